@@ -1,0 +1,49 @@
+# A thin front: every target installs what it needs, then lets meson and the scripts work.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+need = scripts/install-packages
+setup = scripts/setup-build
+
+.PHONY: all run test test-heavy bench lint fuzz coverage install clean
+
+all:
+	@$(need) build
+	@$(setup) release
+	@ninja -C build
+
+run: all
+	@scripts/run
+
+test:
+	@$(need) build test
+	@scripts/run-tests default
+
+test-heavy:
+	@$(need) build test bench
+	@scripts/run-tests heavy
+
+bench:
+	@$(need) build bench
+	@scripts/run-bench
+
+lint:
+	@$(need) build test lint
+	@scripts/lint
+
+fuzz:
+	@$(need) build test bench
+	@scripts/run-fuzz
+
+coverage:
+	@$(need) build test coverage
+	@scripts/run-coverage
+
+install:
+	@$(need) build
+	@PREFIX='$(PREFIX)' $(setup) release
+	@ninja -C build
+	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
+
+clean:
+	@rm -rf build build-*

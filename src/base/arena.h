@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that dies together: a request allocates from its arena and frees
+ * nothing. Pointers stay put until arena_reset() or arena_done(). The ceiling
+ * counts what the arena holds, not only what was asked for.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *blocks; /* newest first */
+    struct arena_block *large;  /* one allocation each */
+    char *next;
+    char *end;
+    size_t held;
+    size_t max;
+};
+
+#define ARENA_INIT(max_bytes)                                                                      \
+    {                                                                                              \
+        .max = (max_bytes)                                                                         \
+    }
+
+static inline void arena_init(struct arena *arena, size_t max_bytes)
+{
+    *arena = (struct arena)ARENA_INIT(max_bytes);
+}
+
+void arena_done(struct arena *arena);
+#define cleanup_arena cleanup_with(arena_done)
+
+/* Forgets everything, keeping one block for the next request. */
+void arena_reset(struct arena *arena);
+
+enum { ARENA_ALIGN = 16 };
+
+/* Aligned for any type, not cleared. NULL over the ceiling or without memory. */
+void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2)));
+void *arena_alloc_array(struct arena *arena, size_t count, size_t size)
+    __attribute__((malloc, alloc_size(2, 3)));
+#define arena_new(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
+
+/* A copy; the bytes are followed by a NUL that the length does not count. */
+char *arena_copy(struct arena *arena, struct str text);
+
+/*
+ * A block that grows by moving, for a reader that cannot know its size
+ * beforehand. It belongs to the caller until arena_adopt() gives it to the
+ * arena; arena_regrow() refuses what the arena could not adopt.
+ */
+void *arena_regrow(const struct arena *arena, void *block, size_t size);
+void arena_adopt(struct arena *arena, void *block);
+void arena_regrow_free(void *block);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time, asked from an object so that tests can hold it still. Deadlines and
+ * timers use the monotonic time; records for people use the wall time.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct clock {
+    bool is_fake;
+    int64_t fake_monotonic_ms;
+    int64_t fake_wall_ms;
+};
+
+/* The machine's clock. */
+extern const struct clock clock_system;
+
+/* Since some fixed moment; never goes back, not moved when someone sets the time. */
+int64_t clock_monotonic_ms(const struct clock *clock);
+
+/* Since 1970-01-01 UTC. */
+int64_t clock_wall_ms(const struct clock *clock);
+
+/* For tests: stands still until advanced. */
+void clock_fake_init(struct clock *clock, int64_t wall_ms);
+void clock_fake_advance(struct clock *clock, int64_t by_ms);
+
+/* "2026-03-01T12:00:00.123Z" */
+enum { CLOCK_ISO_BYTES = 40 };
+void clock_format_iso(int64_t wall_ms, char out_text[CLOCK_ISO_BYTES]);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct err_row {
+    const char *name;
+    const char *text;
+    enum err_category category;
+    int http_status;
+    int rpc_code;
+};
+
+static const struct err_row rows[ERR_COUNT] = {
+#define X(code, name, category, http, rpc, text)                                                   \
+    [code##_INDEX] = {name, text, ERR_##category, http, rpc},
+    ERR_TABLE(X)
+#undef X
+};
+
+/* A code outside the table is a mistake of ours; it must still read as an error. */
+static const struct err_row *row_of(int code)
+{
+    if (code >= 0 || code < -(int)ERR_COUNT)
+        return &rows[ERR_INTERNAL_INDEX];
+    return &rows[-code - 1];
+}
+
+static void fill(struct err *err, int code, const char *field, const char *format, va_list args)
+{
+    err->code = code;
+    snprintf(err->field, sizeof(err->field), "%s", field);
+    vsnprintf(err->message, sizeof(err->message), format, args);
+}
+
+int err_set(struct err *err, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (err == NULL)
+        return code;
+    va_start(args, format);
+    fill(err, code, "", format, args);
+    va_end(args);
+    return code;
+}
+
+int err_set_field(struct err *err, int code, const char *field, const char *format, ...)
+{
+    va_list args;
+
+    if (err == NULL)
+        return code;
+    va_start(args, format);
+    fill(err, code, field, format, args);
+    va_end(args);
+    return code;
+}
+
+int err_set_plain(struct err *err, int code)
+{
+    return err_set(err, code, "%s", err_text(code));
+}
+
+const char *err_name(int code)
+{
+    return row_of(code)->name;
+}
+
+const char *err_text(int code)
+{
+    return row_of(code)->text;
+}
+
+enum err_category err_category(int code)
+{
+    return row_of(code)->category;
+}
+
+const char *err_category_name(enum err_category category)
+{
+    switch (category) {
+    case ERR_POLICY:
+        return "policy";
+    case ERR_OPERATIONAL:
+        return "operational";
+    }
+    return "operational";
+}
+
+int err_http_status(int code)
+{
+    return row_of(code)->http_status;
+}
+
+int err_rpc_code(int code)
+{
+    return row_of(code)->rpc_code;
+}
+
+int err_from_errno(int errno_value)
+{
+    switch (errno_value) {
+    case 0:
+        return 0;
+    case ENOMEM:
+        return ERR_NO_MEMORY;
+    case ENOENT:
+        return ERR_NOT_FOUND;
+    case EEXIST:
+        return ERR_ALREADY_EXISTS;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ERR_PERMISSION_DENIED;
+    case ENOSPC:
+    case EDQUOT:
+        return ERR_NO_SPACE;
+    case EMFILE:
+    case ENFILE:
+        return ERR_TOO_MANY_FILES;
+    case EFBIG:
+        return ERR_TOO_LARGE;
+    case ENOSYS:
+    case EOPNOTSUPP:
+        return ERR_UNSUPPORTED;
+    case EAGAIN:
+    case EBUSY:
+        return ERR_BUSY;
+    case ETIMEDOUT:
+        return ERR_TIMED_OUT;
+    case ECANCELED:
+        return ERR_CANCELLED;
+    default:
+        return ERR_IO;
+    }
+}
+
+const char *err_errno_text(int errno_value)
+{
+    const char *text = strerrordesc_np(errno_value);
+
+    return text != NULL ? text : "unknown system error";
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every error the product can name, in one table: what it is called on the
+ * wire, what it says to a person, whether a rule or the machine refused, and
+ * how HTTP and JSON-RPC spell it. Layers above add rows, never tables.
+ *
+ * Fallible functions return 0 or one of these negative codes. Where a caller
+ * needs words, the last parameter is a struct err, which may be NULL.
+ */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include <stddef.h>
+
+enum err_category {
+    /* A rule refused, and will refuse the same request again. */
+    ERR_POLICY,
+    /* The machine could not; the same request may succeed another time. */
+    ERR_OPERATIONAL,
+};
+
+/* clang-format off */
+/*      code                    name on the wire       category     HTTP  JSON-RPC  text */
+#define ERR_TABLE(X) \
+    X(ERR_INTERNAL,            "internal",            OPERATIONAL, 500, -32603, "internal error") \
+    X(ERR_NO_MEMORY,           "no_memory",           OPERATIONAL, 503, -32603, "out of memory") \
+    X(ERR_IO,                  "io",                  OPERATIONAL, 500, -32603, "input or output failed") \
+    X(ERR_TIMED_OUT,           "timed_out",           OPERATIONAL, 504, -32001, "not finished within its time") \
+    X(ERR_CANCELLED,           "cancelled",           OPERATIONAL, 499, -32001, "cancelled") \
+    X(ERR_BUSY,                "busy",                OPERATIONAL, 503, -32001, "too much is waiting already") \
+    X(ERR_WORKERS_LOST,        "workers_lost",        OPERATIONAL, 503, -32001, "too many workers hang in the kernel") \
+    X(ERR_UNSUPPORTED,         "unsupported",         OPERATIONAL, 501, -32001, "not offered by this machine") \
+    X(ERR_NOT_FOUND,           "not_found",           OPERATIONAL, 404, -32001, "not found") \
+    X(ERR_ALREADY_EXISTS,      "already_exists",      OPERATIONAL, 409, -32001, "exists already") \
+    X(ERR_PERMISSION_DENIED,   "permission_denied",   OPERATIONAL, 403, -32001, "permission denied by the system") \
+    X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32001, "no space left") \
+    X(ERR_TOO_MANY_FILES,      "too_many_files",      OPERATIONAL, 503, -32001, "too many open files") \
+    X(ERR_TOO_LARGE,           "too_large",           POLICY,      413, -32602, "larger than its limit") \
+    X(ERR_INVALID_ARGUMENT,    "invalid_argument",    POLICY,      400, -32602, "invalid argument") \
+    X(ERR_INVALID_UTF8,        "invalid_utf8",        POLICY,      400, -32700, "not valid UTF-8") \
+    X(ERR_INVALID_JSON,        "invalid_json",        POLICY,      400, -32700, "not valid JSON") \
+    X(ERR_JSON_DEPTH,          "json_depth",          POLICY,      400, -32700, "JSON nested too deeply") \
+    X(ERR_JSON_DUPLICATE_KEY,  "json_duplicate_key",  POLICY,      400, -32700, "JSON object names a key twice") \
+    X(ERR_SCHEMA_UNSUPPORTED,  "schema_unsupported",  POLICY,      400, -32602, "schema uses something unsupported") \
+    X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not fit its schema") \
+    X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
+    X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value")
+/* clang-format on */
+
+enum err_index {
+#define X(code, name, category, http, rpc, text) code##_INDEX,
+    ERR_TABLE(X)
+#undef X
+        ERR_COUNT
+};
+
+enum err_code {
+#define X(code, name, category, http, rpc, text) code = -(code##_INDEX + 1),
+    ERR_TABLE(X)
+#undef X
+};
+
+enum { ERR_MESSAGE_BYTES = 256, ERR_FIELD_BYTES = 128 };
+
+struct err {
+    int code;
+    /* What happened, for a person; complete on its own, no trailing newline. */
+    char message[ERR_MESSAGE_BYTES];
+    /* The path, field or option it is about; empty when there is none. */
+    char field[ERR_FIELD_BYTES];
+};
+
+#define ERR_INIT                                                                                   \
+    {                                                                                              \
+        .code = 0                                                                                  \
+    }
+
+/* Both fill err when it is not NULL, and return the code for `return err_set(...)`. */
+int err_set(struct err *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int err_set_field(struct err *err, int code, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The code's own text as the message. */
+int err_set_plain(struct err *err, int code);
+
+const char *err_name(int code);
+const char *err_text(int code);
+enum err_category err_category(int code);
+const char *err_category_name(enum err_category category);
+int err_http_status(int code);
+int err_rpc_code(int code);
+
+/* The code for an errno value: ENOSPC is ERR_NO_SPACE, what has no row is ERR_IO. */
+int err_from_errno(int errno_value);
+
+/* "No such file or directory" for an errno value; never NULL, safe in threads. */
+const char *err_errno_text(int errno_value);
+
+#endif

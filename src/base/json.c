@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/decimal.h"
+#include "base/hash.h"
+#include "base/scan.h"
+#include "base/utf8.h"
+
+/* Objects up to this size are checked for duplicates by comparing, larger ones by hashing. */
+enum { COMPARED_KEYS = 12 };
+
+#define likely(condition)   __builtin_expect((condition), 1)
+#define unlikely(condition) __builtin_expect((condition), 0)
+
+struct parser {
+    struct arena *arena;
+    const char *start;
+    const char *end;
+    unsigned max_depth;
+
+    struct json_value *values; /* grows by moving, so open containers are known by index */
+    size_t count;
+    size_t capacity;
+
+    /* Where strings with escapes are decoded: as large as the text that is left. */
+    char *decoded;
+
+    /* What went wrong, and where. */
+    const char *complaint;
+    const char *complaint_at;
+};
+
+static int fail(struct parser *p, int code, const char *at, const char *complaint)
+{
+    p->complaint = complaint;
+    p->complaint_at = at;
+    return code;
+}
+
+static int report(const struct parser *p, int code, struct err *err)
+{
+    size_t line = 1;
+    size_t column = 1;
+
+    for (const char *at = p->start; at < p->complaint_at; at++) {
+        /* Columns count characters, so continuation bytes do not. */
+        column += ((unsigned char)*at & 0xC0) != 0x80;
+        if (*at == '\n') {
+            line++;
+            column = 1;
+        }
+    }
+    return err_set(err, code, "JSON, line %zu column %zu: %s", line, column, p->complaint);
+}
+
+static int out_of_room(struct parser *p, size_t wanted, const char *at)
+{
+    /* The arena does not say which it was; ask its ceiling. */
+    if (wanted > p->arena->max - p->arena->held)
+        return fail(p, ERR_TOO_LARGE, at, "the document needs more memory than its limit");
+    return fail(p, ERR_NO_MEMORY, at, "out of memory");
+}
+
+static int grow_values(struct parser *p, const char *at)
+{
+    size_t bytes;
+    struct json_value *values;
+    size_t capacity = p->capacity * 2;
+
+    if (p->capacity == 0) {
+        /* Eight to sixteen bytes of text a value is usual; the rest is returned at the end. */
+        capacity = (size_t)(p->end - p->start) / 12 + 16;
+        if (capacity > 4096)
+            capacity = 4096;
+    }
+    if (!checked_mul(capacity, sizeof(*values), &bytes))
+        return fail(p, ERR_NO_MEMORY, at, "out of memory");
+    values = arena_regrow(p->arena, p->values, bytes);
+    if (values == NULL)
+        return out_of_room(p, bytes, at);
+    p->values = values;
+    p->capacity = capacity;
+    return 0;
+}
+
+static inline int push(struct parser *p, const char *at, struct json_value value)
+{
+    if (unlikely(p->count == p->capacity)) {
+        int r = grow_values(p, at);
+
+        if (r < 0)
+            return r;
+    }
+    p->values[p->count++] = value;
+    return 0;
+}
+
+static inline const char *skip_space(const char *at, const char *end)
+{
+    /* Most documents have none. */
+    if (likely(at < end && (unsigned char)*at > ' '))
+        return at;
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four hex digits at `at` as a number, or -1. */
+static int32_t read_hex4(const char *at, const char *end)
+{
+    int32_t number = 0;
+
+    if (end - at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(at[i]);
+
+        if (digit < 0)
+            return -1;
+        number = number << 4 | digit;
+    }
+    return number;
+}
+
+/* \uXXXX, or a pair of them; `at` is behind the u. */
+static int decode_unicode(struct parser *p, const char **at, char **to)
+{
+    const char *escape = *at - 2;
+    int32_t unit = read_hex4(*at, p->end);
+    uint32_t code_point;
+
+    if (unit < 0)
+        return fail(p, ERR_INVALID_JSON, escape, "\\u needs four hexadecimal digits");
+    *at += 4;
+    code_point = (uint32_t)unit;
+    if (unit >= 0xDC00 && unit <= 0xDFFF)
+        return fail(p, ERR_INVALID_JSON, escape, "second half of a surrogate pair without a first");
+    if (unit >= 0xD800 && unit <= 0xDBFF) {
+        int32_t low = p->end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u'
+                          ? read_hex4(*at + 2, p->end)
+                          : -1;
+
+        if (low < 0xDC00 || low > 0xDFFF)
+            return fail(p, ERR_INVALID_JSON, escape,
+                        "first half of a surrogate pair without a second");
+        *at += 6;
+        code_point = 0x10000 + (((uint32_t)unit - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
+    }
+    *to += utf8_encode(code_point, *to);
+    return 0;
+}
+
+/* The escape at `at`, which is behind its backslash. */
+static int decode_escape(struct parser *p, const char **at, char **to)
+{
+    char c;
+
+    if (*at == p->end)
+        return fail(p, ERR_INVALID_JSON, *at, "the document ends inside a string");
+    switch (*(*at)++) {
+    case '"':
+        c = '"';
+        break;
+    case '\\':
+        c = '\\';
+        break;
+    case '/':
+        c = '/';
+        break;
+    case 'b':
+        c = '\b';
+        break;
+    case 'f':
+        c = '\f';
+        break;
+    case 'n':
+        c = '\n';
+        break;
+    case 'r':
+        c = '\r';
+        break;
+    case 't':
+        c = '\t';
+        break;
+    case 'u':
+        return decode_unicode(p, at, to);
+    default:
+        return fail(p, ERR_INVALID_JSON, *at - 2, "no such escape");
+    }
+    *(*to)++ = c;
+    return 0;
+}
+
+/* A byte that is not plain and neither quote nor backslash: a control, or the start of a sequence.
+ * Its length, or an error. */
+static int check_other(struct parser *p, const char *at)
+{
+    size_t len;
+
+    if (at == p->end)
+        return fail(p, ERR_INVALID_JSON, at, "the document ends inside a string");
+    if ((unsigned char)*at < 0x20)
+        return fail(p, ERR_INVALID_JSON, at, "control character in a string; write it as an escape");
+    len = utf8_sequence(at, (size_t)(p->end - at));
+    if (len == 0)
+        return fail(p, ERR_INVALID_UTF8, at, "not valid UTF-8");
+    return (int)len;
+}
+
+/* The rest of a string, from its first escape on; `start` is its first byte. */
+static int read_escaped_string(struct parser *p, const char *start, const char **at)
+{
+    const char *from = *at;
+    char *text;
+    char *to;
+    int r;
+
+    /* Decoded text is never longer than its source, and strings come in order: what is left of
+     * the text bounds everything still to be decoded. SCAN_STEP more for whole-step copies. */
+    if (p->decoded == NULL) {
+        size_t room = (size_t)(p->end - start) + SCAN_STEP;
+
+        p->decoded = arena_alloc(p->arena, room);
+        if (p->decoded == NULL)
+            return out_of_room(p, room, start);
+    }
+    text = p->decoded;
+    memcpy(text, start, (size_t)(from - start));
+    to = text + (from - start);
+    while (true) {
+        from = scan_copy_plain(from, p->end, &to);
+        if (from < p->end && *from == '"')
+            break;
+        if (from < p->end && *from == '\\') {
+            from++;
+            r = decode_escape(p, &from, &to);
+            if (r < 0)
+                return r;
+            continue;
+        }
+        r = check_other(p, from);
+        if (r < 0)
+            return r;
+        memcpy(to, from, (size_t)r);
+        to += r;
+        from += r;
+    }
+    p->decoded = to;
+    *at = from + 1;
+    return push(p, start,
+                (struct json_value){
+                    .type = JSON_STRING, .size = (uint32_t)(to - text), .text = text});
+}
+
+/* A string; *at is behind its opening quote and ends behind its closing one. */
+static inline int read_string(struct parser *p, const char **at)
+{
+    const char *start = *at;
+    const char *from = start;
+
+    while (true) {
+        int r;
+
+        from = scan_plain(from, p->end);
+        if (likely(from < p->end && *from == '"'))
+            break;
+        if (from < p->end && *from == '\\') {
+            *at = from;
+            return read_escaped_string(p, start, at);
+        }
+        r = check_other(p, from);
+        if (r < 0)
+            return r;
+        from += r;
+    }
+    *at = from + 1;
+    return push(p, start,
+                (struct json_value){
+                    .type = JSON_STRING, .size = (uint32_t)(from - start), .text = start});
+}
+
+static inline bool is_digit(const char *at, const char *end)
+{
+    return at < end && *at >= '0' && *at <= '9';
+}
+
+static const char *skip_digits(const char *at, const char *end)
+{
+    while (is_digit(at, end))
+        at++;
+    return at;
+}
+
+static int read_number(struct parser *p, const char **at)
+{
+    const char *start = *at;
+    const char *from = start;
+    const char *digits;
+    bool is_integer = true;
+    struct json_value value;
+
+    if (*from == '-')
+        from++;
+    if (!is_digit(from, p->end))
+        return fail(p, ERR_INVALID_JSON, from, "a number needs a digit here");
+    digits = from;
+    from = skip_digits(from, p->end);
+    if (*digits == '0' && from - digits > 1)
+        return fail(p, ERR_INVALID_JSON, digits, "a number does not start with 0");
+    if (from < p->end && *from == '.') {
+        is_integer = false;
+        if (!is_digit(++from, p->end))
+            return fail(p, ERR_INVALID_JSON, from, "a number needs a digit here");
+        from = skip_digits(from, p->end);
+    }
+    if (from < p->end && (*from == 'e' || *from == 'E')) {
+        is_integer = false;
+        from++;
+        if (from < p->end && (*from == '+' || *from == '-'))
+            from++;
+        if (!is_digit(from, p->end))
+            return fail(p, ERR_INVALID_JSON, from, "a number needs a digit here");
+        from = skip_digits(from, p->end);
+    }
+    *at = from;
+    value = (struct json_value){
+        .type = JSON_NUMBER, .size = (uint32_t)(from - start), .text = start};
+    if (is_integer) {
+        int64_t integer;
+
+        /* An int64_t has no negative zero: -0 keeps its text. */
+        if (str_to_int64((struct str){start, (size_t)(from - start)}, &integer) &&
+            !(integer == 0 && *start == '-'))
+            value = (struct json_value){.type = JSON_INT, .integer = integer};
+    }
+    return push(p, start, value);
+}
+
+static int read_word(struct parser *p, const char **at)
+{
+    static const struct {
+        struct str text;
+        uint8_t type;
+        int8_t integer;
+    } words[] = {
+        {STR_LITERAL("true"), JSON_BOOL, 1},
+        {STR_LITERAL("false"), JSON_BOOL, 0},
+        {STR_LITERAL("null"), JSON_NULL, 0},
+    };
+    struct str rest = {*at, (size_t)(p->end - *at)};
+
+    for (size_t i = 0; i < array_size(words); i++) {
+        if (!str_starts_with(rest, words[i].text))
+            continue;
+        *at += words[i].text.len;
+        return push(p, rest.ptr,
+                    (struct json_value){.type = words[i].type, .integer = words[i].integer});
+    }
+    return fail(p, ERR_INVALID_JSON, *at, "a value was expected here");
+}
+
+static int complain_of_key(struct parser *p, const struct json_value *key)
+{
+    /* A decoded key has no place in the text of its own; its value is near enough. */
+    const char *at = key->text;
+
+    if (at < p->start || at > p->end)
+        at = p->end;
+    return fail(p, ERR_JSON_DUPLICATE_KEY, at, "the same key twice in one object");
+}
+
+static int check_keys_by_hashing(struct parser *p, const struct json_value *object)
+{
+    const struct hash_key *hash_key = hash_process_key();
+    size_t slot_count = 16;
+    uint32_t *slots; /* distance of a key from the object; 0 is free */
+    int r = 0;
+
+    while (slot_count < (size_t)object->size * 2)
+        slot_count *= 2;
+    slots = calloc(slot_count, sizeof(*slots));
+    if (slots == NULL)
+        return fail(p, ERR_NO_MEMORY, p->end, "out of memory");
+    json_each_member (key, object) {
+        size_t i = hash_str(hash_key, json_str(key)) & (slot_count - 1);
+
+        while (slots[i] != 0 && !str_eq(json_str(object + slots[i]), json_str(key)))
+            i = (i + 1) & (slot_count - 1);
+        if (slots[i] != 0) {
+            r = complain_of_key(p, key);
+            break;
+        }
+        slots[i] = (uint32_t)(key - object);
+    }
+    free(slots);
+    return r;
+}
+
+static int check_keys(struct parser *p, const struct json_value *object)
+{
+    __attribute__((uninitialized)) const struct json_value *seen[COMPARED_KEYS];
+    size_t count = 0;
+
+    if (object->size > COMPARED_KEYS)
+        return check_keys_by_hashing(p, object);
+    json_each_member (key, object) {
+        for (size_t i = 0; i < count; i++)
+            if (seen[i]->size == key->size && memcmp(seen[i]->text, key->text, key->size) == 0)
+                return complain_of_key(p, key);
+        seen[count++] = key;
+    }
+    return 0;
+}
+
+/*
+ * The grammar, without recursion: `container` is the index of the innermost
+ * open one. Until it is closed, its span holds the index of the one around it,
+ * and its size grows with every item.
+ */
+static int read_document(struct parser *p)
+{
+    const size_t none = SIZE_MAX;
+    const char *at = p->start;
+    const char *const end = p->end;
+    size_t container = none;
+    unsigned depth = 0;
+    struct json_value *open;
+    size_t outer;
+    int r;
+
+value:
+    at = skip_space(at, end);
+    if (at == end)
+        return fail(p, ERR_INVALID_JSON, at, "the document ends where a value was expected");
+    switch (*at) {
+    case '"':
+        at++;
+        r = read_string(p, &at);
+        break;
+    case '{':
+    case '[':
+        if (++depth > p->max_depth)
+            return fail(p, ERR_JSON_DEPTH, at, "nested too deeply");
+        r = push(p, at,
+                 (struct json_value){.type = *at == '{' ? JSON_OBJECT : JSON_ARRAY,
+                                     .span = container});
+        if (r < 0)
+            return r;
+        container = p->count - 1;
+        at = skip_space(at + 1, end);
+        if (at < end && *at == (p->values[container].type == JSON_OBJECT ? '}' : ']'))
+            goto close;
+        if (p->values[container].type == JSON_OBJECT)
+            goto key;
+        goto value;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        r = read_number(p, &at);
+        break;
+    default:
+        r = read_word(p, &at);
+        break;
+    }
+    if (r < 0)
+        return r;
+
+after_value:
+    at = skip_space(at, end);
+    if (container == none) {
+        if (at < end)
+            return fail(p, ERR_INVALID_JSON, at, "something stands behind the document");
+        return 0;
+    }
+    open = &p->values[container];
+    open->size++;
+    if (at == end)
+        return fail(p, ERR_INVALID_JSON, at,
+                    open->type == JSON_OBJECT ? "the document ends inside an object"
+                                              : "the document ends inside an array");
+    if (*at == ',') {
+        at = skip_space(at + 1, end);
+        if (open->type == JSON_OBJECT)
+            goto key;
+        goto value;
+    }
+    if (*at == (open->type == JSON_OBJECT ? '}' : ']'))
+        goto close;
+    return fail(p, ERR_INVALID_JSON, at,
+                open->type == JSON_OBJECT ? "a comma or } was expected here"
+                                          : "a comma or ] was expected here");
+
+key:
+    if (at == end || *at != '"')
+        return fail(p, ERR_INVALID_JSON, at, "a key in double quotes was expected here");
+    at++;
+    r = read_string(p, &at);
+    if (r < 0)
+        return r;
+    at = skip_space(at, end);
+    if (at == end || *at != ':')
+        return fail(p, ERR_INVALID_JSON, at, "a colon was expected here");
+    at++;
+    goto value;
+
+close:
+    at++;
+    open = &p->values[container];
+    outer = open->span;
+    open->span = p->count - container;
+    if (open->type == JSON_OBJECT) {
+        r = check_keys(p, open);
+        if (r < 0)
+            return r;
+    }
+    container = outer;
+    depth--;
+    goto after_value;
+}
+
+int json_parse(struct arena *arena, struct str text, struct json_limits limits,
+               const struct json_value **out_document, struct err *err)
+{
+    struct parser p = {
+        .arena = arena,
+        .start = text.ptr,
+        .end = text.ptr + text.len,
+        .max_depth = limits.max_depth,
+    };
+    struct json_value *kept;
+    int r;
+
+    assert(limits.max_bytes <= JSON_MAX_BYTES && limits.max_depth <= JSON_LARGEST_MAX_DEPTH);
+    if (text.len > limits.max_bytes)
+        return err_set(err, ERR_TOO_LARGE, "JSON: %zu bytes, at most %zu are taken", text.len,
+                       limits.max_bytes);
+    r = read_document(&p);
+    if (r < 0) {
+        arena_regrow_free(p.values);
+        return report(&p, r, err);
+    }
+    /* Gives back what was reserved too much; shrinking cannot pass the ceiling. */
+    kept = arena_regrow(arena, p.values, p.count * sizeof(*p.values));
+    if (kept == NULL)
+        kept = p.values;
+    arena_adopt(arena, kept);
+    *out_document = kept;
+    return 0;
+}
+
+const struct json_value *json_get(const struct json_value *object, struct str key)
+{
+    json_each_member (member, object)
+        if (str_eq(json_str(member), key))
+            return member + 1;
+    return NULL;
+}
+
+static const struct json_value *get_typed(const struct json_value *object, struct str key,
+                                          enum json_type type)
+{
+    const struct json_value *value = json_get(object, key);
+
+    return value != NULL && value->type == type ? value : NULL;
+}
+
+bool json_get_str(const struct json_value *object, struct str key, struct str *out_text)
+{
+    const struct json_value *value = get_typed(object, key, JSON_STRING);
+
+    if (value == NULL)
+        return false;
+    *out_text = json_str(value);
+    return true;
+}
+
+bool json_get_int(const struct json_value *object, struct str key, int64_t *out_number)
+{
+    const struct json_value *value = get_typed(object, key, JSON_INT);
+
+    if (value == NULL)
+        return false;
+    *out_number = value->integer;
+    return true;
+}
+
+bool json_get_bool(const struct json_value *object, struct str key, bool *out_is_true)
+{
+    const struct json_value *value = get_typed(object, key, JSON_BOOL);
+
+    if (value == NULL)
+        return false;
+    *out_is_true = value->integer != 0;
+    return true;
+}
+
+static bool objects_eq(const struct json_value *a, const struct json_value *b)
+{
+    /* Equal objects mostly agree on the order too: look at the same place first. */
+    const struct json_value *twin = b + 1;
+
+    if (a->size != b->size)
+        return false;
+    json_each_member (key, a) {
+        const struct json_value *other;
+
+        if (str_eq(json_str(twin), json_str(key)))
+            other = twin + 1;
+        else
+            other = json_get(b, json_str(key));
+        if (other == NULL || !json_eq(key + 1, other))
+            return false;
+        twin = json_next(other);
+        if (twin == json_next(b))
+            twin = b + 1;
+    }
+    return true;
+}
+
+bool json_eq(const struct json_value *a, const struct json_value *b)
+{
+    bool a_is_number = a->type == JSON_INT || a->type == JSON_NUMBER;
+    bool b_is_number = b->type == JSON_INT || b->type == JSON_NUMBER;
+
+    if (a_is_number && b_is_number)
+        return decimal_compare(a, b) == 0;
+    if (a->type != b->type)
+        return false;
+    switch ((enum json_type)a->type) {
+    case JSON_NULL:
+        return true;
+    case JSON_BOOL:
+        return a->integer == b->integer;
+    case JSON_STRING:
+        return str_eq(json_str(a), json_str(b));
+    case JSON_ARRAY: {
+        const struct json_value *other = b + 1;
+
+        if (a->size != b->size)
+            return false;
+        json_each_item (item, a) {
+            if (!json_eq(item, other))
+                return false;
+            other = json_next(other);
+        }
+        return true;
+    }
+    case JSON_OBJECT:
+        return objects_eq(a, b);
+    case JSON_INT:
+    case JSON_NUMBER:
+        break; /* compared above */
+    }
+    return false;
+}
+
+const char *json_type_name(enum json_type type)
+{
+    static const char *const names[] = {
+        [JSON_NULL] = "null",     [JSON_BOOL] = "boolean",  [JSON_INT] = "integer",
+        [JSON_NUMBER] = "number", [JSON_STRING] = "string", [JSON_ARRAY] = "array",
+        [JSON_OBJECT] = "object",
+    };
+
+    return names[type];
+}

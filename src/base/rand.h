@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unpredictable bytes from the kernel. A machine that cannot give them ends
+ * the program: going on with guessable keys would be worse.
+ */
+#ifndef BASE_RAND_H
+#define BASE_RAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void rand_bytes(void *out_bytes, size_t len);
+
+/* Uniform in [0, below); below is not 0. */
+uint32_t rand_below(uint32_t below);
+
+/* `len` characters of A-Z a-z 0-9, about 5.95 bits each, and a terminating NUL. */
+void rand_token(char *out_text, size_t len);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the next byte that a JSON or UTF-8 reader must look at, sixteen at a
+ * time where the processor can. A byte is plain when it is ASCII, at least
+ * 0x20, and neither a double quote nor a backslash.
+ */
+#ifndef BASE_SCAN_H
+#define BASE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+enum { SCAN_STEP = 16 };
+
+/* Signed on purpose: bytes from 0x80 are negative, so one comparison finds them and the controls. */
+static inline bool scan_is_plain(char c)
+{
+    return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/*
+ * How many of the SCAN_STEP bytes at `p` come before the first that is not
+ * plain; SCAN_STEP when all are plain. With `copy`, the bytes are also written
+ * there, all SCAN_STEP of them.
+ */
+#if defined(__SSE2__)
+
+static inline size_t scan_step(const char *p, char *copy)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+    __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    __m128i low_or_high = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
+    __m128i special = _mm_or_si128(_mm_or_si128(quote, backslash), low_or_high);
+    unsigned mask = (unsigned)_mm_movemask_epi8(special);
+
+    if (copy != NULL)
+        _mm_storeu_si128((__m128i *)copy, bytes);
+    return mask == 0 ? SCAN_STEP : (size_t)__builtin_ctz(mask);
+}
+
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+
+static inline size_t scan_step(const char *p, char *copy)
+{
+    uint8x16_t bytes = vld1q_u8((const uint8_t *)p);
+    uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
+    uint8x16_t backslash = vceqq_u8(bytes, vdupq_n_u8('\\'));
+    uint8x16_t low_or_high = vcltq_s8(vreinterpretq_s8_u8(bytes), vdupq_n_s8(0x20));
+    uint8x16_t special = vorrq_u8(vorrq_u8(quote, backslash), low_or_high);
+    /* Four bits of the result for each byte: the nearest thing to a movemask here. */
+    uint8x8_t narrowed = vshrn_n_u16(vreinterpretq_u16_u8(special), 4);
+    uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(narrowed), 0);
+
+    if (copy != NULL)
+        vst1q_u8((uint8_t *)copy, bytes);
+    return mask == 0 ? SCAN_STEP : (size_t)__builtin_ctzll(mask) / 4;
+}
+
+#else
+
+static inline size_t scan_step(const char *p, char *copy)
+{
+    size_t i = 0;
+
+    if (copy != NULL)
+        memcpy(copy, p, SCAN_STEP);
+    while (i < SCAN_STEP && scan_is_plain(p[i]))
+        i++;
+    return i;
+}
+
+#endif
+
+/* The first byte in [p, end) that is not plain, or end. */
+static inline const char *scan_plain(const char *p, const char *end)
+{
+    while (end - p >= SCAN_STEP) {
+        size_t plain = scan_step(p, NULL);
+
+        p += plain;
+        if (plain < SCAN_STEP)
+            return p;
+    }
+    while (p < end && scan_is_plain(*p))
+        p++;
+    return p;
+}
+
+/*
+ * The same, copying what it passes to *copy and moving it along. Up to
+ * SCAN_STEP bytes behind the new *copy may be overwritten: leave room for them.
+ */
+static inline const char *scan_copy_plain(const char *p, const char *end, char **copy)
+{
+    char *to = *copy;
+
+    while (end - p >= SCAN_STEP) {
+        size_t plain = scan_step(p, to);
+
+        p += plain;
+        to += plain;
+        if (plain < SCAN_STEP) {
+            *copy = to;
+            return p;
+        }
+    }
+    while (p < end && scan_is_plain(*p))
+        *to++ = *p++;
+    *copy = to;
+    return p;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/secret.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/rand.h"
+
+void secret_wipe(void *bytes, size_t len)
+{
+    explicit_bzero(bytes, len);
+}
+
+void secret_done(struct secret *secret)
+{
+    secret_wipe(secret, sizeof(*secret));
+}
+
+int secret_set(struct secret *secret, struct str text)
+{
+    if (text.len == 0)
+        return ERR_INVALID_ARGUMENT;
+    if (text.len > SECRET_MAX_BYTES)
+        return ERR_TOO_LARGE;
+    secret_done(secret);
+    memcpy(secret->bytes, text.ptr, text.len);
+    secret->len = text.len;
+    return 0;
+}
+
+int secret_generate(struct secret *secret, struct str prefix, size_t random_chars)
+{
+    char drawn[SECRET_MAX_BYTES + 1];
+
+    if (random_chars == 0)
+        return ERR_INVALID_ARGUMENT;
+    if (prefix.len > SECRET_MAX_BYTES || random_chars > SECRET_MAX_BYTES - prefix.len)
+        return ERR_TOO_LARGE;
+    rand_token(drawn, random_chars);
+    secret_done(secret);
+    if (prefix.len > 0)
+        memcpy(secret->bytes, prefix.ptr, prefix.len);
+    memcpy(secret->bytes + prefix.len, drawn, random_chars);
+    secret->len = prefix.len + random_chars;
+    secret_wipe(drawn, sizeof(drawn));
+    return 0;
+}
+
+bool secret_eq(const struct secret *secret, struct str given)
+{
+    volatile unsigned char difference = 0;
+
+    if (secret->len == 0 || secret->len != given.len)
+        return false;
+    for (size_t i = 0; i < given.len; i++)
+        difference = (unsigned char)(difference | (secret->bytes[i] ^ given.ptr[i]));
+    return difference == 0;
+}
+
+struct str secret_reveal(const struct secret *secret)
+{
+    return (struct str){secret->bytes, secret->len};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A short secret: a token, a key, a password. It has a type of its own so that
+ * it cannot be handed to a printer by accident, is compared in constant time
+ * and is wiped when done. Secrets at rest are stored as hashes elsewhere.
+ */
+#ifndef BASE_SECRET_H
+#define BASE_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum { SECRET_MAX_BYTES = 256 };
+
+struct secret {
+    size_t len;
+    char bytes[SECRET_MAX_BYTES];
+};
+
+#define SECRET_INIT                                                                                \
+    {                                                                                              \
+        .len = 0                                                                                   \
+    }
+
+/* Wipes; the compiler may not leave it out. */
+void secret_done(struct secret *secret);
+#define cleanup_secret cleanup_with(secret_done)
+
+/* ERR_INVALID_ARGUMENT when empty, ERR_TOO_LARGE over SECRET_MAX_BYTES. */
+int secret_set(struct secret *secret, struct str text);
+
+/* `prefix` and `random_chars` of rand_token(): gw_… and sess_… are made here. */
+int secret_generate(struct secret *secret, struct str prefix, size_t random_chars);
+
+/* Takes as long whatever the bytes are; only the lengths can be told from it. */
+bool secret_eq(const struct secret *secret, struct str given);
+
+/* For the one place that must send or hash it; say why there. */
+struct str secret_reveal(const struct secret *secret);
+
+/* Wipes any memory, for buffers that held a secret on its way. */
+void secret_wipe(void *bytes, size_t len);
+
+#endif

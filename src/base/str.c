@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+
+#include "base/cleanup.h"
+
+static char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
+            return false;
+    return true;
+}
+
+int str_compare(struct str a, struct str b)
+{
+    size_t common = a.len < b.len ? a.len : b.len;
+    int order = common == 0 ? 0 : memcmp(a.ptr, b.ptr, common);
+
+    if (order != 0)
+        return order;
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+bool str_starts_with(struct str s, struct str prefix)
+{
+    return s.len >= prefix.len && str_eq((struct str){s.ptr, prefix.len}, prefix);
+}
+
+bool str_ends_with(struct str s, struct str suffix)
+{
+    return s.len >= suffix.len &&
+           str_eq((struct str){s.ptr + (s.len - suffix.len), suffix.len}, suffix);
+}
+
+bool str_has_nul(struct str s)
+{
+    return s.len > 0 && memchr(s.ptr, '\0', s.len) != NULL;
+}
+
+struct str str_slice(struct str s, size_t start, size_t len)
+{
+    if (start > s.len)
+        start = s.len;
+    if (len > s.len - start)
+        len = s.len - start;
+    return (struct str){s.ptr + start, len};
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.len > 0 && is_space(s.ptr[0])) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len > 0 && is_space(s.ptr[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+bool str_cut(struct str *rest, char separator, struct str *out_part)
+{
+    const char *found;
+
+    if (rest->ptr == NULL)
+        return false;
+    found = rest->len > 0 ? memchr(rest->ptr, separator, rest->len) : NULL;
+    if (found == NULL) {
+        *out_part = *rest;
+        *rest = STR_CUT_END;
+        return true;
+    }
+    *out_part = (struct str){rest->ptr, (size_t)(found - rest->ptr)};
+    rest->ptr = found + 1;
+    rest->len -= out_part->len + 1;
+    return true;
+}
+
+size_t str_find(struct str s, struct str needle)
+{
+    const char *found;
+
+    if (needle.len == 0)
+        return 0;
+    if (s.len < needle.len)
+        return SIZE_MAX;
+    found = memmem(s.ptr, s.len, needle.ptr, needle.len);
+    return found == NULL ? SIZE_MAX : (size_t)(found - s.ptr);
+}
+
+bool str_to_int64(struct str s, int64_t *out_number)
+{
+    bool is_negative = s.len > 0 && s.ptr[0] == '-';
+    int64_t number = 0;
+    size_t i = is_negative ? 1 : 0;
+
+    if (i == s.len)
+        return false;
+    for (; i < s.len; i++) {
+        unsigned digit = (unsigned char)s.ptr[i] - (unsigned)'0';
+
+        if (digit > 9 || __builtin_mul_overflow(number, 10, &number))
+            return false;
+        /* Downwards for negatives, so that INT64_MIN is reached without passing INT64_MAX. */
+        if (__builtin_add_overflow(number, is_negative ? -(int64_t)digit : (int64_t)digit, &number))
+            return false;
+    }
+    *out_number = number;
+    return true;
+}
+
+bool str_to_bytes(struct str s, uint64_t *out_bytes)
+{
+    static const struct {
+        struct str name;
+        int64_t bytes;
+    } units[] = {
+        {STR_LITERAL(""), 1},
+        {STR_LITERAL("B"), 1},
+        {STR_LITERAL("K"), 1000},
+        {STR_LITERAL("KB"), 1000},
+        {STR_LITERAL("KiB"), 1024},
+        {STR_LITERAL("M"), 1000 * 1000},
+        {STR_LITERAL("MB"), 1000 * 1000},
+        {STR_LITERAL("MiB"), 1024 * 1024},
+        {STR_LITERAL("G"), 1000 * 1000 * 1000},
+        {STR_LITERAL("GB"), 1000 * 1000 * 1000},
+        {STR_LITERAL("GiB"), 1024 * 1024 * 1024},
+    };
+    size_t digits = 0;
+    int64_t number;
+    struct str unit;
+
+    while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9')
+        digits++;
+    if (!str_to_int64(str_slice(s, 0, digits), &number))
+        return false;
+    unit = str_trim(str_slice(s, digits, s.len));
+    for (size_t i = 0; i < array_size(units); i++) {
+        if (!str_eq_nocase(unit, units[i].name))
+            continue;
+        if (__builtin_mul_overflow(number, units[i].bytes, &number))
+            return false;
+        *out_bytes = (uint64_t)number;
+        return true;
+    }
+    return false;
+}
