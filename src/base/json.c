@@ -542,10 +542,11 @@ close:
 int json_parse(struct arena *arena, struct str text, struct json_limits limits,
                const struct json_value **out_document, struct err *err)
 {
+    const char *start = text.len > 0 ? text.ptr : "";
     struct parser p = {
         .arena = arena,
-        .start = text.ptr,
-        .end = text.ptr + text.len,
+        .start = start,
+        .end = start + text.len,
         .max_depth = limits.max_depth,
     };
     struct json_value *kept;

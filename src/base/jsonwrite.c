@@ -16,6 +16,8 @@ enum {
 void json_writer_init(struct json_writer *writer, struct buf *out)
 {
     *writer = (struct json_writer){.out = out};
+    writer->at = out->data + out->len;
+    writer->limit = out->data + out->capacity;
 }
 
 void json_writer_set_pretty(struct json_writer *writer)
@@ -29,38 +31,45 @@ void json_writer_set_flush(struct json_writer *writer, json_flush_fn *flush, voi
     writer->flush_context = context;
 }
 
+/* After an error there is no room for anything, so the usual check for room also finds errors. */
 static void fail(struct json_writer *writer, int code)
 {
     if (writer->error == 0)
         writer->error = code;
+    writer->limit = writer->at;
 }
 
-/* Room for `extra` bytes; false after an error. */
-static inline bool reserve(struct json_writer *writer, size_t extra)
+/* The buffer's own idea of its length, which lags behind while the writer works. */
+static void sync_length(struct json_writer *writer)
+{
+    if (writer->out->data != NULL)
+        writer->out->len = (size_t)(writer->at - writer->out->data);
+}
+
+static bool make_room(struct json_writer *writer, size_t extra)
 {
     int r;
 
     if (writer->error != 0)
         return false;
+    sync_length(writer);
     r = buf_reserve(writer->out, extra);
-    if (r < 0)
+    if (r < 0) {
         fail(writer, r);
-    return r == 0;
+        return false;
+    }
+    writer->at = writer->out->data + writer->out->len;
+    writer->limit = writer->out->data + writer->out->capacity;
+    return true;
 }
 
-/* For bytes that reserve() has made room for. */
-static inline void put(struct json_writer *writer, char c)
+/* Room for `extra` bytes, not 0; false after an error. */
+static inline bool reserve(struct json_writer *writer, size_t extra)
 {
-    writer->out->data[writer->out->len++] = c;
+    return extra <= (size_t)(writer->limit - writer->at) || make_room(writer, extra);
 }
 
-static inline void put_all(struct json_writer *writer, const char *bytes, size_t len)
-{
-    memcpy(writer->out->data + writer->out->len, bytes, len);
-    writer->out->len += len;
-}
-
-static bool in_object(const struct json_writer *writer)
+static inline bool in_object(const struct json_writer *writer)
 {
     unsigned level = writer->depth - 1;
 
@@ -73,57 +82,70 @@ static void new_line(struct json_writer *writer)
 
     if (!reserve(writer, spaces + 1))
         return;
-    put(writer, '\n');
-    memset(writer->out->data + writer->out->len, ' ', spaces);
-    writer->out->len += spaces;
+    *writer->at++ = '\n';
+    memset(writer->at, ' ', spaces);
+    writer->at += spaces;
 }
 
-/* The comma and line end before an item or a key. */
-static inline bool separate(struct json_writer *writer)
+/* The comma and line end before an item or a key, and room for `extra` bytes behind them. */
+static inline bool separate(struct json_writer *writer, size_t extra)
 {
-    if (!reserve(writer, 1))
+    if (!reserve(writer, extra + 1))
         return false;
     if (writer->needs_comma)
-        put(writer, ',');
-    if (writer->is_pretty && writer->depth > 0)
+        *writer->at++ = ',';
+    if (writer->is_pretty && writer->depth > 0) {
         new_line(writer);
-    return writer->error == 0;
+        return reserve(writer, extra);
+    }
+    return true;
 }
 
-/* What comes before any value. A member's value follows its key, anything else needs a comma. */
-static inline bool begin_value(struct json_writer *writer)
+/* What comes before any value, and room for it. A member's value follows its key, anything else
+ * needs a comma. */
+static inline bool begin_value(struct json_writer *writer, size_t extra)
 {
     if (writer->has_key) {
         writer->has_key = false;
-        return writer->error == 0;
+        return reserve(writer, extra);
     }
+    if (writer->error != 0)
+        return false;
     assert(!in_object(writer) && "a member needs a key");
     assert((writer->depth > 0 || !writer->needs_comma) && "a document is one value");
-    return separate(writer);
+    return separate(writer, extra);
+}
+
+static void hand_on(struct json_writer *writer)
+{
+    int r;
+
+    sync_length(writer);
+    r = writer->flush(writer->flush_context, writer->out);
+    writer->at = writer->out->data + writer->out->len;
+    writer->limit = writer->out->data + writer->out->capacity;
+    if (r < 0)
+        fail(writer, r);
 }
 
 static inline void end_value(struct json_writer *writer)
 {
     writer->needs_comma = true;
-    if (writer->flush != NULL && writer->out->len >= JSON_FLUSH_BYTES && writer->error == 0) {
-        int r = writer->flush(writer->flush_context, writer->out);
-
-        if (r < 0)
-            fail(writer, r);
-    }
+    if (writer->flush != NULL && writer->at - writer->out->data >= JSON_FLUSH_BYTES)
+        hand_on(writer);
 }
 
 static void begin_container(struct json_writer *writer, char bracket)
 {
     uint64_t bit;
 
-    if (!begin_value(writer) || !reserve(writer, 1))
+    if (!begin_value(writer, 1))
         return;
     if (writer->depth == JSON_WRITER_MAX_DEPTH) {
         fail(writer, ERR_JSON_DEPTH);
         return;
     }
-    put(writer, bracket);
+    *writer->at++ = bracket;
     bit = (uint64_t)1 << (writer->depth % 64);
     if (bracket == '{')
         writer->object_levels[writer->depth / 64] |= bit;
@@ -143,7 +165,7 @@ static void end_container(struct json_writer *writer, char bracket)
         new_line(writer);
     if (!reserve(writer, 1))
         return;
-    put(writer, bracket);
+    *writer->at++ = bracket;
     end_value(writer);
 }
 
@@ -186,82 +208,113 @@ static size_t escape(unsigned char c, char out_text[LONGEST_ESCAPE])
     return LONGEST_ESCAPE;
 }
 
-/* One character that is not plain, at `from`; how many bytes it took, 0 after an error. */
-static size_t write_special(struct json_writer *writer, const char *from, size_t left,
-                            bool replace_invalid)
+/*
+ * One character that is not plain, from `from` to *at; how many bytes of the
+ * source it took, 0 for a byte that belongs to no valid character.
+ */
+static size_t write_special(const char *from, size_t left, bool replace_invalid, char **at)
 {
-    struct buf *out = writer->out;
     size_t len;
 
     if ((signed char)*from >= 0) {
-        out->len += escape((unsigned char)*from, out->data + out->len);
+        *at += escape((unsigned char)*from, *at);
         return 1;
     }
     len = utf8_sequence(from, left);
     if (len > 0) {
-        put_all(writer, from, len);
+        memcpy(*at, from, len);
+        *at += len;
         return len;
     }
-    if (!replace_invalid) {
-        fail(writer, ERR_INVALID_UTF8);
+    if (!replace_invalid)
         return 0;
-    }
-    put_all(writer, UTF8_REPLACEMENT, sizeof(UTF8_REPLACEMENT) - 1);
+    memcpy(*at, UTF8_REPLACEMENT, sizeof(UTF8_REPLACEMENT) - 1);
+    *at += sizeof(UTF8_REPLACEMENT) - 1;
     return 1;
 }
 
-/* Quotes included. */
-static void write_quoted(struct json_writer *writer, struct str text, bool replace_invalid)
+/* Room beside the text itself: one escape at any moment, whole-step copies, quotes, a colon. */
+enum { QUOTED_SLACK = LONGEST_ESCAPE + SCAN_STEP + 4 };
+
+static inline size_t quoted_room(struct str text)
+{
+    return text.len < SIZE_MAX / 2 ? text.len + QUOTED_SLACK : SIZE_MAX / 2;
+}
+
+/*
+ * The rest of a quoted text, from its first character that is not plain on.
+ * NULL after an error.
+ */
+static char *write_quoted_rest(struct json_writer *writer, struct str text, bool replace_invalid,
+                               char *at)
 {
     const char *from = text.ptr;
     const char *end = text.ptr + text.len;
-    /* Room for one escape at any moment, whole-step copies, and the quotes. */
-    const size_t slack = LONGEST_ESCAPE + SCAN_STEP + 2;
 
-    if (text.len > SIZE_MAX - slack) {
-        fail(writer, ERR_TOO_LARGE);
-        return;
-    }
-    if (!reserve(writer, text.len + slack))
-        return;
-    put(writer, '"');
-    while (true) {
-        char *to = writer->out->data + writer->out->len;
+    while (from < end) {
+        size_t taken;
 
-        from = scan_copy_plain(from, end, &to);
-        writer->out->len = (size_t)(to - writer->out->data);
-        if (from == end)
-            break;
-        if (!reserve(writer, (size_t)(end - from) + slack))
-            return;
-        from += write_special(writer, from, (size_t)(end - from), replace_invalid);
-        if (writer->error != 0)
-            return;
+        writer->at = at;
+        if (!reserve(writer, (size_t)(end - from) + QUOTED_SLACK))
+            return NULL;
+        at = writer->at;
+        taken = write_special(from, (size_t)(end - from), replace_invalid, &at);
+        if (taken == 0) {
+            fail(writer, ERR_INVALID_UTF8);
+            return NULL;
+        }
+        from = scan_copy_plain(from + taken, end, &at);
     }
-    put(writer, '"');
+    return at;
+}
+
+/*
+ * Quotes included. quoted_room() bytes are reserved; where the text ends, with
+ * room for a few more. NULL after an error.
+ */
+static inline char *write_quoted(struct json_writer *writer, struct str text, bool replace_invalid)
+{
+    const char *end = text.ptr + text.len;
+    const char *from;
+    char *at = writer->at;
+
+    *at++ = '"';
+    from = scan_copy_plain(text.ptr, end, &at);
+    if (from < end) {
+        at = write_quoted_rest(writer, (struct str){from, (size_t)(end - from)}, replace_invalid,
+                               at);
+        if (at == NULL)
+            return NULL;
+    }
+    *at++ = '"';
+    return at;
 }
 
 void json_key(struct json_writer *writer, struct str key)
 {
+    char *at;
+
     if (writer->error != 0)
         return;
     assert(in_object(writer) && !writer->has_key);
-    if (!separate(writer))
+    if (!separate(writer, quoted_room(key)))
         return;
-    write_quoted(writer, key, false);
-    if (!reserve(writer, 2))
+    at = write_quoted(writer, key, false);
+    if (at == NULL)
         return;
-    put(writer, ':');
+    *at++ = ':';
     if (writer->is_pretty)
-        put(writer, ' ');
+        *at++ = ' ';
+    writer->at = at;
     writer->has_key = true;
 }
 
-static void write_literal(struct json_writer *writer, struct str text)
+static inline void write_literal(struct json_writer *writer, struct str text)
 {
-    if (!begin_value(writer) || !reserve(writer, text.len))
+    if (!begin_value(writer, text.len))
         return;
-    put_all(writer, text.ptr, text.len);
+    memcpy(writer->at, text.ptr, text.len);
+    writer->at += text.len;
     end_value(writer);
 }
 
@@ -275,35 +328,71 @@ void json_write_bool(struct json_writer *writer, bool is_true)
     write_literal(writer, is_true ? STR("true") : STR("false"));
 }
 
+static inline size_t count_digits(uint64_t number)
+{
+    size_t count = 1;
+
+    for (; number >= 1000; number /= 1000)
+        count += 3;
+    return count + (number >= 10) + (number >= 100);
+}
+
+/* The digits that end at `end`, two at a time: half the divisions. */
+static inline void put_digits(uint64_t number, char *end)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+
+    while (number >= 100) {
+        end -= 2;
+        memcpy(end, &pairs[number % 100 * 2], 2);
+        number /= 100;
+    }
+    if (number >= 10)
+        memcpy(end - 2, &pairs[number * 2], 2);
+    else
+        end[-1] = (char)('0' + number);
+}
+
 void json_write_int(struct json_writer *writer, int64_t number)
 {
-    char digits[INT64_TEXT_BYTES];
-    char *first = digits + sizeof(digits);
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    uint64_t magnitude = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    char *at;
 
-    do {
-        *--first = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
+    if (!begin_value(writer, INT64_TEXT_BYTES))
+        return;
+    at = writer->at;
     if (number < 0)
-        *--first = '-';
-    write_literal(writer, (struct str){first, (size_t)(digits + sizeof(digits) - first)});
+        *at++ = '-';
+    at += count_digits(magnitude);
+    put_digits(magnitude, at);
+    writer->at = at;
+    end_value(writer);
+}
+
+static inline void write_text(struct json_writer *writer, struct str text, bool replace_invalid)
+{
+    char *at;
+
+    if (!begin_value(writer, quoted_room(text)))
+        return;
+    at = write_quoted(writer, text, replace_invalid);
+    if (at == NULL)
+        return;
+    writer->at = at;
+    end_value(writer);
 }
 
 void json_write_str(struct json_writer *writer, struct str text)
 {
-    if (!begin_value(writer))
-        return;
-    write_quoted(writer, text, false);
-    end_value(writer);
+    write_text(writer, text, false);
 }
 
 void json_write_str_lossy(struct json_writer *writer, struct str text)
 {
-    if (!begin_value(writer))
-        return;
-    write_quoted(writer, text, true);
-    end_value(writer);
+    write_text(writer, text, true);
 }
 
 void json_splice(struct json_writer *writer, struct str finished)
@@ -350,15 +439,11 @@ void json_write_value(struct json_writer *writer, const struct json_value *value
 
 int json_writer_finish(struct json_writer *writer)
 {
-    int r;
-
-    if (writer->error != 0)
-        return writer->error;
-    assert(writer->depth == 0 && writer->needs_comma && !writer->has_key);
-    if (writer->flush != NULL && writer->out->len > 0) {
-        r = writer->flush(writer->flush_context, writer->out);
-        if (r < 0)
-            return r;
+    if (writer->error == 0) {
+        assert(writer->depth == 0 && writer->needs_comma && !writer->has_key);
+        if (writer->flush != NULL && writer->at > writer->out->data)
+            hand_on(writer);
     }
-    return 0;
+    sync_length(writer);
+    return writer->error;
 }

@@ -32,7 +32,9 @@ enum {
 };
 
 struct json_writer {
-    struct buf *out;
+    struct buf *out; /* the writer's alone until json_writer_finish() */
+    char *at;        /* the next byte */
+    char *limit;     /* the end of the buffer's memory */
     int error;
     unsigned depth;
     bool needs_comma;

@@ -45,10 +45,10 @@ static inline void list_remove(struct list *node)
 #define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
 /* The body may not unlink `node`; list_each_safe allows it. */
-#define list_each(node, list)                                                                      \
-    for (struct list *node = (list)->next; node != (list); node = node->next)
-#define list_each_safe(node, list)                                                                 \
-    for (struct list *node = (list)->next, *node##_next = node->next; node != (list);              \
+#define list_each(node, head)                                                                      \
+    for (struct list *node = (head)->next; node != (head); node = node->next)
+#define list_each_safe(node, head)                                                                 \
+    for (struct list *node = (head)->next, *node##_next = node->next; node != (head);              \
          node = node##_next, node##_next = node->next)
 
 #endif

@@ -20,8 +20,11 @@
 
 enum { SCAN_STEP = 16 };
 
+/* A call would cost as much as the few instructions it wraps. */
+#define SCAN_INLINE static inline __attribute__((always_inline))
+
 /* Signed on purpose: bytes from 0x80 are negative, so one comparison finds them and the controls. */
-static inline bool scan_is_plain(char c)
+SCAN_INLINE bool scan_is_plain(char c)
 {
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
@@ -33,7 +36,7 @@ static inline bool scan_is_plain(char c)
  */
 #if defined(__SSE2__)
 
-static inline size_t scan_step(const char *p, char *copy)
+SCAN_INLINE size_t scan_step(const char *p, char *copy)
 {
     __m128i bytes = _mm_loadu_si128((const __m128i *)p);
     __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
@@ -49,7 +52,7 @@ static inline size_t scan_step(const char *p, char *copy)
 
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 
-static inline size_t scan_step(const char *p, char *copy)
+SCAN_INLINE size_t scan_step(const char *p, char *copy)
 {
     uint8x16_t bytes = vld1q_u8((const uint8_t *)p);
     uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
@@ -67,7 +70,7 @@ static inline size_t scan_step(const char *p, char *copy)
 
 #else
 
-static inline size_t scan_step(const char *p, char *copy)
+SCAN_INLINE size_t scan_step(const char *p, char *copy)
 {
     size_t i = 0;
 
@@ -81,7 +84,7 @@ static inline size_t scan_step(const char *p, char *copy)
 #endif
 
 /* The first byte in [p, end) that is not plain, or end. */
-static inline const char *scan_plain(const char *p, const char *end)
+SCAN_INLINE const char *scan_plain(const char *p, const char *end)
 {
     while (end - p >= SCAN_STEP) {
         size_t plain = scan_step(p, NULL);
@@ -95,11 +98,56 @@ static inline const char *scan_plain(const char *p, const char *end)
     return p;
 }
 
+/* True when any of the eight bytes in `word` is not plain. */
+SCAN_INLINE bool scan_word_has_special(uint64_t word)
+{
+    const uint64_t each = 0x0101010101010101U;
+    /* A byte that is smaller than what is taken off borrows, and sets its high bit; a byte that
+     * already has its high bit set is special anyway. */
+    uint64_t low = word - each * 0x20;
+    uint64_t quote = (word ^ each * '"') - each;
+    uint64_t backslash = (word ^ each * '\\') - each;
+
+    return ((word | low | quote | backslash) & each * 0x80) != 0;
+}
+
+/* Copies fewer than SCAN_STEP bytes if all are plain, in two loads that may overlap. */
+SCAN_INLINE bool scan_copy_short(const char *p, size_t len, char *to)
+{
+    uint64_t words[2];
+    uint32_t halves[2];
+
+    if (len >= 8) {
+        memcpy(&words[0], p, 8);
+        memcpy(&words[1], p + len - 8, 8);
+        if (scan_word_has_special(words[0]) || scan_word_has_special(words[1]))
+            return false;
+        memcpy(to, &words[0], 8);
+        memcpy(to + len - 8, &words[1], 8);
+        return true;
+    }
+    if (len >= 4) {
+        memcpy(&halves[0], p, 4);
+        memcpy(&halves[1], p + len - 4, 4);
+        if (scan_word_has_special((uint64_t)halves[0] << 32 | halves[1]))
+            return false;
+        memcpy(to, &halves[0], 4);
+        memcpy(to + len - 4, &halves[1], 4);
+        return true;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!scan_is_plain(p[i]))
+            return false;
+        to[i] = p[i];
+    }
+    return true;
+}
+
 /*
  * The same, copying what it passes to *copy and moving it along. Up to
  * SCAN_STEP bytes behind the new *copy may be overwritten: leave room for them.
  */
-static inline const char *scan_copy_plain(const char *p, const char *end, char **copy)
+SCAN_INLINE const char *scan_copy_plain(const char *p, const char *end, char **copy)
 {
     char *to = *copy;
 
@@ -112,6 +160,10 @@ static inline const char *scan_copy_plain(const char *p, const char *end, char *
             *copy = to;
             return p;
         }
+    }
+    if (scan_copy_short(p, (size_t)(end - p), to)) {
+        *copy = to + (end - p);
+        return end;
     }
     while (p < end && scan_is_plain(*p))
         *to++ = *p++;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes: reading ends, within its limits, and what was read survives being
+ * written and read again, compact and pretty.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/jsonwrite.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_BYTES = 16 << 20, MAX_DEPTH = 64 };
+
+static void check_round_trip(struct arena *arena, const struct json_value *document, bool is_pretty)
+{
+    cleanup_buf struct buf text = BUF_INIT(MAX_BYTES);
+    const struct json_value *again;
+    struct json_writer writer;
+    int r;
+
+    json_writer_init(&writer, &text);
+    if (is_pretty)
+        json_writer_set_pretty(&writer);
+    json_write_value(&writer, document);
+    r = json_writer_finish(&writer);
+    assert(r == 0);
+    r = json_parse(arena, buf_view(&text), (struct json_limits){MAX_BYTES, MAX_DEPTH}, &again,
+                   NULL);
+    assert(r == 0);
+    assert(json_eq(document, again) && json_eq(again, document));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(64 << 20);
+    const struct json_value *document;
+    struct err err = ERR_INIT;
+
+    if (json_parse(&arena, (struct str){(const char *)data, size},
+                   (struct json_limits){MAX_BYTES, MAX_DEPTH}, &document, &err) < 0) {
+        assert(err.message[0] != '\0');
+        return 0;
+    }
+    check_round_trip(&arena, document, false);
+    check_round_trip(&arena, document, true);
+    return 0;
+}

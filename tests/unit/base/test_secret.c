@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/err.h"
+#include "base/secret.h"
+
+static void equal_only_to_the_same_bytes(void **state)
+{
+    cleanup_secret struct secret secret = SECRET_INIT;
+
+    (void)state;
+    assert_int_equal(secret_set(&secret, STR("gw_abc")), 0);
+    assert_true(secret_eq(&secret, STR("gw_abc")));
+    assert_false(secret_eq(&secret, STR("gw_abd")));
+    assert_false(secret_eq(&secret, STR("Gw_abc")));
+    assert_false(secret_eq(&secret, STR("gw_abc\0")));
+    assert_false(secret_eq(&secret, STR("gw_ab")));
+    assert_false(secret_eq(&secret, STR("")));
+}
+
+static void an_empty_secret_matches_nothing(void **state)
+{
+    cleanup_secret struct secret secret = SECRET_INIT;
+
+    (void)state;
+    assert_false(secret_eq(&secret, STR("")));
+    assert_int_equal(secret_set(&secret, STR("")), ERR_INVALID_ARGUMENT);
+    assert_int_equal(secret_generate(&secret, STR("gw_"), 0), ERR_INVALID_ARGUMENT);
+}
+
+static void a_refused_secret_leaves_the_old_one(void **state)
+{
+    cleanup_secret struct secret secret = SECRET_INIT;
+    char text[SECRET_MAX_BYTES + 1];
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(secret_set(&secret, STR("old")), 0);
+    assert_int_equal(secret_set(&secret, (struct str){text, sizeof(text)}), ERR_TOO_LARGE);
+    assert_int_equal(secret_generate(&secret, STR("old"), SECRET_MAX_BYTES), ERR_TOO_LARGE);
+    assert_true(secret_eq(&secret, STR("old")));
+    assert_int_equal(secret_set(&secret, (struct str){text, SECRET_MAX_BYTES}), 0);
+}
+
+static void generated_secrets_carry_their_prefix_and_differ(void **state)
+{
+    cleanup_secret struct secret a = SECRET_INIT;
+    cleanup_secret struct secret b = SECRET_INIT;
+
+    (void)state;
+    assert_int_equal(secret_generate(&a, STR("sess_"), 32), 0);
+    assert_int_equal(secret_generate(&b, STR("sess_"), 32), 0);
+    assert_int_equal(secret_reveal(&a).len, 37);
+    assert_true(str_starts_with(secret_reveal(&a), STR("sess_")));
+    assert_false(secret_eq(&a, secret_reveal(&b)));
+}
+
+static void a_done_secret_leaves_no_bytes(void **state)
+{
+    struct secret secret = SECRET_INIT;
+    char zeros[sizeof(secret)] = {0};
+
+    (void)state;
+    assert_int_equal(secret_set(&secret, STR("password")), 0);
+    secret_done(&secret);
+    assert_memory_equal(&secret, zeros, sizeof(secret));
+}
+
+TEST_MAIN(cmocka_unit_test(equal_only_to_the_same_bytes),
+          cmocka_unit_test(an_empty_secret_matches_nothing),
+          cmocka_unit_test(a_refused_secret_leaves_the_old_one),
+          cmocka_unit_test(generated_secrets_carry_their_prefix_and_differ),
+          cmocka_unit_test(a_done_secret_leaves_no_bytes))
