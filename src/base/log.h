@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines of a program: a message and key=value fields, one write each, to
+ * one file descriptor. Only programs log; libraries return errors.
+ *
+ *     log_write(&log, LOG_WARN, "stream closed", LOG_INT("attempt", 3), LOG_STR("url", url));
+ *     2026-03-01T12:00:00.123Z warn stream closed attempt=3 url="http://localhost:5678/ x"
+ *
+ * Whatever a field holds, it stays on its line: control characters and invalid
+ * UTF-8 are escaped. Secrets do not get out: a field whose name speaks of a
+ * secret is replaced, and so is anything in any text that looks like one of
+ * our keys (gw_…, sess_…) or like a bearer token.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+enum log_level {
+    LOG_SILENT, /* a threshold only */
+    LOG_ERROR,
+    LOG_WARN,
+    LOG_INFO,
+    LOG_DEBUG,
+};
+
+enum log_format {
+    LOG_PLAIN,   /* time, level, message */
+    LOG_JOURNAL, /* "<6>" and the message: the journal has its own time */
+};
+
+enum {
+    LOG_LINE_MAX_BYTES = 8192,
+    LOG_VALUE_MAX_BYTES = 1024, /* longer values are cut and say so */
+};
+
+struct log {
+    int fd;
+    enum log_level threshold;
+    enum log_format format;
+    const struct clock *clock;
+};
+
+struct log_field {
+    const char *key;
+    enum { LOG_FIELD_STR, LOG_FIELD_INT, LOG_FIELD_BOOL, LOG_FIELD_SECRET } type;
+    struct str text;
+    int64_t number;
+};
+
+#define LOG_STR(key_, view)     {.key = (key_), .type = LOG_FIELD_STR, .text = (view)}
+#define LOG_TEXT(key_, c_text)  {.key = (key_), .type = LOG_FIELD_STR, .text = str_from(c_text)}
+#define LOG_INT(key_, value)    {.key = (key_), .type = LOG_FIELD_INT, .number = (value)}
+#define LOG_BOOL(key_, value)   {.key = (key_), .type = LOG_FIELD_BOOL, .number = (value)}
+#define LOG_HIDDEN(key_)        {.key = (key_), .type = LOG_FIELD_SECRET}
+
+/* Writes to `fd`, for the journal if it is the one that systemd's JOURNAL_STREAM names. */
+void log_init(struct log *log, int fd, enum log_level threshold, const struct clock *clock);
+
+/* "silent", "error", "warn", "info", "debug"; false for anything else. */
+bool log_level_from(struct str name, enum log_level *out_level);
+const char *log_level_name(enum log_level level);
+
+static inline bool log_wants(const struct log *log, enum log_level level)
+{
+    return level != LOG_SILENT && level <= log->threshold;
+}
+
+/* The fields are evaluated only when the level is wanted. */
+#define log_write(log, level, message, ...)                                                        \
+    do {                                                                                           \
+        if (log_wants((log), (level))) {                                                           \
+            const struct log_field log_fields_[] = {{0}, ##__VA_ARGS__};                           \
+                                                                                                   \
+            log_write_fields((log), (level), (message), log_fields_ + 1,                           \
+                             sizeof(log_fields_) / sizeof(log_fields_[0]) - 1);                    \
+        }                                                                                          \
+    } while (0)
+
+/* An error that ends here: its text, name and field. */
+void log_error(const struct log *log, const char *message, const struct err *err);
+
+void log_write_fields(const struct log *log, enum log_level level, const char *message,
+                      const struct log_field *fields, size_t count);
+
+/* The line without its end, for those who keep lines elsewhere and for tests. */
+void log_format_line(const struct log *log, enum log_level level, const char *message,
+                     const struct log_field *fields, size_t count, struct buf *out);
+
+/* Appends the text with everything that looks like a secret replaced. */
+int log_redact(struct str text, struct buf *out);
+
+#endif
