@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/optioncomplete.h"
+#include "base/optionhelp.h"
+#include "base/options.h"
+#include "cli/doctor.h"
+
+enum {
+    EXIT_WRONG_USE = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+    OUTPUT_MAX_BYTES = 1 << 20,
+    DEFAULT_WIDTH = 80,
+    WIDEST = 100,
+};
+
+enum { PROGRAM_HELP, PROGRAM_VERSION, PROGRAM_OPTIONS };
+static const struct option program_options[PROGRAM_OPTIONS] = {
+    [PROGRAM_HELP] = {.name = "help", .letter = 'h', .is_final = true, .help = "show this page"},
+    [PROGRAM_VERSION] = {.name = "version", .is_final = true, .help = "show the version"},
+};
+
+enum { DOCTOR_JSON, DOCTOR_OPTIONS };
+static const struct option doctor_options[DOCTOR_OPTIONS] = {
+    [DOCTOR_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+};
+
+static const char *const shells[] = {
+    [OPTION_BASH] = "bash", [OPTION_ZSH] = "zsh", [OPTION_FISH] = "fish", [3] = NULL};
+
+static const struct option_argument completions_arguments[] = {
+    {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
+};
+
+enum { COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
+static const struct option_command commands[COMMANDS] = {
+    [COMMAND_DOCTOR] = {.name = "doctor",
+                        .summary = "say what this machine offers, and what each lack means",
+                        .options = doctor_options,
+                        .option_count = DOCTOR_OPTIONS},
+    [COMMAND_COMPLETIONS] = {.name = "completions",
+                             .summary = "print a completion script for a shell",
+                             .arguments = completions_arguments,
+                             .argument_count = array_size(completions_arguments)},
+};
+
+static const struct option_command program = {
+    .name = "gatehouse",
+    .summary = "a guarded door between AI agents and this machine",
+    .options = program_options,
+    .option_count = PROGRAM_OPTIONS,
+    .commands = commands,
+    .command_count = COMMANDS,
+};
+
+static int write_all(int fd, struct str text)
+{
+    while (text.len > 0) {
+        ssize_t written = write(fd, text.ptr, text.len);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -errno;
+        text = str_slice(text, (size_t)written, text.len);
+    }
+    return 0;
+}
+
+static size_t terminal_width(int fd)
+{
+    struct winsize size;
+
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return DEFAULT_WIDTH;
+    if (size.ws_col < OPTION_HELP_MIN_WIDTH)
+        return OPTION_HELP_MIN_WIDTH;
+    return size.ws_col < WIDEST ? size.ws_col : WIDEST;
+}
+
+static bool wants_colour(int fd)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return isatty(fd) && (no_colour == NULL || *no_colour == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+/* The shell by its name, which the options have checked. */
+static enum option_shell shell_of(const char *name)
+{
+    enum option_shell shell = OPTION_BASH;
+
+    while (strcmp(shells[shell], name) != 0)
+        shell++;
+    return shell;
+}
+
+/* The text that the command prints. */
+static int run(const struct option_values *values, struct buf *out)
+{
+    const struct option_values *top = values->above != NULL ? values->above : values;
+
+    if (options_is_on(top, PROGRAM_HELP))
+        return options_help(values, terminal_width(STDOUT_FILENO), out);
+    if (options_is_on(top, PROGRAM_VERSION))
+        return buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
+    switch (values->command - commands) {
+    case COMMAND_DOCTOR:
+        if (options_is_on(values, DOCTOR_JSON))
+            return doctor_tell_json(out);
+        return doctor_tell(wants_colour(STDOUT_FILENO), out);
+    default:
+        return options_complete(&program, shell_of(options_argument(values, 0)), out);
+    }
+}
+
+/* Without a command: the page that lists them, where errors go. */
+static int ask_for_command(const struct option_values *values)
+{
+    cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+
+    if (options_help(values, terminal_width(STDERR_FILENO), &out) == 0)
+        write_all(STDERR_FILENO, buf_view(&out));
+    return EXIT_WRONG_USE;
+}
+
+int commands_run(int argc, char *const *argv)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
+        fprintf(stderr, "gatehouse: %s\nSee 'gatehouse --help'.\n", err.message);
+        return EXIT_WRONG_USE;
+    }
+    if (values->above == NULL && !options_is_on(values, PROGRAM_HELP) &&
+        !options_is_on(values, PROGRAM_VERSION))
+        return ask_for_command(values);
+    r = run(values, &out);
+    if (r < 0) {
+        fprintf(stderr, "gatehouse: %s\n", err_text(r));
+        return EXIT_FAILURE;
+    }
+    r = write_all(STDOUT_FILENO, buf_view(&out));
+    if (r < 0) {
+        fprintf(stderr, "gatehouse: cannot write: %s\n", err_errno_text(-r));
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

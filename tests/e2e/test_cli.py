@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Runs the front door as a person would. Arguments: gatehouse, without_syscall, the man page."""
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GATEHOUSE, WITHOUT_SYSCALL, MAN_PAGE = (pathlib.Path(path) for path in sys.argv[1:4])
+COLOUR = "\033["
+
+
+def run(*arguments, before=(), **settings):
+    environment = {"PATH": "/usr/bin:/bin", **settings.pop("env", {})}
+    return subprocess.run(
+        [*before, GATEHOUSE, *arguments], env=environment, stdin=subprocess.DEVNULL,
+        stdout=settings.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, text=True,
+        timeout=60, **settings,
+    )
+
+
+def findings(**settings):
+    result = run("doctor", "--json", **settings)
+    assert result.returncode == 0, result.stderr
+    return {finding["id"]: finding for finding in json.loads(result.stdout)["findings"]}
+
+
+def run_on_terminal(*arguments, env=None):
+    """The output of a run whose standard output is a terminal."""
+    keeper, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [GATEHOUSE, *arguments], stdin=subprocess.DEVNULL, stdout=terminal,
+        stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "TERM": "xterm", **(env or {})},
+    )
+    os.close(terminal)
+    output = b""
+    while True:
+        try:
+            piece = os.read(keeper, 4096)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(keeper)
+    process.wait(timeout=60)
+    return output.decode()
+
+
+class Doctor(unittest.TestCase):
+    def test_every_finding_has_a_known_status_and_says_what_a_lack_means(self):
+        for finding in findings().values():
+            self.assertIn(finding["status"], ("ok", "limited", "missing"))
+            self.assertTrue(finding["detail"] and finding["purpose"])
+            self.assertEqual("lack" in finding, finding["status"] != "ok")
+
+    def test_words_and_json_agree(self):
+        words = run("doctor").stdout
+        told = findings()
+        for status in ("ok", "limited", "missing"):
+            in_words = len(re.findall(rf"^  {status} ", words, re.MULTILINE))
+            in_json = sum(finding["status"] == status for finding in told.values())
+            self.assertEqual(in_words, in_json, status)
+
+    def test_a_denied_system_call_is_found_missing(self):
+        for call, finding in (
+            ("openat2", "openat2"),
+            ("landlock_create_ruleset", "landlock"),
+            ("seccomp", "seccomp"),
+            ("pidfd_open", "pidfd"),
+            ("clone", "user_namespaces"),
+        ):
+            told = findings(before=(WITHOUT_SYSCALL, call))
+            self.assertEqual(told[finding]["status"], "missing", call)
+            self.assertEqual(told[finding]["detail"], "Function not implemented", call)
+
+    def test_a_browser_is_found_in_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            browser = pathlib.Path(folder, "chromium")
+            browser.write_text("#!/bin/sh\n")
+            browser.chmod(0o755)
+            found = findings(env={"PATH": folder})["browser"]
+            self.assertEqual((found["status"], found["detail"]), ("ok", str(browser)))
+            browser.chmod(0o644)
+            self.assertEqual(findings(env={"PATH": f":{folder}:"})["browser"]["status"], "missing")
+
+    def test_a_display_that_nobody_serves_is_limited(self):
+        for name, value in (("DISPLAY", ":9917"), ("WAYLAND_DISPLAY", "/nonexistent/socket")):
+            self.assertEqual(findings(env={name: value})["display"]["status"], "limited")
+        self.assertEqual(findings()["display"]["status"], "missing")
+
+    def test_hostile_environment_stays_valid_json(self):
+        told = findings(env={"DISPLAY": ':"\\\n\x01' + "x" * 5000})
+        self.assertEqual(told["display"]["status"], "limited")
+        told = findings(env={"WAYLAND_DISPLAY": os.fsdecode(b"\xff\xfe")})
+        self.assertEqual(told["display"]["status"], "limited")
+
+    def test_an_ordinary_user_can_ask_too(self):
+        if os.geteuid() != 0:
+            self.assertEqual(findings()["user"]["status"], "ok")
+            return
+        self.assertEqual(findings()["user"]["status"], "limited")
+        # The build may lie where an ordinary user cannot reach it.
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            copy = pathlib.Path(folder, "gatehouse")
+            copy.write_bytes(GATEHOUSE.read_bytes())
+            copy.chmod(0o755)
+            result = subprocess.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "doctor",
+                 "--json"], stdout=subprocess.PIPE, text=True, check=True, timeout=60,
+            )
+        told = {finding["id"]: finding for finding in json.loads(result.stdout)["findings"]}
+        self.assertEqual(told["user"]["status"], "ok")
+
+    def test_colours_only_on_a_terminal_that_wants_them(self):
+        self.assertNotIn(COLOUR, run("doctor").stdout)
+        self.assertIn(COLOUR, run_on_terminal("doctor"))
+        self.assertNotIn(COLOUR, run_on_terminal("doctor", env={"NO_COLOR": "1"}))
+        self.assertNotIn(COLOUR, run_on_terminal("doctor", env={"TERM": "dumb"}))
+        self.assertNotIn(COLOUR, run_on_terminal("doctor", "--json"))
+
+
+class Calls(unittest.TestCase):
+    def test_without_a_command_it_says_what_there_is_and_fails(self):
+        result = run()
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("doctor", result.stderr)
+
+    def test_help_and_version_succeed_anywhere(self):
+        self.assertRegex(run("--version").stdout, r"^gatehouse \d+\.\d+\.\d+\n$")
+        for arguments in (["--help"], ["-h"], ["doctor", "--help"], ["completions", "-h"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0, arguments)
+            self.assertIn("Usage:", result.stdout)
+        self.assertIn("--json", run("doctor", "--help").stdout)
+
+    def test_mistakes_say_what_to_do(self):
+        result = run("docter")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("doctor", result.stderr)
+        result = run("doctor", "--jsn")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--json", result.stderr)
+        for shell in ("", "tcsh"):
+            self.assertEqual(run("completions", *([shell] if shell else [])).returncode, 2)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "wb") as full:
+            result = run("doctor", stdout=full)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left", result.stderr)
+
+    def test_completions_are_scripts_that_name_every_command(self):
+        for shell in ("bash", "zsh", "fish"):
+            result = run("completions", shell)
+            self.assertEqual(result.returncode, 0)
+            for word in ("doctor", "completions", "json", "version"):
+                self.assertIn(word, result.stdout)
+
+    def test_the_man_page_names_every_option_and_command_of_the_help(self):
+        page = MAN_PAGE.read_text()
+        for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
+            for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
+                self.assertIn(f"Fl Fl {option}", page)
+        for command in ("doctor", "completions"):
+            self.assertIn(f"Cm {command}", page)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
