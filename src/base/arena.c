@@ -150,15 +150,16 @@ char *arena_copy(struct arena *arena, struct str text)
 void *arena_regrow(const struct arena *arena, void *block, size_t size)
 {
     struct arena_block *header = block != NULL ? (struct arena_block *)block - 1 : NULL;
+    struct arena_block *grown;
     size_t total;
 
     if (!checked_add(size, sizeof(*header), &total) || total > arena->max - arena->held)
         return NULL;
-    header = realloc(header, total);
-    if (header == NULL)
+    grown = realloc(header, total);
+    if (grown == NULL)
         return NULL;
-    header->size = total;
-    return header + 1;
+    grown->size = total;
+    return grown + 1;
 }
 
 void arena_regrow_free(void *block)

@@ -12,7 +12,7 @@
 
 #define cleanup_with(function) __attribute__((cleanup(function)))
 
-static inline void cleanup_fd_(int *fd)
+static inline void cleanup_fd_(const int *fd)
 {
     if (*fd >= 0)
         close(*fd);

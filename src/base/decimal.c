@@ -51,7 +51,7 @@ static struct decimal read_decimal(struct str text)
 {
     const char *at = text.ptr;
     const char *end = text.ptr + text.len;
-    const char *mantissa_end = at;
+    const char *mantissa_end;
     const char *point = NULL;
     struct decimal d = {.sign = 1};
 

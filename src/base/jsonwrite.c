@@ -58,6 +58,7 @@ static bool make_room(struct json_writer *writer, size_t extra)
         fail(writer, r);
         return false;
     }
+    assert(writer->out->data != NULL);
     writer->at = writer->out->data + writer->out->len;
     writer->limit = writer->out->data + writer->out->capacity;
     return true;

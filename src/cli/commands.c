@@ -100,11 +100,10 @@ static bool wants_colour(int fd)
 /* The shell by its name, which the options have checked. */
 static enum option_shell shell_of(const char *name)
 {
-    enum option_shell shell = OPTION_BASH;
-
-    while (strcmp(shells[shell], name) != 0)
-        shell++;
-    return shell;
+    for (enum option_shell shell = OPTION_BASH; shell <= OPTION_FISH; shell++)
+        if (strcmp(shells[shell], name) == 0)
+            return shell;
+    abort();
 }
 
 /* The text that the command prints. */
