@@ -56,8 +56,7 @@ static void make_tree(struct buf *text)
         buf_printf(text,
                    "%s{\"path\":\"packages/core/src/module-%d/file-%d.ts\",\"type\":\"%s\","
                    "\"sizeBytes\":%d}",
-                   i > 0 ? "," : "", i / 40, i, i % 40 == 0 ? "directory" : "file",
-                   i * 37 % 65536);
+                   i > 0 ? "," : "", i / 40, i, i % 40 == 0 ? "directory" : "file", i * 37 % 65536);
     buf_append_char(text, ']');
 }
 
@@ -88,8 +87,7 @@ static void compare(const char *verb, const char *what, void (*run)(void *), str
     printf("%s, %s (%zu bytes)\n", verb, what, tasks[0].text.len);
     for (size_t i = 0; i < PEERS; i++)
         printf("  %-10s %9.1f us  %7.0f MB/s  %6.2f x\n", contenders[i].name,
-               contenders[i].best_ns / 1e3,
-               (double)tasks[0].text.len / contenders[i].best_ns * 1e3,
+               contenders[i].best_ns / 1e3, (double)tasks[0].text.len / contenders[i].best_ns * 1e3,
                contenders[i].best_ns / contenders[GATEHOUSE].best_ns);
     snprintf(goal, sizeof(goal), "%s, %s: jansson takes", verb, what);
     bench_goal_at_least(goal, contenders[JANSSON].best_ns / contenders[GATEHOUSE].best_ns, 10);

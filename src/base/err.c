@@ -29,8 +29,8 @@ static const struct err_row *row_of(int code)
     return &rows[-code - 1];
 }
 
-__attribute__((format(printf, 4, 0))) static void
-fill(struct err *err, int code, const char *field, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void fill(struct err *err, int code, const char *field,
+                                                       const char *format, va_list args)
 {
     err->code = code;
     snprintf(err->field, sizeof(err->field), "%s", field);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/decimal.h"
 #include "base/hash.h"
 #include "base/scan.h"
 #include "base/utf8.h"
@@ -213,7 +212,8 @@ static int check_other(struct parser *p, const char *at)
     if (at == p->end)
         return fail(p, ERR_INVALID_JSON, at, "the document ends inside a string");
     if ((unsigned char)*at < 0x20)
-        return fail(p, ERR_INVALID_JSON, at, "control character in a string; write it as an escape");
+        return fail(p, ERR_INVALID_JSON, at,
+                    "control character in a string; write it as an escape");
     len = utf8_sequence(at, (size_t)(p->end - at));
     if (len == 0)
         return fail(p, ERR_INVALID_UTF8, at, "not valid UTF-8");
@@ -260,9 +260,9 @@ static int read_escaped_string(struct parser *p, const char *start, const char *
     }
     p->decoded = to;
     *at = from + 1;
-    return push(p, start,
-                (struct json_value){
-                    .type = JSON_STRING, .size = (uint32_t)(to - text), .text = text});
+    return push(
+        p, start,
+        (struct json_value){.type = JSON_STRING, .size = (uint32_t)(to - text), .text = text});
 }
 
 /* A string; *at is behind its opening quote and ends behind its closing one. */
@@ -287,9 +287,9 @@ static inline int read_string(struct parser *p, const char **at)
         from += r;
     }
     *at = from + 1;
-    return push(p, start,
-                (struct json_value){
-                    .type = JSON_STRING, .size = (uint32_t)(from - start), .text = start});
+    return push(
+        p, start,
+        (struct json_value){.type = JSON_STRING, .size = (uint32_t)(from - start), .text = start});
 }
 
 static inline bool is_digit(const char *at, const char *end)
@@ -336,8 +336,8 @@ static int read_number(struct parser *p, const char **at)
         from = skip_digits(from, p->end);
     }
     *at = from;
-    value = (struct json_value){
-        .type = JSON_NUMBER, .size = (uint32_t)(from - start), .text = start};
+    value =
+        (struct json_value){.type = JSON_NUMBER, .size = (uint32_t)(from - start), .text = start};
     if (is_integer) {
         int64_t integer;
 
@@ -454,9 +454,9 @@ value:
     case '[':
         if (++depth > p->max_depth)
             return fail(p, ERR_JSON_DEPTH, at, "nested too deeply");
-        r = push(p, at,
-                 (struct json_value){.type = *at == '{' ? JSON_OBJECT : JSON_ARRAY,
-                                     .span = container});
+        r = push(
+            p, at,
+            (struct json_value){.type = *at == '{' ? JSON_OBJECT : JSON_ARRAY, .span = container});
         if (r < 0)
             return r;
         container = p->count - 1;
@@ -568,121 +568,4 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
     arena_adopt(arena, kept);
     *out_document = kept;
     return 0;
-}
-
-const struct json_value *json_get(const struct json_value *object, struct str key)
-{
-    json_each_member (member, object)
-        if (str_eq(json_str(member), key))
-            return member + 1;
-    return NULL;
-}
-
-static const struct json_value *get_typed(const struct json_value *object, struct str key,
-                                          enum json_type type)
-{
-    const struct json_value *value = json_get(object, key);
-
-    return value != NULL && value->type == type ? value : NULL;
-}
-
-bool json_get_str(const struct json_value *object, struct str key, struct str *out_text)
-{
-    const struct json_value *value = get_typed(object, key, JSON_STRING);
-
-    if (value == NULL)
-        return false;
-    *out_text = json_str(value);
-    return true;
-}
-
-bool json_get_int(const struct json_value *object, struct str key, int64_t *out_number)
-{
-    const struct json_value *value = get_typed(object, key, JSON_INT);
-
-    if (value == NULL)
-        return false;
-    *out_number = value->integer;
-    return true;
-}
-
-bool json_get_bool(const struct json_value *object, struct str key, bool *out_is_true)
-{
-    const struct json_value *value = get_typed(object, key, JSON_BOOL);
-
-    if (value == NULL)
-        return false;
-    *out_is_true = value->integer != 0;
-    return true;
-}
-
-static bool objects_eq(const struct json_value *a, const struct json_value *b)
-{
-    /* Equal objects mostly agree on the order too: look at the same place first. */
-    const struct json_value *twin = b + 1;
-
-    if (a->size != b->size)
-        return false;
-    json_each_member (key, a) {
-        const struct json_value *other;
-
-        if (str_eq(json_str(twin), json_str(key)))
-            other = twin + 1;
-        else
-            other = json_get(b, json_str(key));
-        if (other == NULL || !json_eq(key + 1, other))
-            return false;
-        twin = json_next(other);
-        if (twin == json_next(b))
-            twin = b + 1;
-    }
-    return true;
-}
-
-bool json_eq(const struct json_value *a, const struct json_value *b)
-{
-    bool a_is_number = a->type == JSON_INT || a->type == JSON_NUMBER;
-    bool b_is_number = b->type == JSON_INT || b->type == JSON_NUMBER;
-
-    if (a_is_number && b_is_number)
-        return decimal_compare(a, b) == 0;
-    if (a->type != b->type)
-        return false;
-    switch ((enum json_type)a->type) {
-    case JSON_NULL:
-        return true;
-    case JSON_BOOL:
-        return a->integer == b->integer;
-    case JSON_STRING:
-        return str_eq(json_str(a), json_str(b));
-    case JSON_ARRAY: {
-        const struct json_value *other = b + 1;
-
-        if (a->size != b->size)
-            return false;
-        json_each_item (item, a) {
-            if (!json_eq(item, other))
-                return false;
-            other = json_next(other);
-        }
-        return true;
-    }
-    case JSON_OBJECT:
-        return objects_eq(a, b);
-    case JSON_INT:
-    case JSON_NUMBER:
-        break; /* compared above */
-    }
-    return false;
-}
-
-const char *json_type_name(enum json_type type)
-{
-    static const char *const names[] = {
-        [JSON_NULL] = "null",     [JSON_BOOL] = "boolean",  [JSON_INT] = "integer",
-        [JSON_NUMBER] = "number", [JSON_STRING] = "string", [JSON_ARRAY] = "array",
-        [JSON_OBJECT] = "object",
-    };
-
-    return names[type];
 }

@@ -80,17 +80,16 @@ static inline const struct json_value *json_next(const struct json_value *value)
 
 /* Items in order; no turn for anything but an array. */
 #define json_each_item(item, array)                                                                \
-    for (const struct json_value *item = (array) + 1,                                              \
-                                 *item##_end = (array) +                                           \
-                                               ((array)->type == JSON_ARRAY ? (array)->span : 1);  \
+    for (const struct json_value *                                                                 \
+             item = (array) + 1,                                                                   \
+            *item##_end = (array) + ((array)->type == JSON_ARRAY ? (array)->span : 1);             \
          item != item##_end; item = json_next(item))
 
 /* Members in order; the value of `key` is key + 1. No turn for anything but an object. */
 #define json_each_member(key, object)                                                              \
-    for (const struct json_value *key = (object) + 1,                                              \
-                                 *key##_end = (object) + ((object)->type == JSON_OBJECT            \
-                                                              ? (object)->span                     \
-                                                              : 1);                                \
+    for (const struct json_value *                                                                 \
+             key = (object) + 1,                                                                   \
+            *key##_end = (object) + ((object)->type == JSON_OBJECT ? (object)->span : 1);          \
          key != key##_end; key = json_next(key + 1))
 
 /* The text of a string or of a kept number. */

@@ -64,9 +64,9 @@ const char *log_level_name(enum log_level level)
 /* Fields of these names hold secrets whatever their value looks like. */
 static bool names_a_secret(const char *key)
 {
-    static const char *const words[] = {"token",  "secret",        "password", "passphrase",
-                                        "apikey", "authorization", "cookie",   "sessionkey",
-                                        "credential"};
+    static const char *const words[] = {"token",      "secret",     "password",
+                                        "passphrase", "apikey",     "authorization",
+                                        "cookie",     "sessionkey", "credential"};
     char folded[64];
     size_t len = 0;
 
@@ -104,10 +104,9 @@ static const struct {
     struct str prefix;
     size_t least;
 } secret_shapes[] = {
-    {STR_LITERAL("gw_"), 8},     {STR_LITERAL("sess_"), 8},   {STR_LITERAL("Bearer "), 4},
-    {STR_LITERAL("Basic "), 4},  {STR_LITERAL("apiKey="), 1}, {STR_LITERAL("api_key="), 1},
-    {STR_LITERAL("token="), 1},  {STR_LITERAL("access_token="), 1},
-    {STR_LITERAL("password="), 1},
+    {STR_LITERAL("gw_"), 8},    {STR_LITERAL("sess_"), 8},         {STR_LITERAL("Bearer "), 4},
+    {STR_LITERAL("Basic "), 4}, {STR_LITERAL("apiKey="), 1},       {STR_LITERAL("api_key="), 1},
+    {STR_LITERAL("token="), 1}, {STR_LITERAL("access_token="), 1}, {STR_LITERAL("password="), 1},
 };
 
 /* Length of the secret that begins at text, its prefix included; 0 if none does. */

@@ -55,11 +55,26 @@ struct log_field {
     int64_t number;
 };
 
-#define LOG_STR(key_, view)     {.key = (key_), .type = LOG_FIELD_STR, .text = (view)}
-#define LOG_TEXT(key_, c_text)  {.key = (key_), .type = LOG_FIELD_STR, .text = str_from(c_text)}
-#define LOG_INT(key_, value)    {.key = (key_), .type = LOG_FIELD_INT, .number = (value)}
-#define LOG_BOOL(key_, value)   {.key = (key_), .type = LOG_FIELD_BOOL, .number = (value)}
-#define LOG_HIDDEN(key_)        {.key = (key_), .type = LOG_FIELD_SECRET}
+#define LOG_STR(key_, view)                                                                        \
+    {                                                                                              \
+        .key = (key_), .type = LOG_FIELD_STR, .text = (view)                                       \
+    }
+#define LOG_TEXT(key_, c_text)                                                                     \
+    {                                                                                              \
+        .key = (key_), .type = LOG_FIELD_STR, .text = str_from(c_text)                             \
+    }
+#define LOG_INT(key_, value)                                                                       \
+    {                                                                                              \
+        .key = (key_), .type = LOG_FIELD_INT, .number = (value)                                    \
+    }
+#define LOG_BOOL(key_, value)                                                                      \
+    {                                                                                              \
+        .key = (key_), .type = LOG_FIELD_BOOL, .number = (value)                                   \
+    }
+#define LOG_HIDDEN(key_)                                                                           \
+    {                                                                                              \
+        .key = (key_), .type = LOG_FIELD_SECRET                                                    \
+    }
 
 /* Writes to `fd`, for the journal if it is the one that systemd's JOURNAL_STREAM names. */
 void log_init(struct log *log, int fd, enum log_level threshold, const struct clock *clock);

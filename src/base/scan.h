@@ -23,7 +23,8 @@ enum { SCAN_STEP = 16 };
 /* A call would cost as much as the few instructions it wraps. */
 #define SCAN_INLINE static inline __attribute__((always_inline))
 
-/* Signed on purpose: bytes from 0x80 are negative, so one comparison finds them and the controls. */
+/* Signed on purpose: bytes from 0x80 are negative, so one comparison finds them and the controls.
+ */
 SCAN_INLINE bool scan_is_plain(char c)
 {
     return (signed char)c >= 0x20 && c != '"' && c != '\\';

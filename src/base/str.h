@@ -20,8 +20,11 @@ struct str {
 #define STR_EMPTY ((struct str){"", 0})
 
 /* A view of a string literal, usable in static tables through STR_LITERAL. */
-#define STR(literal)         ((struct str){"" literal, sizeof(literal) - 1})
-#define STR_LITERAL(literal) {"" literal, sizeof(literal) - 1}
+#define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
+#define STR_LITERAL(literal)                                                                       \
+    {                                                                                              \
+        "" literal, sizeof(literal) - 1                                                            \
+    }
 
 /* printf("%.*s", STR_ARG(name)); lengths over INT_MAX are cut. */
 #define STR_ARG(view) str_print_length(view), (view).ptr

@@ -28,8 +28,9 @@
 /* From linux/magic.h, which not every libc ships. */
 static const long cgroup2_magic = 0x63677270;
 
-__attribute__((format(printf, 3, 4))) static void
-found(struct probe_finding *finding, enum probe_status status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void found(struct probe_finding *finding,
+                                                        enum probe_status status,
+                                                        const char *format, ...)
 {
     va_list args;
 
@@ -221,9 +222,9 @@ static bool find_program(const char *name, char out_path[PATH_MAX])
 
 static void probe_browser(struct probe_finding *finding)
 {
-    static const char *const names[] = {"chromium",      "chromium-browser", "google-chrome",
-                                        "google-chrome-stable", "microsoft-edge",
-                                        "brave-browser"};
+    static const char *const names[] = {"chromium",       "chromium-browser",
+                                        "google-chrome",  "google-chrome-stable",
+                                        "microsoft-edge", "brave-browser"};
     char path[PATH_MAX];
 
     for (size_t i = 0; i < array_size(names); i++) {
@@ -256,8 +257,7 @@ const struct probe probes[] = {
     {"cgroups", "Control groups", "limits on memory, processes and time of a command as a whole",
      "limits hold per process only; a login under systemd has a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
-     "nothing can be seen or clicked here; run inside a graphical session for that",
-     probe_display},
+     "nothing can be seen or clicked here; run inside a graphical session for that", probe_display},
     {"browser", "Browser", "pages driven for the agent",
      "no page can be opened; apt-get install chromium brings one", probe_browser},
 };

@@ -89,7 +89,6 @@ static void an_adopted_block_counts_and_dies_with_the_arena(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
-          cmocka_unit_test(nothing_passes_the_ceiling),
-          cmocka_unit_test(a_reset_arena_starts_over),
+          cmocka_unit_test(nothing_passes_the_ceiling), cmocka_unit_test(a_reset_arena_starts_over),
           cmocka_unit_test(copies_end_with_a_nul_that_is_not_counted),
           cmocka_unit_test(an_adopted_block_counts_and_dies_with_the_arena))

@@ -272,13 +272,13 @@ static void memory_is_limited_by_the_arena(void **state)
         text[i * 2 + 1] = '1';
     }
     text[ITEMS * 2] = ']';
-    assert_int_equal(json_parse(&small, (struct str){text, ITEMS * 2 + 1}, JSON_LIMITS_DEFAULT,
-                                &document, &err),
-                     ERR_TOO_LARGE);
+    assert_int_equal(
+        json_parse(&small, (struct str){text, ITEMS * 2 + 1}, JSON_LIMITS_DEFAULT, &document, &err),
+        ERR_TOO_LARGE);
     assert_true(small.held <= small.max);
-    assert_int_equal(json_parse(&arena, (struct str){text, ITEMS * 2 + 1}, JSON_LIMITS_DEFAULT,
-                                &document, &err),
-                     0);
+    assert_int_equal(
+        json_parse(&arena, (struct str){text, ITEMS * 2 + 1}, JSON_LIMITS_DEFAULT, &document, &err),
+        0);
     assert_int_equal(document->size, ITEMS);
     /* What was reserved too much is given back. */
     assert_in_range(arena.held, ITEMS * 16, ITEMS * 16 + 4096);
@@ -302,7 +302,8 @@ static void errors_say_where(void **state)
 
 static void a_document_cut_anywhere_is_refused(void **state)
 {
-    struct str text = STR("{\"a\":[1,-2.5e+3,\"x\\u00e4\\ny\xE2\x82\xAC\",true,false,null],\"b\":{}}");
+    struct str text =
+        STR("{\"a\":[1,-2.5e+3,\"x\\u00e4\\ny\xE2\x82\xAC\",true,false,null],\"b\":{}}");
 
     (void)state;
     for (size_t len = 0; len < text.len; len++) {

@@ -82,8 +82,8 @@ static void what_must_be_escaped_is(void **state)
 
 static void integers_of_every_length(void **state)
 {
-    static const int64_t numbers[] = {0,    7,    10,   99,        100,       999,      1000,
-                                      9999, -1,   -10,  123456789, INT64_MAX, INT64_MIN};
+    static const int64_t numbers[] = {0,    7,  10,  99,        100,       999,      1000,
+                                      9999, -1, -10, 123456789, INT64_MAX, INT64_MIN};
 
     (void)state;
     json_begin_array(&w);
@@ -223,7 +223,8 @@ static void a_failed_flush_ends_the_writing(void **state)
 /* Every length and place of a special character around the steps of the fast path. */
 static void written_text_reads_back_the_same(void **state)
 {
-    static const char *const specials[] = {"\"", "\\", "\n", "\x01", "\xC3\xA4", "\xF0\x9F\x98\x80"};
+    static const char *const specials[] = {"\"",   "\\",       "\n",
+                                           "\x01", "\xC3\xA4", "\xF0\x9F\x98\x80"};
     struct arena arena = ARENA_INIT(1 << 20);
 
     for (size_t len = 0; len < 70; len++) {
@@ -270,7 +271,6 @@ TEST_MAIN(write_test(structure_and_commas_are_put_in), write_test(pretty_output_
           write_test(what_must_be_escaped_is), write_test(integers_of_every_length),
           write_test(invalid_utf8_is_refused_or_replaced),
           write_test(calls_after_an_error_do_nothing), write_test(depth_is_limited),
-          write_test(finished_json_is_spliced_as_it_is),
-          write_test(a_flush_keeps_the_buffer_small), write_test(a_failed_flush_ends_the_writing),
-          write_test(written_text_reads_back_the_same),
+          write_test(finished_json_is_spliced_as_it_is), write_test(a_flush_keeps_the_buffer_small),
+          write_test(a_failed_flush_ends_the_writing), write_test(written_text_reads_back_the_same),
           write_test(a_read_document_is_written_whole))

@@ -58,16 +58,16 @@ static void values_cannot_forge_a_line_or_a_field(void **state)
     assert_str(format("m\nforged"), "2026-03-01T12:00:00.123Z info  m\\nforged");
     assert_str(format("m", LOG_STR("v", STR("\xff\xc2\x85"))),
                "2026-03-01T12:00:00.123Z info  m v=\"\\xff\\u0085\"");
-    assert_str(format("m", LOG_STR("v", STR("a\xE2\x80\xAE" "b"))),
+    assert_str(format("m", LOG_STR("v", STR("a\xE2\x80\xAE"
+                                            "b"))),
                "2026-03-01T12:00:00.123Z info  m v=\"a\\u202eb\"");
     assert_str(format("m", LOG_STR("v", STR(""))), "2026-03-01T12:00:00.123Z info  m v=\"\"");
 }
 
 static void secrets_are_hidden_by_the_name_of_their_field(void **state)
 {
-    static const char *const keys[] = {"token",     "sessionKey",    "X-Api-Key",
-                                       "password",  "Authorization", "client_secret",
-                                       "Set-Cookie"};
+    static const char *const keys[] = {"token",         "sessionKey",    "X-Api-Key", "password",
+                                       "Authorization", "client_secret", "Set-Cookie"};
 
     (void)state;
     for (size_t i = 0; i < array_size(keys); i++) {
