@@ -21,8 +21,8 @@ struct decimal {
     int64_t exponent;
 };
 
-/* Exponents beyond any real use end here, which keeps the sums below from wrapping. */
-static const int64_t exponent_limit = INT64_MAX / 4;
+/* Exponents beyond any real use end here: one digit more still fits, and so do the sums below. */
+static const int64_t exponent_limit = INT64_MAX / 40;
 
 static int64_t read_exponent(const char *at, const char *end)
 {

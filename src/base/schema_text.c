@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/schema_internal.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+enum {
+    LARGEST_ESCAPE_BYTES = 16,
+    LITERAL_BYTES = 40, /* of one string or number inside a message */
+    CHOICE_BYTES = 64,  /* the same with quotes and dots */
+};
+
+void schema_text_init(struct schema_text *text, char *bytes, size_t size)
+{
+    *text = (struct schema_text){.bytes = bytes, .size = size};
+    bytes[0] = '\0';
+}
+
+bool schema_text_add(struct schema_text *text, struct str piece)
+{
+    if (piece.len >= text->size - text->len)
+        return false;
+    if (piece.len > 0)
+        memcpy(text->bytes + text->len, piece.ptr, piece.len);
+    text->len += piece.len;
+    text->bytes[text->len] = '\0';
+    return true;
+}
+
+/* Controls, and characters that show nothing or change the direction of what follows. */
+static bool is_unprintable(uint32_t code_point)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } ranges[] = {
+        {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},       {0x61C, 0x61C},
+        {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
+        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
+    };
+
+    for (size_t i = 0; i < array_size(ranges); i++)
+        if (code_point >= ranges[i].first && code_point <= ranges[i].last)
+            return true;
+    return false;
+}
+
+static size_t print_char(uint32_t code_point, bool is_quoted, char out[LARGEST_ESCAPE_BYTES])
+{
+    size_t len = 0;
+
+    if (is_unprintable(code_point))
+        return (size_t)snprintf(out, LARGEST_ESCAPE_BYTES,
+                                code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", code_point);
+    if (is_quoted && (code_point == '"' || code_point == '\\'))
+        out[len++] = '\\';
+    return len + utf8_encode(code_point, out + len);
+}
+
+static void add_printable(struct schema_text *text, struct str piece, size_t max_bytes,
+                          bool is_quoted)
+{
+    size_t start = text->len;
+
+    while (piece.len > 0) {
+        char printed[LARGEST_ESCAPE_BYTES];
+        uint32_t code_point;
+        size_t len;
+
+        utf8_next(&piece, &code_point);
+        len = print_char(code_point, is_quoted, printed);
+        if (text->len - start + len > max_bytes ||
+            !schema_text_add(text, (struct str){printed, len})) {
+            schema_text_add(text, STR("..."));
+            return;
+        }
+    }
+}
+
+void schema_text_add_printable(struct schema_text *text, struct str piece, size_t max_bytes)
+{
+    add_printable(text, piece, max_bytes, false);
+}
+
+void schema_text_add_quoted(struct schema_text *text, struct str piece, size_t max_bytes)
+{
+    schema_text_add(text, STR("\""));
+    add_printable(text, piece, max_bytes, true);
+    schema_text_add(text, STR("\""));
+}
+
+bool schema_text_is_plain(struct str piece)
+{
+    if (piece.len == 0)
+        return false;
+    while (piece.len > 0) {
+        uint32_t code_point;
+
+        utf8_next(&piece, &code_point);
+        if (is_unprintable(code_point) ||
+            (code_point < 0x80 && strchr(" .,:[]{}\"'`\\", (int)code_point) != NULL))
+            return false;
+    }
+    return true;
+}
+
+void schema_text_add_literal(struct schema_text *text, const struct json_value *literal)
+{
+    char number[32];
+
+    switch ((enum json_type)literal->type) {
+    case JSON_NULL:
+        schema_text_add(text, STR("null"));
+        break;
+    case JSON_BOOL:
+        schema_text_add(text, literal->integer != 0 ? STR("true") : STR("false"));
+        break;
+    case JSON_INT:
+        snprintf(number, sizeof(number), "%lld", (long long)literal->integer);
+        schema_text_add(text, str_from(number));
+        break;
+    case JSON_NUMBER:
+        schema_text_add_printable(text, json_str(literal), LITERAL_BYTES);
+        break;
+    case JSON_STRING:
+        schema_text_add_quoted(text, json_str(literal), LITERAL_BYTES);
+        break;
+    case JSON_ARRAY:
+        schema_text_add(text, literal->size > 0 ? STR("[...]") : STR("[]"));
+        break;
+    case JSON_OBJECT:
+        schema_text_add(text, literal->size > 0 ? STR("{...}") : STR("{}"));
+        break;
+    }
+}
+
+/* Behind the last choice there is always room for the mark that more follow. */
+static void add_choice(struct schema_text *text, struct str choice)
+{
+    static const struct str more = STR_LITERAL(", ...");
+    struct str separator = text->len > 0 ? STR(", ") : STR_EMPTY;
+
+    if (str_ends_with((struct str){text->bytes, text->len}, more))
+        return;
+    if (separator.len + choice.len + more.len >= text->size - text->len) {
+        schema_text_add(text, more);
+        return;
+    }
+    schema_text_add(text, separator);
+    schema_text_add(text, choice);
+}
+
+static bool is_bare(struct str name)
+{
+    return schema_text_is_plain(name) && !str_eq_c(name, "true") && !str_eq_c(name, "false") &&
+           !str_eq_c(name, "null") && name.ptr[0] != '-' &&
+           !(name.ptr[0] >= '0' && name.ptr[0] <= '9');
+}
+
+void schema_text_add_choice_name(struct schema_text *text, struct str name)
+{
+    char room[CHOICE_BYTES];
+    struct schema_text choice;
+
+    schema_text_init(&choice, room, sizeof(room));
+    if (is_bare(name))
+        schema_text_add_printable(&choice, name, LITERAL_BYTES);
+    else
+        schema_text_add_quoted(&choice, name, LITERAL_BYTES);
+    add_choice(text, (struct str){choice.bytes, choice.len});
+}
+
+void schema_text_add_choice(struct schema_text *text, const struct json_value *literal)
+{
+    char room[CHOICE_BYTES];
+    struct schema_text choice;
+
+    if (literal->type == JSON_STRING) {
+        schema_text_add_choice_name(text, json_str(literal));
+        return;
+    }
+    schema_text_init(&choice, room, sizeof(room));
+    schema_text_add_literal(&choice, literal);
+    add_choice(text, (struct str){choice.bytes, choice.len});
+}
