@@ -74,7 +74,8 @@ class Doctor(unittest.TestCase):
             ("pidfd_open", "pidfd"),
             ("clone", "user_namespaces"),
         ):
-            told = findings(before=(WITHOUT_SYSCALL, call))
+            # LeakSanitizer stops the world with a clone of its own.
+            told = findings(before=(WITHOUT_SYSCALL, call), env={"ASAN_OPTIONS": "detect_leaks=0"})
             self.assertEqual(told[finding]["status"], "missing", call)
             self.assertEqual(told[finding]["detail"], "Function not implemented", call)
 
