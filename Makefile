@@ -17,11 +17,11 @@ run: all
 
 test:
 	@$(need) build test
-	@scripts/run-tests default
+	@scripts/run-tests
 
 test-heavy:
 	@$(need) build test bench
-	@scripts/run-tests heavy
+	@scripts/run-heavy
 
 bench:
 	@$(need) build bench
