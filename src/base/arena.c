@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
-#include <assert.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/err.h"
 
 enum {
     FIRST_BLOCK_BYTES = 4096,
@@ -62,11 +62,15 @@ static struct arena_block *new_block(struct arena *arena, size_t size)
 {
     struct arena_block *block;
 
-    if (size > arena->max - arena->held)
+    if (size > arena->max - arena->held) {
+        arena->error = ERR_TOO_LARGE;
         return NULL;
+    }
     block = malloc(size);
-    if (block == NULL)
+    if (block == NULL) {
+        arena->error = ERR_NO_MEMORY;
         return NULL;
+    }
     block->size = size;
     arena->held += size;
     return block;
@@ -112,8 +116,10 @@ void *arena_alloc(struct arena *arena, size_t size)
     size_t rounded;
     char *start;
 
-    if (!checked_add(size, 2 * sizeof(struct arena_block), &rounded))
+    if (!checked_add(size, 2 * sizeof(struct arena_block), &rounded)) {
+        arena->error = ERR_TOO_LARGE;
         return NULL;
+    }
     rounded = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (rounded == 0)
         rounded = ARENA_ALIGN;
@@ -128,7 +134,9 @@ void *arena_alloc_array(struct arena *arena, size_t count, size_t size)
 {
     size_t total;
 
-    return checked_mul(count, size, &total) ? arena_alloc(arena, total) : NULL;
+    if (!checked_mul(count, size, &total))
+        total = SIZE_MAX;
+    return arena_alloc(arena, total);
 }
 
 char *arena_copy(struct arena *arena, struct str text)
@@ -137,7 +145,7 @@ char *arena_copy(struct arena *arena, struct str text)
     char *copy;
 
     if (!checked_add(text.len, 1, &size))
-        return NULL;
+        size = SIZE_MAX;
     copy = arena_alloc(arena, size);
     if (copy == NULL)
         return NULL;
@@ -147,33 +155,42 @@ char *arena_copy(struct arena *arena, struct str text)
     return copy;
 }
 
-void *arena_regrow(const struct arena *arena, void *block, size_t size)
+void *arena_regrow(struct arena *arena, void *block, size_t size)
 {
     struct arena_block *header = block != NULL ? (struct arena_block *)block - 1 : NULL;
+    size_t others = arena->held - (header != NULL ? header->size : 0);
     struct arena_block *grown;
     size_t total;
 
-    if (!checked_add(size, sizeof(*header), &total) || total > arena->max - arena->held)
+    if (!checked_add(size, sizeof(*header), &total) || total > arena->max - others) {
+        arena->error = ERR_TOO_LARGE;
         return NULL;
+    }
     grown = realloc(header, total);
-    if (grown == NULL)
+    if (grown == NULL) {
+        arena->error = ERR_NO_MEMORY;
         return NULL;
+    }
     grown->size = total;
+    arena->held = others + total;
     return grown + 1;
 }
 
-void arena_regrow_free(void *block)
+void arena_regrow_free(struct arena *arena, void *block)
 {
-    if (block != NULL)
-        free((struct arena_block *)block - 1);
+    struct arena_block *header;
+
+    if (block == NULL)
+        return;
+    header = (struct arena_block *)block - 1;
+    arena->held -= header->size;
+    free(header);
 }
 
 void arena_adopt(struct arena *arena, void *block)
 {
     struct arena_block *header = (struct arena_block *)block - 1;
 
-    assert(header->size <= arena->max - arena->held);
-    arena->held += header->size;
     header->next = arena->large;
     arena->large = header;
 }

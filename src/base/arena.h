@@ -21,6 +21,7 @@ struct arena {
     char *end;
     size_t held;
     size_t max;
+    int error; /* why the last refusal: ERR_TOO_LARGE or ERR_NO_MEMORY */
 };
 
 #define ARENA_INIT(max_bytes)                                                                      \
@@ -41,7 +42,7 @@ void arena_reset(struct arena *arena);
 
 enum { ARENA_ALIGN = 16 };
 
-/* Aligned for any type, not cleared. NULL over the ceiling or without memory. */
+/* Aligned for any type, not cleared. NULL over the ceiling or without memory: see arena->error. */
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2)));
 void *arena_alloc_array(struct arena *arena, size_t count, size_t size)
     __attribute__((malloc, alloc_size(2, 3)));
@@ -52,11 +53,12 @@ char *arena_copy(struct arena *arena, struct str text);
 
 /*
  * A block that grows by moving, for a reader that cannot know its size
- * beforehand. It belongs to the caller until arena_adopt() gives it to the
- * arena; arena_regrow() refuses what the arena could not adopt.
+ * beforehand. It counts against the ceiling from its birth (block NULL), and
+ * belongs to the caller until arena_adopt() or arena_regrow_free(). NULL leaves
+ * the block as it was.
  */
-void *arena_regrow(const struct arena *arena, void *block, size_t size);
+void *arena_regrow(struct arena *arena, void *block, size_t size);
 void arena_adopt(struct arena *arena, void *block);
-void arena_regrow_free(void *block);
+void arena_regrow_free(struct arena *arena, void *block);
 
 #endif

@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -57,12 +56,11 @@ static int report(const struct parser *p, int code, struct err *err)
     return err_set(err, code, "JSON, line %zu column %zu: %s", line, column, p->complaint);
 }
 
-static int out_of_room(struct parser *p, size_t wanted, const char *at)
+static int out_of_room(struct parser *p, const char *at)
 {
-    /* The arena does not say which it was; ask its ceiling. */
-    if (wanted > p->arena->max - p->arena->held)
-        return fail(p, ERR_TOO_LARGE, at, "the document needs more memory than its limit");
-    return fail(p, ERR_NO_MEMORY, at, "out of memory");
+    return fail(p, p->arena->error, at,
+                p->arena->error == ERR_TOO_LARGE ? "the document needs more memory than its limit"
+                                                 : "out of memory");
 }
 
 static int grow_values(struct parser *p, const char *at)
@@ -81,7 +79,7 @@ static int grow_values(struct parser *p, const char *at)
         return fail(p, ERR_NO_MEMORY, at, "out of memory");
     values = arena_regrow(p->arena, p->values, bytes);
     if (values == NULL)
-        return out_of_room(p, bytes, at);
+        return out_of_room(p, at);
     p->values = values;
     p->capacity = capacity;
     return 0;
@@ -235,7 +233,7 @@ static int read_escaped_string(struct parser *p, const char *start, const char *
 
         p->decoded = arena_alloc(p->arena, room);
         if (p->decoded == NULL)
-            return out_of_room(p, room, start);
+            return out_of_room(p, start);
     }
     text = p->decoded;
     memcpy(text, start, (size_t)(from - start));
@@ -372,17 +370,12 @@ static int read_word(struct parser *p, const char **at)
     return fail(p, ERR_INVALID_JSON, *at, "a value was expected here");
 }
 
-static int complain_of_key(struct parser *p, const struct json_value *key)
+static int complain_of_keys(struct parser *p, const char *at)
 {
-    /* A decoded key has no place in the text of its own; its value is near enough. */
-    const char *at = key->text;
-
-    if (at < p->start || at > p->end)
-        at = p->end;
-    return fail(p, ERR_JSON_DUPLICATE_KEY, at, "the same key twice in one object");
+    return fail(p, ERR_JSON_DUPLICATE_KEY, at, "the object that ends here has a key twice");
 }
 
-static int check_keys_by_hashing(struct parser *p, const struct json_value *object)
+static int check_keys_by_hashing(struct parser *p, const struct json_value *object, const char *at)
 {
     const struct hash_key *hash_key = hash_process_key();
     size_t slot_count = 16;
@@ -391,35 +384,37 @@ static int check_keys_by_hashing(struct parser *p, const struct json_value *obje
 
     while (slot_count < (size_t)object->size * 2)
         slot_count *= 2;
-    slots = calloc(slot_count, sizeof(*slots));
+    slots = arena_regrow(p->arena, NULL, slot_count * sizeof(*slots));
     if (slots == NULL)
-        return fail(p, ERR_NO_MEMORY, p->end, "out of memory");
+        return out_of_room(p, at);
+    memset(slots, 0, slot_count * sizeof(*slots));
     json_each_member (key, object) {
         size_t i = hash_str(hash_key, json_str(key)) & (slot_count - 1);
 
         while (slots[i] != 0 && !str_eq(json_str(object + slots[i]), json_str(key)))
             i = (i + 1) & (slot_count - 1);
         if (slots[i] != 0) {
-            r = complain_of_key(p, key);
+            r = complain_of_keys(p, at);
             break;
         }
         slots[i] = (uint32_t)(key - object);
     }
-    free(slots);
+    arena_regrow_free(p->arena, slots);
     return r;
 }
 
-static int check_keys(struct parser *p, const struct json_value *object)
+/* `at` is the closing brace. */
+static int check_keys(struct parser *p, const struct json_value *object, const char *at)
 {
     __attribute__((uninitialized)) const struct json_value *seen[COMPARED_KEYS];
     size_t count = 0;
 
     if (object->size > COMPARED_KEYS)
-        return check_keys_by_hashing(p, object);
+        return check_keys_by_hashing(p, object, at);
     json_each_member (key, object) {
         for (size_t i = 0; i < count; i++)
             if (seen[i]->size == key->size && memcmp(seen[i]->text, key->text, key->size) == 0)
-                return complain_of_key(p, key);
+                return complain_of_keys(p, at);
         seen[count++] = key;
     }
     return 0;
@@ -525,15 +520,15 @@ key:
     goto value;
 
 close:
-    at++;
     open = &p->values[container];
     outer = open->span;
     open->span = p->count - container;
     if (open->type == JSON_OBJECT) {
-        r = check_keys(p, open);
+        r = check_keys(p, open, at);
         if (r < 0)
             return r;
     }
+    at++;
     container = outer;
     depth--;
     goto after_value;
@@ -558,10 +553,10 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
                        limits.max_bytes);
     r = read_document(&p);
     if (r < 0) {
-        arena_regrow_free(p.values);
+        arena_regrow_free(arena, p.values);
         return report(&p, r, err);
     }
-    /* Gives back what was reserved too much; shrinking cannot pass the ceiling. */
+    /* Gives back what was reserved too much. */
     kept = arena_regrow(arena, p.values, p.count * sizeof(*p.values));
     if (kept == NULL)
         kept = p.values;

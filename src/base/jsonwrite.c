@@ -16,8 +16,10 @@ enum {
 void json_writer_init(struct json_writer *writer, struct buf *out)
 {
     *writer = (struct json_writer){.out = out};
-    writer->at = out->data + out->len;
-    writer->limit = out->data + out->capacity;
+    if (out->data != NULL) {
+        writer->at = out->data + out->len;
+        writer->limit = out->data + out->capacity;
+    }
 }
 
 void json_writer_set_pretty(struct json_writer *writer)
@@ -275,12 +277,13 @@ static char *write_quoted_rest(struct json_writer *writer, struct str text, bool
  */
 static inline char *write_quoted(struct json_writer *writer, struct str text, bool replace_invalid)
 {
-    const char *end = text.ptr + text.len;
+    const char *start = text.len > 0 ? text.ptr : "";
+    const char *end = start + text.len;
     const char *from;
     char *at = writer->at;
 
     *at++ = '"';
-    from = scan_copy_plain(text.ptr, end, &at);
+    from = scan_copy_plain(start, end, &at);
     if (from < end) {
         at = write_quoted_rest(writer, (struct str){from, (size_t)(end - from)}, replace_invalid,
                                at);

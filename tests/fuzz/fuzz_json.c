@@ -33,11 +33,24 @@ static void check_round_trip(struct arena *arena, const struct json_value *docum
     assert(json_eq(document, again) && json_eq(again, document));
 }
 
+/* A ceiling that the document may or may not fit under. */
+static void check_ceiling(struct str text, size_t max_bytes)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(max_bytes);
+    const struct json_value *document;
+
+    (void)json_parse(&arena, text, (struct json_limits){MAX_BYTES, MAX_DEPTH}, &document, NULL);
+    assert(arena.held <= max_bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_arena struct arena arena = ARENA_INIT(64 << 20);
     const struct json_value *document;
     struct err err = ERR_INIT;
+
+    check_ceiling((struct str){(const char *)data, size}, size * 16);
+    check_ceiling((struct str){(const char *)data, size}, size * 4 + 64);
 
     if (json_parse(&arena, (struct str){(const char *)data, size},
                    (struct json_limits){MAX_BYTES, MAX_DEPTH}, &document, &err) < 0) {

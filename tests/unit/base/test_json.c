@@ -286,6 +286,33 @@ static void memory_is_limited_by_the_arena(void **state)
     free(text);
 }
 
+/* The values and the decoded strings share one ceiling, whatever it is. */
+static void every_ceiling_is_kept_and_none_is_fatal(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+
+    (void)state;
+    buf_append_char(&text, '[');
+    for (int i = 0; i < 500; i++)
+        buf_printf(&text, "0,{\"key%d\":\"\\n\"},", i);
+    buf_printf(&text, "{");
+    for (int i = 0; i < 100; i++)
+        buf_printf(&text, "\"k%d\":0,", i);
+    buf_printf(&text, "\"last\":\"\\t%01000d\"}]", 0);
+    for (size_t max = 0; max < 80000; max += 97) {
+        struct arena small = ARENA_INIT(max);
+        const struct json_value *document = NULL;
+        int r = json_parse(&small, buf_view(&text), JSON_LIMITS_DEFAULT, &document, NULL);
+
+        assert_true(r == 0 || r == ERR_TOO_LARGE);
+        assert_true(small.held <= max);
+        assert_int_equal(r == 0, document != NULL);
+        if (max > 79000)
+            assert_int_equal(r, 0);
+        arena_done(&small);
+    }
+}
+
 static void errors_say_where(void **state)
 {
     struct err err = ERR_INIT;
@@ -298,6 +325,9 @@ static void errors_say_where(void **state)
     assert_non_null(strstr(err.message, "line 1 column 4"));
     assert_int_equal(parse_error(STR("\"a\xFF\""), JSON_LIMITS_DEFAULT, &err), ERR_INVALID_UTF8);
     assert_non_null(strstr(err.message, "line 1 column 3"));
+    assert_int_equal(parse_error(STR("[{\"\\u0061\":1,\n\"a\":2}, 3]"), JSON_LIMITS_DEFAULT, &err),
+                     ERR_JSON_DUPLICATE_KEY);
+    assert_non_null(strstr(err.message, "line 2 column 6"));
 }
 
 static void a_document_cut_anywhere_is_refused(void **state)
@@ -357,5 +387,5 @@ TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_ex
           json_test(getters_refuse_the_wrong_type), json_test(duplicate_keys_are_refused),
           json_test(duplicates_are_found_at_any_place_and_size), json_test(depth_is_limited),
           json_test(size_is_limited), json_test(memory_is_limited_by_the_arena),
-          json_test(errors_say_where), json_test(a_document_cut_anywhere_is_refused),
+          json_test(every_ceiling_is_kept_and_none_is_fatal), json_test(errors_say_where), json_test(a_document_cut_anywhere_is_refused),
           json_test(equality_ignores_order_and_spelling))

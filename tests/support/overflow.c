@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Overflows on purpose: a sanitizer build in which this ends well is asleep. */
+#include <limits.h>
+
+int main(int argc, char **argv)
+{
+    volatile int large = INT_MAX;
+
+    (void)argv;
+    large += argc;
+    return 0;
+}
