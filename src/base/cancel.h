@@ -18,6 +18,8 @@ struct cancel {
     atomic_bool is_cancelled;
     int64_t deadline_ms; /* on the clock's monotonic time */
     const struct clock *clock;
+    const struct cancel *above;       /* ends this one too; or NULL */
+    const atomic_bool *grant_is_gone; /* the right to do this was taken away; or NULL */
 };
 
 static inline void cancel_init(struct cancel *token, const struct clock *clock, int64_t deadline_ms)
@@ -25,6 +27,8 @@ static inline void cancel_init(struct cancel *token, const struct clock *clock, 
     atomic_init(&token->is_cancelled, false);
     token->deadline_ms = deadline_ms;
     token->clock = clock;
+    token->above = NULL;
+    token->grant_is_gone = NULL;
 }
 
 static inline void cancel_now(struct cancel *token)
@@ -32,16 +36,19 @@ static inline void cancel_now(struct cancel *token)
     atomic_store_explicit(&token->is_cancelled, true, memory_order_release);
 }
 
-/* 0, ERR_CANCELLED or ERR_TIMED_OUT. A NULL token is never cancelled. */
+/* 0, ERR_CANCELLED, ERR_TIMED_OUT or ERR_GRANT_REVOKED. A NULL token is never cancelled. */
 static inline int cancel_check(const struct cancel *token)
 {
-    if (token == NULL)
-        return 0;
-    if (atomic_load_explicit(&token->is_cancelled, memory_order_acquire))
-        return ERR_CANCELLED;
-    if (token->deadline_ms != CANCEL_NO_DEADLINE &&
-        clock_monotonic_ms(token->clock) >= token->deadline_ms)
-        return ERR_TIMED_OUT;
+    for (; token != NULL; token = token->above) {
+        if (atomic_load_explicit(&token->is_cancelled, memory_order_acquire))
+            return ERR_CANCELLED;
+        if (token->deadline_ms != CANCEL_NO_DEADLINE &&
+            clock_monotonic_ms(token->clock) >= token->deadline_ms)
+            return ERR_TIMED_OUT;
+        if (token->grant_is_gone != NULL &&
+            atomic_load_explicit(token->grant_is_gone, memory_order_acquire))
+            return ERR_GRANT_REVOKED;
+    }
     return 0;
 }
 

@@ -9,36 +9,61 @@
 
 enum { INT64_TEXT_BYTES = 24 };
 
+/* An exponent as it was written: it may have any number of digits, or none at all. */
+struct exponent {
+    int sign; /* -1 or 1 */
+    struct str digits;
+};
+
 /*
- * sign * 0.d1d2d3… * 10^exponent, with d1 not 0 and the last digit not 0. The
- * digits stay where they were written, around the point if there is one.
+ * sign * 0.d1d2d3… * 10^(shift + exponent), with d1 not 0 and the last digit not
+ * 0. The digits stay where they were written, around the point if there is one.
  */
 struct decimal {
     int sign; /* -1, 0, 1; 0 is zero, and the rest is then unused */
     const char *digits;
     const char *digits_end;
     size_t digit_count; /* the point not counted */
-    int64_t exponent;
+    int64_t shift;      /* where the point stands; no further away than the text is long */
+    struct exponent exponent;
 };
 
-/* Exponents beyond any real use end here: one digit more still fits, and so do the sums below. */
-static const int64_t exponent_limit = INT64_MAX / 40;
+/* More than two shifts can make up for, since the size of a text fits 32 bits. */
+static const int64_t difference_limit = INT64_C(1) << 40;
 
-static int64_t read_exponent(const char *at, const char *end)
+static struct exponent read_exponent(const char *at, const char *end)
 {
-    bool is_negative = false;
-    int64_t exponent = 0;
+    struct exponent exponent = {.sign = 1};
 
     if (at < end && (*at == '+' || *at == '-'))
-        is_negative = *at++ == '-';
-    for (; at < end; at++) {
-        exponent = exponent * 10 + (*at - '0');
-        if (exponent > exponent_limit) {
-            exponent = exponent_limit;
+        exponent.sign = *at++ == '-' ? -1 : 1;
+    exponent.digits = (struct str){at, (size_t)(end - at)};
+    return exponent;
+}
+
+/* The digit `place` places before the last one; zeros go on before the first. */
+static int exponent_digit(const struct exponent *exponent, size_t place)
+{
+    const struct str digits = exponent->digits;
+
+    return place < digits.len ? exponent->sign * (digits.ptr[digits.len - 1 - place] - '0') : 0;
+}
+
+/*
+ * a - b, exact up to the limit; beyond it only the sign counts. Digit by digit
+ * from the front: past the limit, what follows is too small to lead back.
+ */
+static int64_t exponent_difference(const struct exponent *a, const struct exponent *b)
+{
+    size_t place = a->digits.len > b->digits.len ? a->digits.len : b->digits.len;
+    int64_t difference = 0;
+
+    while (place-- > 0) {
+        difference = difference * 10 + exponent_digit(a, place) - exponent_digit(b, place);
+        if (difference > difference_limit || difference < -difference_limit)
             break;
-        }
     }
-    return is_negative ? -exponent : exponent;
+    return difference;
 }
 
 static bool is_filler(char c)
@@ -78,7 +103,7 @@ static struct decimal read_decimal(struct str text)
     if (mantissa_end < end)
         d.exponent = read_exponent(mantissa_end + 1, end);
     /* Behind the point, each zero before the first digit counts down, and the point itself not. */
-    d.exponent += d.digits < point ? point - d.digits : point + 1 - d.digits;
+    d.shift = d.digits < point ? point - d.digits : point + 1 - d.digits;
     d.digit_count = (size_t)(d.digits_end - d.digits);
     if (point > d.digits && point < d.digits_end)
         d.digit_count--;
@@ -122,6 +147,7 @@ int decimal_compare(const struct json_value *a, const struct json_value *b)
     char room_b[INT64_TEXT_BYTES];
     struct decimal x;
     struct decimal y;
+    int64_t difference;
 
     if (a->type == JSON_INT && b->type == JSON_INT)
         return (a->integer > b->integer) - (a->integer < b->integer);
@@ -131,17 +157,20 @@ int decimal_compare(const struct json_value *a, const struct json_value *b)
         return x.sign < y.sign ? -1 : 1;
     if (x.sign == 0)
         return 0;
-    if (x.exponent != y.exponent)
-        return x.exponent < y.exponent ? -x.sign : x.sign;
+    difference = exponent_difference(&x.exponent, &y.exponent) + x.shift - y.shift;
+    if (difference != 0)
+        return difference < 0 ? -x.sign : x.sign;
     return compare_digits(&x, &y) * x.sign;
 }
 
 bool decimal_is_integer(const struct json_value *number)
 {
+    static const struct exponent none = {.sign = 1};
     struct decimal d;
 
     if (number->type == JSON_INT)
         return true;
     d = read_decimal(json_str(number));
-    return d.sign == 0 || d.exponent >= (int64_t)d.digit_count;
+    return d.sign == 0 ||
+           exponent_difference(&d.exponent, &none) + d.shift >= (int64_t)d.digit_count;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact comparison of JSON numbers of any length, without floating point: two
- * numbers that differ in the hundredth digit differ. Both kinds of number
- * value are taken, JSON_INT and JSON_NUMBER.
+ * numbers that differ in the hundredth digit differ, be it one of the exponent.
+ * Both kinds of number value are taken, JSON_INT and JSON_NUMBER. The time taken
+ * grows with the texts, never with what they are worth.
  */
 #ifndef BASE_DECIMAL_H
 #define BASE_DECIMAL_H

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct err_row {
     const char *name;
     const char *text;
@@ -29,12 +31,49 @@ static const struct err_row *row_of(int code)
     return &rows[-code - 1];
 }
 
+/* Whether a character begins here that the end of the text cut off. */
+static bool is_cut_off(struct str text)
+{
+    unsigned char first = (unsigned char)text.ptr[0];
+    size_t whole = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+
+    if (first < 0xC2 || first > 0xF4 || text.len >= whole)
+        return false;
+    for (size_t i = 1; i < text.len; i++)
+        if (((unsigned char)text.ptr[i] & 0xC0) != 0x80)
+            return false;
+    return true;
+}
+
+/* Names and texts from outside come in here, and JSON takes UTF-8 alone. */
+static void make_valid(char *bytes)
+{
+    struct str rest = str_from(bytes);
+
+    for (;;) {
+        size_t valid = utf8_valid_length(rest);
+        char *bad = bytes + valid;
+
+        if (valid == rest.len)
+            return;
+        if (is_cut_off((struct str){bad, rest.len - valid})) {
+            *bad = '\0';
+            return;
+        }
+        *bad = '?';
+        rest = str_slice(rest, valid, rest.len);
+        bytes = bad;
+    }
+}
+
 __attribute__((format(printf, 4, 0))) static void fill(struct err *err, int code, const char *field,
                                                        const char *format, va_list args)
 {
     err->code = code;
     snprintf(err->field, sizeof(err->field), "%s", field);
     vsnprintf(err->message, sizeof(err->message), format, args);
+    make_valid(err->field);
+    make_valid(err->message);
 }
 
 int err_set(struct err *err, int code, const char *format, ...)
@@ -123,6 +162,14 @@ int err_from_errno(int errno_value)
     case EMFILE:
     case ENFILE:
         return ERR_TOO_MANY_FILES;
+    case EXDEV:
+        return ERR_CROSS_DEVICE;
+    case ENOTDIR:
+        return ERR_NOT_A_DIRECTORY;
+    case ENOTEMPTY:
+        return ERR_NOT_EMPTY;
+    case ENAMETOOLONG:
+        return ERR_INVALID_PATH;
     case EFBIG:
         return ERR_TOO_LARGE;
     case ENOSYS:

@@ -35,6 +35,30 @@ enum err_category {
     X(ERR_PERMISSION_DENIED,   "permission_denied",   OPERATIONAL, 403, -32001, "permission denied by the system") \
     X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32001, "no space left") \
     X(ERR_TOO_MANY_FILES,      "too_many_files",      OPERATIONAL, 503, -32001, "too many open files") \
+    X(ERR_CROSS_DEVICE,        "cross_device",        OPERATIONAL, 500, -32001, "lies on another file system") \
+    X(ERR_NOT_A_DIRECTORY,     "not_a_directory",     OPERATIONAL, 409, -32001, "not a directory") \
+    X(ERR_NOT_EMPTY,           "not_empty",           OPERATIONAL, 409, -32001, "directory is not empty") \
+    X(ERR_AUDIT_UNAVAILABLE,   "audit_unavailable",   OPERATIONAL, 503, -32001, "the record could not be written, so nothing was changed") \
+    X(ERR_INVALID_PATH,        "invalid_path",        POLICY,      400, -32602, "not a usable name") \
+    X(ERR_PATH_OUTSIDE_ROOT,   "path_outside_root",   POLICY,      403, -32602, "outside the root") \
+    X(ERR_SYMLINK_REJECTED,    "symlink_rejected",    POLICY,      403, -32602, "symbolic links are not followed here") \
+    X(ERR_HARDLINK_REJECTED,   "hardlink_rejected",   POLICY,      403, -32602, "the file has another name elsewhere") \
+    X(ERR_NOT_REGULAR_FILE,    "not_regular_file",    POLICY,      403, -32602, "not a regular file") \
+    X(ERR_CROSSES_MOUNT,       "crosses_mount",       POLICY,      403, -32602, "another file system is mounted there") \
+    X(ERR_ROOT_PROTECTED,      "root_protected",      POLICY,      403, -32602, "the root itself stays") \
+    X(ERR_DENIED_BY_POLICY,    "denied_by_policy",    POLICY,      403, -32001, "denied") \
+    X(ERR_ASK_UNAVAILABLE,     "ask_unavailable",     POLICY,      403, -32001, "nobody is here to be asked") \
+    X(ERR_ACCESS_MISSING,      "access_missing",      POLICY,      403, -32001, "this access was not granted") \
+    X(ERR_GRANT_EXPIRED,       "grant_expired",       POLICY,      403, -32001, "the grant has expired") \
+    X(ERR_GRANT_REVOKED,       "grant_revoked",       POLICY,      403, -32001, "the grant was revoked") \
+    X(ERR_ARCHIVE_FORMAT,      "archive_format",      POLICY,      400, -32602, "not an archive that can be read") \
+    X(ERR_ARCHIVE_ENTRY_PATH,  "archive_entry_path",  POLICY,      400, -32602, "the archive names a path outside or twice") \
+    X(ERR_ARCHIVE_ENTRY_LINK,  "archive_entry_link",  POLICY,      400, -32602, "the archive contains a link") \
+    X(ERR_ARCHIVE_ENTRY_TYPE,  "archive_entry_type",  POLICY,      400, -32602, "the archive contains something else than files and directories") \
+    X(ERR_ARCHIVE_BYTES,       "archive_limit_bytes", POLICY,      413, -32602, "the archive holds too many bytes") \
+    X(ERR_ARCHIVE_ENTRIES,     "archive_limit_entries", POLICY,    413, -32602, "the archive holds too many entries") \
+    X(ERR_ARCHIVE_RATIO,       "archive_limit_ratio", POLICY,      413, -32602, "the archive unpacks to far more than its size") \
+    X(ERR_ARCHIVE_DEPTH,       "archive_limit_depth", POLICY,      413, -32602, "the archive is nested too deeply") \
     X(ERR_TOO_LARGE,           "too_large",           POLICY,      413, -32602, "larger than its limit") \
     X(ERR_INVALID_ARGUMENT,    "invalid_argument",    POLICY,      400, -32602, "invalid argument") \
     X(ERR_INVALID_UTF8,        "invalid_utf8",        POLICY,      400, -32700, "not valid UTF-8") \
@@ -75,7 +99,11 @@ struct err {
         .code = 0                                                                                  \
     }
 
-/* Both fill err when it is not NULL, and return the code for `return err_set(...)`. */
+/*
+ * Both fill err when it is not NULL, and return the code for `return err_set(...)`.
+ * Message and field are cut to their size and always valid UTF-8: a character
+ * that was cut at the end is left out, any other invalid byte becomes a '?'.
+ */
 int err_set(struct err *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int err_set_field(struct err *err, int code, const char *field, const char *format, ...)

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/redact.h"
 #include "base/utf8.h"
-
-#define REDACTED "[redacted]"
 
 static const char *const level_names[] = {
     [LOG_SILENT] = "silent", [LOG_ERROR] = "error", [LOG_WARN] = "warn",
@@ -61,104 +60,6 @@ const char *log_level_name(enum log_level level)
     return level_names[level];
 }
 
-/* Fields of these names hold secrets whatever their value looks like. */
-static bool names_a_secret(const char *key)
-{
-    static const char *const words[] = {"token",      "secret",     "password",
-                                        "passphrase", "apikey",     "authorization",
-                                        "cookie",     "sessionkey", "credential"};
-    char folded[64];
-    size_t len = 0;
-
-    /* "session_key", "Session-Key" and "sessionKey" are the same word. */
-    for (; *key != '\0' && len < sizeof(folded) - 1; key++) {
-        if (*key >= 'A' && *key <= 'Z')
-            folded[len++] = (char)(*key + ('a' - 'A'));
-        else if (*key != '_' && *key != '-' && *key != '.')
-            folded[len++] = *key;
-    }
-    folded[len] = '\0';
-    for (size_t i = 0; i < array_size(words); i++)
-        if (strstr(folded, words[i]) != NULL)
-            return true;
-    return false;
-}
-
-static bool is_token_char(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_-.~+/=", c) != NULL);
-}
-
-static size_t token_length(struct str text)
-{
-    size_t len = 0;
-
-    while (len < text.len && is_token_char(text.ptr[len]))
-        len++;
-    return len;
-}
-
-/* What a secret starts with, and how much of it must follow for it to be one. */
-static const struct {
-    struct str prefix;
-    size_t least;
-} secret_shapes[] = {
-    {STR_LITERAL("gw_"), 8},    {STR_LITERAL("sess_"), 8},         {STR_LITERAL("Bearer "), 4},
-    {STR_LITERAL("Basic "), 4}, {STR_LITERAL("apiKey="), 1},       {STR_LITERAL("api_key="), 1},
-    {STR_LITERAL("token="), 1}, {STR_LITERAL("access_token="), 1}, {STR_LITERAL("password="), 1},
-};
-
-/* Length of the secret that begins at text, its prefix included; 0 if none does. */
-static size_t secret_at(struct str text, size_t *out_prefix)
-{
-    for (size_t i = 0; i < array_size(secret_shapes); i++) {
-        struct str prefix = secret_shapes[i].prefix;
-        size_t len;
-
-        if (text.len < prefix.len || !str_eq_nocase(str_slice(text, 0, prefix.len), prefix))
-            continue;
-        len = token_length(str_slice(text, prefix.len, text.len));
-        if (len >= secret_shapes[i].least) {
-            *out_prefix = prefix.len;
-            return prefix.len + len;
-        }
-    }
-    return 0;
-}
-
-int log_redact(struct str text, struct buf *out)
-{
-    size_t kept_from = 0;
-    size_t i = 0;
-
-    while (i < text.len) {
-        size_t prefix = 0;
-        size_t len;
-        int r;
-
-        /* A key begins where a word does: "log_gw_x" is somebody's file name. */
-        if (i > 0 && is_token_char(text.ptr[i - 1]) && text.ptr[i - 1] != '=' &&
-            text.ptr[i - 1] != '/') {
-            i++;
-            continue;
-        }
-        len = secret_at(str_slice(text, i, text.len), &prefix);
-        if (len == 0) {
-            i++;
-            continue;
-        }
-        r = buf_append_str(out, str_slice(text, kept_from, i + prefix - kept_from));
-        if (r == 0)
-            r = buf_append_str(out, STR(REDACTED));
-        if (r < 0)
-            return r;
-        i += len;
-        kept_from = i;
-    }
-    return buf_append_str(out, str_slice(text, kept_from, text.len));
-}
-
 /* A value that needs no quotes: one word of printable ASCII, nothing to escape. */
 static bool is_bare(struct str text)
 {
@@ -171,93 +72,118 @@ static bool is_bare(struct str text)
     return text.len > 0;
 }
 
-/* Printable on one line: controls and bytes that are no UTF-8 become escapes. */
-static void append_escaped(struct buf *out, struct str text, bool is_quoted)
+/* Printable on one line: what moves or hides, and bytes that are no UTF-8, become escapes. */
+static int append_escaped(struct buf *out, struct str text, bool is_quoted)
 {
-    while (text.len > 0) {
+    int r = 0;
+
+    while (r == 0 && text.len > 0) {
         unsigned char first = (unsigned char)text.ptr[0];
         struct str before = text;
         uint32_t code_point;
         bool is_valid = utf8_next(&text, &code_point);
 
         if (!is_valid)
-            buf_printf(out, "\\x%02x", first);
+            r = buf_printf(out, "\\x%02x", first);
         else if (code_point == '\n')
-            buf_append_str(out, STR("\\n"));
+            r = buf_append_str(out, STR("\\n"));
         else if (is_quoted && (code_point == '"' || code_point == '\\'))
-            buf_printf(out, "\\%c", first);
-        /* C1 controls, line separators and the marks that reorder text move what is shown. */
-        else if (code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) ||
-                 (code_point >= 0x200b && code_point <= 0x200f) ||
-                 (code_point >= 0x2028 && code_point <= 0x202e) ||
-                 (code_point >= 0x2066 && code_point <= 0x2069) || code_point == 0xfeff)
-            buf_printf(out, "\\u%04x", (unsigned)code_point);
+            r = buf_printf(out, "\\%c", first);
+        else if (!utf8_is_printable(code_point))
+            r = buf_printf(out, code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", (unsigned)code_point);
         else
-            buf_append(out, before.ptr, before.len - text.len);
+            r = buf_append(out, before.ptr, before.len - text.len);
     }
+    return r;
 }
 
-static void append_value(struct buf *out, struct str text)
+static int append_text(struct buf *out, struct str text, bool is_message)
 {
-    cleanup_buf struct buf redacted = BUF_INIT(2 * LOG_VALUE_MAX_BYTES);
-    struct str shown = utf8_cut(text, LOG_VALUE_MAX_BYTES);
+    cleanup_buf struct buf redacted = BUF_INIT(LOG_VALUE_MAX_BYTES);
     struct str view;
+    size_t used;
+    int r;
 
     /* What cannot be redacted is not shown. */
-    if (log_redact(shown, &redacted) < 0)
-        buf_clear(&redacted);
+    if (redact_cut(text, LOG_VALUE_MAX_BYTES, &redacted, &used) < 0)
+        return buf_append_str(out, STR(REDACT_MARK));
     view = buf_view(&redacted);
-    if (is_bare(view)) {
-        buf_append_str(out, view);
+    if (is_message) {
+        r = append_escaped(out, view, false);
+    } else if (is_bare(view)) {
+        r = buf_append_str(out, view);
     } else {
-        buf_append_char(out, '"');
-        append_escaped(out, view, true);
-        buf_append_char(out, '"');
+        r = buf_append_char(out, '"');
+        if (r == 0)
+            r = append_escaped(out, view, true);
+        if (r == 0)
+            r = buf_append_char(out, '"');
     }
-    if (shown.len < text.len)
-        buf_printf(out, "+%zu-bytes", text.len - shown.len);
+    if (r == 0 && used < text.len)
+        r = buf_printf(out, "+%zu-bytes", text.len - used);
+    return r;
 }
 
-static void append_field(struct buf *out, const struct log_field *field)
+static int append_start(struct buf *out, const struct log *log, enum log_level level,
+                        const char *message)
 {
-    buf_printf(out, " %s=", field->key);
-    if (field->type == LOG_FIELD_SECRET || names_a_secret(field->key)) {
-        buf_append_str(out, STR(REDACTED));
-        return;
+    char time[CLOCK_ISO_BYTES];
+    int r;
+
+    if (log->format == LOG_JOURNAL) {
+        r = buf_printf(out, "<%d>", journal_levels[level]);
+    } else {
+        clock_format_iso(clock_wall_ms(log->clock), time);
+        r = buf_printf(out, "%s %-5s ", time, level_names[level]);
     }
+    return r < 0 ? r : append_text(out, str_from(message), true);
+}
+
+static int append_field(struct buf *out, const struct log_field *field)
+{
+    int r = buf_printf(out, " %s=", field->key);
+
+    if (r < 0)
+        return r;
+    if (field->type == LOG_FIELD_SECRET || redact_names_secret(str_from(field->key)))
+        return buf_append_str(out, STR(REDACT_MARK));
     switch (field->type) {
     case LOG_FIELD_STR:
-        append_value(out, field->text);
-        break;
+        return append_text(out, field->text, false);
     case LOG_FIELD_INT:
-        buf_printf(out, "%lld", (long long)field->number);
-        break;
+        return buf_printf(out, "%lld", (long long)field->number);
     case LOG_FIELD_BOOL:
-        buf_append_str(out, field->number != 0 ? STR("true") : STR("false"));
-        break;
+        return buf_append_str(out, field->number != 0 ? STR("true") : STR("false"));
     case LOG_FIELD_SECRET:
         break;
     }
+    return 0;
 }
 
-/* A line that meets its ceiling ends there: appends that do not fit change nothing. */
+/*
+ * Each piece is made apart and goes in whole: half of one, or the one behind a
+ * piece that did not fit, would say something that nobody logged. Room for the
+ * mark is kept behind every piece.
+ */
 void log_format_line(const struct log *log, enum log_level level, const char *message,
                      const struct log_field *fields, size_t count, struct buf *out)
 {
-    cleanup_buf struct buf redacted = BUF_INIT(LOG_LINE_MAX_BYTES);
+    cleanup_buf struct buf piece = BUF_INIT(LOG_LINE_MAX_BYTES);
+    int r = append_start(&piece, log, level, message);
 
-    if (log->format == LOG_JOURNAL) {
-        buf_printf(out, "<%d>", journal_levels[level]);
-    } else {
-        char time[CLOCK_ISO_BYTES];
-
-        clock_format_iso(clock_wall_ms(log->clock), time);
-        buf_printf(out, "%s %-5s ", time, level_names[level]);
+    for (size_t i = 0;; i++) {
+        if (r == 0)
+            r = buf_reserve(out, piece.len + STR(LOG_CUT_MARK).len);
+        if (r < 0) {
+            buf_append_str(out, STR(LOG_CUT_MARK));
+            return;
+        }
+        buf_append_str(out, buf_view(&piece));
+        if (i == count)
+            return;
+        buf_clear(&piece);
+        r = append_field(&piece, &fields[i]);
     }
-    if (log_redact(str_from(message), &redacted) == 0)
-        append_escaped(out, buf_view(&redacted), false);
-    for (size_t i = 0; i < count; i++)
-        append_field(out, &fields[i]);
 }
 
 void log_write_fields(const struct log *log, enum log_level level, const char *message,
@@ -272,7 +198,9 @@ void log_write_fields(const struct log *log, enum log_level level, const char *m
     line.max = LOG_LINE_MAX_BYTES - 1;
     log_format_line(log, level, message, fields, count, &line);
     line.max = LOG_LINE_MAX_BYTES;
-    buf_append_char(&line, '\n');
+    /* Without its end it would run into the next one. */
+    if (buf_append_char(&line, '\n') < 0)
+        return;
     rest = buf_view(&line);
     while (rest.len > 0) {
         ssize_t written = write(log->fd, rest.ptr, rest.len);

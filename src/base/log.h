@@ -6,10 +6,16 @@
  *     log_write(&log, LOG_WARN, "stream closed", LOG_INT("attempt", 3), LOG_STR("url", url));
  *     2026-03-01T12:00:00.123Z warn stream closed attempt=3 url="http://localhost:5678/ x"
  *
- * Whatever a field holds, it stays on its line: control characters and invalid
- * UTF-8 are escaped. Secrets do not get out: a field whose name speaks of a
- * secret is replaced, and so is anything in any text that looks like one of
- * our keys (gw_…, sess_…) or like a bearer token.
+ * Whatever a field holds, it stays on its line: control characters, invisible
+ * marks and invalid UTF-8 are escaped. A line that would pass its ceiling ends
+ * before the field that does not fit, with LOG_CUT_MARK in its place.
+ *
+ * Secrets do not get out. A field whose name ends in a word for one ("token",
+ * "Set-Cookie", "client_secret") is replaced, and so is, in any text:
+ *   - what such a name is given: token=…, "token": "…", Authorization: Bearer …
+ *   - what follows Bearer or Basic
+ *   - keys of ours: gw_…, sess_…
+ *   - the password of a URL: https://user:…@host
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -38,8 +44,11 @@ enum log_format {
 
 enum {
     LOG_LINE_MAX_BYTES = 8192,
-    LOG_VALUE_MAX_BYTES = 1024, /* longer values are cut and say so */
+    LOG_VALUE_MAX_BYTES = 1024, /* of a message or value; longer ones are cut and say so */
 };
+
+/* Where a line was cut. Values are quoted when they hold it, so none can forge it. */
+#define LOG_CUT_MARK " \u2026"
 
 struct log {
     int fd;
@@ -108,8 +117,5 @@ void log_write_fields(const struct log *log, enum log_level level, const char *m
 /* The line without its end, for those who keep lines elsewhere and for tests. */
 void log_format_line(const struct log *log, enum log_level level, const char *message,
                      const struct log_field *fields, size_t count, struct buf *out);
-
-/* Appends the text with everything that looks like a secret replaced. */
-int log_redact(struct str text, struct buf *out);
 
 #endif

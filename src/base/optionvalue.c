@@ -9,13 +9,6 @@
 
 enum { WHY_BYTES = 192, LONGEST_GUESS = 48 };
 
-/* Code points that could move the cursor or reorder what a terminal shows. */
-static bool is_printable(uint32_t c)
-{
-    return c >= 0x20 && (c < 0x7F || c > 0x9F) && c != 0x061C && c != 0x200E && c != 0x200F &&
-           (c < 0x2028 || c > 0x202E) && (c < 0x2066 || c > 0x2069);
-}
-
 const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM])
 {
     size_t len = 0;
@@ -23,7 +16,7 @@ const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM])
     while (text.len > 0 && len < OPTION_SHOWN_BYTES) {
         uint32_t c;
 
-        if (utf8_next(&text, &c) && is_printable(c))
+        if (utf8_next(&text, &c) && utf8_is_printable(c))
             len += utf8_encode(c, out + len);
         else
             out[len++] = '?';

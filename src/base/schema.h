@@ -26,8 +26,8 @@ enum {
     SCHEMA_MAX_COMPILE_STEPS = 1 << 24,
     /* Work for one check. Enough for 16 MiB of the smallest values under a plain schema. */
     SCHEMA_MAX_STEPS = 1 << 24,
-    /* Schemas applied inside one another during a check. */
-    SCHEMA_MAX_NESTING = 1024,
+    /* Schemas applied inside one another during a check: 128 KiB of stack, half a worker's. */
+    SCHEMA_MAX_NESTING = 256,
 };
 
 /*

@@ -10,8 +10,10 @@
 #include "base/utf8.h"
 
 enum {
-    /* Comparing or counting this much text is about as much work as one rule. */
-    BYTES_A_STEP = 32,
+    /* Comparing this much text as a whole is about as much work as one rule. */
+    COMPARED_BYTES_A_STEP = 32,
+    /* The same for text that is read byte by byte, or compared until its place is found. */
+    READ_BYTES_A_STEP = 8,
     /* Of one name inside a field. */
     NAME_BYTES = 48,
     PART_BYTES = 64,
@@ -66,7 +68,7 @@ static const char *print_path(const struct schema_path *path, char room[ERR_FIEL
 }
 
 /* Apart from schema_complain(), so that trying forms does not pay for this room. */
-static int __attribute__((noinline, format(printf, 3, 0)))
+static int SCHEMA_ASIDE __attribute__((format(printf, 3, 0)))
 report(struct schema_checking *c, const struct schema_path *path, const char *format, va_list args)
 {
     char field[ERR_FIELD_BYTES];
@@ -90,7 +92,22 @@ int schema_complain(struct schema_checking *c, struct schema_failure failure,
     return ERR_SCHEMA_MISMATCH;
 }
 
-static int too_large(struct schema_checking *c, const struct schema_path *path, const char *why)
+int schema_complain_of_value(struct schema_checking *c, const struct json_value *value,
+                             const struct schema_path *path, const char *format, ...)
+{
+    va_list args;
+
+    c->failure = schema_other_failure(path, value);
+    if (c->is_silent)
+        return ERR_SCHEMA_MISMATCH;
+    va_start(args, format);
+    report(c, path, format, args);
+    va_end(args);
+    return ERR_SCHEMA_MISMATCH;
+}
+
+static int SCHEMA_ASIDE too_large(struct schema_checking *c, const struct schema_path *path,
+                                  const char *why)
 {
     char field[ERR_FIELD_BYTES];
 
@@ -105,15 +122,35 @@ static inline int spend(struct schema_checking *c, size_t steps, const struct sc
     return 0;
 }
 
-/* Adds to *steps what comparing this value takes, what it holds not counted. */
-static void add_cost(const struct json_value *value, size_t *steps)
+/* For looking at one value, what it holds not counted. */
+static size_t text_steps(const struct json_value *value)
 {
-    *steps += 1;
-    if (value->type == JSON_STRING || value->type == JSON_NUMBER)
-        *steps += value->size / BYTES_A_STEP;
-    /* json_eq may look each member up by walking the other object. */
-    if (value->type == JSON_OBJECT)
-        *steps += (size_t)value->size * value->size / 8;
+    if (value->type == JSON_NUMBER)
+        return 1 + value->size / READ_BYTES_A_STEP;
+    return 1 + (value->type == JSON_STRING ? value->size / COMPARED_BYTES_A_STEP : 0);
+}
+
+/* For comparing this value and all it holds with another, as far as this side is concerned. */
+static int spend_on_value(struct schema_checking *c, const struct json_value *value,
+                          const struct schema_path *path)
+{
+    for (size_t i = 0; i < json_span(value); i++) {
+        int r = spend(c, text_steps(&value[i]), path);
+
+        /* json_eq may look each member up by walking half of the other object. */
+        json_each_member (key, &value[i]) {
+            if (r == 0)
+                r = spend(c, text_steps(key) * (value[i].size / 2), path);
+        }
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static bool is_number(const struct json_value *value)
+{
+    return value->type == JSON_INT || value->type == JSON_NUMBER;
 }
 
 /* 1 the same value, 0 another, or an error. */
@@ -121,16 +158,17 @@ static int is_literal(struct schema_checking *c, const struct json_value *litera
                       const struct json_value *value, const struct schema_path *path)
 {
     /* Equal containers take up the same number of values, equal strings the same bytes. */
-    bool may_be_equal = value->type < JSON_STRING ||
-                        (literal->type == value->type && literal->size == value->size &&
-                         json_span(literal) == json_span(value));
-    size_t steps = 1;
-    int r;
+    bool may_be_equal = is_number(value)
+                            ? is_number(literal)
+                            : literal->type == value->type && literal->size == value->size &&
+                                  json_span(literal) == json_span(value);
+    int r = spend(c, 1, path);
 
-    if (may_be_equal)
-        for (size_t i = 0; i < json_span(value); i++)
-            add_cost(&value[i], &steps);
-    r = spend(c, steps, path);
+    if (r == 0 && may_be_equal)
+        r = spend_on_value(c, value, path);
+    /* Numbers that differ in length may still be equal, and each is read to its end. */
+    if (r == 0 && may_be_equal)
+        r = spend_on_value(c, literal, path);
     if (r < 0)
         return r;
     return may_be_equal && json_eq(literal, value);
@@ -179,6 +217,17 @@ static int complain_of_literals(struct schema_checking *c, const struct schema *
         return schema_complain(c, failure, path, "is not the one value that is allowed");
     schema_text_add_literal(&list, schema->constant);
     return schema_complain(c, failure, path, "must be %s", list.bytes);
+}
+
+static int SCHEMA_ASIDE check_literals(struct schema_checking *c, const struct schema *schema,
+                                       const struct json_value *value,
+                                       const struct schema_path *path)
+{
+    int r = schema_fits_literals(c, schema, value, path);
+
+    if (r != 0)
+        return r < 0 ? r : 0;
+    return complain_of_literals(c, schema, schema_other_failure(path, value), path);
 }
 
 static bool fits_type(uint8_t types, const struct json_value *value)
@@ -235,9 +284,9 @@ int schema_complain_of_type(struct schema_checking *c, uint8_t types,
     return schema_complain(c, failure, path, "must be %s, not %s", list.bytes, noun);
 }
 
-static int check_bounds(struct schema_checking *c, const struct schema *schema,
-                        enum schema_count what, uint64_t count, const struct json_value *value,
-                        const struct schema_path *path)
+static int SCHEMA_ASIDE check_bounds(struct schema_checking *c, const struct schema *schema,
+                                     enum schema_count what, uint64_t count,
+                                     const struct json_value *value, const struct schema_path *path)
 {
     static const char *const nouns[] = {
         [SCHEMA_CHARACTERS] = "character",
@@ -255,26 +304,26 @@ static int check_bounds(struct schema_checking *c, const struct schema *schema,
     if (!is_short && count <= bounds->max)
         return 0;
     bound = is_short ? bounds->min : bounds->max;
-    return schema_complain(c, schema_other_failure(path, value), path, "must have at %s %llu %s%s",
-                           is_short ? "least" : "most", (unsigned long long)bound, nouns[what],
-                           bound == 1 ? "" : "s");
+    return schema_complain_of_value(c, value, path, "must have at %s %llu %s%s",
+                                    is_short ? "least" : "most", (unsigned long long)bound,
+                                    nouns[what], bound == 1 ? "" : "s");
 }
 
-static int check_string(struct schema_checking *c, const struct schema *schema,
-                        const struct json_value *value, const struct schema_path *path)
+static int SCHEMA_ASIDE check_string(struct schema_checking *c, const struct schema *schema,
+                                     const struct json_value *value, const struct schema_path *path)
 {
     int r;
 
     if (schema->bounds == NULL)
         return 0;
-    r = spend(c, value->size / BYTES_A_STEP, path);
+    r = spend(c, value->size / READ_BYTES_A_STEP, path);
     if (r < 0)
         return r;
     return check_bounds(c, schema, SCHEMA_CHARACTERS, utf8_count(json_str(value)), value, path);
 }
 
-static int check_number(struct schema_checking *c, const struct schema *schema,
-                        const struct json_value *value, const struct schema_path *path)
+static int SCHEMA_ASIDE check_number(struct schema_checking *c, const struct schema *schema,
+                                     const struct json_value *value, const struct schema_path *path)
 {
     static const char *const words[] = {
         [SCHEMA_MINIMUM] = "at least",
@@ -286,16 +335,13 @@ static int check_number(struct schema_checking *c, const struct schema *schema,
     for (size_t i = 0; schema->limits != NULL && i < SCHEMA_LIMITS; i++) {
         const struct json_value *limit = schema->limits[i];
         struct schema_text text;
-        size_t steps = 0;
         bool fits = true;
         int order;
         int r;
 
         if (limit == NULL)
             continue;
-        add_cost(value, &steps);
-        add_cost(limit, &steps);
-        r = spend(c, steps, path);
+        r = spend(c, text_steps(value) + text_steps(limit), path);
         if (r < 0)
             return r;
         order = decimal_compare(value, limit);
@@ -320,8 +366,7 @@ static int check_number(struct schema_checking *c, const struct schema *schema,
         schema_text_init(&text, c->list, sizeof(c->list));
         if (!c->is_silent)
             schema_text_add_literal(&text, limit);
-        return schema_complain(c, schema_other_failure(path, value), path, "must be %s %s",
-                               words[i], text.bytes);
+        return schema_complain_of_value(c, value, path, "must be %s %s", words[i], text.bytes);
     }
     return 0;
 }
@@ -353,7 +398,7 @@ int schema_find_member(struct schema_checking *c, const struct schema_object *ob
                        const struct json_value *key, const struct schema_path *path,
                        const struct schema_field **out_field)
 {
-    int r = spend(c, 1 + key->size / BYTES_A_STEP, path);
+    int r = spend(c, 1 + key->size / READ_BYTES_A_STEP, path);
 
     if (r < 0)
         return r;
@@ -381,12 +426,12 @@ static int check_tag(struct schema_checking *c, const struct schema *schema,
 /*
  * Is all there that must be, and do the fields fit that tell forms apart? Before
  * anything is descended into: a form that is not meant is left at once, so
- * trying forms inside forms stays cheap. Not inlined, so that the room for what
- * was seen is not held while descending.
+ * trying forms inside forms stays cheap.
  */
-static int __attribute__((noinline))
-check_required(struct schema_checking *c, const struct schema_object *object,
-               const struct json_value *value, const struct schema_path *path)
+static int SCHEMA_ASIDE check_required(struct schema_checking *c,
+                                       const struct schema_object *object,
+                                       const struct json_value *value,
+                                       const struct schema_path *path)
 {
     uint64_t seen[SCHEMA_MAX_REQUIRED / 64] = {0};
     size_t seen_count = 0;
@@ -419,12 +464,24 @@ check_required(struct schema_checking *c, const struct schema_object *object,
     while ((seen[i / 64] >> i % 64 & 1) != 0)
         i++;
     missing = schema_path_to_name(path, object->required[i]);
+    /* Whoever tries forms compares their complaints, and so their names. */
+    r = spend(c, missing.name.len / COMPARED_BYTES_A_STEP, path);
+    if (r < 0)
+        return r;
     return schema_complain(c,
                            (struct schema_failure){.rule = SCHEMA_RULE_REQUIRED,
                                                    .depth = schema_depth_of(path),
                                                    .name = missing.name,
                                                    .value = value},
                            &missing, "is required");
+}
+
+static int SCHEMA_ASIDE complain_of_name(struct schema_checking *c, const struct json_value *key,
+                                         const struct schema_path *path)
+{
+    struct schema_path inner = schema_path_to_name(path, json_str(key));
+
+    return schema_complain(c, schema_other_failure(path, key), &inner, "is not a known field");
 }
 
 static int check_member(struct schema_checking *c, const struct schema_object *object,
@@ -441,7 +498,7 @@ static int check_member(struct schema_checking *c, const struct schema_object *o
     if (schema == NULL)
         return 0;
     if (schema == object->additional && schema_target(schema)->types == 0)
-        return schema_complain(c, schema_other_failure(path, key), &inner, "is not a known field");
+        return complain_of_name(c, key, path);
     return schema_check_value(c, schema, key + 1, &inner);
 }
 
@@ -489,18 +546,16 @@ static int check_by_type(struct schema_checking *c, const struct schema *schema,
 static int check_rules(struct schema_checking *c, const struct schema *schema,
                        const struct json_value *value, const struct schema_path *path)
 {
-    int r = spend(c, 1 + (value->type == JSON_NUMBER ? value->size / BYTES_A_STEP : 0), path);
+    int r = spend(c, value->type == JSON_NUMBER ? text_steps(value) : 1, path);
 
     if (r < 0)
         return r;
     if (!fits_type(schema->types, value))
         return schema_complain_of_type(c, schema->types, value, path);
     if (schema->constant != NULL || schema->options != NULL) {
-        r = schema_fits_literals(c, schema, value, path);
+        r = check_literals(c, schema, value, path);
         if (r < 0)
             return r;
-        if (r == 0)
-            return complain_of_literals(c, schema, schema_other_failure(path, value), path);
     }
     r = check_by_type(c, schema, value, path);
     if (r < 0 || schema->forms == NULL)

@@ -9,6 +9,12 @@
 
 #include "base/schema_internal.h"
 
+/*
+ * For what a check does beside descending: its frame is not held by what is
+ * descended into, since SCHEMA_MAX_NESTING of those share a small stack.
+ */
+#define SCHEMA_ASIDE __attribute__((noinline))
+
 /* What was not kept, as far as it matters for picking the helpful one of several complaints. */
 enum schema_rule {
     SCHEMA_RULE_TYPE,
@@ -72,6 +78,10 @@ int schema_check_combined(struct schema_checking *c, const struct schema_list *f
 /* ERR_SCHEMA_MISMATCH. Keeps the failure for whoever tries forms; words only when wanted. */
 int schema_complain(struct schema_checking *c, struct schema_failure failure,
                     const struct schema_path *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same with SCHEMA_RULE_OTHER about this value. */
+int schema_complain_of_value(struct schema_checking *c, const struct json_value *value,
+                             const struct schema_path *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 int schema_complain_of_type(struct schema_checking *c, uint8_t types,
                             const struct json_value *value, const struct schema_path *path);

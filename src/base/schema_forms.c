@@ -57,8 +57,8 @@ static bool is_same_complaint(const struct schema_failure *a, const struct schem
            a->types == b->types && a->schema == b->schema;
 }
 
-static enum comparison consider(struct nearest *best, enum nearness nearness,
-                                const struct schema_failure *failure, size_t index)
+static enum comparison SCHEMA_ASIDE consider(struct nearest *best, enum nearness nearness,
+                                             const struct schema_failure *failure, size_t index)
 {
     if (nearness < best->nearness ||
         (nearness == best->nearness && failure->depth < best->failure.depth))
@@ -137,11 +137,11 @@ static struct schema_failure form_failure(const struct schema_path *path,
 
 /*
  * No form fits: says what helps most. Forms are tried again, now also asking
- * which one the value claims to be, and the nearest one may speak for itself.
+ * which one the value claims to be. 0 when the nearest may speak for itself.
  */
-static int __attribute__((noinline))
-explain_forms(struct schema_checking *c, const struct schema_list *forms,
-              const struct json_value *value, const struct schema_path *path)
+static int SCHEMA_ASIDE explain_forms(struct schema_checking *c, const struct schema_list *forms,
+                                      const struct json_value *value,
+                                      const struct schema_path *path, size_t *out_speaker)
 {
     struct schema_failure failure = form_failure(path, value);
     struct nearest best = {.nearness = NEAR_NOTHING};
@@ -172,8 +172,10 @@ explain_forms(struct schema_checking *c, const struct schema_list *forms,
     }
     if (best.nearness == NEAR_TYPE)
         return schema_complain_of_type(c, best.failure.types, value, path);
-    if (!best.is_shared)
-        return schema_check_value(c, forms->schemas[best.index], value, path);
+    if (!best.is_shared) {
+        *out_speaker = best.index;
+        return 0;
+    }
     if (common.is_common && common.rule == SCHEMA_RULE_TAG) {
         struct schema_path inner = schema_path_to_name(path, common.tag);
 
@@ -184,40 +186,66 @@ explain_forms(struct schema_checking *c, const struct schema_list *forms,
     return schema_complain(c, failure, path, "fits none of the allowed forms");
 }
 
-/* anyOf, and oneOf which wants no second that fits. */
-static int check_forms(struct schema_checking *c, const struct schema_list *forms, bool only_one,
-                       const struct json_value *value, const struct schema_path *path)
+/* Keeps the nearest complaint of forms that were tried, of which none fits. */
+static void SCHEMA_ASIDE keep_failure(struct schema_checking *c, const struct nearest *best,
+                                      const struct json_value *value,
+                                      const struct schema_path *path)
+{
+    c->failure = best->failure;
+    /* One form does not speak for the others. Only types add up. */
+    if (best->is_shared && best->nearness == NEAR_INSIDE)
+        c->failure = (struct schema_failure){
+            .rule = SCHEMA_RULE_OTHER, .depth = best->failure.depth, .value = value};
+    else if (best->is_shared && best->nearness != NEAR_TYPE)
+        c->failure = form_failure(path, value);
+}
+
+/*
+ * How many of the forms fit, at most two of them counted and only one when that
+ * is enough; or an error. When none does, c->failure says how near it was.
+ */
+static int SCHEMA_ASIDE count_fitting(struct schema_checking *c, const struct schema_list *forms,
+                                      bool only_one, const struct json_value *value,
+                                      const struct schema_path *path)
 {
     struct nearest best = {.nearness = NEAR_NOTHING};
-    size_t fitting = 0;
+    int wanted = only_one ? 2 : 1;
+    int fitting = 0;
 
-    for (size_t i = 0; i < forms->count && fitting < 2; i++) {
+    for (size_t i = 0; i < forms->count && fitting < wanted; i++) {
         int r = try_form(c, forms->schemas[i], value, path);
 
         if (r < 0 && r != ERR_SCHEMA_MISMATCH)
             return r;
         if (r < 0)
             consider(&best, nearness_of(&c->failure, path), &c->failure, i);
-        else if (!only_one)
-            return 0;
         else
             fitting++;
     }
-    if (fitting == 1)
+    if (fitting == 0)
+        keep_failure(c, &best, value, path);
+    return fitting;
+}
+
+/* anyOf, and oneOf which wants no second that fits. */
+static int check_forms(struct schema_checking *c, const struct schema_list *forms, bool only_one,
+                       const struct json_value *value, const struct schema_path *path)
+{
+    size_t speaker;
+    int r = count_fitting(c, forms, only_one, value, path);
+
+    if (r < 0)
+        return r;
+    if (r > 1)
+        return schema_complain_of_value(c, value, path, "fits more than one of the allowed forms");
+    if (r == 1)
         return 0;
-    if (fitting > 1)
-        return schema_complain(c, schema_other_failure(path, value), path,
-                               "fits more than one of the allowed forms");
-    if (!c->is_silent)
-        return explain_forms(c, forms, value, path);
-    c->failure = best.failure;
-    /* One form does not speak for the others. Only types add up. */
-    if (best.is_shared && best.nearness == NEAR_INSIDE)
-        c->failure = (struct schema_failure){
-            .rule = SCHEMA_RULE_OTHER, .depth = best.failure.depth, .value = value};
-    else if (best.is_shared && best.nearness != NEAR_TYPE)
-        c->failure = form_failure(path, value);
-    return ERR_SCHEMA_MISMATCH;
+    if (c->is_silent)
+        return ERR_SCHEMA_MISMATCH;
+    r = explain_forms(c, forms, value, path, &speaker);
+    if (r < 0)
+        return r;
+    return schema_check_value(c, forms->schemas[speaker], value, path);
 }
 
 int schema_check_combined(struct schema_checking *c, const struct schema_list *forms,
@@ -241,7 +269,6 @@ int schema_check_combined(struct schema_checking *c, const struct schema_list *f
         return 0;
     r = try_form(c, forms[SCHEMA_NOT].schemas[0], value, path);
     if (r == 0)
-        return schema_complain(c, schema_other_failure(path, value), path,
-                               "has a form that is not allowed");
+        return schema_complain_of_value(c, value, path, "has a form that is not allowed");
     return r == ERR_SCHEMA_MISMATCH ? 0 : r;
 }

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/cleanup.h"
 #include "base/utf8.h"
 
 enum {
@@ -29,29 +28,11 @@ bool schema_text_add(struct schema_text *text, struct str piece)
     return true;
 }
 
-/* Controls, and characters that show nothing or change the direction of what follows. */
-static bool is_unprintable(uint32_t code_point)
-{
-    static const struct {
-        uint32_t first;
-        uint32_t last;
-    } ranges[] = {
-        {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},       {0x61C, 0x61C},
-        {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
-        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
-    };
-
-    for (size_t i = 0; i < array_size(ranges); i++)
-        if (code_point >= ranges[i].first && code_point <= ranges[i].last)
-            return true;
-    return false;
-}
-
 static size_t print_char(uint32_t code_point, bool is_quoted, char out[LARGEST_ESCAPE_BYTES])
 {
     size_t len = 0;
 
-    if (is_unprintable(code_point))
+    if (!utf8_is_printable(code_point))
         return (size_t)snprintf(out, LARGEST_ESCAPE_BYTES,
                                 code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", code_point);
     if (is_quoted && (code_point == '"' || code_point == '\\'))
@@ -99,7 +80,7 @@ bool schema_text_is_plain(struct str piece)
         uint32_t code_point;
 
         utf8_next(&piece, &code_point);
-        if (is_unprintable(code_point) ||
+        if (!utf8_is_printable(code_point) ||
             (code_point < 0x80 && strchr(" .,:[]{}\"'`\\", (int)code_point) != NULL))
             return false;
     }

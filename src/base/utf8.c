@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* Past the ASCII at p, a machine word at a time. */
 static size_t skip_ascii(const char *p, size_t len)
 {
@@ -54,6 +56,23 @@ bool utf8_next(struct str *text, uint32_t *out_code_point)
         code_point = code_point << 6 | ((unsigned char)text->ptr[i] & 0x3F);
     *text = str_slice(*text, len, text->len);
     *out_code_point = code_point;
+    return true;
+}
+
+bool utf8_is_printable(uint32_t code_point)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } hidden[] = {
+        {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},       {0x61C, 0x61C},
+        {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
+        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
+    };
+
+    for (size_t i = 0; i < array_size(hidden); i++)
+        if (code_point >= hidden[i].first && code_point <= hidden[i].last)
+            return false;
     return true;
 }
 

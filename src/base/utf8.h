@@ -53,6 +53,12 @@ static inline bool utf8_is_valid(struct str text)
  */
 bool utf8_next(struct str *text, uint32_t *out_code_point);
 
+/*
+ * Shows something and leaves the rest of the line where it is. False for
+ * controls, for characters without a shape and for marks that reorder text.
+ */
+bool utf8_is_printable(uint32_t code_point);
+
 /* Writes 1 to 4 bytes. The code point is valid and no surrogate. */
 size_t utf8_encode(uint32_t code_point, char out_bytes[4]);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a field's value: the line stays one line of printable UTF-8, and
- * a key of ours that stands between two spaces in it does not get out.
+ * a secret that stands anywhere in it does not get out, also not by half where
+ * the value is cut. The last bytes of the input say how long the value is, the
+ * input being repeated, where the secret stands and which shape it has.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -12,7 +14,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct str planted = STR_LITERAL(" gw_PlantedByTheFuzzTarget ");
+enum { CONTROL_BYTES = 5, VALUE_MAX_BYTES = 3 * LOG_VALUE_MAX_BYTES };
+
+static const struct str shapes[] = {
+    STR_LITERAL("gw_PlantedByTheFuzzTarget"),
+    STR_LITERAL("password=PlantedByTheFuzzTarget"),
+    STR_LITERAL("\"token\":\"PlantedByTheFuzzTarget\""),
+    STR_LITERAL("Bearer PlantedByTheFuzzTarget"),
+};
 
 static void check_line(struct str text)
 {
@@ -23,24 +32,40 @@ static void check_line(struct str text)
 
     log_format_line(&log, LOG_INFO, "message", fields, 2, &line);
     view = buf_view(&line);
-    assert(utf8_is_valid(view));
     assert(str_ends_with(view, STR(" after=1")));
-    for (size_t i = 0; i < view.len; i++)
-        assert((unsigned char)view.ptr[i] >= 0x20 && view.ptr[i] != 0x7f);
-    assert(str_find(view, STR("PlantedByTheFuzzTarget")) == SIZE_MAX);
+    assert(str_find(view, STR("Pla")) == SIZE_MAX);
+    while (view.len > 0) {
+        uint32_t code_point;
+
+        assert(utf8_next(&view, &code_point) && utf8_is_printable(code_point));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct str text = {(const char *)data, size};
-    cleanup_buf struct buf around = BUF_INIT(1 << 20);
+    cleanup_buf struct buf body = BUF_INIT(2 * VALUE_MAX_BYTES);
+    cleanup_buf struct buf value = BUF_INIT(2 * VALUE_MAX_BYTES);
+    const uint8_t *control;
+    struct str text;
+    size_t wanted;
+    size_t at;
 
-    if (size > LOG_VALUE_MAX_BYTES / 2 || str_find(text, STR("Planted")) != SIZE_MAX)
+    if (size <= CONTROL_BYTES || size > VALUE_MAX_BYTES)
+        return 0;
+    text = (struct str){(const char *)data, size - CONTROL_BYTES};
+    control = data + text.len;
+    wanted = (control[0] * 256U + control[1]) % VALUE_MAX_BYTES;
+    do
+        buf_append_str(&body, text);
+    while (body.len < wanted);
+    text = str_slice(buf_view(&body), 0, VALUE_MAX_BYTES);
+    if (str_find(text, STR("Pla")) != SIZE_MAX)
         return 0;
     check_line(text);
-    buf_append_str(&around, str_slice(text, 0, size / 2));
-    buf_append_str(&around, planted);
-    buf_append_str(&around, str_slice(text, size / 2, size));
-    check_line(buf_view(&around));
+    at = (control[2] * 256U + control[3]) % (text.len + 1);
+    buf_append_str(&value, str_slice(text, 0, at));
+    buf_append_str(&value, shapes[control[4] % array_size(shapes)]);
+    buf_append_str(&value, str_slice(text, at, text.len));
+    check_line(buf_view(&value));
     return 0;
 }

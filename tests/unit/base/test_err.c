@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/err.h"
+#include "base/utf8.h"
 
 static void every_row_is_complete_and_its_name_unique(void **state)
 {
@@ -83,6 +84,41 @@ static void long_messages_are_cut_not_overrun(void **state)
     assert_int_equal(strlen(err.field), ERR_FIELD_BYTES - 1);
 }
 
+static void messages_are_cut_between_characters(void **state)
+{
+    static const char *const characters[] = {"\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
+    char text[2 * ERR_MESSAGE_BYTES + 8];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(characters); i++) {
+        for (size_t start = 0; start < 4; start++) {
+            size_t step = strlen(characters[i]);
+            struct err err = ERR_INIT;
+            size_t len = start;
+
+            memset(text, 'x', sizeof(text));
+            for (; len + step < sizeof(text); len += step)
+                memcpy(text + len, characters[i], step);
+            text[len] = '\0';
+            err_set_field(&err, ERR_IO, text, "%s", text);
+            assert_true(utf8_is_valid(str_from(err.message)));
+            assert_true(utf8_is_valid(str_from(err.field)));
+            assert_in_range(strlen(err.message), ERR_MESSAGE_BYTES - step, ERR_MESSAGE_BYTES - 1);
+            assert_in_range(strlen(err.field), ERR_FIELD_BYTES - step, ERR_FIELD_BYTES - 1);
+        }
+    }
+}
+
+static void bytes_that_are_no_text_are_marked(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    err_set_field(&err, ERR_IO, "\xFF", "a\xFF\xC3 \xE2\x82\xC3\xA4: %s", "\x80 gone");
+    assert_string_equal(err.message, "a?? ??\xC3\xA4: ? gone");
+    assert_string_equal(err.field, "?");
+}
+
 static void errno_values_keep_their_kind(void **state)
 {
     (void)state;
@@ -107,4 +143,6 @@ TEST_MAIN(cmocka_unit_test(every_row_is_complete_and_its_name_unique),
           cmocka_unit_test(set_fills_code_message_and_field),
           cmocka_unit_test(set_without_an_object_only_returns_the_code),
           cmocka_unit_test(long_messages_are_cut_not_overrun),
+          cmocka_unit_test(messages_are_cut_between_characters),
+          cmocka_unit_test(bytes_that_are_no_text_are_marked),
           cmocka_unit_test(errno_values_keep_their_kind))

@@ -387,5 +387,6 @@ TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_ex
           json_test(getters_refuse_the_wrong_type), json_test(duplicate_keys_are_refused),
           json_test(duplicates_are_found_at_any_place_and_size), json_test(depth_is_limited),
           json_test(size_is_limited), json_test(memory_is_limited_by_the_arena),
-          json_test(every_ceiling_is_kept_and_none_is_fatal), json_test(errors_say_where), json_test(a_document_cut_anywhere_is_refused),
+          json_test(every_ceiling_is_kept_and_none_is_fatal), json_test(errors_say_where),
+          json_test(a_document_cut_anywhere_is_refused),
           json_test(equality_ignores_order_and_spelling))

@@ -397,6 +397,9 @@ static void control_characters_do_not_reach_a_message(void **state)
     assert_refused(connect_(word), ERR_INVALID_OPTION, "--port",
                    "--port: '?[2J?????1' is not a whole number between 1 and 65535");
     assert_refused(args("--a\x1B[1mb"), ERR_UNKNOWN_OPTION, "--a?[1mb", "--a?[1mb: unknown option");
+    /* Neither do characters without a shape: a soft hyphen, a zero-width space, a tag. */
+    assert_refused(args("--a\xC2\xAD\xE2\x80\x8B\xF3\xA0\x81\x81"), ERR_UNKNOWN_OPTION, "--a???",
+                   "--a???: unknown option");
     assert_refused(args("-\x1B"), ERR_UNKNOWN_OPTION, "-?", "-?: unknown option");
     assert_refused(args("a\nb"), ERR_UNKNOWN_OPTION, "a?b", "a?b: unknown command");
 }

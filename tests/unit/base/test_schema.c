@@ -661,38 +661,141 @@ static void long_paths_keep_their_end(void **state)
 
 /* Hostile */
 
-static void *check_deep_value_on_a_small_stack(void *argument)
-{
-    cleanup_buf struct buf value = BUF_INIT(TEXT_BYTES);
-    struct err err = ERR_INIT;
-    int *r = argument;
+/*
+ * What a worker of loop/ has. Sanitizers and builds without optimization have
+ * frames of another size, and there only the verdicts count.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_LARGE_FRAMES 1
+#endif
+#endif
+#if defined(HAS_LARGE_FRAMES) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||  \
+    !defined(__OPTIMIZE__)
+enum { STACK_BYTES = 8 << 20, STACK_BYTES_FOR_A_CHECK = 8 << 20 };
+#else
+enum { STACK_BYTES = 256 << 10, STACK_BYTES_FOR_A_CHECK = STACK_BYTES / 2 };
+#endif
 
-    for (int i = 0; i < JSON_LARGEST_MAX_DEPTH; i++)
-        assert_int_equal(buf_append_char(&value, '['), 0);
-    for (int i = 0; i < JSON_LARGEST_MAX_DEPTH; i++)
-        assert_int_equal(buf_append_char(&value, ']'), 0);
-    /* The deepest value that can be read, a form at each level: at the limit, not over. */
-    r[0] = check_text(STR("{\"items\":{\"anyOf\":[{\"$ref\":\"#\"}]}}"), buf_view(&value), &err);
-    r[1] = check_text(STR("{\"allOf\":[{\"anyOf\":[{\"items\":{\"$ref\":\"#\"}}]}]}"),
-                      buf_view(&value), &err);
+struct deep_check {
+    const struct schema *schema;
+    const struct json_value *value;
+    struct err err;
+    bool is_silent;
+    int result;
+};
+
+static void *run_deep_check(void *argument)
+{
+    struct deep_check *check = argument;
+
+    check->result =
+        schema_check(check->schema, check->value, check->is_silent ? NULL : &check->err);
     return NULL;
 }
 
-static void deep_values_stay_within_the_stack(void **state)
+/* The result of the check on a thread of its own; how much of the stack it wrote to is told. */
+static int check_on_a_worker_stack(struct deep_check *check, size_t *out_used)
 {
-    int r[2] = {0, 0};
+    enum { PAGE_BYTES = 4096, PAINT = 0xa5 };
+    unsigned char *stack = aligned_alloc(PAGE_BYTES, STACK_BYTES);
+    size_t untouched = 0;
     pthread_attr_t attributes;
     pthread_t thread;
 
-    (void)state;
+    assert_non_null(stack);
+    memset(stack, PAINT, STACK_BYTES);
     pthread_attr_init(&attributes);
-    /* Sanitizers need several times the stack. */
-    pthread_attr_setstacksize(&attributes, 8 << 20);
-    assert_int_equal(pthread_create(&thread, &attributes, check_deep_value_on_a_small_stack, r), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, stack, STACK_BYTES), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, run_deep_check, check), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
-    assert_int_equal(r[0], 0);
-    assert_int_equal(r[1], ERR_TOO_LARGE);
+    while (untouched < STACK_BYTES && stack[untouched] == PAINT)
+        untouched++;
+    *out_used = STACK_BYTES - untouched;
+    free(stack);
+    return check->result;
+}
+
+static void nest(struct buf *text, const char *open, int depth, const char *core, const char *close)
+{
+    buf_clear(text);
+    for (int i = 0; i < depth; i++)
+        assert_int_equal(buf_printf(text, "%s", open), 0);
+    assert_int_equal(buf_printf(text, "%s", core), 0);
+    for (int i = 0; i < depth; i++)
+        assert_int_equal(buf_printf(text, "%s", close), 0);
+}
+
+/* Each way that a check goes deeper, as deep as it gets: it ends in words, not in a crash. */
+static void deepest_checks_fit_half_of_a_workers_stack(void **state)
+{
+    static const struct {
+        const char *schema;
+        const char *open;
+        const char *close;
+        const char *core;
+        int depth;
+        int result;
+    } cases[] = {
+        {"{\"properties\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"}]}},\"required\":[\"a\"]}",
+         "{\"a\":", "}", "1", 400, ERR_TOO_LARGE},
+        {"{\"anyOf\":[{\"properties\":{\"a\":{\"$ref\":\"#\"}}},{\"required\":[\"b\"]}]}",
+         "{\"a\":", "}", "1", 512, ERR_TOO_LARGE},
+        {"{\"items\":{\"$ref\":\"#\"}}", "[", "]", "", 512, ERR_TOO_LARGE},
+        {"{\"additionalProperties\":{\"oneOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}}",
+         "{\"a\":", "}", "1", 512, ERR_TOO_LARGE},
+        {"{\"items\":{\"not\":{\"not\":{\"$ref\":\"#\"}}}}", "[", "]", "", 512, ERR_TOO_LARGE},
+        {"{\"allOf\":[{\"anyOf\":[{\"items\":{\"$ref\":\"#\"}}]}]}", "[", "]", "", 512,
+         ERR_TOO_LARGE},
+        /* What the JSON reader takes unless told otherwise, with three forms around each value. */
+        {"{\"allOf\":[{\"anyOf\":[{\"oneOf\":[{\"items\":{\"$ref\":\"#\"}}]}]}]}", "[", "]", "",
+         JSON_DEFAULT_MAX_DEPTH, 0},
+        {"{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"required\":[\"a\"],"
+         "\"properties\":{\"a\":{\"$ref\":\"#\"}}}]}",
+         "{\"a\":", "}", "\"\"", JSON_DEFAULT_MAX_DEPTH, 0},
+        {"{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"required\":[\"a\"],"
+         "\"properties\":{\"a\":{\"$ref\":\"#\"}}}]}",
+         "{\"a\":", "}", "5", JSON_DEFAULT_MAX_DEPTH, ERR_SCHEMA_MISMATCH},
+    };
+    cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+
+    (void)state;
+    for (size_t i = 0; i < 2 * array_size(cases); i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        struct deep_check check = {.err = ERR_INIT, .is_silent = i % 2 == 1};
+        size_t used;
+
+        nest(&text, cases[i / 2].open, cases[i / 2].depth, cases[i / 2].core, cases[i / 2].close);
+        check.schema = compile(&arena, str_from(cases[i / 2].schema));
+        check.value = parse(&arena, buf_view(&text));
+        assert_int_equal(check_on_a_worker_stack(&check, &used), cases[i / 2].result);
+        if (used > STACK_BYTES_FOR_A_CHECK)
+            fail_msg("%s took %zu bytes", cases[i / 2].schema, used);
+    }
+}
+
+/* Forms down to the limit, and then a literal that is as deep as a value gets. */
+static void deepest_literal_below_the_deepest_forms_fits_a_workers_stack(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_buf struct buf schema = BUF_INIT(TEXT_BYTES);
+    cleanup_buf struct buf literal = BUF_INIT(TEXT_BYTES);
+    struct deep_check check = {.err = ERR_INIT};
+    int forms = SCHEMA_MAX_NESTING - 2;
+    size_t used;
+
+    (void)state;
+    nest(&literal, "{\"a\":", JSON_LARGEST_MAX_DEPTH - 4, "1", "}");
+    assert_int_equal(buf_printf(&schema, "{\"allOf\":[{\"$ref\":\"#/$defs/d0\"}],\"$defs\":{"), 0);
+    for (int i = 0; i < forms; i++)
+        assert_int_equal(
+            buf_printf(&schema, "\"d%d\":{\"anyOf\":[{\"$ref\":\"#/$defs/d%d\"}]},", i, i + 1), 0);
+    assert_int_equal(
+        buf_printf(&schema, "\"d%d\":{\"const\":%.*s}}}", forms, STR_ARG(buf_view(&literal))), 0);
+    check.schema = compile(&arena, buf_view(&schema));
+    check.value = parse(&arena, buf_view(&literal));
+    assert_int_equal(check_on_a_worker_stack(&check, &used), 0);
 }
 
 static void long_chains_of_forms_end_at_the_nesting_limit(void **state)
@@ -861,6 +964,91 @@ static void comparing_large_objects_counts(void **state)
     assert_true(seconds_now() - start < BOUNDED_SECONDS);
 }
 
+static void append_zeros(struct buf *text, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_int_equal(buf_append_char(text, '0'), 0);
+}
+
+/* The literal is far longer than the value, and is read as often as the value is looked at. */
+static void length_of_literals_counts(void **state)
+{
+    static const char *const around[][3] = {
+        {"{\"items\":{\"not\":{\"enum\":[1", "]}}}", "1"},
+        {"{\"items\":{\"not\":{\"const\":[1", "]}}}", "[1]"},
+        {"{\"items\":{\"not\":{\"const\":{\"a\":1", "}}}}", "{\"a\":1}"},
+        {"{\"items\":{\"maximum\":1", "}}", "1"},
+    };
+    int64_t start = seconds_now();
+
+    (void)state;
+    for (size_t i = 0; i < array_size(around); i++) {
+        cleanup_buf struct buf schema = BUF_INIT(TEXT_BYTES);
+        cleanup_buf struct buf value = BUF_INIT(TEXT_BYTES);
+        struct err err = ERR_INIT;
+
+        assert_int_equal(buf_printf(&schema, "%s", around[i][0]), 0);
+        append_zeros(&schema, 1000000);
+        assert_int_equal(buf_printf(&schema, "%s", around[i][1]), 0);
+        assert_int_equal(buf_printf(&value, "[%s", around[i][2]), 0);
+        for (int j = 1; j < 20000; j++)
+            assert_int_equal(buf_printf(&value, ",%s", around[i][2]), 0);
+        assert_int_equal(buf_printf(&value, "]"), 0);
+        assert_int_equal(check_text(buf_view(&schema), buf_view(&value), &err), ERR_TOO_LARGE);
+        assert_string_equal(err.message, "takes more work to check than is allowed");
+    }
+    assert_true(seconds_now() - start < BOUNDED_SECONDS);
+}
+
+/* Names that differ only at their end, in opposite order: each is compared with many, to the end.
+ */
+static void length_of_names_in_literals_counts(void **state)
+{
+    enum { NAMES = 1000, NAME_ZEROS = 8000 };
+    cleanup_buf struct buf schema = BUF_INIT(TEXT_BYTES);
+    cleanup_buf struct buf value = BUF_INIT(TEXT_BYTES);
+    int64_t start = seconds_now();
+
+    (void)state;
+    assert_int_equal(buf_printf(&schema, "{\"const\":{"), 0);
+    assert_int_equal(buf_printf(&value, "{"), 0);
+    for (int i = 0; i < NAMES; i++) {
+        assert_int_equal(buf_printf(&schema, "%s\"", i > 0 ? "," : ""), 0);
+        append_zeros(&schema, NAME_ZEROS);
+        assert_int_equal(buf_printf(&schema, "%04d\":0", i), 0);
+        assert_int_equal(buf_printf(&value, "%s\"", i > 0 ? "," : ""), 0);
+        append_zeros(&value, NAME_ZEROS);
+        assert_int_equal(buf_printf(&value, "%04d\":0", NAMES - 1 - i), 0);
+    }
+    assert_int_equal(buf_printf(&schema, "}}"), 0);
+    assert_int_equal(buf_printf(&value, "}"), 0);
+    assert_int_equal(check_text(buf_view(&schema), buf_view(&value), NULL), ERR_TOO_LARGE);
+    assert_true(seconds_now() - start < BOUNDED_SECONDS);
+}
+
+/* All forms miss the same field, and complaints are compared by its name. */
+static void length_of_missing_names_counts(void **state)
+{
+    cleanup_buf struct buf schema = BUF_INIT(TEXT_BYTES);
+    cleanup_buf struct buf value = BUF_INIT(TEXT_BYTES);
+    int64_t start = seconds_now();
+
+    (void)state;
+    assert_int_equal(buf_printf(&schema, "{\"items\":{\"not\":{\"anyOf\":["), 0);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(buf_printf(&schema, "%s{\"required\":[\"", i > 0 ? "," : ""), 0);
+        append_zeros(&schema, 1000000);
+        assert_int_equal(buf_printf(&schema, "\"]}"), 0);
+    }
+    assert_int_equal(buf_printf(&schema, "]}}}"), 0);
+    assert_int_equal(buf_printf(&value, "[{}"), 0);
+    for (int i = 1; i < 100000; i++)
+        assert_int_equal(buf_printf(&value, ",{}"), 0);
+    assert_int_equal(buf_printf(&value, "]"), 0);
+    assert_int_equal(check_text(buf_view(&schema), buf_view(&value), NULL), ERR_TOO_LARGE);
+    assert_true(seconds_now() - start < BOUNDED_SECONDS);
+}
+
 static void large_schemas_are_refused_in_bounded_time(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -923,7 +1111,8 @@ TEST_MAIN(cmocka_unit_test(boolean_schemas_take_all_or_nothing),
           cmocka_unit_test(names_that_do_not_print_are_escaped),
           cmocka_unit_test(long_names_are_cut_between_characters),
           cmocka_unit_test(long_paths_keep_their_end),
-          cmocka_unit_test(deep_values_stay_within_the_stack),
+          cmocka_unit_test(deepest_checks_fit_half_of_a_workers_stack),
+          cmocka_unit_test(deepest_literal_below_the_deepest_forms_fits_a_workers_stack),
           cmocka_unit_test(long_chains_of_forms_end_at_the_nesting_limit),
           cmocka_unit_test(long_chains_of_references_cost_nothing),
           cmocka_unit_test(exponential_forms_end_at_the_work_limit),
@@ -931,4 +1120,7 @@ TEST_MAIN(cmocka_unit_test(boolean_schemas_take_all_or_nothing),
           cmocka_unit_test(tagged_recursion_is_cheap),
           cmocka_unit_test(large_objects_are_checked_in_linear_time),
           cmocka_unit_test(work_on_text_counts), cmocka_unit_test(comparing_large_objects_counts),
+          cmocka_unit_test(length_of_literals_counts),
+          cmocka_unit_test(length_of_names_in_literals_counts),
+          cmocka_unit_test(length_of_missing_names_counts),
           cmocka_unit_test(large_schemas_are_refused_in_bounded_time))

@@ -99,9 +99,25 @@ static void cutting_never_splits_a_character(void **state)
     assert_int_equal(utf8_count(text), 4);
 }
 
+static void what_moves_or_hides_text_is_not_printable(void **state)
+{
+    static const uint32_t hidden[] = {0,      0x1F,   0x7F,   0x9F,   0xAD,    0x61C,  0x180E,
+                                      0x200B, 0x200F, 0x2028, 0x202E, 0x2060,  0x2064, 0x2066,
+                                      0x206F, 0xFEFF, 0xFFF9, 0xFFFB, 0xE0000, 0xE007F};
+    static const uint32_t shown[] = {' ',    '~',    0xA0,   0xAC,   0xAE,   0x200A,  0x2010,
+                                     0x2027, 0x202F, 0x205F, 0x2070, 0xFFFD, 0xE0080, 0x10FFFF};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(hidden); i++)
+        assert_false(utf8_is_printable(hidden[i]));
+    for (size_t i = 0; i < array_size(shown); i++)
+        assert_true(utf8_is_printable(shown[i]));
+}
+
 TEST_MAIN(cmocka_unit_test(every_code_point_survives_a_round_trip),
           cmocka_unit_test(invalid_sequences_are_exactly_those_of_the_standard),
           cmocka_unit_test(four_byte_limits),
           cmocka_unit_test(the_valid_length_ends_at_the_first_bad_byte),
           cmocka_unit_test(a_bad_byte_is_taken_alone),
+          cmocka_unit_test(what_moves_or_hides_text_is_not_printable),
           cmocka_unit_test(cutting_never_splits_a_character))

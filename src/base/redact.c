@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/redact.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+/*
+ * The last letters of a name that speaks of a secret. "tokens" is not among
+ * them: where that word stands, somebody counts.
+ */
+static const struct str secret_words[] = {
+    STR_LITERAL("token"),       STR_LITERAL("secret"),    STR_LITERAL("secrets"),
+    STR_LITERAL("password"),    STR_LITERAL("passwords"), STR_LITERAL("passwd"),
+    STR_LITERAL("passphrase"),  STR_LITERAL("apikey"),    STR_LITERAL("accesskey"),
+    STR_LITERAL("privatekey"),  STR_LITERAL("secretkey"), STR_LITERAL("sessionkey"),
+    STR_LITERAL("auth"),        STR_LITERAL("bearer"),    STR_LITERAL("authorization"),
+    STR_LITERAL("credential"),  STR_LITERAL("cookie"),    STR_LITERAL("cookies"),
+    STR_LITERAL("credentials"),
+};
+
+/* These may stand between a name and its secret; the first two announce one without any name. */
+static const struct str auth_schemes[] = {
+    STR_LITERAL("bearer"), STR_LITERAL("basic"),     STR_LITERAL("token"),
+    STR_LITERAL("digest"), STR_LITERAL("negotiate"),
+};
+
+/* What keys of ours start with, wherever they stand. */
+static const struct str key_prefixes[] = {STR_LITERAL("gw_"), STR_LITERAL("sess_")};
+
+enum {
+    LONGEST_WORD = 16,
+    SCHEMES_WITHOUT_NAME = 2,
+    MAX_SCHEMES = 2,     /* that are skipped before one value; a row of them stays linear */
+    LEAST_OF_SCHEME = 4, /* characters behind "Bearer " that are no plain word */
+    LEAST_OF_KEY = 8,
+    LEAST_INSIDE_WORD = 16, /* "log_gw_events" is somebody's file name */
+    PORT_DIGITS = 5,
+};
+
+/* What ends a value that has no quotes. */
+static const char value_stops[] = " \t\n\v\f\r&\"',;}";
+
+/* Half open; empty where there is nothing to hide. */
+struct span {
+    size_t from;
+    size_t to;
+};
+
+static const struct span no_span;
+
+static bool is_one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+static bool is_blank(char c)
+{
+    return is_one_of(c, " \t\n\v\f\r");
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char fold(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static bool is_letter(char c)
+{
+    return fold(c) >= 'a' && fold(c) <= 'z';
+}
+
+static bool is_key_char(char c)
+{
+    return is_letter(c) || is_digit(c) || is_one_of(c, "_-.~+/");
+}
+
+/* Whether `word` stands right before `end`, in any case. */
+static bool ends_before(struct str text, size_t end, struct str word)
+{
+    return end >= word.len && str_eq_nocase(str_slice(text, end - word.len, word.len), word);
+}
+
+/*
+ * The word of a secret at the end of a text, or NULL. "session_key",
+ * "Session-Key" and "sessionKey2" are the same word.
+ */
+static const struct str *secret_word_at_end(struct str text)
+{
+    char letters[LONGEST_WORD];
+    size_t first = LONGEST_WORD;
+    size_t i = text.len;
+
+    while (i > 0 && (is_digit(text.ptr[i - 1]) || is_one_of(text.ptr[i - 1], "_-.")))
+        i--;
+    for (; i > 0 && first > 0; i--) {
+        if (is_letter(text.ptr[i - 1]))
+            letters[--first] = fold(text.ptr[i - 1]);
+        else if (!is_one_of(text.ptr[i - 1], "_-."))
+            break;
+    }
+    for (size_t w = 0; w < array_size(secret_words); w++)
+        if (str_ends_with((struct str){letters + first, LONGEST_WORD - first}, secret_words[w]))
+            return &secret_words[w];
+    return NULL;
+}
+
+/* The same for the name before the '=' or ':' that ends at `end`; both may come from a URL. */
+static const struct str *secret_name_before(struct str text, size_t end)
+{
+    if (end > 0 && is_one_of(text.ptr[end - 1], "=:"))
+        end--;
+    else if (ends_before(text, end, STR("%3d")) || ends_before(text, end, STR("%3a")))
+        end -= 3;
+    else
+        return NULL;
+    for (;;) {
+        if (end > 0 && (is_blank(text.ptr[end - 1]) || is_one_of(text.ptr[end - 1], "\"'\\")))
+            end--;
+        else if (ends_before(text, end, STR("%22")) || ends_before(text, end, STR("%20")))
+            end -= 3;
+        else
+            return secret_word_at_end(str_slice(text, 0, end));
+    }
+}
+
+/* A scheme and the blank behind it; 0 if there is none at `from`. */
+static size_t scheme_length(struct str text, size_t from)
+{
+    for (size_t i = 0; i < array_size(auth_schemes); i++) {
+        size_t end = from + auth_schemes[i].len;
+
+        if (end < text.len && is_blank(text.ptr[end]) && ends_before(text, end, auth_schemes[i]))
+            return auth_schemes[i].len + 1;
+    }
+    return 0;
+}
+
+/*
+ * Up to the quote that closes what was opened by one behind `depth` backslashes:
+ * text quoted inside quoted text has its own quotes behind more of them.
+ */
+static size_t quoted_end(struct str text, size_t from, char quote, size_t depth)
+{
+    size_t backslashes = 0;
+
+    for (size_t i = from; i < text.len; i++) {
+        if (text.ptr[i] == quote && backslashes % (2 * (depth + 1)) == depth)
+            return i - depth;
+        backslashes = text.ptr[i] == '\\' ? backslashes + 1 : 0;
+    }
+    return text.len;
+}
+
+/* Behind the bracket that closes the one at `from`. */
+static size_t bracket_end(struct str text, size_t from)
+{
+    char open = text.ptr[from];
+    char close = open == '[' ? ']' : '}';
+    size_t depth = 0;
+
+    for (size_t i = from; i < text.len; i++) {
+        depth += text.ptr[i] == open;
+        depth -= text.ptr[i] == close;
+        if (depth == 0)
+            return i + 1;
+    }
+    return text.len;
+}
+
+/* The value at `from`, without what stands before it and without its quotes. */
+static struct span value_at(struct str text, size_t from, const char *stops)
+{
+    size_t schemes = 0;
+    size_t quote;
+    size_t to;
+
+    for (;;) {
+        size_t scheme = schemes < MAX_SCHEMES ? scheme_length(text, from) : 0;
+
+        if (scheme > 0)
+            schemes++;
+        else if (from < text.len && (is_blank(text.ptr[from]) || is_one_of(text.ptr[from], "=:>")))
+            scheme = 1;
+        else
+            break;
+        from += scheme;
+    }
+    for (quote = from; quote < text.len && text.ptr[quote] == '\\';)
+        quote++;
+    if (quote < text.len && is_one_of(text.ptr[quote], "\"'"))
+        return (struct span){quote + 1, quoted_end(text, quote + 1, text.ptr[quote], quote - from)};
+    if (from < text.len && is_one_of(text.ptr[from], "[{"))
+        return (struct span){from, bracket_end(text, from)};
+    for (to = from; to < text.len && !is_one_of(text.ptr[to], stops);)
+        to++;
+    return (struct span){from, to};
+}
+
+/* The value behind a secret's name that ends, with its '=' or ':', at `at`. */
+static struct span named_secret(struct str text, size_t at)
+{
+    const struct str *word = secret_name_before(text, at);
+
+    if (word == NULL)
+        return no_span;
+    /* A header holds many cookies. */
+    return value_at(text, at, str_starts_with(*word, STR("cookie")) ? "\r\n\"'" : value_stops);
+}
+
+/* What follows "Bearer" or "Basic". */
+static struct span scheme_secret(struct str text, size_t at)
+{
+    for (size_t i = 0; i < SCHEMES_WITHOUT_NAME && is_blank(text.ptr[at]); i++) {
+        struct span value;
+
+        if (!ends_before(text, at, auth_schemes[i]))
+            continue;
+        value = value_at(text, at, value_stops);
+        if (value.to - value.from >= LEAST_OF_SCHEME || value.to == text.len)
+            return value;
+    }
+    return no_span;
+}
+
+/* What follows gw_ or sess_: the random part of a key of ours. */
+static struct span key_secret(struct str text, size_t at)
+{
+    for (size_t i = 0; i < array_size(key_prefixes); i++) {
+        size_t least = LEAST_OF_KEY;
+        size_t to = at;
+        size_t start;
+
+        if (!ends_before(text, at, key_prefixes[i]))
+            continue;
+        start = at - key_prefixes[i].len;
+        if (start > 0 && is_key_char(text.ptr[start - 1]) && text.ptr[start - 1] != '/')
+            least = LEAST_INSIDE_WORD;
+        while (to < text.len && is_key_char(text.ptr[to]))
+            to++;
+        /* Somebody may have cut the text before it came here. */
+        if (to - at >= least || to == text.len)
+            return (struct span){at, to};
+    }
+    return no_span;
+}
+
+/* The password in "://user:password@", whose "://" ends at `from`. */
+static struct span url_password(struct str text, size_t from)
+{
+    size_t colon = SIZE_MAX;
+    size_t at_sign = SIZE_MAX;
+    size_t digits = 0;
+    bool is_in_host = true;
+    size_t i;
+
+    if (from < text.len && text.ptr[from] == '[')
+        return no_span;
+    /* Up to the next URL at most, so that a row of them is read once. */
+    for (i = from; i < text.len && !is_blank(text.ptr[i]) && !is_one_of(text.ptr[i], "\"<>"); i++) {
+        char c = text.ptr[i];
+
+        if (c == ':' && str_starts_with(str_slice(text, i, text.len), STR("://")))
+            break;
+        if (is_one_of(c, "/?#")) {
+            if (colon == SIZE_MAX || at_sign != SIZE_MAX)
+                break;
+            is_in_host = false;
+        }
+        if (c == ':' && colon == SIZE_MAX)
+            colon = i;
+        if (c == '@')
+            at_sign = i;
+        /* A password may hold an '@' of its own, but not behind a slash. */
+        if (c == '@' && !is_in_host)
+            break;
+    }
+    if (colon == SIZE_MAX || (at_sign != SIZE_MAX && at_sign < colon))
+        return no_span;
+    if (at_sign != SIZE_MAX && is_in_host)
+        return (struct span){colon + 1, at_sign};
+    while (colon + 1 + digits < i && is_digit(text.ptr[colon + 1 + digits]))
+        digits++;
+    if (digits <= PORT_DIGITS &&
+        (colon + 1 + digits == i || is_one_of(text.ptr[colon + 1 + digits], "/?#,;')]}.")))
+        return no_span;
+    if (at_sign != SIZE_MAX)
+        return (struct span){colon + 1, at_sign};
+    /* A cut may have taken the '@'. */
+    return is_in_host && i == text.len ? (struct span){colon + 1, i} : no_span;
+}
+
+/* The secret that is announced by what ends at `at`. */
+static struct span secret_behind(struct str text, size_t at)
+{
+    switch (at > 0 ? fold(text.ptr[at - 1]) : '\0') {
+    case '=':
+    case ':':
+    case 'd': /* %3D */
+    case 'a': /* %3A */
+        return named_secret(text, at);
+    case '_':
+        return key_secret(text, at);
+    case 'r':
+    case 'c':
+        return scheme_secret(text, at);
+    default:
+        return no_span;
+    }
+}
+
+/* Everything that announces a secret stands before it, so what was passed once is decided, and the
+ * search goes on behind what was hidden. */
+int redact_cut(struct str text, size_t max, struct buf *out, size_t *out_used)
+{
+    struct span url = no_span;
+    size_t done = 0;
+    struct str rest;
+    int r = 0;
+
+    for (size_t i = 0; i < text.len && i - done <= max;) {
+        struct span secret = secret_behind(text, i);
+        struct str before;
+
+        if (ends_before(text, i, STR("://")))
+            url = url_password(text, i);
+        if (secret.from == secret.to && i >= url.from && i < url.to)
+            secret = (struct span){i, url.to};
+        if (secret.from == secret.to) {
+            i++;
+            continue;
+        }
+        i = secret.to;
+        before = str_slice(text, done, secret.from - done);
+        /* Right behind the last one it is the same to the reader. */
+        if (before.len > 0 || done == 0) {
+            if (before.len + STR(REDACT_MARK).len > max) {
+                text = str_slice(text, 0, secret.from);
+                break;
+            }
+            r = buf_append_str(out, before);
+            if (r == 0)
+                r = buf_append_str(out, STR(REDACT_MARK));
+            if (r < 0)
+                return r;
+            max -= before.len + STR(REDACT_MARK).len;
+        }
+        done = secret.to;
+    }
+    rest = utf8_cut(str_slice(text, done, text.len), max);
+    r = buf_append_str(out, rest);
+    if (r == 0)
+        *out_used = done + rest.len;
+    return r;
+}
+
+int redact_all(struct str text, struct buf *out)
+{
+    size_t used;
+
+    return redact_cut(text, SIZE_MAX, out, &used);
+}
+
+bool redact_names_secret(struct str name)
+{
+    return secret_word_at_end(name) != NULL;
+}
