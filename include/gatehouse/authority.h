@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Filesystem Authority: the only way from a name to a file.
+ *
+ * A host registers roots and hands out scopes: the right of one subject to use
+ * one root in certain ways, until it expires or is revoked. Callers hold scopes
+ * and names below them, never paths. Every operation goes the same way:
+ *
+ *     name checked → grant → policy → hooks → intent recorded → backend → hooks → outcome recorded
+ *
+ * Names are bytes, relative to the root, with '/' between components. A name
+ * that leaves the root, meets a link that is not allowed, or crosses a mount is
+ * refused by the kernel in the same step that opens it; nothing is checked
+ * first and used later.
+ *
+ * Threads: operations on scopes may run in several threads at once, and
+ * authority_revoke() at any time; everything else (roots, hooks, policies,
+ * making and freeing) has the authority to itself.
+ */
+#ifndef GATEHOUSE_AUTHORITY_H
+#define GATEHOUSE_AUTHORITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+
+struct authority;
+struct authority_scope;
+
+/* ---- Who asks ---- */
+
+enum authority_subject_type {
+    AUTHORITY_CORE,
+    AUTHORITY_AGENT_RUN,
+    AUTHORITY_EXTENSION,
+    AUTHORITY_AUTOMATION,
+};
+
+struct authority_subject {
+    enum authority_subject_type type;
+    const char *id;     /* core, extension or task id; of an agent run, its conversation */
+    const char *run_id; /* of an agent run; else NULL */
+};
+
+/* ---- For what ---- */
+
+enum authority_root_kind {
+    AUTHORITY_WORKSPACE,
+    AUTHORITY_EXTENSION_STORAGE,
+    AUTHORITY_ARTIFACT,
+    AUTHORITY_TEMP,
+    AUTHORITY_KNOWLEDGE,
+    AUTHORITY_DOWNLOADS,
+    AUTHORITY_SECRET,
+};
+
+struct authority_label {
+    const char *key;
+    const char *value;
+};
+
+/* The host's word for a place on its disk. The path leaves this struct for the backend alone. */
+struct authority_root {
+    enum authority_root_kind kind;
+    const char *id; /* of extension storage: the extension it belongs to */
+    const char *path;
+    const char *display_name; /* or NULL */
+    const struct authority_label *labels;
+    size_t label_count;
+};
+
+enum authority_access {
+    AUTHORITY_READ = 1 << 0,
+    AUTHORITY_WRITE = 1 << 1,
+    AUTHORITY_DELETE = 1 << 2,
+    AUTHORITY_LIST = 1 << 3,
+    AUTHORITY_MOVE = 1 << 4,
+    AUTHORITY_ARCHIVE = 1 << 5,
+    AUTHORITY_WATCH = 1 << 6,
+    AUTHORITY_METADATA = 1 << 7,
+    AUTHORITY_ALL_ACCESS = (1 << 8) - 1,
+};
+
+enum authority_source {
+    AUTHORITY_FROM_MANIFEST,
+    AUTHORITY_FROM_CONVERSATION,
+    AUTHORITY_FROM_USER_APPROVAL,
+    AUTHORITY_FROM_CORE,
+};
+
+enum authority_symlinks {
+    AUTHORITY_SYMLINKS_DEFAULT, /* what the root's kind says */
+    AUTHORITY_SYMLINKS_REJECT,
+    AUTHORITY_SYMLINKS_IN_ROOT, /* followed while they stay inside; absolute ones never */
+};
+
+enum authority_hardlinks {
+    AUTHORITY_HARDLINKS_DEFAULT,
+    AUTHORITY_HARDLINKS_REJECT,
+    AUTHORITY_HARDLINKS_ALLOW, /* only for scopes that cannot write */
+};
+
+/* Limits of one scope. Globs are matched on the name given and on the name it resolved to. */
+struct authority_limits {
+    enum authority_symlinks symlinks;
+    enum authority_hardlinks hardlinks;
+    uint64_t max_file_bytes;          /* 0: none */
+    const char *const *allowed_globs; /* none: all names; up to a NULL */
+    const char *const *denied_globs;  /* these win */
+};
+
+struct authority_request {
+    struct authority_subject subject;
+    struct authority_root root;
+    unsigned access; /* bits of enum authority_access */
+    const char *reason;
+    enum authority_source source;
+    int64_t expires_ms;  /* wall time; 0: never */
+    bool is_interactive; /* somebody can be asked */
+    struct authority_limits limits;
+};
+
+/* ---- Policy and hooks ---- */
+
+enum authority_operation {
+    AUTHORITY_OP_REQUEST_ROOT,
+    AUTHORITY_OP_READ,
+    AUTHORITY_OP_WRITE,
+    AUTHORITY_OP_APPEND,
+    AUTHORITY_OP_LIST,
+    AUTHORITY_OP_STAT,
+    AUTHORITY_OP_MKDIR,
+    AUTHORITY_OP_MOVE,
+    AUTHORITY_OP_COPY,
+    AUTHORITY_OP_COPY_IN,
+    AUTHORITY_OP_REMOVE,
+    AUTHORITY_OP_EXTRACT,
+    AUTHORITY_OP_ARCHIVE,
+    AUTHORITY_OP_TEMP,
+    AUTHORITY_OP_WATCH,
+    AUTHORITY_OP_WALK,
+    AUTHORITY_OPERATIONS
+};
+
+/* What a policy or hook gets to see. Names are as they were given, and may be hostile bytes. */
+struct authority_context {
+    uint64_t request_id;
+    const struct authority_subject *subject;
+    const struct authority_root *root; /* path is NULL here */
+    enum authority_operation operation;
+    struct str name;
+    struct str destination; /* empty where there is none */
+    unsigned access;
+    const char *reason;
+};
+
+enum authority_verdict {
+    AUTHORITY_ABSTAIN, /* no opinion: the next one decides; of a policy, the same as allow */
+    AUTHORITY_ALLOW,
+    AUTHORITY_DENY,
+    AUTHORITY_ASK,
+    AUTHORITY_FAIL, /* the hook itself failed; counts as a refusal */
+};
+
+enum { AUTHORITY_REASON_BYTES = 160 };
+
+struct authority_decision {
+    enum authority_verdict verdict;
+    char text[AUTHORITY_REASON_BYTES]; /* why denied, or the prompt */
+    enum authority_verdict if_unasked; /* AUTHORITY_ALLOW, or anything else for deny */
+};
+
+/* Fills *decision, which starts as AUTHORITY_ABSTAIN. */
+typedef void authority_decide_fn(void *data, const struct authority_context *context,
+                                 struct authority_decision *decision);
+
+/* The user's answer to a prompt. */
+typedef bool authority_ask_fn(void *data, const struct authority_context *context,
+                              const char *prompt);
+
+struct authority_hook {
+    const char *id;
+    authority_decide_fn *before; /* or NULL */
+    /* Sees the result: 0 or an ERR_* code. Or NULL. */
+    void (*after)(void *data, const struct authority_context *context, int result);
+    void *data;
+};
+
+/* ---- The record ---- */
+
+enum authority_outcome {
+    AUTHORITY_INTENT, /* about to change something */
+    AUTHORITY_SUCCESS,
+    AUTHORITY_DENIED,
+    AUTHORITY_FAILED,
+};
+
+enum { AUTHORITY_MAX_HOOKS = 16 };
+
+struct authority_event {
+    int64_t wall_ms;
+    uint64_t request_id;
+    const struct authority_subject *subject;
+    const struct authority_root *root; /* path is NULL here */
+    enum authority_operation operation;
+    struct str name;
+    struct str destination;
+    enum authority_outcome outcome;
+    int error;                 /* 0 or an ERR_* code */
+    const char *policy_source; /* what decided: "grant", "default", the policy's or a hook's id */
+    const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
+    size_t wrapper_count;
+    const char *reason;
+};
+
+/*
+ * Gets every event of every operation, refused and malformed ones included.
+ * For an AUTHORITY_INTENT an error refuses the operation; else it is ignored.
+ * Called from the thread that runs the operation.
+ */
+typedef int authority_event_fn(void *data, const struct authority_event *event);
+
+/* ---- The authority itself ---- */
+
+enum authority_backend_kind { AUTHORITY_LINUX, AUTHORITY_MEMORY };
+
+struct authority_config {
+    enum authority_backend_kind backend;
+    /*
+     * A private directory (0700) for the journal and temporary workspaces; NULL
+     * does without both. What a killed process left behind is swept when the
+     * next authority opens it.
+     */
+    const char *state_dir;
+    const struct clock *clock; /* NULL: the system's */
+    bool walk_components;      /* as on a kernel without openat2 */
+};
+
+int authority_new(const struct authority_config *config, struct authority **out_authority,
+                  struct err *err);
+void authority_free(struct authority *authority);
+
+void authority_set_policy(struct authority *authority, const char *id, authority_decide_fn *decide,
+                          void *data);
+void authority_set_ask(struct authority *authority, authority_ask_fn *ask, void *data);
+/* Hooks run in the order in which they were added. The hook's id and data must outlive it. */
+int authority_add_hook(struct authority *authority, const struct authority_hook *hook);
+/* Also from inside the hook itself: it then finishes this call and sees no other. */
+bool authority_remove_hook(struct authority *authority, const char *id);
+int authority_add_listener(struct authority *authority, authority_event_fn *listener, void *data);
+void authority_remove_listener(struct authority *authority, authority_event_fn *listener,
+                               void *data);
+
+/* ---- Grants ---- */
+
+/* Asks for a root: kind's defaults, policy and hooks decide. The scope is freed by the caller. */
+int authority_request_root(struct authority *authority, const struct authority_request *request,
+                           struct authority_scope **out_scope, struct err *err);
+void authority_scope_free(struct authority_scope *scope);
+
+struct authority_grant {
+    uint64_t id;
+    struct authority_subject subject;
+    struct authority_root root; /* with its path: for a command sandbox that must mount it */
+    unsigned access;
+    enum authority_source source;
+    int64_t expires_ms;
+    const char *reason;
+    bool is_revoked;
+};
+
+uint64_t authority_scope_grant(const struct authority_scope *scope);
+
+/* Calls `visit` for every grant that is alive; the struct is valid during the call. */
+void authority_grants(struct authority *authority,
+                      void (*visit)(void *data, const struct authority_grant *grant), void *data);
+
+/* Ends a grant, also in the middle of an operation, which then stops. False if unknown. */
+bool authority_revoke(struct authority *authority, uint64_t grant_id);
+
+/*
+ * Appends the grants as a command sandbox needs them:
+ * [{"grant":1,"subject":…,"kind":"workspace","path":"/…","access":["read",…],"expiresAt":…}]
+ */
+int authority_export_grants(struct authority *authority, struct buf *out);
+
+/* ---- Operations ---- */
+
+enum authority_type {
+    AUTHORITY_FILE,
+    AUTHORITY_DIRECTORY,
+    AUTHORITY_SYMLINK,
+    AUTHORITY_OTHER, /* FIFO, socket, device */
+};
+
+struct authority_stat {
+    enum authority_type type;
+    uint64_t size;
+    int64_t modified_ms;
+    uint64_t modified_ns; /* of that second */
+    uint64_t changed_ns;  /* since 1970, for comparing */
+    uint64_t inode;
+    unsigned mode;
+    unsigned links;
+};
+
+struct authority_read_options {
+    uint64_t offset;
+    uint64_t max_bytes; /* 0: to the end; the scope's max_file_bytes holds for the whole file */
+    const struct cancel *cancel;
+};
+
+int authority_read_bytes(struct authority_scope *scope, struct str name,
+                         const struct authority_read_options *options, struct buf *out,
+                         struct err *err);
+/* ERR_INVALID_UTF8 if it is none. */
+int authority_read_text(struct authority_scope *scope, struct str name,
+                        const struct authority_read_options *options, struct buf *out,
+                        struct err *err);
+/* The document and its text live in the arena. */
+int authority_read_json(struct authority_scope *scope, struct str name,
+                        const struct authority_read_options *options, struct arena *arena,
+                        const struct json_value **out_document, struct err *err);
+
+enum authority_create {
+    AUTHORITY_CREATE_OR_REPLACE,
+    AUTHORITY_CREATE_NEW,  /* ERR_ALREADY_EXISTS */
+    AUTHORITY_REPLACE_OLD, /* ERR_NOT_FOUND */
+};
+
+struct authority_write_options {
+    enum authority_create create;
+    bool make_parents;
+    bool is_unsynced; /* leaves out fsync; torn never, lost on a power cut perhaps */
+    unsigned mode;    /* of a new file; 0: 0644. A replaced file keeps its own */
+    const struct cancel *cancel;
+};
+
+int authority_write_bytes(struct authority_scope *scope, struct str name, struct str bytes,
+                          const struct authority_write_options *options, struct err *err);
+int authority_write_text(struct authority_scope *scope, struct str name, struct str text,
+                         const struct authority_write_options *options, struct err *err);
+int authority_write_json(struct authority_scope *scope, struct str name,
+                         const struct json_value *document,
+                         const struct authority_write_options *options, struct err *err);
+/* Into a root of kind artifact, where the other calls that change something are refused. */
+int authority_write_artifact(struct authority_scope *scope, struct str name, struct str bytes,
+                             const struct authority_write_options *options, struct err *err);
+/* What does not fit is taken back: the file then has its old length. */
+int authority_append(struct authority_scope *scope, struct str name, struct str bytes,
+                     const struct authority_write_options *options, struct err *err);
+
+int authority_stat(struct authority_scope *scope, struct str name, struct authority_stat *out_stat,
+                   struct err *err);
+/* Missing is no error here; a refusal is. */
+int authority_exists(struct authority_scope *scope, struct str name, bool *out_exists,
+                     struct err *err);
+
+struct authority_entry {
+    struct str name; /* of a list: one component; of a walk: relative to where it began */
+    enum authority_type type;
+    unsigned depth; /* of a walk: 1 for what is directly below */
+    bool has_stat;  /* where it was asked for and could be had */
+    struct authority_stat stat;
+};
+
+struct authority_list_options {
+    bool with_stat;
+    uint64_t max_entries; /* 0: all */
+    const struct cancel *cancel;
+};
+
+/* Calls `visit` for every entry, in the directory's own order; not 0 stops and is returned. */
+typedef int authority_visit_fn(void *data, const struct authority_entry *entry);
+int authority_list(struct authority_scope *scope, struct str name,
+                   const struct authority_list_options *options, authority_visit_fn *visit,
+                   void *data, struct err *err);
+
+/* Besides the codes of ERR_*: of a directory, do not go into it. */
+enum { AUTHORITY_WALK_SKIP = 1 };
+
+struct authority_walk_options {
+    bool with_stat;
+    unsigned max_depth;   /* 0: AUTHORITY_MAX_DEPTH */
+    uint64_t max_entries; /* 0: all */
+    bool is_breadth_first;
+    bool is_sorted; /* directories first, then by name */
+    const struct cancel *cancel;
+};
+enum { AUTHORITY_MAX_DEPTH = 128 };
+
+/* Links are shown and never followed; what cannot be opened is shown and passed over. */
+int authority_walk(struct authority_scope *scope, struct str name,
+                   const struct authority_walk_options *options, authority_visit_fn *visit,
+                   void *data, struct err *err);
+
+struct authority_mkdir_options {
+    bool make_parents;
+    bool may_exist;
+    const struct cancel *cancel;
+};
+int authority_mkdir(struct authority_scope *scope, struct str name,
+                    const struct authority_mkdir_options *options, struct err *err);
+
+struct authority_move_options {
+    bool may_replace;
+    bool make_parents;
+    const struct cancel *cancel;
+};
+int authority_move(struct authority_scope *scope, struct str from, struct str to,
+                   const struct authority_move_options *options, struct err *err);
+int authority_copy(struct authority_scope *scope, struct str from, struct str to,
+                   const struct authority_move_options *options, struct err *err);
+
+/* From another scope, which must allow reading. */
+int authority_copy_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
+                      struct str from, const struct authority_move_options *options,
+                      struct err *err);
+/* The same, and the source is gone afterwards; it must allow moving. Also across file systems. */
+int authority_move_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
+                      struct str from, const struct authority_move_options *options,
+                      struct err *err);
+/* From a regular file that the host has opened itself; the fd stays the host's. */
+int authority_copy_in_fd(struct authority_scope *scope, struct str to, int fd,
+                         const struct authority_move_options *options, struct err *err);
+
+struct authority_remove_options {
+    bool is_recursive;
+    bool may_miss;
+    uint64_t max_entries; /* 0: 1,000,000 */
+    const struct cancel *cancel;
+};
+int authority_remove(struct authority_scope *scope, struct str name,
+                     const struct authority_remove_options *options, struct err *err);
+
+/* 0 means the default of the specification: see the constants. */
+struct authority_archive_options {
+    uint64_t max_archive_bytes;
+    uint64_t max_entries;
+    uint64_t max_total_bytes;
+    uint64_t max_entry_bytes;
+    unsigned max_ratio;
+    unsigned max_depth;
+    const struct cancel *cancel;
+};
+#define AUTHORITY_ARCHIVE_BYTES       ((uint64_t)256 << 20)
+#define AUTHORITY_ARCHIVE_ENTRIES     ((uint64_t)50000)
+#define AUTHORITY_ARCHIVE_TOTAL_BYTES ((uint64_t)512 << 20)
+#define AUTHORITY_ARCHIVE_ENTRY_BYTES ((uint64_t)256 << 20)
+enum { AUTHORITY_ARCHIVE_RATIO = 200, AUTHORITY_ARCHIVE_DEPTH = 64 };
+
+struct authority_archive_result {
+    uint64_t files;
+    uint64_t directories;
+    uint64_t bytes;
+};
+
+/*
+ * All of it or nothing: the destination must be missing or an empty directory,
+ * and appears when everything was checked, written and synced.
+ */
+int authority_extract_archive(struct authority_scope *scope, struct str archive,
+                              struct str destination,
+                              const struct authority_archive_options *options,
+                              struct authority_archive_result *out_result, struct err *err);
+
+enum authority_archive_format {
+    AUTHORITY_TAR_GZ,
+    AUTHORITY_TAR_XZ,
+    AUTHORITY_TAR_ZST,
+    AUTHORITY_ZIP
+};
+
+int authority_create_archive(struct authority_scope *scope, struct str source, struct str archive,
+                             enum authority_archive_format format,
+                             const struct authority_archive_options *options,
+                             struct authority_archive_result *out_result, struct err *err);
+
+/* A private directory (0700) that goes with its scope, or with the next start after a crash. */
+int authority_create_temp(struct authority *authority, const struct authority_subject *subject,
+                          const char *reason, struct authority_scope **out_scope, struct err *err);
+
+/* ---- Watching ---- */
+
+enum authority_change {
+    AUTHORITY_CREATED,
+    AUTHORITY_CHANGED,
+    AUTHORITY_REMOVED,
+    AUTHORITY_RESCAN, /* events were lost: look again at everything */
+};
+
+struct authority_watch;
+/* One directory and what is directly in it. The fd becomes readable when there is something. */
+int authority_watch(struct authority_scope *scope, struct str name,
+                    struct authority_watch **out_watch, int *out_fd, struct err *err);
+/* Reports what has come; names are relative to the watched directory. Never blocks. */
+int authority_watch_read(struct authority_watch *watch,
+                         void (*report)(void *data, enum authority_change change, struct str name),
+                         void *data);
+void authority_watch_free(struct authority_watch *watch);
+
+/* ---- Words for the enums, as records and settings write them ---- */
+
+const char *authority_subject_type_name(enum authority_subject_type type);
+const char *authority_root_kind_name(enum authority_root_kind kind);
+const char *authority_operation_name(enum authority_operation operation);
+const char *authority_outcome_name(enum authority_outcome outcome);
+const char *authority_source_name(enum authority_source source);
+/* One bit. */
+const char *authority_access_name(enum authority_access access);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of the audit share: auditformat.c makes lines, auditstore.c
+ * looks after the files that all processes share, auditfile.c records into them,
+ * auditquery.c reads them.
+ */
+#ifndef AUTHORITY_AUDIT_INTERNAL_H
+#define AUTHORITY_AUDIT_INTERNAL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "authority/auditfile.h"
+
+enum {
+    AUDIT_TIMESTAMP_BYTES = 24,             /* 2026-03-01T12:00:00.123Z */
+    AUDIT_CHUNK_BYTES = 64 << 10,           /* space is allocated in steps of this */
+    AUDIT_LOCK_WAIT_MS = 1000,              /* for another process that rotates or allocates */
+    AUDIT_MAX_NAME = NAME_MAX - 8,          /* leaves room for ".lock", ".new", ".64" */
+    AUDIT_NAME_BYTES = AUDIT_MAX_NAME + 16, /* one of those names, terminated */
+};
+
+/* ---- Lines ---- */
+
+#define AUDIT_HEX_SUFFIX "Hex"
+
+/*
+ * Appends a record's line without its end. `dropped` says how many records before it could not be
+ * written. A brief record has only what its intent had too, and the result: it never needs more
+ * than the intent's length and AUDIT_OUTCOME_EXTRA_BYTES.
+ */
+int audit_write_record(const struct authority_event *event, uint64_t dropped, bool is_brief,
+                       struct buf *out);
+enum { AUDIT_OUTCOME_EXTRA_BYTES = 1024 };
+
+/* Texts compare like the times they stand for. Outside the years 1970 to 9999: the nearest one. */
+void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES]);
+
+/* The number's digits, at most 20; how many. */
+size_t audit_digits(uint64_t number, char out_text[20]);
+
+/* ---- The files, shared with other processes ---- */
+
+struct audit_store {
+    int dir_fd;
+    int lock_fd;
+    uint64_t max_bytes;
+    unsigned max_files;
+    enum audit_sync sync;
+    char name[AUDIT_NAME_BYTES];
+};
+
+/* *store is zeroed or done; on failure it needs no audit_store_done(). */
+int audit_store_init(struct audit_store *store, const struct audit_config *config, struct err *err);
+void audit_store_done(struct audit_store *store);
+
+/* Opens for reading what a person may have put there: a regular file and no link, or ERR_*. */
+int audit_open_to_read(int dir_fd, const char *name, struct stat *out_about);
+bool audit_name_is_usable(const char *name);
+/* "audit.jsonl.3"; 0 is the current file. */
+void audit_file_name(const char *name, unsigned number, char out_name[AUDIT_NAME_BYTES]);
+
+/* Between processes; ERR_TIMED_OUT when one holds it for too long. All below need it. */
+int audit_store_lock(struct audit_store *store);
+void audit_store_unlock(struct audit_store *store);
+
+/* The current file, created where it is missing. Finishes what a killed rotation left. */
+int audit_store_open_current(struct audit_store *store, int *out_fd);
+bool audit_store_is_current(const struct audit_store *store, int fd);
+/* Rotated files are read-only, which is how those who still have them open see it. */
+static inline bool audit_is_sealed(const struct stat *about)
+{
+    return (about->st_mode & S_IWUSR) == 0;
+}
+
+/*
+ * At least `least` bytes of the file's allocated space for this process alone. Who writes no more
+ * than was leased never meets a full disk, whatever others write.
+ */
+int audit_store_lease(struct audit_store *store, int fd, size_t least, size_t *out_bytes);
+void audit_store_give_back(struct audit_store *store, int fd, size_t bytes);
+
+/* Moves the files up one number; the new current file has room for `least` bytes. */
+int audit_store_rotate(struct audit_store *store, int fd, size_t least);
+
+/* Frees space that was allocated to a sealed file, if nobody else can still write there. */
+void audit_store_trim(int fd);
+
+#endif

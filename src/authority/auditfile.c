@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A record is one write() to a file opened for appending, which other processes
+ * may append to at the same time. What could go wrong with that is looked at
+ * around the write, with no lock between processes: whether the file is still
+ * the current one, and whether the line before has its end.
+ */
+#include "authority/auditfile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "authority/audit_internal.h"
+#include "base/cleanup.h"
+
+enum {
+    MAX_PENDING = 256, /* intents whose outcome has its space waiting */
+    MAX_ATTEMPTS = 16, /* against files that vanish and lines that others tear */
+    LINE_BYTES = AUDIT_MAX_RECORD_BYTES + 2,
+};
+#define END_UNKNOWN UINT64_MAX
+
+/* A file with those who still use it: a thread may be syncing it while another moves on. */
+struct segment {
+    int fd;
+    unsigned users;
+};
+
+struct pending {
+    uint64_t request_id;
+    size_t bytes;
+};
+
+struct audit_file {
+    /* Operations run in several threads and each records for itself, so there is a lock here. */
+    pthread_mutex_t mutex;
+    struct audit_store store;
+    struct segment *segment;
+    uint64_t expected_end; /* of the file, if nobody else has written; its last line is whole */
+    uint64_t rotate_at;
+    size_t credit;   /* leased bytes that were not written yet */
+    size_t reserved; /* of those, promised to outcomes */
+    uint64_t dropped;
+    struct buf line; /* a line end, the record, a line end; allocated once */
+    size_t pending_count;
+    struct pending pending[MAX_PENDING]; /* oldest first */
+};
+
+static void segment_release(struct segment *segment)
+{
+    segment->users--;
+    if (segment->users > 0)
+        return;
+    close(segment->fd);
+    free(segment);
+}
+
+/* Takes the fd, also when it fails. */
+static struct segment *segment_new(int fd)
+{
+    struct segment *segment = malloc(sizeof(*segment));
+
+    if (segment == NULL) {
+        close(fd);
+        return NULL;
+    }
+    *segment = (struct segment){.fd = fd, .users = 1};
+    return segment;
+}
+
+/* ---- Space ---- */
+
+static size_t spare(const struct audit_file *file)
+{
+    return file->credit > file->reserved ? file->credit - file->reserved : 0;
+}
+
+static void use_segment(struct audit_file *file, struct segment *segment, size_t credit)
+{
+    file->segment = segment;
+    file->credit = credit;
+    file->expected_end = END_UNKNOWN;
+    file->rotate_at = file->store.max_bytes;
+}
+
+/* Moves to the current file, with room for what was promised and for `need` bytes. */
+static int move_on(struct audit_file *file, size_t need)
+{
+    struct segment *segment;
+    size_t credit = 0;
+    int fd = -1;
+    int r = audit_store_open_current(&file->store, &fd);
+
+    if (r < 0)
+        return r;
+    segment = segment_new(fd);
+    if (segment == NULL)
+        return ERR_NO_MEMORY;
+    r = audit_store_lease(&file->store, fd, file->reserved + need, &credit);
+    if (r < 0) {
+        segment_release(segment);
+        return r;
+    }
+    audit_store_trim(file->segment->fd);
+    segment_release(file->segment);
+    use_segment(file, segment, credit);
+    return 0;
+}
+
+static int extend(struct audit_file *file, size_t need)
+{
+    size_t credit = 0;
+    int r = audit_store_lease(&file->store, file->segment->fd, need - spare(file), &credit);
+
+    if (r == 0)
+        file->credit += credit;
+    return r;
+}
+
+/* A file that cannot be rotated goes on growing, but not for ever. */
+static int rotate(struct audit_file *file, size_t need, uint64_t size)
+{
+    int r = audit_store_rotate(&file->store, file->segment->fd, file->reserved + need);
+
+    if (r == 0)
+        return move_on(file, need);
+    if (size + need > 2 * file->store.max_bytes)
+        return r;
+    file->rotate_at = size + AUDIT_CHUNK_BYTES;
+    return spare(file) < need ? extend(file, need) : 0;
+}
+
+static int settle(struct audit_file *file, size_t need, uint64_t size)
+{
+    int r = audit_store_lock(&file->store);
+
+    if (r < 0)
+        return r;
+    if (!audit_store_is_current(&file->store, file->segment->fd))
+        r = move_on(file, need);
+    else if (size > 0 && size + need > file->rotate_at)
+        r = rotate(file, need, size);
+    else if (spare(file) < need)
+        r = extend(file, need);
+    audit_store_unlock(&file->store);
+    return r;
+}
+
+/* Sees to it that the file is the right one and has room; *out_size is set in any case. */
+static int prepare(struct audit_file *file, size_t need, uint64_t *out_size)
+{
+    struct stat about;
+    int r;
+
+    *out_size = 0;
+    if (fstat(file->segment->fd, &about) < 0)
+        return err_from_errno(errno);
+    *out_size = (uint64_t)about.st_size;
+    if (about.st_nlink == 1 && !audit_is_sealed(&about) && spare(file) >= need &&
+        (*out_size == 0 || *out_size + need <= file->rotate_at))
+        return 0;
+    r = settle(file, need, *out_size);
+    if (fstat(file->segment->fd, &about) < 0)
+        return r < 0 ? r : err_from_errno(errno);
+    *out_size = (uint64_t)about.st_size;
+    return r;
+}
+
+/* ---- Writing ---- */
+
+static bool ends_line(int fd, uint64_t end)
+{
+    char last = 0;
+
+    return end == 0 || (pread(fd, &last, 1, (off_t)(end - 1)) == 1 && last == '\n');
+}
+
+static ssize_t write_once(int fd, const char *bytes, size_t len)
+{
+    ssize_t written;
+
+    do {
+        written = write(fd, bytes, len);
+    } while (written < 0 && errno == EINTR);
+    return written;
+}
+
+/*
+ * Only a beginning was written. Others may have appended behind it, so it cannot
+ * be cut off; with its line ended it is a line that every reader skips.
+ */
+static int end_torn_line(struct audit_file *file)
+{
+    if (write_once(file->segment->fd, "\n", 1) < 0)
+        return err_from_errno(errno);
+    file->credit -= file->credit > 0;
+    return ERR_AUDIT_UNAVAILABLE;
+}
+
+/*
+ * Appends the line. It is whole unless somebody else's torn line came in between
+ * and ours continues that, or the file was removed; then it must be written again.
+ */
+static int write_line(struct audit_file *file, uint64_t size, bool *out_is_whole)
+{
+    int fd = file->segment->fd;
+    bool leads = size != file->expected_end && !ends_line(fd, size);
+    size_t start = leads ? 0 : 1;
+    size_t len = file->line.len - start;
+    ssize_t written = write_once(fd, file->line.data + start, len);
+    struct stat about;
+
+    if (written < 0)
+        return err_from_errno(errno);
+    file->credit -= (size_t)written < file->credit ? (size_t)written : file->credit;
+    file->expected_end = END_UNKNOWN;
+    if ((size_t)written < len)
+        return end_torn_line(file);
+    if (fstat(fd, &about) < 0)
+        return err_from_errno(errno);
+    *out_is_whole = about.st_nlink > 0;
+    if ((uint64_t)about.st_size == size + len) {
+        file->expected_end = size + len;
+    } else if (!leads) {
+        /* Somebody else writes too. An appending write leaves the position at its own end. */
+        off_t end = lseek(fd, 0, SEEK_CUR);
+
+        if (end < (off_t)len)
+            return ERR_IO;
+        if (!ends_line(fd, (uint64_t)end - len))
+            *out_is_whole = false;
+    }
+    return 0;
+}
+
+/* Writes the line and leaves `later` bytes for another. What was promised may use its own space
+ * in the old file when there is no new one. */
+static int append(struct audit_file *file, size_t later, bool is_promised)
+{
+    size_t need = file->line.len + later;
+
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        bool is_whole = false;
+        uint64_t size;
+        int r = prepare(file, need, &size);
+
+        if (r < 0 && !(is_promised && spare(file) >= need))
+            return r;
+        r = write_line(file, size, &is_whole);
+        if (r < 0)
+            return r;
+        if (is_whole)
+            return 0;
+    }
+    return ERR_AUDIT_UNAVAILABLE;
+}
+
+static int make_line(struct audit_file *file, const struct authority_event *event, bool is_brief)
+{
+    int r;
+
+    buf_clear(&file->line);
+    r = buf_append_char(&file->line, '\n');
+    if (r == 0)
+        r = audit_write_record(event, is_brief ? 0 : file->dropped, is_brief, &file->line);
+    if (r == 0)
+        r = buf_append_char(&file->line, '\n');
+    return r;
+}
+
+/* ---- Intents and their outcomes ---- */
+
+/* Takes back the promise at this index. */
+static void forget_pending(struct audit_file *file, size_t index)
+{
+    file->reserved -= file->pending[index].bytes;
+    file->pending_count--;
+    memmove(&file->pending[index], &file->pending[index + 1],
+            (file->pending_count - index) * sizeof(file->pending[0]));
+}
+
+static bool take_pending(struct audit_file *file, uint64_t request_id)
+{
+    for (size_t i = 0; i < file->pending_count; i++) {
+        if (file->pending[i].request_id == request_id) {
+            forget_pending(file, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_pending(struct audit_file *file, uint64_t request_id, size_t bytes)
+{
+    /* An intent that old has lost its outcome. */
+    if (file->pending_count == MAX_PENDING)
+        forget_pending(file, 0);
+    file->pending[file->pending_count++] = (struct pending){request_id, bytes};
+    file->reserved += bytes;
+}
+
+static int record_intent(struct audit_file *file, const struct authority_event *event)
+{
+    size_t later;
+    int r = make_line(file, event, false);
+
+    if (r < 0)
+        return r;
+    later = file->line.len + AUDIT_OUTCOME_EXTRA_BYTES;
+    r = append(file, later, false);
+    if (r < 0)
+        return r;
+    take_pending(file, event->request_id);
+    add_pending(file, event->request_id, later);
+    return 0;
+}
+
+static int record_outcome(struct audit_file *file, const struct authority_event *event)
+{
+    bool is_promised = take_pending(file, event->request_id);
+    int r = make_line(file, event, false);
+
+    if (r == 0)
+        r = append(file, 0, is_promised);
+    if (r < 0 && is_promised && make_line(file, event, true) == 0)
+        r = append(file, 0, true);
+    return r;
+}
+
+static bool wants_sync(const struct audit_file *file, const struct authority_event *event)
+{
+    switch (file->store.sync) {
+    case AUDIT_SYNC_NEVER:
+        return false;
+    case AUDIT_SYNC_INTENTS:
+        return event->outcome == AUTHORITY_INTENT;
+    case AUDIT_SYNC_ALL:
+        return true;
+    }
+    return true;
+}
+
+/* Without the lock: a disk takes its time, and other records need not wait for it. */
+static int sync_segment(struct audit_file *file, struct segment *segment)
+{
+    int r = fdatasync(segment->fd) == 0 ? 0 : err_from_errno(errno);
+
+    pthread_mutex_lock(&file->mutex);
+    segment_release(segment);
+    pthread_mutex_unlock(&file->mutex);
+    return r;
+}
+
+int audit_file_record(void *data, const struct authority_event *event)
+{
+    struct audit_file *file = data;
+    struct segment *to_sync = NULL;
+    int r;
+
+    pthread_mutex_lock(&file->mutex);
+    r = event->outcome == AUTHORITY_INTENT ? record_intent(file, event)
+                                           : record_outcome(file, event);
+    if (r == 0) {
+        file->dropped = 0;
+        if (wants_sync(file, event)) {
+            to_sync = file->segment;
+            to_sync->users++;
+        }
+    } else if (event->outcome != AUTHORITY_INTENT) {
+        file->dropped++;
+    }
+    pthread_mutex_unlock(&file->mutex);
+    if (to_sync != NULL)
+        r = sync_segment(file, to_sync);
+    return r == 0 || r == ERR_NO_SPACE ? r : ERR_AUDIT_UNAVAILABLE;
+}
+
+/* ---- Opening and closing ---- */
+
+static int open_segment(struct audit_file *file)
+{
+    struct segment *segment;
+    int fd = -1;
+    int r = audit_store_lock(&file->store);
+
+    if (r < 0)
+        return r;
+    r = audit_store_open_current(&file->store, &fd);
+    audit_store_unlock(&file->store);
+    if (r < 0)
+        return r;
+    segment = segment_new(fd);
+    if (segment == NULL)
+        return ERR_NO_MEMORY;
+    use_segment(file, segment, 0);
+    return 0;
+}
+
+int audit_file_open(const struct audit_config *config, struct audit_file **out_file,
+                    struct err *err)
+{
+    cleanup_free struct audit_file *file = calloc(1, sizeof(*file));
+    int r;
+
+    if (file == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    r = audit_store_init(&file->store, config, err);
+    if (r < 0)
+        return r;
+    buf_init(&file->line, LINE_BYTES);
+    r = buf_reserve(&file->line, LINE_BYTES);
+    if (r == 0)
+        r = open_segment(file);
+    if (r < 0) {
+        buf_done(&file->line);
+        audit_store_done(&file->store);
+        return err_set(err, r, "the audit's file: %s", err_text(r));
+    }
+    pthread_mutex_init(&file->mutex, NULL);
+    *out_file = steal_ptr(&file);
+    return 0;
+}
+
+void audit_file_close(struct audit_file *file)
+{
+    if (file == NULL)
+        return;
+    if (file->credit > 0 && audit_store_lock(&file->store) == 0) {
+        if (audit_store_is_current(&file->store, file->segment->fd))
+            audit_store_give_back(&file->store, file->segment->fd, file->credit);
+        audit_store_unlock(&file->store);
+    }
+    assert(file->segment->users == 1);
+    segment_release(file->segment);
+    pthread_mutex_destroy(&file->mutex);
+    buf_done(&file->line);
+    audit_store_done(&file->store);
+    free(file);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record on disk: JSON lines, appended, rotated by size. An intent goes into
+ * space that is allocated beforehand, so that a full disk refuses a change
+ * before it happens and not after. A listener for authority_add_listener().
+ *
+ * Several processes may use the same directory and name at once.
+ */
+#ifndef AUTHORITY_AUDITFILE_H
+#define AUTHORITY_AUDITFILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "gatehouse/authority.h"
+
+enum {
+    AUDIT_MAX_RECORD_BYTES = 56 << 10, /* a line without its end; nothing makes a longer one */
+    AUDIT_MAX_FILES = 64,              /* rotated ones */
+};
+
+enum audit_sync {
+    AUDIT_SYNC_NEVER,   /* survives a crash of the process */
+    AUDIT_SYNC_INTENTS, /* before each change: survives a power cut */
+    AUDIT_SYNC_ALL,
+};
+
+struct audit_config {
+    int dir_fd;         /* the directory it lives in; stays the caller's */
+    const char *name;   /* "audit.jsonl"; rotated to "audit.jsonl.1", … */
+    uint64_t max_bytes; /* of one file; 0: 16 MiB */
+    unsigned max_files; /* rotated ones that are kept, at most AUDIT_MAX_FILES; 0: 8 */
+    enum audit_sync sync;
+};
+
+struct audit_file;
+
+int audit_file_open(const struct audit_config *config, struct audit_file **out_file,
+                    struct err *err);
+void audit_file_close(struct audit_file *file);
+
+/*
+ * An authority_event_fn; `data` is the struct audit_file. 0 when the whole record is in the file
+ * (and on the disk, where the policy asks for that), else ERR_NO_SPACE or ERR_AUDIT_UNAVAILABLE.
+ */
+int audit_file_record(void *data, const struct authority_event *event);
+
+/* One line without its end, as it is written. */
+int audit_format(const struct authority_event *event, struct buf *out);
+
+/* What to look for; empty fields match everything. */
+struct audit_query {
+    int64_t since_ms; /* inclusive; 0: from the start */
+    int64_t until_ms; /* exclusive; 0: to the end */
+    struct str subject_id;
+    struct str root_id;
+    struct str operation;   /* by its name */
+    struct str outcome;     /* by its name */
+    struct str name_prefix; /* by whole components, of name or destination */
+    uint64_t request_id;    /* 0: any */
+    size_t max_records;     /* 0: all */
+};
+
+/*
+ * Reads all files, oldest first, and calls `visit` with each record that fits; not 0 stops and
+ * is returned. A torn or foreign line is skipped and counted in *out_skipped (which may be NULL).
+ */
+int audit_query(const struct audit_config *config, const struct audit_query *query,
+                int (*visit)(void *data, const struct json_value *record), void *data,
+                uint64_t *out_skipped, struct err *err);
+
+/* One line of the file as a record; ERR_INVALID_JSON for anything else. For the reader's fuzzing.
+ */
+int audit_parse(struct arena *arena, struct str line, const struct json_value **out_record);
+
+/*
+ * The bytes of a record's name, which is written as text or in hex: `field` is "relativePath" or
+ * "destinationPath". False when the record has none. Of records that audit_parse() has read.
+ */
+bool audit_record_name(const struct json_value *record, struct str field, char out_bytes[PATH_MAX],
+                       size_t *out_len);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority/audit_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/jsonwrite.h"
+#include "base/utf8.h"
+
+enum {
+    MAX_TEXT_BYTES = 256, /* of an id or a word from the host */
+    MAX_REASON_BYTES = 512,
+    LONGEST_ESCAPE = 6,
+    PLAIN_ESCAPE = 2, /* of a name: a quote, a backslash, or two hex digits */
+    FIXED_BYTES = 1024,
+    TEXTS =
+        5 + AUTHORITY_MAX_HOOKS, /* subject, run, root, its display name, policy source, hooks */
+};
+
+_Static_assert(2 * PATH_MAX * PLAIN_ESCAPE + TEXTS * (MAX_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+                       MAX_REASON_BYTES * LONGEST_ESCAPE + FIXED_BYTES <=
+                   AUDIT_MAX_RECORD_BYTES,
+               "the longest record fits");
+
+size_t audit_digits(uint64_t number, char out_text[20])
+{
+    char reversed[20];
+    size_t len = 0;
+
+    do {
+        reversed[len++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (size_t i = 0; i < len; i++)
+        out_text[i] = reversed[len - 1 - i];
+    return len;
+}
+
+static char *put_number(char *at, unsigned number, unsigned digits)
+{
+    for (unsigned i = digits; i > 0; i--) {
+        at[i - 1] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    return at + digits;
+}
+
+/* Days from 1970 to the first of January of this year. */
+static unsigned days_before(unsigned year)
+{
+    unsigned past = year - 1;
+
+    return past * 365 + past / 4 - past / 100 + past / 400 - 719162;
+}
+
+/* By hand: gmtime_r() and snprintf() would take longer than all the rest of a record. */
+void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES])
+{
+    static const unsigned short month_starts[2][12] = {
+        {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334},
+        {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335},
+    };
+    const int64_t last_ms = 253402300799999; /* of the year 9999 */
+    const int64_t day_ms = 86400000;
+    int64_t ms = wall_ms < 0 ? 0 : wall_ms > last_ms ? last_ms : wall_ms;
+    unsigned in_day = (unsigned)(ms % day_ms);
+    unsigned day = (unsigned)(ms / day_ms);
+    unsigned year = 1970 + day / 365; /* or, with the leap days, a little before */
+    unsigned month = 11;
+    bool is_leap;
+    char *at = out_text;
+
+    while (days_before(year) > day)
+        year--;
+    is_leap = days_before(year + 1) - days_before(year) == 366;
+    day -= days_before(year);
+    while (month_starts[is_leap][month] > day)
+        month--;
+    at = put_number(at, year, 4);
+    *at++ = '-';
+    at = put_number(at, month + 1, 2);
+    *at++ = '-';
+    at = put_number(at, day - month_starts[is_leap][month] + 1, 2);
+    *at++ = 'T';
+    at = put_number(at, in_day / 3600000, 2);
+    *at++ = ':';
+    at = put_number(at, in_day / 60000 % 60, 2);
+    *at++ = ':';
+    at = put_number(at, in_day / 1000 % 60, 2);
+    *at++ = '.';
+    at = put_number(at, in_day % 1000, 3);
+    *at = 'Z';
+}
+
+/* The host's words are short and well-formed; what is not becomes so. */
+static void put_text(struct json_writer *writer, const char *text, size_t max_bytes, bool *is_cut)
+{
+    struct str view = {text, text != NULL ? strnlen(text, max_bytes + 1) : 0};
+
+    if (view.len > max_bytes) {
+        view = utf8_cut(view, max_bytes);
+        *is_cut = true;
+    }
+    json_write_str_lossy(writer, view.len > 0 ? view : STR_EMPTY);
+}
+
+static void put_optional(struct json_writer *writer, struct str key, const char *text,
+                         size_t max_bytes, bool *is_cut)
+{
+    if (text == NULL)
+        return;
+    json_key(writer, key);
+    put_text(writer, text, max_bytes, is_cut);
+}
+
+/* Text that needs no more than two bytes a byte, and does nothing to a terminal. */
+static bool is_plain(struct str name)
+{
+    unsigned char all = 0;
+    bool has_control = false;
+
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+
+        all |= c;
+        has_control |= c < 0x20 || c == 0x7f;
+    }
+    return !has_control && ((all & 0x80) == 0 || utf8_is_valid(name));
+}
+
+static void put_hex(struct json_writer *writer, struct str bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * PATH_MAX + 2];
+    size_t len = 0;
+
+    assert(bytes.len <= PATH_MAX);
+    text[len++] = '"';
+    for (size_t i = 0; i < bytes.len; i++) {
+        text[len++] = digits[(unsigned char)bytes.ptr[i] >> 4];
+        text[len++] = digits[(unsigned char)bytes.ptr[i] & 15];
+    }
+    text[len++] = '"';
+    json_splice(writer, (struct str){text, len});
+}
+
+/* A name is any bytes, and is written without losing one: as text, or under another key in hex. */
+static void put_name(struct json_writer *writer, struct str key, struct str hex_key,
+                     struct str name, bool *is_cut)
+{
+    if (name.len == 0)
+        return;
+    /* Longer ones are refused names; what they began with is enough to see that. */
+    if (name.len > PATH_MAX) {
+        name = utf8_cut(name, PATH_MAX);
+        *is_cut = true;
+    }
+    if (is_plain(name)) {
+        json_key(writer, key);
+        json_write_str(writer, name);
+    } else {
+        json_key(writer, hex_key);
+        put_hex(writer, name);
+    }
+}
+
+static void put_subject(struct json_writer *writer, const struct authority_subject *subject,
+                        bool *is_cut)
+{
+    json_key(writer, STR("subject"));
+    json_begin_object(writer);
+    json_key(writer, STR("type"));
+    json_write_str(writer, str_from(authority_subject_type_name(subject->type)));
+    json_key(writer, STR("id"));
+    put_text(writer, subject->id, MAX_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("runId"), subject->run_id, MAX_TEXT_BYTES, is_cut);
+    json_end_object(writer);
+}
+
+static void put_root(struct json_writer *writer, const struct authority_root *root, bool *is_cut)
+{
+    json_key(writer, STR("root"));
+    json_begin_object(writer);
+    json_key(writer, STR("kind"));
+    json_write_str(writer, str_from(authority_root_kind_name(root->kind)));
+    json_key(writer, STR("id"));
+    put_text(writer, root->id, MAX_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("displayName"), root->display_name, MAX_TEXT_BYTES, is_cut);
+    json_end_object(writer);
+}
+
+static void put_request_id(struct json_writer *writer, uint64_t id)
+{
+    char digits[20];
+
+    json_key(writer, STR("requestId"));
+    json_write_str(writer, (struct str){digits, audit_digits(id, digits)});
+}
+
+static void put_result(struct json_writer *writer, const struct authority_event *event)
+{
+    json_key(writer, STR("outcome"));
+    json_write_str(writer, str_from(authority_outcome_name(event->outcome)));
+    if (event->error == 0)
+        return;
+    json_key(writer, STR("error"));
+    json_write_str(writer, str_from(err_name(event->error)));
+    json_key(writer, STR("category"));
+    json_write_str(writer, str_from(err_category_name(err_category(event->error))));
+}
+
+static void put_circumstances(struct json_writer *writer, const struct authority_event *event,
+                              bool *is_cut)
+{
+    assert(event->wrapper_count <= AUTHORITY_MAX_HOOKS);
+    put_optional(writer, STR("policySource"), event->policy_source, MAX_TEXT_BYTES, is_cut);
+    if (event->wrapper_count > 0) {
+        json_key(writer, STR("wrapperIds"));
+        json_begin_array(writer);
+        for (size_t i = 0; i < event->wrapper_count; i++)
+            put_text(writer, event->wrapper_ids[i], MAX_TEXT_BYTES, is_cut);
+        json_end_array(writer);
+    }
+    put_optional(writer, STR("reason"), event->reason, MAX_REASON_BYTES, is_cut);
+}
+
+int audit_write_record(const struct authority_event *event, uint64_t dropped, bool is_brief,
+                       struct buf *out)
+{
+    char timestamp[AUDIT_TIMESTAMP_BYTES];
+    struct json_writer writer;
+    bool is_cut = is_brief;
+    size_t start = out->len;
+    int r;
+
+    audit_timestamp(event->wall_ms, timestamp);
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("timestamp"));
+    json_write_str(&writer, (struct str){timestamp, sizeof(timestamp)});
+    put_request_id(&writer, event->request_id);
+    put_subject(&writer, event->subject, &is_cut);
+    put_root(&writer, event->root, &is_cut);
+    json_key(&writer, STR("operation"));
+    json_write_str(&writer, str_from(authority_operation_name(event->operation)));
+    put_name(&writer, STR("relativePath"), STR("relativePath" AUDIT_HEX_SUFFIX), event->name,
+             &is_cut);
+    put_name(&writer, STR("destinationPath"), STR("destinationPath" AUDIT_HEX_SUFFIX),
+             event->destination, &is_cut);
+    put_result(&writer, event);
+    if (!is_brief)
+        put_circumstances(&writer, event, &is_cut);
+    if (is_cut) {
+        json_key(&writer, STR("truncated"));
+        json_write_bool(&writer, true);
+    }
+    if (dropped > 0) {
+        json_key(&writer, STR("dropped"));
+        json_write_int(&writer, dropped > INT64_MAX ? INT64_MAX : (int64_t)dropped);
+    }
+    json_end_object(&writer);
+    r = json_writer_finish(&writer);
+    if (r < 0) {
+        out->len = start;
+        return r;
+    }
+    assert(out->len - start <= AUDIT_MAX_RECORD_BYTES);
+    return 0;
+}
+
+int audit_format(const struct authority_event *event, struct buf *out)
+{
+    return audit_write_record(event, 0, false, out);
+}

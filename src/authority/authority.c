@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The authority as a whole: made, told its policy, hooks and listeners, and freed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "authority/internal.h"
+
+int authority_new(const struct authority_config *config, struct authority **out_authority,
+                  struct err *err)
+{
+    struct authority *authority = calloc(1, sizeof(*authority));
+    int r;
+
+    if (authority == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    switch (config->backend) {
+    case AUTHORITY_LINUX:
+        r = linux_backend_new(config->state_dir, config->walk_components, &authority->backend, err);
+        break;
+    case AUTHORITY_MEMORY:
+        r = memory_backend_new(&authority->backend);
+        if (r < 0)
+            err_set_plain(err, r);
+        break;
+    default:
+        r = err_set(err, ERR_INVALID_ARGUMENT, "no such backend");
+        break;
+    }
+    if (r < 0) {
+        free(authority);
+        return r;
+    }
+    authority->clock = config->clock != NULL ? config->clock : &clock_system;
+    authority->policy_id = "default";
+    list_init(&authority->scopes);
+    atomic_init(&authority->last_request, 0);
+    *out_authority = authority;
+    return 0;
+}
+
+void authority_free(struct authority *authority)
+{
+    if (authority == NULL)
+        return;
+    while (!list_is_empty(&authority->scopes))
+        authority_scope_free(list_entry(authority->scopes.next, struct authority_scope, link));
+    authority->backend->ops->free(authority->backend);
+    free(authority);
+}
+
+void authority_set_policy(struct authority *authority, const char *id, authority_decide_fn *decide,
+                          void *data)
+{
+    authority->policy_id = id;
+    authority->policy = decide;
+    authority->policy_data = data;
+}
+
+void authority_set_ask(struct authority *authority, authority_ask_fn *ask, void *data)
+{
+    authority->ask = ask;
+    authority->ask_data = data;
+}
+
+/* Closes the gaps of removed hooks; nothing runs while one is added. */
+static void drop_removed(struct authority *authority)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < authority->hook_count; i++) {
+        if (atomic_load(&authority->hooks[i].is_removed))
+            continue;
+        authority->hooks[kept].hook = authority->hooks[i].hook;
+        atomic_store(&authority->hooks[kept].is_removed, false);
+        kept++;
+    }
+    authority->hook_count = kept;
+}
+
+static struct hook_slot *find_hook(struct authority *authority, const char *id)
+{
+    for (size_t i = 0; i < authority->hook_count; i++) {
+        struct hook_slot *slot = &authority->hooks[i];
+
+        if (!atomic_load(&slot->is_removed) && strcmp(slot->hook.id, id) == 0)
+            return slot;
+    }
+    return NULL;
+}
+
+int authority_add_hook(struct authority *authority, const struct authority_hook *hook)
+{
+    if (hook->id == NULL)
+        return ERR_INVALID_ARGUMENT;
+    drop_removed(authority);
+    if (find_hook(authority, hook->id) != NULL)
+        return ERR_ALREADY_EXISTS;
+    if (authority->hook_count == AUTHORITY_MAX_HOOKS)
+        return ERR_TOO_LARGE;
+    authority->hooks[authority->hook_count].hook = *hook;
+    atomic_store(&authority->hooks[authority->hook_count].is_removed, false);
+    authority->hook_count++;
+    return 0;
+}
+
+bool authority_remove_hook(struct authority *authority, const char *id)
+{
+    struct hook_slot *slot = find_hook(authority, id);
+
+    if (slot == NULL)
+        return false;
+    /* Operations on their way count hooks by their place, so the place stays. */
+    atomic_store(&slot->is_removed, true);
+    return true;
+}
+
+int authority_add_listener(struct authority *authority, authority_event_fn *listener, void *data)
+{
+    if (authority->listener_count == AUTHORITY_MAX_LISTENERS)
+        return ERR_TOO_LARGE;
+    authority->listeners[authority->listener_count++] = (struct listener){listener, data};
+    return 0;
+}
+
+void authority_remove_listener(struct authority *authority, authority_event_fn *listener,
+                               void *data)
+{
+    for (size_t i = 0; i < authority->listener_count; i++) {
+        if (authority->listeners[i].notify != listener || authority->listeners[i].data != data)
+            continue;
+        authority->listener_count--;
+        memmove(&authority->listeners[i], &authority->listeners[i + 1],
+                (authority->listener_count - i) * sizeof(authority->listeners[0]));
+        return;
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The authority's own structs, for its own files: authority.c (the whole),
+ * scope.c (grants), operation.c (the way that every operation goes) and op_*.c
+ * (the operations).
+ */
+#ifndef AUTHORITY_INTERNAL_H
+#define AUTHORITY_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "authority/backend.h"
+#include "authority/glob.h"
+#include "authority/path.h"
+#include "base/list.h"
+#include "gatehouse/authority.h"
+
+enum { AUTHORITY_MAX_LISTENERS = 8 };
+
+struct hook_slot {
+    struct authority_hook hook;
+    atomic_bool is_removed;
+};
+
+struct listener {
+    authority_event_fn *notify;
+    void *data;
+};
+
+struct authority {
+    const struct clock *clock;
+    struct backend *backend;
+    const char *policy_id;
+    authority_decide_fn *policy;
+    void *policy_data;
+    authority_ask_fn *ask;
+    void *ask_data;
+    struct hook_slot hooks[AUTHORITY_MAX_HOOKS];
+    size_t hook_count; /* removed ones included */
+    struct listener listeners[AUTHORITY_MAX_LISTENERS];
+    size_t listener_count;
+    struct list scopes;
+    atomic_uint_fast64_t last_request;
+    uint64_t last_grant;
+};
+
+struct authority_scope {
+    struct authority *authority;
+    struct list link;
+    struct arena arena; /* for the copies below */
+    struct authority_grant grant;
+    struct authority_root shown_root; /* the grant's, without its path */
+    atomic_bool is_revoked;
+    bool is_interactive;
+    bool is_temporary;
+    struct backend_root *root;
+    bool follows_links;
+    bool allows_hardlinks;
+    uint64_t max_file_bytes;
+    const struct glob_set *allowed; /* empty: all */
+    const struct glob_set *denied;
+};
+
+/* ---- scope.c ---- */
+
+/* Whether the scope's globs let this name be used; the root ("") always. */
+bool scope_admits(const struct authority_scope *scope, struct str name);
+/* The same for a directory that is only passed or listed: something in it may be allowed. */
+bool scope_admits_directory(const struct authority_scope *scope, struct str name);
+
+/* A scope over a root that is open already; takes the root over on success. */
+int scope_new(struct authority *authority, const struct authority_request *request,
+              struct backend_root *root, struct authority_scope **out_scope, struct err *err);
+
+/* ---- kinds.c ---- */
+
+/* The kind's own rules for a request: 0 or ERR_DENIED_BY_POLICY with the reason. */
+int kind_check_request(const struct authority_request *request, struct err *err);
+bool kind_follows_links(enum authority_root_kind kind);
+unsigned kind_file_mode(enum authority_root_kind kind);
+unsigned kind_dir_mode(enum authority_root_kind kind);
+/* The bits that anything in it may have. */
+unsigned kind_mode_mask(enum authority_root_kind kind);
+
+/* ---- operation.c ---- */
+
+/* One operation on its way. Lives on the stack of the function that does it. */
+struct operation {
+    struct authority *authority;
+    struct authority_scope *scope;
+    struct authority_context context;
+    struct authority_event event;
+    bool is_mutation;
+    bool has_intent;
+    bool via_artifact_call; /* one of the artifact's own functions */
+    bool is_interactive;    /* somebody can be asked */
+    bool is_admitted;       /* the name, also if it should be no directory */
+    bool has_resolved;
+    size_t hooks_seen; /* how many of the authority's hooks had their say */
+    struct backend_lookup lookup;
+    struct cancel cancel;
+    struct path_name name;
+    struct path_name destination;
+    struct path_name resolved;        /* where links led, as the backend said last */
+    char why[AUTHORITY_REASON_BYTES]; /* of a refusal; "" for the code's own text */
+};
+
+struct operation_args {
+    enum authority_operation operation;
+    struct str name;
+    const struct str *destination; /* or NULL */
+    const struct cancel *cancel;
+    bool via_artifact_call;
+    const char *reason; /* NULL: the grant's */
+};
+
+/*
+ * Names, grant, policy, hooks and intent, in that order. Whatever it returns,
+ * operation_end() follows with the result.
+ */
+int operation_begin(struct operation *op, struct authority_scope *scope,
+                    const struct operation_args *args);
+
+/* Words for a refusal that comes from further down; none if there are none. */
+void operation_explain(struct operation *op, const struct err *why);
+
+/* Hooks and outcome; returns `result`, with words in err. */
+int operation_end(struct operation *op, int result, struct err *err);
+
+/* For what has no scope yet. */
+int operation_begin_request(struct operation *op, struct authority *authority,
+                            enum authority_operation operation,
+                            const struct authority_request *request);
+
+/* Of a lookup: by the globs, as a name that will be a file. Notes where links led. */
+bool operation_admits(void *op, struct str resolved);
+
+/* Where `name` came out, if the backend was asked about no other since has_resolved was unset. */
+struct str operation_resolved(const struct operation *op, struct str name);
+
+/*
+ * For what acts on a last link itself: the name with the links above it taken
+ * out, and a lookup that follows none, so that what is checked below the name is
+ * what is used.
+ */
+int operation_pin(const struct authority_scope *scope, struct backend_lookup *lookup,
+                  struct str name, struct path_name *out_name);
+
+static inline const struct backend_ops *operation_ops(const struct operation *op)
+{
+    return op->authority->backend->ops;
+}
+
+/* ---- op_write.c ---- */
+
+/*
+ * Tries `once`; where that finds no parent, makes the directories above `name`
+ * and tries again. If it still fails, they go again.
+ */
+int operation_with_parents(const struct operation *op, struct str name, int (*once)(void *data),
+                           void *data);
+
+#endif

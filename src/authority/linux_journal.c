@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal of names that must not outlive us, and the workspaces that are
+ * always in it. It is a shared mapping: what was stored before a kill -9 is in
+ * the file, without a system call. A power cut is another matter: then the file
+ * is as old as the kernel's last write-back.
+ *
+ * The lock belongs to the open file, not to the process: a child that was forked
+ * and never execs holds it too, and puts off the sweep until it ends.
+ */
+#include "authority/linux_journal_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+
+/* Readers see the states of a dead process; nothing may need a lock to store them. */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "states are stored without a lock");
+_Static_assert(sizeof(LINUX_TEMP_START) + LINUX_TEMP_RANDOM <= LINUX_TEMP_NAME_BYTES, "name fits");
+_Static_assert(sizeof(JOURNAL_PREFIX) + LINUX_TEMP_RANDOM <= JOURNAL_NAME_BYTES, "name fits");
+
+enum {
+    /* A sweep may take a journal that is not locked yet; then another is made. */
+    CREATE_ATTEMPTS = 16,
+    DROP_MAX_ENTRIES = 10000000,
+};
+
+struct linux_journal {
+    int state_fd;
+    int temp_fd; /* the directory of the workspaces */
+    int fd;      /* locked */
+    pid_t owner; /* a forked child must not remove its parent's file */
+    struct journal_image *image;
+    char name[JOURNAL_NAME_BYTES];
+};
+
+/* ---- names ---- */
+
+static const char alphabet[32] = "abcdefghijklmnopqrstuvwxyz234567";
+
+/* 120 bits from one system call, the same in upper and lower case. */
+static void random_text(char out_text[LINUX_TEMP_RANDOM + 1])
+{
+    unsigned char drawn[LINUX_TEMP_RANDOM];
+
+    rand_bytes(drawn, sizeof(drawn));
+    for (size_t i = 0; i < sizeof(drawn); i++)
+        out_text[i] = alphabet[drawn[i] % sizeof(alphabet)];
+    out_text[sizeof(drawn)] = '\0';
+}
+
+void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES])
+{
+    memcpy(out_name, LINUX_TEMP_START, sizeof(LINUX_TEMP_START));
+    random_text(out_name + sizeof(LINUX_TEMP_START) - 1);
+}
+
+bool linux_is_temp_name(struct str name)
+{
+    const struct str start = STR(LINUX_TEMP_START);
+
+    if (name.len != start.len + LINUX_TEMP_RANDOM || !str_starts_with(name, start))
+        return false;
+    for (size_t i = start.len; i < name.len; i++)
+        if (memchr(alphabet, name.ptr[i], sizeof(alphabet)) == NULL)
+            return false;
+    return true;
+}
+
+/* ---- opening and closing ---- */
+
+/* Whoever can write here can have names of ours removed, so nobody else may. */
+static int check_private(int fd, struct err *err)
+{
+    struct stat about;
+
+    if (fstat(fd, &about) < 0)
+        return err_set_field(err, linux_error(errno), "state_dir", "the state directory: %s",
+                             err_errno_text(errno));
+    if (about.st_uid != geteuid())
+        return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
+                             "the state directory belongs to another user");
+    if ((about.st_mode & 077) != 0)
+        return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
+                             "the state directory is open to others (mode %04o); it must be 0700",
+                             (unsigned)about.st_mode & 07777);
+    return 0;
+}
+
+static int open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err)
+{
+    cleanup_fd int fd = -1;
+    int r;
+
+    if (mkdirat(dir_fd, path, 0700) == 0 || errno == EEXIST)
+        fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    if (fd < 0)
+        return err_set_field(err, linux_error(errno), "state_dir", "the state directory: %s",
+                             err_errno_text(errno));
+    r = check_private(fd, err);
+    if (r < 0)
+        return r;
+    *out_fd = steal_fd(&fd);
+    return 0;
+}
+
+/* Room on the disk first: a store into a hole of a full disk would be a SIGBUS. */
+static int map_image(int fd, struct journal_image **out_image)
+{
+    struct journal_image *image;
+    int r = posix_fallocate(fd, 0, sizeof(*image));
+
+    if (r != 0)
+        return linux_error(r);
+    image = mmap(NULL, sizeof(*image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (image == MAP_FAILED)
+        return linux_error(errno);
+    memcpy(image->magic, JOURNAL_MAGIC, sizeof(image->magic));
+    image->version = JOURNAL_VERSION;
+    image->slot_count = JOURNAL_SLOTS;
+    image->slot_bytes = sizeof(image->slots[0]);
+    *out_image = image;
+    return 0;
+}
+
+/*
+ * A file gets its name once it is locked and filled in. Under its first name a
+ * sweep may still take it; ERR_BUSY then, for another try.
+ */
+static int create_file(struct linux_journal *journal)
+{
+    char random[LINUX_TEMP_RANDOM + 1];
+    char fresh[JOURNAL_NAME_BYTES];
+    char name[JOURNAL_NAME_BYTES];
+    struct journal_image *image = NULL;
+    cleanup_fd int fd = -1;
+    int r;
+
+    random_text(random);
+    snprintf(fresh, sizeof(fresh), JOURNAL_FRESH "%s", random);
+    snprintf(name, sizeof(name), JOURNAL_PREFIX "%s", random);
+    fd = openat(journal->state_fd, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return linux_error(errno);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EWOULDBLOCK)
+            return ERR_BUSY;
+        r = linux_error(errno);
+    } else {
+        r = map_image(fd, &image);
+    }
+    if (r == 0 && renameat(journal->state_fd, fresh, journal->state_fd, name) < 0)
+        r = errno == ENOENT ? ERR_BUSY : linux_error(errno);
+    if (r < 0) {
+        if (image != NULL)
+            munmap(image, sizeof(*image));
+        unlinkat(journal->state_fd, fresh, 0);
+        return r;
+    }
+    journal->fd = steal_fd(&fd);
+    journal->image = image;
+    memcpy(journal->name, name, sizeof(name));
+    return 0;
+}
+
+int linux_journal_open(const char *state_dir, struct linux_journal **out_journal, struct err *err)
+{
+    struct linux_journal *journal = malloc(sizeof(*journal));
+    int r;
+
+    if (journal == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    *journal = (struct linux_journal){.state_fd = -1, .temp_fd = -1, .fd = -1, .owner = getpid()};
+    r = open_private(AT_FDCWD, state_dir, 0, &journal->state_fd, err);
+    if (r == 0)
+        r = open_private(journal->state_fd, "temp", O_NOFOLLOW, &journal->temp_fd, err);
+    if (r == 0) {
+        linux_sweep(journal->state_fd);
+        r = ERR_BUSY;
+        for (int i = 0; r == ERR_BUSY && i < CREATE_ATTEMPTS; i++)
+            r = create_file(journal);
+        if (r < 0)
+            err_set_field(err, r, "state_dir", "the journal cannot be made: %s", err_text(r));
+    }
+    if (r < 0) {
+        linux_journal_close(journal);
+        return r;
+    }
+    *out_journal = journal;
+    return 0;
+}
+
+static bool is_in_use(const struct journal_image *image)
+{
+    for (size_t i = 0; i < JOURNAL_SLOTS; i++)
+        if (atomic_load_explicit(&image->states[i], memory_order_acquire) != JOURNAL_FREE)
+            return true;
+    return false;
+}
+
+void linux_journal_close(struct linux_journal *journal)
+{
+    if (journal == NULL)
+        return;
+    if (journal->image != NULL) {
+        /* What could not be removed stays noted for the next start. */
+        if (journal->owner == getpid() && !is_in_use(journal->image))
+            unlinkat(journal->state_fd, journal->name, 0);
+        munmap(journal->image, sizeof(*journal->image));
+    }
+    if (journal->fd >= 0)
+        close(journal->fd);
+    if (journal->temp_fd >= 0)
+        close(journal->temp_fd);
+    if (journal->state_fd >= 0)
+        close(journal->state_fd);
+    free(journal);
+}
+
+/* ---- slots ---- */
+
+static int claim(struct journal_image *image, enum linux_leftover kind)
+{
+    int first = kind == LINUX_LEFTOVER_TREE ? JOURNAL_FILE_SLOTS : 0;
+    int end = kind == LINUX_LEFTOVER_TREE ? JOURNAL_SLOTS : JOURNAL_FILE_SLOTS;
+
+    for (int i = first; i < end; i++) {
+        uint32_t expected = JOURNAL_FREE;
+
+        if (atomic_compare_exchange_strong_explicit(&image->states[i], &expected, JOURNAL_CLAIMED,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return i;
+    }
+    return LINUX_NO_SLOT;
+}
+
+/* Where a directory is now; the sweep compares what it finds there. */
+static int fill(struct journal_slot *slot, int dir_fd, const char *last, enum linux_leftover kind)
+{
+    char proc[32];
+    struct stat about;
+    ssize_t len;
+
+    if (fstat(dir_fd, &about) < 0)
+        return linux_error(errno);
+    snprintf(proc, sizeof(proc), "/proc/self/fd/%d", dir_fd);
+    len = readlink(proc, slot->path, sizeof(slot->path));
+    if (len < 0)
+        return errno == ENOENT ? ERR_UNSUPPORTED : linux_error(errno);
+    if ((size_t)len >= sizeof(slot->path))
+        return ERR_INVALID_PATH;
+    slot->path[len] = '\0';
+    /* Nobody can find a directory again that has no path from here. */
+    if (slot->path[0] != '/')
+        return ERR_UNSUPPORTED;
+    slot->device = about.st_dev;
+    slot->inode = about.st_ino;
+    slot->kind = kind;
+    memcpy(slot->last, last, strlen(last) + 1);
+    return 0;
+}
+
+int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *last,
+                      enum linux_leftover kind, int *out_slot)
+{
+    struct journal_image *image = journal->image;
+    int slot = claim(image, kind);
+    int r;
+
+    /* The sweep removes no other names. */
+    assert(linux_is_temp_name(str_from(last)));
+    if (slot == LINUX_NO_SLOT)
+        return ERR_BUSY;
+    r = fill(&image->slots[slot], dir_fd, last, kind);
+    /* Released: whoever sees that it is used sees all of it. */
+    atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
+                          memory_order_release);
+    if (r < 0)
+        return r;
+    *out_slot = slot;
+    return 0;
+}
+
+void linux_journal_remove(struct linux_journal *journal, int slot)
+{
+    assert(slot >= 0 && slot < JOURNAL_SLOTS);
+    atomic_store_explicit(&journal->image->states[slot], JOURNAL_FREE, memory_order_release);
+}
+
+/* ---- temporary workspaces ---- */
+
+static int make_workspace(struct linux_journal *journal, struct backend_root *root)
+{
+    int r;
+
+    root->place.dir_fd = fcntl(journal->temp_fd, F_DUPFD_CLOEXEC, 0);
+    if (root->place.dir_fd < 0)
+        return linux_error(errno);
+    linux_temp_name(root->place.last);
+    r = linux_journal_add(journal, root->place.dir_fd, root->place.last, LINUX_LEFTOVER_TREE,
+                          &root->journal_slot);
+    if (r < 0)
+        return r;
+    if (mkdirat(root->place.dir_fd, root->place.last, 0700) < 0)
+        return linux_error(errno);
+    root->fd = openat(root->place.dir_fd, root->place.last,
+                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (root->fd < 0)
+        return linux_error(errno);
+    return linux_mount_id(root->fd, &root->mount_id);
+}
+
+int linux_temp_make(struct backend *backend, struct backend_root **out_root)
+{
+    /* SAFETY: base is the first member. */
+    struct linux_backend *linux_backend = (struct linux_backend *)backend;
+    struct backend_root *root;
+    int r;
+
+    if (linux_backend->journal == NULL)
+        return ERR_UNSUPPORTED;
+    root = malloc(sizeof(*root));
+    if (root == NULL)
+        return ERR_NO_MEMORY;
+    *root = (struct backend_root){
+        .backend = linux_backend,
+        .fd = -1,
+        .place = LINUX_PLACE_INIT,
+        .target = LINUX_PLACE_INIT,
+        .journal_slot = LINUX_NO_SLOT,
+    };
+    r = make_workspace(linux_backend->journal, root);
+    if (r < 0) {
+        linux_temp_drop(root);
+        return r;
+    }
+    *out_root = root;
+    return 0;
+}
+
+void linux_temp_drop(struct backend_root *root)
+{
+    uint64_t budget = DROP_MAX_ENTRIES;
+    int r;
+
+    if (root == NULL)
+        return;
+    if (root->fd >= 0)
+        close(root->fd);
+    if (root->journal_slot != LINUX_NO_SLOT) {
+        r = linux_remove_tree(root->place.dir_fd, root->place.last, &budget, NULL);
+        /* What is still there keeps its slot, and the next start tries again. */
+        if (r == 0 || r == ERR_NOT_FOUND)
+            linux_journal_remove(root->backend->journal, root->journal_slot);
+    }
+    linux_place_done(&root->place);
+    free(root);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and trees that appear whole or not at all.
+ *
+ * A new file is made without a name (O_TMPFILE) and linked in when it is done;
+ * linking never replaces. A replacement needs a name of its own beside the
+ * target for a moment: that name is in the journal before it exists, and
+ * renameat2 puts it in place. In a private tree nobody looks, so files there are
+ * written where they belong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "authority/linux_internal.h"
+#include "base/checked.h"
+
+enum {
+    COPY_STEP_BYTES = 8 << 20, /* between two looks at the token */
+    COPY_BUFFER_BYTES = 128 << 10,
+    XATTR_NAMES_BYTES = 64 << 10,
+    XATTR_VALUE_BYTES = 64 << 10,
+};
+
+enum stage_form {
+    STAGE_NAMELESS, /* O_TMPFILE */
+    STAGE_NAMED,    /* under temp_name, which the journal knows */
+    STAGE_IN_PLACE, /* in a private tree */
+};
+
+struct backend_stage {
+    struct linux_backend *backend;
+    struct linux_place place;
+    int fd;
+    int old_fd; /* the file that is replaced; -1 for a new one */
+    enum stage_form form;
+    enum backend_create create;
+    uint64_t written;
+    uint64_t max_bytes;
+    const struct cancel *cancel;
+    int journal_slot;
+    char temp_name[LINUX_TEMP_NAME_BYTES];
+};
+
+/* ---- beginning ---- */
+
+/* Notes a fresh name in the journal, if there is one. */
+static int take_temp_name(struct backend_stage *stage)
+{
+    linux_temp_name(stage->temp_name);
+    if (stage->backend->journal == NULL)
+        return 0;
+    return linux_journal_add(stage->backend->journal, stage->place.dir_fd, stage->temp_name,
+                             LINUX_LEFTOVER_FILE, &stage->journal_slot);
+}
+
+static void forget_temp_name(struct backend_stage *stage)
+{
+    if (stage->journal_slot != LINUX_NO_SLOT)
+        linux_journal_remove(stage->backend->journal, stage->journal_slot);
+    stage->journal_slot = LINUX_NO_SLOT;
+}
+
+static int create_named(struct backend_stage *stage, unsigned mode)
+{
+    int r = take_temp_name(stage);
+
+    if (r < 0)
+        return r;
+    stage->fd = openat(stage->place.dir_fd, stage->temp_name,
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (stage->fd >= 0) {
+        stage->form = STAGE_NAMED;
+        return 0;
+    }
+    r = linux_error(errno);
+    forget_temp_name(stage);
+    return r;
+}
+
+static int create_nameless(struct backend_stage *stage, unsigned mode)
+{
+    stage->fd = openat(stage->place.dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+    if (stage->fd >= 0) {
+        stage->form = STAGE_NAMELESS;
+        return 0;
+    }
+    /* Not every file system has it; EISDIR is how old kernels say so. */
+    if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)
+        return create_named(stage, mode);
+    return linux_error(errno);
+}
+
+/*
+ * The file that will be replaced, opened for writing although nothing is written
+ * to it: renaming over a file does not ask for its permission, so this does.
+ */
+static int open_old(struct backend_stage *stage, const struct backend_lookup *lookup)
+{
+    struct stat about;
+    int r;
+
+    if (fstatat(stage->place.dir_fd, stage->place.last, &about, AT_SYMLINK_NOFOLLOW) < 0)
+        return linux_error(errno);
+    /* Its size is no matter: it goes. */
+    {
+        struct backend_lookup any_size = *lookup;
+
+        any_size.max_file_bytes = 0;
+        r = linux_check_file(&about, &any_size);
+    }
+    if (r < 0)
+        return r;
+    stage->old_fd = openat(stage->place.dir_fd, stage->place.last,
+                           O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+    return stage->old_fd < 0 ? linux_error(errno) : 0;
+}
+
+static int begin(struct backend_stage *stage, const struct backend_root *root,
+                 const struct backend_lookup *lookup, unsigned mode)
+{
+    int r;
+
+    if (root->is_private) {
+        stage->form = STAGE_IN_PLACE;
+        stage->fd = openat(stage->place.dir_fd, stage->place.last,
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        return stage->fd < 0 ? linux_error(errno) : 0;
+    }
+    r = open_old(stage, lookup);
+    if (r == 0 && stage->create == BACKEND_CREATE_NEW)
+        return ERR_ALREADY_EXISTS;
+    if (r == 0)
+        return create_named(stage, 0600); /* the old file's mode comes at the end */
+    if (r != ERR_NOT_FOUND || stage->create == BACKEND_REPLACE_OLD)
+        return stage->create == BACKEND_CREATE_NEW && r != ERR_NOT_FOUND ? ERR_ALREADY_EXISTS : r;
+    return create_nameless(stage, mode);
+}
+
+int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                enum backend_create create, unsigned mode, struct backend_stage **out_stage)
+{
+    struct backend_stage *stage = malloc(sizeof(*stage));
+    int r;
+
+    if (stage == NULL)
+        return ERR_NO_MEMORY;
+    *stage = (struct backend_stage){
+        .backend = root->backend,
+        .place = LINUX_PLACE_INIT,
+        .fd = -1,
+        .old_fd = -1,
+        .create = create,
+        .max_bytes = lookup->max_file_bytes,
+        .cancel = lookup->cancel,
+        .journal_slot = LINUX_NO_SLOT,
+    };
+    r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &stage->place);
+    if (r == 0)
+        r = begin(stage, root, lookup, mode);
+    if (r < 0) {
+        linux_stage_drop(stage);
+        return r;
+    }
+    *out_stage = stage;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int grow_by(struct backend_stage *stage, size_t len)
+{
+    uint64_t size;
+
+    if (__builtin_add_overflow(stage->written, len, &size) ||
+        (stage->max_bytes > 0 && size > stage->max_bytes))
+        return ERR_TOO_LARGE;
+    stage->written = size;
+    return cancel_check(stage->cancel);
+}
+
+int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len)
+{
+    const char *next = bytes;
+    int r = grow_by(stage, len);
+
+    if (r < 0)
+        return r;
+    while (len > 0) {
+        ssize_t written = write(stage->fd, next, len);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return linux_error(errno);
+        next += written;
+        len -= (size_t)written;
+    }
+    return 0;
+}
+
+/* By reading and writing, where the kernel cannot copy between the two. */
+static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, uint64_t offset)
+{
+    cleanup_free char *buffer = malloc(COPY_BUFFER_BYTES);
+
+    if (buffer == NULL)
+        return ERR_NO_MEMORY;
+    while (true) {
+        size_t got;
+        int r = linux_file_read(file, offset, buffer, COPY_BUFFER_BYTES, &got);
+
+        if (r < 0)
+            return r;
+        if (got == 0)
+            return 0;
+        r = linux_stage_write(stage, buffer, got);
+        if (r < 0)
+            return r;
+        offset += got;
+    }
+}
+
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file)
+{
+    int from = linux_file_fd(file);
+    uint64_t offset = 0;
+    struct stat about;
+
+    if (stage->written == 0 && ioctl(stage->fd, FICLONE, from) == 0) {
+        /* The clone is as large as the file was at that moment, which may have grown. */
+        if (fstat(stage->fd, &about) < 0)
+            return linux_error(errno);
+        return grow_by(stage, (size_t)about.st_size);
+    }
+    while (true) {
+        off64_t from_offset = (off64_t)offset;
+        ssize_t copied = copy_file_range(from, &from_offset, stage->fd, NULL, COPY_STEP_BYTES, 0);
+        int r;
+
+        if (copied < 0 && errno == EINTR)
+            continue;
+        if (copied < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS ||
+                           errno == EOPNOTSUPP || errno == EBADF))
+            return copy_by_hand(stage, file, offset);
+        if (copied < 0)
+            return linux_error(errno);
+        /* Some file systems answer 0 for files that have more to give (procfs): ask read too. */
+        if (copied == 0)
+            return copy_by_hand(stage, file, offset);
+        r = grow_by(stage, (size_t)copied);
+        if (r < 0)
+            return r;
+        offset += (uint64_t)copied;
+    }
+}
+
+/* ---- the end ---- */
+
+/* Extended attributes that may be set are; those of the system (security.*) come by themselves. */
+static int copy_xattrs(int from, int to)
+{
+    cleanup_free char *names = NULL;
+    cleanup_free char *value = NULL;
+    ssize_t len = flistxattr(from, NULL, 0);
+
+    if (len <= 0 || len > XATTR_NAMES_BYTES)
+        return len < 0 && errno != EOPNOTSUPP ? linux_error(errno) : len > 0 ? ERR_TOO_LARGE : 0;
+    names = malloc(XATTR_NAMES_BYTES);
+    value = malloc(XATTR_VALUE_BYTES);
+    if (names == NULL || value == NULL)
+        return ERR_NO_MEMORY;
+    len = flistxattr(from, names, XATTR_NAMES_BYTES);
+    for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+        ssize_t size = fgetxattr(from, names + at, value, XATTR_VALUE_BYTES);
+
+        if (size < 0 && errno == ENODATA)
+            continue;
+        if (size < 0)
+            return linux_error(errno);
+        if (fsetxattr(to, names + at, value, (size_t)size, 0) < 0 && errno != EPERM &&
+            errno != EOPNOTSUPP && errno != EACCES)
+            return linux_error(errno);
+    }
+    return 0;
+}
+
+/* The new file looks like the one that it replaces. */
+static int take_after_old(const struct backend_stage *stage)
+{
+    struct stat old;
+    struct stat new;
+    int r;
+
+    if (fstat(stage->old_fd, &old) < 0 || fstat(stage->fd, &new) < 0)
+        return linux_error(errno);
+    /* Before the mode: changing the owner takes setuid bits away. */
+    if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) &&
+        fchown(stage->fd, old.st_uid, old.st_gid) < 0 && errno != EPERM)
+        return linux_error(errno);
+    r = copy_xattrs(stage->old_fd, stage->fd);
+    if (r < 0)
+        return r;
+    if (fchmod(stage->fd, old.st_mode & 07777) < 0)
+        return linux_error(errno);
+    return 0;
+}
+
+/* A name for a nameless file; never replaces. */
+static int link_in(const struct backend_stage *stage, const char *name)
+{
+    char self[32];
+
+    /* Linking by descriptor alone (AT_EMPTY_PATH) needs a capability; through /proc it does not. */
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", stage->fd);
+    if (linkat(AT_FDCWD, self, stage->place.dir_fd, name, AT_SYMLINK_FOLLOW) < 0)
+        return linux_error(errno);
+    return 0;
+}
+
+/* The temporary name becomes the final one; with RENAME_NOREPLACE only where nothing is. */
+static int rename_in(const struct backend_stage *stage, unsigned flags)
+{
+    int dir_fd = stage->place.dir_fd;
+
+    if (renameat2(dir_fd, stage->temp_name, dir_fd, stage->place.last, flags) == 0)
+        return 0;
+    if (errno != EINVAL || flags == 0)
+        return linux_error(errno);
+    /* A file system without that flag; linking does not replace either. */
+    if (linkat(dir_fd, stage->temp_name, dir_fd, stage->place.last, 0) < 0)
+        return linux_error(errno);
+    unlinkat(dir_fd, stage->temp_name, 0);
+    return 0;
+}
+
+static int put_in_place(struct backend_stage *stage)
+{
+    int r;
+
+    switch (stage->form) {
+    case STAGE_IN_PLACE:
+        return 0;
+    case STAGE_NAMED:
+        r = stage->old_fd < 0 ? rename_in(stage, RENAME_NOREPLACE) : rename_in(stage, 0);
+        if (r == ERR_ALREADY_EXISTS && stage->create != BACKEND_CREATE_NEW)
+            r = rename_in(stage, 0);
+        return r;
+    case STAGE_NAMELESS:
+        r = link_in(stage, stage->place.last);
+        if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)
+            return r;
+        /* Somebody was faster; replacing needs a name of our own. */
+        r = take_temp_name(stage);
+        if (r < 0)
+            return r;
+        r = link_in(stage, stage->temp_name);
+        if (r < 0)
+            return r;
+        stage->form = STAGE_NAMED;
+        return rename_in(stage, 0);
+    }
+    return ERR_INTERNAL;
+}
+
+int linux_stage_publish(struct backend_stage *stage, bool is_synced)
+{
+    int r = cancel_check(stage->cancel);
+
+    if (r == 0 && stage->old_fd >= 0)
+        r = take_after_old(stage);
+    if (r == 0 && is_synced && fsync(stage->fd) < 0)
+        r = linux_error(errno);
+    if (r == 0)
+        r = put_in_place(stage);
+    if (r < 0) {
+        linux_stage_drop(stage);
+        return r;
+    }
+    /* It has its name: dropping must not take that away. */
+    stage->form = STAGE_NAMELESS;
+    if (is_synced && fsync(stage->place.dir_fd) < 0)
+        r = linux_error(errno);
+    linux_stage_drop(stage);
+    return r;
+}
+
+void linux_stage_drop(struct backend_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    if (stage->fd >= 0) {
+        if (stage->form == STAGE_NAMED)
+            unlinkat(stage->place.dir_fd, stage->temp_name, 0);
+        else if (stage->form == STAGE_IN_PLACE)
+            unlinkat(stage->place.dir_fd, stage->place.last, 0);
+        close(stage->fd);
+    }
+    forget_temp_name(stage);
+    if (stage->old_fd >= 0)
+        close(stage->old_fd);
+    linux_place_done(&stage->place);
+    free(stage);
+}

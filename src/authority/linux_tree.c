@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole directories that appear at once: built under a private name beside their
+ * destination, synced together, then renamed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "authority/linux_internal.h"
+
+enum {
+    PRIVATE_MODE = 0700,
+    PUBLISHED_MODE = 0755,
+    DROPPED_MAX_ENTRIES = 10000000, /* somebody who refills it does not keep us here for ever */
+};
+
+static void free_tree(struct backend_root *tree, bool is_gone)
+{
+    /* What could not be removed stays noted, for the next start. */
+    if (tree->journal_slot != LINUX_NO_SLOT && is_gone)
+        linux_journal_remove(tree->backend->journal, tree->journal_slot);
+    if (tree->fd >= 0)
+        close(tree->fd);
+    linux_place_done(&tree->place);
+    linux_place_done(&tree->target);
+    free(tree);
+}
+
+/* Makes the private directory beside the target. */
+static int make_private(struct backend_root *tree)
+{
+    int r;
+
+    linux_temp_name(tree->place.last);
+    if (tree->backend->journal != NULL) {
+        r = linux_journal_add(tree->backend->journal, tree->place.dir_fd, tree->place.last,
+                              LINUX_LEFTOVER_TREE, &tree->journal_slot);
+        if (r < 0)
+            return r;
+    }
+    if (mkdirat(tree->place.dir_fd, tree->place.last, PRIVATE_MODE) < 0)
+        return linux_error(errno);
+    tree->fd = openat(tree->place.dir_fd, tree->place.last,
+                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (tree->fd < 0) {
+        r = linux_error(errno);
+        unlinkat(tree->place.dir_fd, tree->place.last, AT_REMOVEDIR);
+        return r;
+    }
+    return linux_mount_id(tree->fd, &tree->mount_id);
+}
+
+int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
+                     struct str name, struct backend_root **out_tree)
+{
+    struct backend_root *tree = malloc(sizeof(*tree));
+    int r;
+
+    if (tree == NULL)
+        return ERR_NO_MEMORY;
+    *tree = (struct backend_root){
+        .backend = root->backend,
+        .fd = -1,
+        .is_private = true,
+        .place = LINUX_PLACE_INIT,
+        .target = LINUX_PLACE_INIT,
+        .journal_slot = LINUX_NO_SLOT,
+    };
+    r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &tree->target);
+    if (r == 0) {
+        tree->place.dir_fd = fcntl(tree->target.dir_fd, F_DUPFD_CLOEXEC, 0);
+        r = tree->place.dir_fd < 0 ? linux_error(errno) : make_private(tree);
+    }
+    if (r < 0) {
+        if (tree->fd >= 0)
+            linux_tree_drop(tree);
+        else
+            free_tree(tree, true);
+        return r;
+    }
+    *out_tree = tree;
+    return 0;
+}
+
+static int put_in_place(const struct backend_root *tree)
+{
+    if (renameat2(tree->place.dir_fd, tree->place.last, tree->target.dir_fd, tree->target.last,
+                  RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return linux_error(errno);
+    /* Without the flag a directory replaces an empty directory, and nothing else. */
+    if (renameat(tree->place.dir_fd, tree->place.last, tree->target.dir_fd, tree->target.last) == 0)
+        return 0;
+    if (errno == EEXIST || errno == ENOTEMPTY)
+        return ERR_NOT_EMPTY;
+    return errno == ENOTDIR ? ERR_ALREADY_EXISTS : linux_error(errno);
+}
+
+int linux_tree_publish(struct backend_root *tree, bool is_synced)
+{
+    int r = 0;
+
+    if (fchmod(tree->fd, PUBLISHED_MODE) < 0)
+        r = linux_error(errno);
+    /* Once for all of it: an fsync for each of thousands of files takes seconds. */
+    if (r == 0 && is_synced && syncfs(tree->fd) < 0)
+        r = linux_error(errno);
+    if (r == 0)
+        r = put_in_place(tree);
+    if (r < 0) {
+        linux_tree_drop(tree);
+        return r;
+    }
+    if (is_synced && fsync(tree->target.dir_fd) < 0)
+        r = linux_error(errno);
+    free_tree(tree, true);
+    return r;
+}
+
+void linux_tree_drop(struct backend_root *tree)
+{
+    uint64_t budget = DROPPED_MAX_ENTRIES;
+    int r;
+
+    if (tree == NULL)
+        return;
+    r = linux_remove_tree(tree->place.dir_fd, tree->place.last, &budget, NULL);
+    free_tree(tree, r == 0 || r == ERR_NOT_FOUND);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading: bytes, text, JSON. */
+#include "authority/internal.h"
+#include "base/utf8.h"
+
+enum { READ_STEP_BYTES = 1 << 20 }; /* between two looks at the token */
+
+/* From `offset` up to `wanted` bytes, or to the end as it was when the file was opened. */
+static int read_range(const struct operation *op, struct backend_file *file, uint64_t offset,
+                      uint64_t wanted, struct buf *out)
+{
+    size_t before = out->len;
+
+    while (wanted > 0) {
+        size_t step = wanted < READ_STEP_BYTES ? (size_t)wanted : READ_STEP_BYTES;
+        size_t got = 0;
+        int r = buf_reserve(out, step);
+
+        if (r == 0)
+            r = operation_ops(op)->file_read(file, offset, out->data + out->len, step, &got);
+        if (r == 0 && got < wanted)
+            r = cancel_check(&op->cancel);
+        if (r < 0) {
+            out->len = before;
+            return r;
+        }
+        if (got == 0)
+            return 0;
+        out->len += got;
+        offset += got;
+        wanted -= got;
+    }
+    return 0;
+}
+
+static int read_into(struct operation *op, const struct authority_read_options *options,
+                     struct buf *out)
+{
+    struct backend_file *file;
+    struct authority_stat about;
+    uint64_t left;
+    int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name), &file,
+                                         &about);
+
+    if (r < 0)
+        return r;
+    /* No more than it had: a file that grows while it is read does not run away with us. */
+    left = options->offset < about.size ? about.size - options->offset : 0;
+    if (options->max_bytes > 0 && options->max_bytes < left)
+        left = options->max_bytes;
+    /* Rather than read what will not fit: a sparse file costs nothing and has no end. */
+    r = left <= out->max - out->len ? read_range(op, file, options->offset, left, out)
+                                    : ERR_TOO_LARGE;
+    operation_ops(op)->file_close(file);
+    return r;
+}
+
+static const struct authority_read_options read_all = {0};
+
+int authority_read_bytes(struct authority_scope *scope, struct str name,
+                         const struct authority_read_options *options, struct buf *out,
+                         struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    int r;
+
+    options = options != NULL ? options : &read_all;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
+    if (r == 0)
+        r = read_into(&op, options, out);
+    return operation_end(&op, r, err);
+}
+
+int authority_read_text(struct authority_scope *scope, struct str name,
+                        const struct authority_read_options *options, struct buf *out,
+                        struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    size_t before = out->len;
+    int r;
+
+    options = options != NULL ? options : &read_all;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
+    if (r == 0)
+        r = read_into(&op, options, out);
+    if (r == 0 && !utf8_is_valid(str_slice(buf_view(out), before, out->len))) {
+        out->len = before;
+        r = ERR_INVALID_UTF8;
+    }
+    return operation_end(&op, r, err);
+}
+
+static int parse(struct arena *arena, struct str text, const struct json_value **out_document,
+                 struct err *err)
+{
+    const char *kept = arena_copy(arena, text);
+
+    if (kept == NULL)
+        return err_set_plain(err, arena->error);
+    return json_parse(arena, (struct str){kept, text.len}, JSON_LIMITS_DEFAULT, out_document, err);
+}
+
+int authority_read_json(struct authority_scope *scope, struct str name,
+                        const struct authority_read_options *options, struct arena *arena,
+                        const struct json_value **out_document, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(JSON_DEFAULT_MAX_BYTES);
+    const struct json_value *document = NULL;
+    __attribute__((uninitialized)) struct operation op;
+    struct err why = ERR_INIT;
+    int r;
+
+    options = options != NULL ? options : &read_all;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
+    if (r == 0)
+        r = read_into(&op, options, &text);
+    if (r == 0) {
+        r = parse(arena, buf_view(&text), &document, &why);
+        operation_explain(&op, &why);
+    }
+    r = operation_end(&op, r, err);
+    if (r == 0)
+        *out_document = document;
+    return r;
+}

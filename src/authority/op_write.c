@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing: whole files, at once; appending; making directories. */
+#include <string.h>
+
+#include "authority/internal.h"
+#include "base/jsonwrite.h"
+#include "base/utf8.h"
+
+enum { JSON_FILE_MAX_BYTES = 64 << 20 };
+
+static const struct authority_write_options write_plain = {0};
+
+static enum backend_create create_of(enum authority_create create)
+{
+    switch (create) {
+    case AUTHORITY_CREATE_OR_REPLACE:
+        return BACKEND_CREATE_OR_REPLACE;
+    case AUTHORITY_CREATE_NEW:
+        return BACKEND_CREATE_NEW;
+    case AUTHORITY_REPLACE_OLD:
+        return BACKEND_REPLACE_OLD;
+    }
+    return BACKEND_CREATE_NEW;
+}
+
+/* ---- directories on the way ---- */
+
+/*
+ * Each directory above `name`, outermost first; those that exist are passed.
+ * *out_first is where the first that was made ends, also when a later one fails.
+ */
+static int make_parents(const struct operation *op, struct str name, size_t *out_first)
+{
+    unsigned mode = kind_dir_mode(op->scope->grant.root.kind);
+
+    *out_first = name.len;
+    for (size_t end = 0; end < name.len; end++) {
+        struct path_name parent;
+        int r;
+
+        if (name.ptr[end] != '/')
+            continue;
+        (void)path_join(STR_EMPTY, str_slice(name, 0, end), &parent);
+        r = operation_ops(op)->mkdir(op->scope->root, &op->lookup, path_view(&parent), mode, false);
+        if (r < 0 && r != ERR_ALREADY_EXISTS)
+            return r;
+        if (r == 0 && *out_first == name.len)
+            *out_first = end;
+    }
+    return 0;
+}
+
+/* Innermost first, and only while they are empty. */
+static void unmake_parents(const struct operation *op, struct str name, size_t first)
+{
+    struct backend_lookup lookup = op->lookup;
+
+    lookup.cancel = NULL; /* cleaning up is not cancelled */
+    for (size_t end = name.len; end-- > first;) {
+        struct path_name parent;
+
+        if (name.ptr[end] != '/')
+            continue;
+        (void)path_join(STR_EMPTY, str_slice(name, 0, end), &parent);
+        (void)operation_ops(op)->remove(op->scope->root, &lookup, path_view(&parent), false, 1);
+    }
+}
+
+int operation_with_parents(const struct operation *op, struct str name, int (*once)(void *data),
+                           void *data)
+{
+    size_t first;
+    int r = once(data);
+
+    if (r != ERR_NOT_FOUND)
+        return r;
+    r = make_parents(op, name, &first);
+    if (r == 0)
+        r = once(data);
+    if (r < 0)
+        unmake_parents(op, name, first);
+    return r;
+}
+
+/* ---- files ---- */
+
+struct writing {
+    const struct operation *op;
+    struct str bytes;
+    const struct authority_write_options *options;
+    unsigned mode;
+};
+
+static int write_once(void *data)
+{
+    const struct writing *writing = data;
+    const struct operation *op = writing->op;
+    const struct backend_ops *ops = operation_ops(op);
+    struct backend_stage *stage;
+    int r = ops->stage(op->scope->root, &op->lookup, path_view(&op->name),
+                       create_of(writing->options->create), writing->mode, &stage);
+
+    if (r < 0)
+        return r;
+    r = ops->stage_write(stage, writing->bytes.ptr, writing->bytes.len);
+    if (r < 0) {
+        ops->stage_drop(stage);
+        return r;
+    }
+    return ops->stage_publish(stage, !writing->options->is_unsynced);
+}
+
+static int append_once(void *data)
+{
+    const struct writing *writing = data;
+    const struct operation *op = writing->op;
+
+    return operation_ops(op)->append(op->scope->root, &op->lookup, path_view(&op->name),
+                                     writing->bytes,
+                                     writing->options->create != AUTHORITY_REPLACE_OLD,
+                                     writing->mode, !writing->options->is_unsynced);
+}
+
+static int write_file(const struct operation *op, struct str bytes,
+                      const struct authority_write_options *options, int (*once)(void *data))
+{
+    enum authority_root_kind kind = op->scope->grant.root.kind;
+    struct writing writing = {
+        .op = op,
+        .bytes = bytes,
+        .options = options,
+        .mode = (options->mode != 0 ? options->mode : kind_file_mode(kind)) & kind_mode_mask(kind),
+    };
+
+    if (op->scope->max_file_bytes > 0 && bytes.len > op->scope->max_file_bytes)
+        return ERR_TOO_LARGE;
+    if (options->make_parents && options->create != AUTHORITY_REPLACE_OLD)
+        return operation_with_parents(op, path_view(&op->name), once, &writing);
+    return once(&writing);
+}
+
+static int write_operation(struct authority_scope *scope, struct str name, struct str bytes,
+                           const struct authority_write_options *options, bool must_be_text,
+                           bool via_artifact_call, struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    int r;
+
+    options = options != NULL ? options : &write_plain;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
+                                                 .name = name,
+                                                 .cancel = options->cancel,
+                                                 .via_artifact_call = via_artifact_call});
+    if (r == 0 && must_be_text && !utf8_is_valid(bytes))
+        r = ERR_INVALID_UTF8;
+    if (r == 0)
+        r = write_file(&op, bytes, options, write_once);
+    return operation_end(&op, r, err);
+}
+
+int authority_write_bytes(struct authority_scope *scope, struct str name, struct str bytes,
+                          const struct authority_write_options *options, struct err *err)
+{
+    return write_operation(scope, name, bytes, options, false, false, err);
+}
+
+int authority_write_text(struct authority_scope *scope, struct str name, struct str text,
+                         const struct authority_write_options *options, struct err *err)
+{
+    return write_operation(scope, name, text, options, true, false, err);
+}
+
+int authority_write_artifact(struct authority_scope *scope, struct str name, struct str bytes,
+                             const struct authority_write_options *options, struct err *err)
+{
+    return write_operation(scope, name, bytes, options, false, true, err);
+}
+
+int authority_write_json(struct authority_scope *scope, struct str name,
+                         const struct json_value *document,
+                         const struct authority_write_options *options, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(JSON_FILE_MAX_BYTES);
+    struct json_writer writer;
+    int r;
+
+    json_writer_init(&writer, &text);
+    json_writer_set_pretty(&writer);
+    json_write_value(&writer, document);
+    r = json_writer_finish(&writer);
+    if (r == 0)
+        r = buf_append_char(&text, '\n');
+    if (r < 0)
+        return err_set_plain(err, r);
+    return write_operation(scope, name, buf_view(&text), options, true, false, err);
+}
+
+int authority_append(struct authority_scope *scope, struct str name, struct str bytes,
+                     const struct authority_write_options *options, struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    int r;
+
+    options = options != NULL ? options : &write_plain;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_APPEND,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
+    if (r == 0)
+        r = write_file(&op, bytes, options,
+                       options->create == AUTHORITY_CREATE_NEW ? write_once : append_once);
+    return operation_end(&op, r, err);
+}
+
+static int mkdir_once(void *data)
+{
+    const struct operation *op = data;
+
+    return operation_ops(op)->mkdir(op->scope->root, &op->lookup, path_view(&op->name),
+                                    kind_dir_mode(op->scope->grant.root.kind), true);
+}
+
+int authority_mkdir(struct authority_scope *scope, struct str name,
+                    const struct authority_mkdir_options *options, struct err *err)
+{
+    static const struct authority_mkdir_options plain = {0};
+    __attribute__((uninitialized)) struct operation op;
+    struct authority_stat about;
+    int r;
+
+    options = options != NULL ? options : &plain;
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_MKDIR,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
+    if (r == 0)
+        r = options->make_parents
+                ? operation_with_parents(&op, path_view(&op.name), mkdir_once, &op)
+                : mkdir_once(&op);
+    /* What exists must be a directory, or it is not what was asked for. */
+    if (r == ERR_ALREADY_EXISTS && options->may_exist &&
+        operation_ops(&op)->stat(scope->root, &op.lookup, path_view(&op.name), &about) == 0 &&
+        about.type == AUTHORITY_DIRECTORY)
+        r = 0;
+    return operation_end(&op, r, err);
+}

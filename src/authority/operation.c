@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way that every operation goes. Each step can refuse, each refusal is
+ * recorded with the code and with who it was, and nothing is touched before all
+ * have agreed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "authority/internal.h"
+
+/* What an operation needs, and whether it changes anything. */
+static const struct {
+    unsigned access;
+    bool is_mutation;
+    bool looks_at_directories; /* their names may pass for the sake of what is in them */
+} needs[AUTHORITY_OPERATIONS] = {
+    [AUTHORITY_OP_REQUEST_ROOT] = {0, false, false},
+    [AUTHORITY_OP_READ] = {AUTHORITY_READ, false, false},
+    [AUTHORITY_OP_WRITE] = {AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_APPEND] = {AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_LIST] = {AUTHORITY_LIST, false, true},
+    [AUTHORITY_OP_STAT] = {AUTHORITY_METADATA, false, true},
+    [AUTHORITY_OP_MKDIR] = {AUTHORITY_WRITE, true, true},
+    [AUTHORITY_OP_MOVE] = {AUTHORITY_MOVE | AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_COPY] = {AUTHORITY_READ | AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_COPY_IN] = {AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_REMOVE] = {AUTHORITY_DELETE, true, false},
+    [AUTHORITY_OP_EXTRACT] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_ARCHIVE] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, true},
+    [AUTHORITY_OP_TEMP] = {0, true, false},
+    [AUTHORITY_OP_WATCH] = {AUTHORITY_WATCH, false, true},
+    [AUTHORITY_OP_WALK] = {AUTHORITY_LIST, false, true},
+};
+
+static int refuse(struct operation *op, int code, const char *source, const char *why)
+{
+    op->event.policy_source = source;
+    snprintf(op->why, sizeof(op->why), "%s", why);
+    return code;
+}
+
+/* ---- deciding ---- */
+
+/* An opinion becomes yes or no; asking happens here. */
+static int settle(struct operation *op, const struct authority_decision *decision,
+                  const char *source)
+{
+    const struct authority *authority = op->authority;
+    bool can_ask = authority->ask != NULL && op->is_interactive;
+
+    switch (decision->verdict) {
+    case AUTHORITY_ABSTAIN:
+        return 0;
+    case AUTHORITY_ALLOW:
+        op->event.policy_source = source;
+        return 0;
+    case AUTHORITY_DENY:
+        return refuse(op, ERR_DENIED_BY_POLICY, source, decision->text);
+    case AUTHORITY_FAIL:
+        return refuse(op, ERR_DENIED_BY_POLICY, source,
+                      decision->text[0] != '\0' ? decision->text : "a check failed");
+    case AUTHORITY_ASK:
+        op->event.policy_source = source;
+        if (can_ask)
+            return authority->ask(authority->ask_data, &op->context, decision->text)
+                       ? 0
+                       : refuse(op, ERR_DENIED_BY_POLICY, source, "the user said no");
+        if (decision->if_unasked == AUTHORITY_ALLOW)
+            return 0;
+        return refuse(op, ERR_ASK_UNAVAILABLE, source, "");
+    }
+    return refuse(op, ERR_DENIED_BY_POLICY, source, "an unknown verdict");
+}
+
+static int ask_policy(struct operation *op)
+{
+    const struct authority *authority = op->authority;
+    struct authority_decision decision;
+
+    if (authority->policy == NULL)
+        return 0;
+    decision.verdict = AUTHORITY_ABSTAIN;
+    decision.text[0] = '\0';
+    decision.if_unasked = AUTHORITY_DENY;
+    authority->policy(authority->policy_data, &op->context, &decision);
+    return settle(op, &decision, authority->policy_id);
+}
+
+/* In the order of registration; the first refusal ends it. */
+static int ask_hooks(struct operation *op)
+{
+    struct authority *authority = op->authority;
+
+    while (op->hooks_seen < authority->hook_count) {
+        struct hook_slot *slot = &authority->hooks[op->hooks_seen++];
+        struct authority_decision decision;
+        int r;
+
+        if (atomic_load(&slot->is_removed))
+            continue;
+        op->event.wrapper_ids[op->event.wrapper_count++] = slot->hook.id;
+        if (slot->hook.before == NULL)
+            continue;
+        decision.verdict = AUTHORITY_ABSTAIN;
+        decision.text[0] = '\0';
+        decision.if_unasked = AUTHORITY_DENY;
+        slot->hook.before(slot->hook.data, &op->context, &decision);
+        r = settle(op, &decision, slot->hook.id);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Those that saw it begin, the last one first. */
+static void tell_hooks(struct operation *op, int result)
+{
+    struct authority *authority = op->authority;
+
+    for (size_t i = op->hooks_seen; i > 0; i--) {
+        struct hook_slot *slot = &authority->hooks[i - 1];
+
+        if (slot->hook.after != NULL && !atomic_load(&slot->is_removed))
+            slot->hook.after(slot->hook.data, &op->context, result);
+    }
+}
+
+/* ---- recording ---- */
+
+static int notify(struct operation *op, enum authority_outcome outcome, int error)
+{
+    const struct authority *authority = op->authority;
+    int result = 0;
+
+    if (authority->listener_count == 0)
+        return 0;
+    op->event.wall_ms = clock_wall_ms(authority->clock);
+    op->event.outcome = outcome;
+    op->event.error = error;
+    for (size_t i = 0; i < authority->listener_count; i++) {
+        int r = authority->listeners[i].notify(authority->listeners[i].data, &op->event);
+
+        if (r < 0 && result == 0)
+            result = r;
+    }
+    return result;
+}
+
+static int declare_intent(struct operation *op)
+{
+    if (!op->is_mutation)
+        return 0;
+    if (notify(op, AUTHORITY_INTENT, 0) < 0)
+        return refuse(op, ERR_AUDIT_UNAVAILABLE, "audit", "");
+    op->has_intent = true;
+    return 0;
+}
+
+/* ---- names and grant ---- */
+
+static int check_grant(struct operation *op, enum authority_operation operation)
+{
+    const struct authority_scope *scope = op->scope;
+    unsigned needed = needs[operation].access;
+
+    if (atomic_load(&scope->is_revoked))
+        return refuse(op, ERR_GRANT_REVOKED, "grant", "");
+    if (scope->grant.expires_ms != 0 &&
+        clock_wall_ms(op->authority->clock) >= scope->grant.expires_ms)
+        return refuse(op, ERR_GRANT_EXPIRED, "grant", "");
+    if ((scope->grant.access & needed) != needed)
+        return refuse(op, ERR_ACCESS_MISSING, "grant", "");
+    if (op->is_mutation && scope->grant.root.kind == AUTHORITY_ARTIFACT && !op->via_artifact_call)
+        return refuse(op, ERR_DENIED_BY_POLICY, "default",
+                      "artifacts are changed through their own calls");
+    return 0;
+}
+
+/*
+ * By the globs, on the name as it reads. Where links are followed, ".." is left
+ * to the kernel, and what comes out is asked about again.
+ */
+__attribute__((noinline)) static bool admits_as_written(struct operation *op,
+                                                        const struct path_name *name,
+                                                        bool is_for_directory)
+{
+    struct path_name plain;
+
+    op->is_admitted = true;
+    if (glob_set_is_empty(op->scope->allowed) && glob_set_is_empty(op->scope->denied))
+        return true;
+    if (path_normalise(path_view(name), NULL, false, &plain) < 0)
+        return false;
+    op->is_admitted = scope_admits(op->scope, path_view(&plain));
+    return op->is_admitted ||
+           (is_for_directory && scope_admits_directory(op->scope, path_view(&plain)));
+}
+
+/* The name in its one form, and whether the scope's globs let it pass. */
+static int check_name(struct operation *op, struct str given, bool is_for_directory,
+                      struct path_name *out_name)
+{
+    const struct authority_scope *scope = op->scope;
+    int r = path_normalise(given, scope->grant.root.path, scope->follows_links, out_name);
+
+    if (r < 0)
+        return refuse(op, r, "default", "");
+    if (!admits_as_written(op, out_name, is_for_directory))
+        return refuse(op, ERR_DENIED_BY_POLICY, "grant", "the name is denied here");
+    return 0;
+}
+
+static void note_resolved(struct operation *op, struct str resolved)
+{
+    op->has_resolved = path_join(STR_EMPTY, resolved, &op->resolved) == 0;
+}
+
+bool operation_admits(void *data, struct str resolved)
+{
+    struct operation *op = data;
+
+    note_resolved(op, resolved);
+    return op->has_resolved && scope_admits(op->scope, resolved);
+}
+
+static bool admits_directory(void *data, struct str resolved)
+{
+    struct operation *op = data;
+
+    note_resolved(op, resolved);
+    return op->has_resolved && scope_admits_directory(op->scope, resolved);
+}
+
+struct str operation_resolved(const struct operation *op, struct str name)
+{
+    return op->has_resolved ? path_view(&op->resolved) : name;
+}
+
+/* The directory above is only passed; the whole name is asked about. */
+static bool note_directory(void *data, struct str resolved)
+{
+    return path_join(STR_EMPTY, resolved, data) == 0;
+}
+
+int operation_pin(const struct authority_scope *scope, struct backend_lookup *lookup,
+                  struct str name, struct path_name *out_name)
+{
+    const struct backend_ops *ops = scope->authority->backend->ops;
+    struct backend_lookup above = *lookup;
+    struct path_name directory;
+    struct backend_dir *dir;
+    struct str parent;
+    struct str last;
+    int r;
+
+    if (!lookup->follows_links)
+        return path_join(STR_EMPTY, name, out_name);
+    path_split(name, &parent, &last);
+    if (last.len == 0 || str_eq(last, STR("..")))
+        return ERR_ROOT_PROTECTED;
+    r = path_join(STR_EMPTY, parent, &directory);
+    if (r < 0)
+        return r;
+    above.admits = note_directory;
+    above.context = &directory;
+    {
+        struct path_name given = directory; /* the other one changes while it is looked up */
+
+        r = ops->dir_open(scope->root, &above, path_view(&given), &dir);
+    }
+    if (r < 0)
+        return r;
+    ops->dir_close(dir);
+    r = path_join(path_view(&directory), last, out_name);
+    if (r < 0)
+        return r;
+    if (!scope_admits(scope, path_view(out_name)))
+        return ERR_DENIED_BY_POLICY;
+    lookup->follows_links = false;
+    return 0;
+}
+
+static void prepare(struct operation *op, struct authority *authority,
+                    struct authority_scope *scope, const struct operation_args *args)
+{
+    op->authority = authority;
+    op->scope = scope;
+    op->is_mutation = needs[args->operation].is_mutation;
+    op->has_intent = false;
+    op->has_resolved = false;
+    op->via_artifact_call = args->via_artifact_call;
+    op->hooks_seen = 0;
+    op->why[0] = '\0';
+    op->name.len = 0;
+    op->name.text[0] = '\0';
+    op->destination.len = 0;
+    op->destination.text[0] = '\0';
+    op->context.request_id = atomic_fetch_add(&authority->last_request, 1) + 1;
+    op->context.operation = args->operation;
+    op->context.name = args->name;
+    op->context.destination = args->destination != NULL ? *args->destination : STR_EMPTY;
+    op->context.access = needs[args->operation].access;
+    op->event.request_id = op->context.request_id;
+    op->event.operation = args->operation;
+    op->event.name = op->context.name;
+    op->event.destination = op->context.destination;
+    op->event.policy_source = "default";
+    op->event.wrapper_count = 0;
+}
+
+static void set_parties(struct operation *op, const struct authority_subject *subject,
+                        const struct authority_root *root, const char *reason)
+{
+    op->context.subject = subject;
+    op->context.root = root;
+    op->context.reason = reason;
+    op->event.subject = subject;
+    op->event.root = root;
+    op->event.reason = reason;
+}
+
+static int decide(struct operation *op)
+{
+    int r = ask_policy(op);
+
+    if (r == 0)
+        r = ask_hooks(op);
+    if (r == 0)
+        r = declare_intent(op);
+    return r;
+}
+
+int operation_begin(struct operation *op, struct authority_scope *scope,
+                    const struct operation_args *args)
+{
+    bool looks_at_directories = needs[args->operation].looks_at_directories;
+    int r;
+
+    prepare(op, scope->authority, scope, args);
+    op->is_interactive = scope->is_interactive;
+    set_parties(op, &scope->grant.subject, &scope->shown_root,
+                args->reason != NULL ? args->reason : scope->grant.reason);
+    cancel_init(&op->cancel, op->authority->clock, CANCEL_NO_DEADLINE);
+    op->cancel.above = args->cancel;
+    op->cancel.grant_is_gone = &scope->is_revoked;
+    op->lookup = (struct backend_lookup){
+        .follows_links = scope->follows_links,
+        .allows_hardlinks = scope->allows_hardlinks,
+        .max_file_bytes = scope->max_file_bytes,
+        .admits = looks_at_directories ? admits_directory : operation_admits,
+        .context = op,
+        .cancel = &op->cancel,
+    };
+    r = check_grant(op, args->operation);
+    if (r == 0)
+        r = check_name(op, args->name, looks_at_directories, &op->name);
+    /* What is made under a second name is a file, whatever the first may be. */
+    if (r == 0 && args->destination != NULL)
+        r = check_name(op, *args->destination, false, &op->destination);
+    if (r == 0)
+        r = cancel_check(args->cancel);
+    if (r == 0)
+        r = decide(op);
+    /* Whoever was asked may have taken the grant away. */
+    return r == 0 ? cancel_check(&op->cancel) : r;
+}
+
+int operation_begin_request(struct operation *op, struct authority *authority,
+                            enum authority_operation operation,
+                            const struct authority_request *request)
+{
+    prepare(op, authority, NULL, &(struct operation_args){.operation = operation});
+    set_parties(op, &request->subject, &request->root, request->reason);
+    op->is_interactive = request->is_interactive;
+    op->context.access = request->access;
+    return decide(op);
+}
+
+void operation_explain(struct operation *op, const struct err *why)
+{
+    if (why->code != 0)
+        snprintf(op->why, sizeof(op->why), "%.*s", (int)sizeof(op->why) - 1, why->message);
+}
+
+int operation_end(struct operation *op, int result, struct err *err)
+{
+    tell_hooks(op, result);
+    if (result >= 0)
+        (void)notify(op, AUTHORITY_SUCCESS, 0);
+    else
+        (void)notify(op, err_category(result) == ERR_POLICY ? AUTHORITY_DENIED : AUTHORITY_FAILED,
+                     result);
+    if (result < 0 && err != NULL) {
+        char field[ERR_FIELD_BYTES];
+
+        /* The name as it was given, never the root's own path. */
+        snprintf(field, sizeof(field), "%.*s", STR_ARG(op->context.name));
+        err_set_field(err, result, field, "%s", op->why[0] != '\0' ? op->why : err_text(result));
+    }
+    return result;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants: made on request, listed, exported, revoked, gone with their scope. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "authority/internal.h"
+#include "base/jsonwrite.h"
+
+enum { SCOPE_MAX_BYTES = 1 << 20, SCOPE_MAX_LABELS = 64 };
+
+static bool is_allowed(const struct authority_scope *scope, struct str name)
+{
+    return glob_set_is_empty(scope->allowed) || glob_set_matches(scope->allowed, name);
+}
+
+bool scope_admits(const struct authority_scope *scope, struct str name)
+{
+    if (name.len == 0)
+        return true;
+    return !glob_set_matches(scope->denied, name) && is_allowed(scope, name);
+}
+
+bool scope_admits_directory(const struct authority_scope *scope, struct str name)
+{
+    if (name.len == 0)
+        return true;
+    if (glob_set_matches(scope->denied, name))
+        return false;
+    return is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name);
+}
+
+/* ---- making ---- */
+
+/* NULL stays NULL; false without memory. */
+static bool copy_text(struct arena *arena, const char *text, const char **out_copy)
+{
+    *out_copy = NULL;
+    if (text == NULL)
+        return true;
+    *out_copy = arena_copy(arena, str_from(text));
+    return *out_copy != NULL;
+}
+
+static bool copy_root(struct arena *arena, const struct authority_root *root,
+                      struct authority_root *out_copy)
+{
+    struct authority_label *labels;
+
+    *out_copy = *root;
+    if (root->label_count > SCOPE_MAX_LABELS || !copy_text(arena, root->id, &out_copy->id) ||
+        !copy_text(arena, root->path, &out_copy->path) ||
+        !copy_text(arena, root->display_name, &out_copy->display_name))
+        return false;
+    labels = arena_alloc_array(arena, root->label_count, sizeof(*labels));
+    if (labels == NULL)
+        return false;
+    for (size_t i = 0; i < root->label_count; i++)
+        if (!copy_text(arena, root->labels[i].key, &labels[i].key) ||
+            !copy_text(arena, root->labels[i].value, &labels[i].value))
+            return false;
+    out_copy->labels = labels;
+    return true;
+}
+
+static int fill(struct authority_scope *scope, const struct authority_request *request,
+                struct err *err)
+{
+    const struct authority_limits *limits = &request->limits;
+    struct authority_grant *grant = &scope->grant;
+    int r;
+
+    *grant = (struct authority_grant){
+        .subject = {.type = request->subject.type},
+        .access = request->access,
+        .source = request->source,
+        .expires_ms = request->expires_ms,
+    };
+    if (!copy_text(&scope->arena, request->subject.id, &grant->subject.id) ||
+        !copy_text(&scope->arena, request->subject.run_id, &grant->subject.run_id) ||
+        !copy_text(&scope->arena, request->reason, &grant->reason) ||
+        !copy_root(&scope->arena, &request->root, &grant->root))
+        return err_set_plain(err, ERR_TOO_LARGE);
+    scope->shown_root = grant->root;
+    scope->shown_root.path = NULL;
+    scope->is_interactive = request->is_interactive;
+    scope->follows_links = limits->symlinks == AUTHORITY_SYMLINKS_DEFAULT
+                               ? kind_follows_links(request->root.kind)
+                               : limits->symlinks == AUTHORITY_SYMLINKS_IN_ROOT;
+    scope->allows_hardlinks = limits->hardlinks == AUTHORITY_HARDLINKS_ALLOW;
+    scope->max_file_bytes = limits->max_file_bytes;
+    r = glob_set_compile(&scope->arena, limits->allowed_globs, &scope->allowed, err);
+    if (r == 0)
+        r = glob_set_compile(&scope->arena, limits->denied_globs, &scope->denied, err);
+    return r;
+}
+
+int scope_new(struct authority *authority, const struct authority_request *request,
+              struct backend_root *root, struct authority_scope **out_scope, struct err *err)
+{
+    struct authority_scope *scope = calloc(1, sizeof(*scope));
+    int r;
+
+    if (scope == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    arena_init(&scope->arena, SCOPE_MAX_BYTES);
+    r = fill(scope, request, err);
+    if (r < 0) {
+        arena_done(&scope->arena);
+        free(scope);
+        return r;
+    }
+    scope->authority = authority;
+    scope->root = root;
+    scope->grant.id = ++authority->last_grant;
+    atomic_init(&scope->is_revoked, false);
+    list_append(&authority->scopes, &scope->link);
+    *out_scope = scope;
+    return 0;
+}
+
+static int check_request(const struct authority_request *request, struct err *err)
+{
+    if (request->subject.id == NULL || request->root.id == NULL || request->root.path == NULL ||
+        request->root.path[0] != '/')
+        return err_set(err, ERR_INVALID_ARGUMENT, "a request needs a subject and a root");
+    if (request->reason == NULL || request->reason[0] == '\0')
+        return err_set(err, ERR_INVALID_ARGUMENT, "a request needs a reason");
+    if (request->access == 0 || (request->access & ~(unsigned)AUTHORITY_ALL_ACCESS) != 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "a request needs known kinds of access");
+    return kind_check_request(request, err);
+}
+
+/* Secrets are nobody else's business: not group's, not others'. */
+static int check_strictness(struct authority *authority, const struct authority_request *request,
+                            struct backend_root *root, struct err *err)
+{
+    const struct backend_lookup lookup = {0};
+    struct authority_stat about;
+    int r;
+
+    if (request->root.kind != AUTHORITY_SECRET)
+        return 0;
+    r = authority->backend->ops->stat(root, &lookup, STR_EMPTY, &about);
+    if (r < 0)
+        return err_set_plain(err, r);
+    if ((about.mode & 077) != 0)
+        return err_set(err, ERR_DENIED_BY_POLICY, "a secret's directory must have mode 0700");
+    return 0;
+}
+
+int authority_request_root(struct authority *authority, const struct authority_request *request,
+                           struct authority_scope **out_scope, struct err *err)
+{
+    struct authority_request shown = *request;
+    struct authority_scope *scope = NULL;
+    struct backend_root *root = NULL;
+    struct err why = ERR_INIT;
+    struct operation op;
+    int r;
+
+    shown.root.path = NULL;
+    r = operation_begin_request(&op, authority, AUTHORITY_OP_REQUEST_ROOT, &shown);
+    if (r == 0)
+        r = check_request(request, &why);
+    if (r == 0) {
+        r = authority->backend->ops->root_open(authority->backend, request->root.path, &root);
+        if (r == 0)
+            r = check_strictness(authority, request, root, &why);
+    }
+    if (r == 0)
+        r = scope_new(authority, request, root, &scope, &why);
+    if (r < 0 && root != NULL)
+        authority->backend->ops->root_close(root);
+    operation_explain(&op, &why);
+    r = operation_end(&op, r, err);
+    if (r == 0)
+        *out_scope = scope;
+    return r;
+}
+
+void authority_scope_free(struct authority_scope *scope)
+{
+    const struct backend_ops *ops;
+
+    if (scope == NULL)
+        return;
+    ops = scope->authority->backend->ops;
+    list_remove(&scope->link);
+    if (scope->is_temporary)
+        ops->temp_drop(scope->root);
+    else
+        ops->root_close(scope->root);
+    arena_done(&scope->arena);
+    free(scope);
+}
+
+/* ---- asking about them ---- */
+
+uint64_t authority_scope_grant(const struct authority_scope *scope)
+{
+    return scope->grant.id;
+}
+
+static bool is_alive(const struct authority_scope *scope)
+{
+    return !atomic_load(&scope->is_revoked) &&
+           (scope->grant.expires_ms == 0 ||
+            clock_wall_ms(scope->authority->clock) < scope->grant.expires_ms);
+}
+
+void authority_grants(struct authority *authority,
+                      void (*visit)(void *data, const struct authority_grant *grant), void *data)
+{
+    list_each_safe (node, &authority->scopes) {
+        const struct authority_scope *scope = list_entry(node, struct authority_scope, link);
+
+        if (is_alive(scope))
+            visit(data, &scope->grant);
+    }
+}
+
+bool authority_revoke(struct authority *authority, uint64_t grant_id)
+{
+    list_each (node, &authority->scopes) {
+        struct authority_scope *scope = list_entry(node, struct authority_scope, link);
+
+        if (scope->grant.id == grant_id)
+            return !atomic_exchange(&scope->is_revoked, true);
+    }
+    return false;
+}
+
+static void write_access(struct json_writer *w, unsigned access)
+{
+    json_begin_array(w);
+    for (unsigned bit = 1; bit <= AUTHORITY_ALL_ACCESS; bit <<= 1)
+        if ((access & bit) != 0)
+            json_write_str(w, str_from(authority_access_name((enum authority_access)bit)));
+    json_end_array(w);
+}
+
+static void write_grant(void *data, const struct authority_grant *grant)
+{
+    struct json_writer *w = data;
+
+    json_begin_object(w);
+    json_key(w, STR("grant"));
+    json_write_int(w, (int64_t)grant->id);
+    json_key(w, STR("subject"));
+    json_begin_object(w);
+    json_key(w, STR("type"));
+    json_write_str(w, str_from(authority_subject_type_name(grant->subject.type)));
+    json_key(w, STR("id"));
+    json_write_str_lossy(w, str_from(grant->subject.id));
+    if (grant->subject.run_id != NULL) {
+        json_key(w, STR("runId"));
+        json_write_str_lossy(w, str_from(grant->subject.run_id));
+    }
+    json_end_object(w);
+    json_key(w, STR("kind"));
+    json_write_str(w, str_from(authority_root_kind_name(grant->root.kind)));
+    json_key(w, STR("id"));
+    json_write_str_lossy(w, str_from(grant->root.id));
+    /* A path must arrive exact or not at all: one that is no UTF-8 ends the export. */
+    if (grant->root.path != NULL) { /* a temporary workspace has none to tell */
+        json_key(w, STR("path"));
+        json_write_str(w, str_from(grant->root.path));
+    }
+    json_key(w, STR("access"));
+    write_access(w, grant->access);
+    json_key(w, STR("source"));
+    json_write_str(w, str_from(authority_source_name(grant->source)));
+    if (grant->expires_ms != 0) {
+        char time[CLOCK_ISO_BYTES];
+
+        clock_format_iso(grant->expires_ms, time);
+        json_key(w, STR("expiresAt"));
+        json_write_str(w, str_from(time));
+    }
+    json_end_object(w);
+}
+
+int authority_export_grants(struct authority *authority, struct buf *out)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_begin_array(&w);
+    authority_grants(authority, write_grant, &w);
+    json_end_array(&w);
+    return json_writer_finish(&w);
+}

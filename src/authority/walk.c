@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+
+enum {
+    SORTED_MAX_BYTES = 64 << 20,  /* names of one directory */
+    WAITING_MAX_BYTES = 64 << 20, /* names of directories that wait, breadth-first */
+};
+
+struct child {
+    struct str component;
+    enum authority_type type;
+};
+
+/* A directory on the way. */
+struct level {
+    struct backend_dir *dir;
+    size_t name_len; /* of this directory, in the walk's name */
+    /* Sorted: what is in it. */
+    struct arena arena;
+    struct child *children;
+    size_t child_count;
+    size_t next_child;
+};
+
+struct waiting {
+    struct list link;
+    struct str name;
+};
+
+struct walk {
+    const struct backend_ops *ops;
+    const struct walk_options *options;
+    walk_visit_fn *visit;
+    void *data;
+    struct path_name name;
+    struct level levels[AUTHORITY_MAX_DEPTH];
+    unsigned depth; /* levels in use */
+};
+
+static int compare_children(const void *left, const void *right)
+{
+    const struct child *a = left;
+    const struct child *b = right;
+    bool a_is_directory = a->type == AUTHORITY_DIRECTORY;
+    bool b_is_directory = b->type == AUTHORITY_DIRECTORY;
+
+    if (a_is_directory != b_is_directory)
+        return a_is_directory ? -1 : 1;
+    return str_compare(a->component, b->component);
+}
+
+/* Reads a whole directory, to sort it. */
+static int gather(const struct walk *walk, struct level *level)
+{
+    struct child *children = NULL;
+    size_t capacity = 0;
+    struct child child;
+    int error = 0;
+
+    arena_init(&level->arena, SORTED_MAX_BYTES);
+    while (walk->ops->dir_next(level->dir, &child.component, &child.type, &error)) {
+        const char *copy = arena_copy(&level->arena, child.component);
+
+        if (copy != NULL && level->child_count == capacity) {
+            struct child *grown;
+
+            capacity = capacity == 0 ? 64 : capacity * 2;
+            grown = arena_regrow(&level->arena, children, capacity * sizeof(*grown));
+            if (grown == NULL)
+                copy = NULL;
+            else
+                children = grown;
+        }
+        if (copy == NULL || error < 0) {
+            arena_regrow_free(&level->arena, children);
+            return level->arena.error;
+        }
+        child.component.ptr = copy;
+        children[level->child_count++] = child;
+    }
+    if (children != NULL)
+        arena_adopt(&level->arena, children);
+    level->children = children;
+    if (error == 0 && level->child_count > 1)
+        qsort(children, level->child_count, sizeof(*children), compare_children);
+    return error;
+}
+
+static void leave(struct walk *walk)
+{
+    struct level *level = &walk->levels[--walk->depth];
+
+    walk->ops->dir_close(level->dir);
+    arena_done(&level->arena);
+    if (walk->depth > 0)
+        walk->name.len = walk->levels[walk->depth - 1].name_len;
+}
+
+static int enter(struct walk *walk, struct backend_dir *dir)
+{
+    struct level *level = &walk->levels[walk->depth++];
+
+    *level = (struct level){.dir = dir, .name_len = walk->name.len};
+    return walk->options->is_sorted ? gather(walk, level) : 0;
+}
+
+static bool next_child(const struct walk *walk, struct level *level, struct child *out_child,
+                       int *out_error)
+{
+    *out_error = 0;
+    if (!walk->options->is_sorted)
+        return walk->ops->dir_next(level->dir, &out_child->component, &out_child->type, out_error);
+    if (level->next_child == level->child_count)
+        return false;
+    *out_child = level->children[level->next_child++];
+    return true;
+}
+
+/* The walk's name becomes that of an entry of this level. */
+static int name_entry(struct walk *walk, const struct level *level, struct str component)
+{
+    size_t at = level->name_len;
+
+    if (at + component.len + 2 > sizeof(walk->name.text))
+        return ERR_INVALID_PATH;
+    if (at > 0)
+        walk->name.text[at++] = '/';
+    memcpy(walk->name.text + at, component.ptr, component.len);
+    walk->name.len = at + component.len;
+    walk->name.text[walk->name.len] = '\0';
+    return 0;
+}
+
+/* Into the directory that the walk's name stands for. */
+static int descend(struct walk *walk, struct level *level, struct str component)
+{
+    struct backend_dir *dir;
+    int r;
+
+    if (walk->depth >= walk->options->max_depth)
+        return walk->options->is_strict ? ERR_TOO_LARGE : 0;
+    r = walk->ops->dir_open_below(level->dir, component, &dir);
+    if (r < 0)
+        return walk->options->is_strict ? r : 0;
+    return enter(walk, dir);
+}
+
+/* One entry; whether to go into it is up to the visitor. */
+static int visit_child(struct walk *walk, struct level *level, const struct child *child)
+{
+    struct walk_entry entry;
+    int r = cancel_check(walk->options->cancel);
+
+    if (r == 0)
+        r = name_entry(walk, level, child->component);
+    if (r < 0)
+        return r;
+    entry = (struct walk_entry){
+        .name = path_view(&walk->name),
+        .component = child->component,
+        .type = child->type,
+        .depth = walk->depth,
+        .dir = level->dir,
+    };
+    return walk->visit(walk->data, &entry);
+}
+
+static int walk_depth_first(struct walk *walk)
+{
+    int r = 0;
+
+    while (walk->depth > 0 && r == 0) {
+        struct level *level = &walk->levels[walk->depth - 1];
+        struct child child;
+
+        if (!next_child(walk, level, &child, &r)) {
+            /* A directory that cannot be read to its end is passed over like one that is shut. */
+            if (r < 0 && !walk->options->is_strict)
+                r = 0;
+            leave(walk);
+            continue;
+        }
+        r = visit_child(walk, level, &child);
+        if (r == 0 && child.type == AUTHORITY_DIRECTORY)
+            r = descend(walk, level, child.component);
+        if (r == WALK_SKIP)
+            r = 0;
+    }
+    return r;
+}
+
+/* ---- breadth-first ---- */
+
+static int remember(struct arena *arena, struct list *queue, struct str name)
+{
+    struct waiting *waiting = arena_new(arena, struct waiting);
+    const char *copy = waiting != NULL ? arena_copy(arena, name) : NULL;
+
+    if (copy == NULL)
+        return arena->error;
+    waiting->name = (struct str){copy, name.len};
+    list_append(queue, &waiting->link);
+    return 0;
+}
+
+/* From the first directory again, by components: each is pinned before the next is opened. */
+static int open_again(const struct walk *walk, struct backend_dir *start, struct str name,
+                      struct backend_dir **out_dir)
+{
+    struct backend_dir *at = NULL;
+    struct str rest = name;
+    struct str part;
+
+    while (str_cut(&rest, '/', &part)) {
+        struct backend_dir *below;
+        int r = walk->ops->dir_open_below(at != NULL ? at : start, part, &below);
+
+        if (at != NULL)
+            walk->ops->dir_close(at);
+        if (r < 0)
+            return r;
+        at = below;
+    }
+    *out_dir = at;
+    return 0;
+}
+
+static int visit_level(struct walk *walk, struct arena *arena, struct list *queue, unsigned depth)
+{
+    struct level *level = &walk->levels[walk->depth - 1];
+    struct child child;
+    int r = 0;
+
+    while (next_child(walk, level, &child, &r)) {
+        struct walk_entry entry;
+
+        r = cancel_check(walk->options->cancel);
+        if (r == 0)
+            r = name_entry(walk, level, child.component);
+        if (r < 0)
+            return r;
+        entry = (struct walk_entry){.name = path_view(&walk->name),
+                                    .component = child.component,
+                                    .type = child.type,
+                                    .depth = depth,
+                                    .dir = level->dir};
+        r = walk->visit(walk->data, &entry);
+        if (r == 0 && child.type == AUTHORITY_DIRECTORY && depth < walk->options->max_depth)
+            r = remember(arena, queue, path_view(&walk->name));
+        if (r != 0 && r != WALK_SKIP)
+            return r;
+    }
+    return r < 0 && walk->options->is_strict ? r : 0;
+}
+
+static unsigned depth_of(struct str name)
+{
+    unsigned depth = 1;
+
+    for (size_t i = 0; i < name.len; i++)
+        depth += name.ptr[i] == '/';
+    return depth;
+}
+
+static int walk_breadth_first(struct walk *walk, struct backend_dir *start)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(WAITING_MAX_BYTES);
+    struct list queue;
+    int r;
+
+    list_init(&queue);
+    /* The first level stays open: it is where the others are reached from. */
+    r = visit_level(walk, &arena, &queue, 1);
+    while (r == 0 && !list_is_empty(&queue)) {
+        const struct waiting *waiting = list_entry(queue.next, struct waiting, link);
+        struct backend_dir *dir;
+
+        list_remove(queue.next);
+        r = open_again(walk, start, waiting->name, &dir);
+        if (r < 0) {
+            r = walk->options->is_strict ? r : 0;
+            continue;
+        }
+        memcpy(walk->name.text, waiting->name.ptr, waiting->name.len);
+        walk->name.len = waiting->name.len;
+        r = enter(walk, dir);
+        if (r == 0)
+            r = visit_level(walk, &arena, &queue, depth_of(waiting->name) + 1);
+        leave(walk);
+    }
+    return r;
+}
+
+int walk_tree(const struct backend_ops *ops, struct backend_dir *start,
+              const struct walk_options *options, walk_visit_fn *visit, void *data)
+{
+    /* Too large for a worker's stack. */
+    struct walk *walk = malloc(sizeof(*walk));
+    int r;
+
+    if (walk == NULL) {
+        ops->dir_close(start);
+        return ERR_NO_MEMORY;
+    }
+    walk->ops = ops;
+    walk->options = options;
+    walk->visit = visit;
+    walk->data = data;
+    walk->name.len = 0;
+    walk->name.text[0] = '\0';
+    walk->depth = 0;
+    r = enter(walk, start);
+    if (r == 0)
+        r = options->is_breadth_first ? walk_breadth_first(walk, start) : walk_depth_first(walk);
+    while (walk->depth > 0)
+        leave(walk);
+    free(walk);
+    return r;
+}
