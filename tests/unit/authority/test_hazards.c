@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every operation meets: names that lead out, links of both kinds, things
+ * that are no files, limits. Each test looks at the disk, outside as well as
+ * inside.
+ */
+#include "attempts.h"
+
+#include <limits.h>
+
+/* Something to find, where nothing may be found. */
+static void plant_outside(struct world *world)
+{
+    static const enum world_tree trees[] = {WORLD_OUTSIDE, WORLD_TWIN};
+
+    for (size_t i = 0; i < array_size(trees); i++) {
+        plant(world, trees[i], "secret", "SECRET");
+        plant_dir(world, trees[i], "place");
+        plant(world, trees[i], "place/secret", "SECRET");
+    }
+}
+
+/* ---- names ---- */
+
+static void names_that_lead_out_are_refused(void **state)
+{
+    struct world *world = *state;
+    static const struct str names[] = {
+        STR_LITERAL(".."),
+        STR_LITERAL("../"),
+        STR_LITERAL("../outside/secret"),
+        STR_LITERAL("./../outside/secret"),
+        STR_LITERAL(".//..//outside/secret"),
+        STR_LITERAL("dir/../../outside/secret"),
+        STR_LITERAL("dir/../../root/file"),
+        STR_LITERAL("none/../../outside/secret"),
+        STR_LITERAL("dir/./.././../outside/secret"),
+        STR_LITERAL("../root-evil/secret"),
+        STR_LITERAL("../root"),
+        STR_LITERAL("dir/../.."),
+        STR_LITERAL("/"),
+        STR_LITERAL("//"),
+        STR_LITERAL("/etc/passwd"),
+        STR_LITERAL("/proc/self/root/etc/passwd"),
+        STR_LITERAL("/../etc/passwd"),
+    };
+
+    attempts_prepare(world);
+    plant_outside(world);
+    for (size_t i = 0; i < array_size(names); i++) {
+        attempt_all(world, world->scope, names[i], ERR_PATH_OUTSIDE_ROOT);
+        attempt_all(world, world->following, names[i], ERR_PATH_OUTSIDE_ROOT);
+    }
+}
+
+static void absolute_names_are_taken_by_whole_components(void **state)
+{
+    struct world *world = *state;
+    char inside[WORLD_PATH_BYTES + 32];
+    char twin[WORLD_PATH_BYTES + 32];
+    char out[WORLD_PATH_BYTES + 32];
+
+    attempts_prepare(world);
+    plant_outside(world);
+    snprintf(inside, sizeof(inside), "%s//./dir/below", world->paths[WORLD_ROOT]);
+    snprintf(twin, sizeof(twin), "%s/secret", world->paths[WORLD_TWIN]);
+    snprintf(out, sizeof(out), "%s/../outside/secret", world->paths[WORLD_ROOT]);
+    assert_reads(world, world->scope, inside, "below");
+    attempt_all(world, world->scope, str_from(twin), ERR_PATH_OUTSIDE_ROOT);
+    attempt_all(world, world->scope, str_from(out), ERR_PATH_OUTSIDE_ROOT);
+    attempt_all(world, world->following, str_from(twin), ERR_PATH_OUTSIDE_ROOT);
+    attempt_all(world, world->following, str_from(out), ERR_PATH_OUTSIDE_ROOT);
+}
+
+static void names_that_no_file_can_have_are_refused(void **state)
+{
+    struct world *world = *state;
+    cleanup_free char *deep = malloc(PATH_MAX + 2);
+    char longest[NAME_MAX + 2];
+
+    attempts_prepare(world);
+    memset(longest, 'n', sizeof(longest));
+    for (size_t i = 0; i < PATH_MAX + 1; i++)
+        deep[i] = i % 2 == 0 ? 'd' : '/';
+    for (int links = 0; links < 2; links++) {
+        struct authority_scope *scope = links ? world->following : world->scope;
+
+        attempt_all(world, scope, (struct str){"file\0", 5}, ERR_INVALID_PATH);
+        attempt_all(world, scope, (struct str){"\0file", 5}, ERR_INVALID_PATH);
+        attempt_all(world, scope, (struct str){"dir\0/../file", 12}, ERR_INVALID_PATH);
+        attempt_all(world, scope, (struct str){longest, NAME_MAX + 1}, ERR_INVALID_PATH);
+        attempt_all(world, scope, (struct str){deep, PATH_MAX + 1}, ERR_INVALID_PATH);
+        attempt_all(world, scope, (struct str){deep, PATH_MAX}, ERR_INVALID_PATH);
+    }
+    /* One byte less is a name, of something that is not there. */
+    freeze(world);
+    assert_int_equal(attempt_read_bytes(world, world->scope, (struct str){deep, PATH_MAX - 1}),
+                     ERR_NOT_FOUND);
+    assert_frozen(world);
+    assert_ok(world, authority_write_bytes(world->scope, (struct str){longest, NAME_MAX},
+                                           STR("long"), NULL, &world->err));
+    longest[NAME_MAX] = '\0';
+    assert_content(world, WORLD_ROOT, longest, "long");
+}
+
+static void a_slash_at_the_end_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    cleanup_buf struct buf out = BUF_INIT(1000);
+
+    attempts_prepare(world);
+    assert_reads(world, world->scope, "file/", "{\"content\":1}");
+    assert_ok(world, authority_list(world->scope, STR("dir//"), NULL, world_note_entry, &out,
+                                    &world->err));
+    assert_str(buf_view(&out), "below\n");
+    assert_ok(world, authority_mkdir(world->scope, STR("made/"), NULL, &world->err));
+    assert_true(is_there(world, WORLD_ROOT, "made"));
+    assert_ok(world, authority_remove(world->scope, STR("made/"), NULL, &world->err));
+    assert_false(is_there(world, WORLD_ROOT, "made"));
+}
+
+/* And one behind a link does not make the kernel follow it. */
+static void a_slash_behind_a_link_does_not_follow_it(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_link(world, "link", "dir");
+    plant_link(world, "out", "../outside/place");
+    freeze(world);
+    assert_int_equal(attempt_list(world, world->scope, STR("link/")), ERR_SYMLINK_REJECTED);
+    assert_int_equal(attempt_list(world, world->scope, STR("out/")), ERR_SYMLINK_REJECTED);
+    assert_int_equal(attempt_list(world, world->following, STR("out/.")), ERR_PATH_OUTSIDE_ROOT);
+    assert_frozen(world);
+    assert_ok(world, attempt_remove_tree(world, world->following, STR("out/")));
+    assert_ok(world, attempt_remove_tree(world, world->scope, STR("link/")));
+    assert_true(is_there(world, WORLD_OUTSIDE, "place/secret"));
+    assert_true(is_there(world, WORLD_ROOT, "dir/below"));
+}
+
+static void names_are_taken_literally(void **state)
+{
+    struct world *world = *state;
+    static const char *const names[] = {
+        "%2e%2e%2fsecret",
+        "..\\outside\\secret",
+        "~",
+        "$HOME",
+        "a\nb",
+        "\xff\xfe",
+        "..%00",
+        "...",
+        ". ",
+        " ",
+        "-rf",
+        "*",
+        "\xef\xbc\x8e\xef\xbc\x8e",
+        "a\x1b[2Jb",
+        "CON",
+        "a:b",
+        "{x,y}",
+    };
+
+    plant_outside(world);
+    for (size_t i = 0; i < array_size(names); i++) {
+        cleanup_buf struct buf out = BUF_INIT(1000);
+
+        assert_ok(world, authority_write_bytes(world->scope, str_from(names[i]), STR("x"), NULL,
+                                               &world->err));
+        assert_content(world, WORLD_ROOT, names[i], "x");
+        assert_reads(world, world->following, names[i], "x");
+        assert_ok(world, authority_list(world->scope, STR_EMPTY, NULL, world_note_entry, &out,
+                                        &world->err));
+        assert_int_equal(out.len, strlen(names[i]) + 1);
+        assert_memory_equal(out.data, names[i], out.len - 1);
+        assert_ok(world, authority_remove(world->scope, str_from(names[i]), NULL, &world->err));
+        assert_false(is_there(world, WORLD_ROOT, names[i]));
+    }
+}
+
+/* ---- symbolic links ---- */
+
+static void check_outside_and_links(struct world *world, const struct attempt *attempt, int result)
+{
+    static const enum world_tree trees[] = {WORLD_OUTSIDE, WORLD_TWIN};
+
+    (void)result;
+    for (size_t i = 0; i < array_size(trees); i++) {
+        struct authority_stat about;
+
+        assert_content(world, trees[i], "secret", "SECRET");
+        assert_content(world, trees[i], "place/secret", "SECRET");
+        assert_false(is_there(world, trees[i], "new"));
+        assert_false(is_there(world, trees[i], "place/new"));
+        assert_true(look(world, trees[i], "secret", &about, NULL));
+        assert_int_equal(about.links, 1);
+    }
+    (void)attempt;
+}
+
+/* What a last link itself may suffer: to be looked at, moved, replaced or removed. */
+static void a_last_link_is_never_gone_through(void **state)
+{
+    struct world *world = *state;
+    static const char *const targets[] = {
+        "../outside/secret",
+        "../outside/place",
+        "../outside/new",
+        "../root-evil/secret",
+        "file",
+        "dir",
+        "none",
+        "/etc/passwd",
+        "/proc/self/root",
+        "again",
+    };
+
+    attempts_prepare(world);
+    plant_outside(world);
+    for (size_t t = 0; t < array_size(targets); t++) {
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            int r;
+
+            if (!attempt_runs_here(world, &attempts[i]) || attempts[i].takes_link_itself)
+                continue;
+            plant_link(world, "again", targets[t]);
+            freeze(world);
+            r = attempt_run(world, world->scope, &attempts[i], STR("again"));
+            if (r != ERR_SYMLINK_REJECTED && r != ERR_ALREADY_EXISTS)
+                fail_msg("%s of a link to %s gave %s", attempts[i].label, targets[t],
+                         r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+            assert_ok(world, authority_remove(world->scope, STR("again"), NULL, &world->err));
+        }
+    }
+    check_outside_and_links(world, NULL, 0);
+}
+
+static void a_link_on_the_way_is_refused(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_link(world, "out", "../outside");
+    plant_link(world, "in", "dir");
+    plant_link(world, "self", ".");
+    plant_link(world, "loop", "loop");
+    plant_link(world, "abs", world->paths[WORLD_OUTSIDE]);
+    plant_link(world, "proc", "/proc/self/root");
+    attempt_all(world, world->scope, STR("out/secret"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("out/new/er"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("in/below"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("self/self/file"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("loop/x"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("abs/secret"), ERR_SYMLINK_REJECTED);
+    attempt_all(world, world->scope, STR("proc/etc/passwd"), ERR_SYMLINK_REJECTED);
+    /* Taken out as it reads, before anything is looked at: where links are rejected, exactly so. */
+    assert_reads(world, world->scope, "out/../file", "{\"content\":1}");
+}
+
+/* In a scope that follows links the same lead nowhere either. */
+static void links_that_lead_out_are_refused_where_links_are_followed(void **state)
+{
+    struct world *world = *state;
+    static const struct str names[] = {
+        STR_LITERAL("out/secret"),   STR_LITERAL("out/place"),    STR_LITERAL("out/new"),
+        STR_LITERAL("out/new/er"),   STR_LITERAL("abs/secret"),   STR_LITERAL("proc/etc/passwd"),
+        STR_LITERAL("twin/secret"),  STR_LITERAL("up/root/file"), STR_LITERAL("dir/up2/secret"),
+        STR_LITERAL("chain/secret"), STR_LITERAL("abs-in/below"),
+    };
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_link(world, "out", "../outside");
+    plant_link(world, "twin", "../root-evil");
+    plant_link(world, "up", "..");
+    plant_link(world, "dir/up2", "../../outside");
+    plant_link(world, "chain", "dir/up2");
+    plant_link(world, "abs", world->paths[WORLD_OUTSIDE]);
+    plant_link(world, "abs-in", world->paths[WORLD_ROOT]);
+    plant_link(world, "proc", "/proc/self/root");
+    for (size_t i = 0; i < array_size(names); i++)
+        attempt_all(world, world->following, names[i], ERR_PATH_OUTSIDE_ROOT);
+    check_outside_and_links(world, NULL, 0);
+}
+
+static void last_links_that_lead_out_are_refused_where_links_are_followed(void **state)
+{
+    struct world *world = *state;
+    static const char *const targets[] = {
+        "../outside/secret", "../outside/place", "../outside/new",           "../root-evil/secret",
+        "/etc/passwd",       "/proc/self/root",  "dir/../../outside/secret",
+    };
+
+    attempts_prepare(world);
+    plant_outside(world);
+    for (size_t t = 0; t < array_size(targets); t++)
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            int r;
+
+            if (!attempt_runs_here(world, &attempts[i]))
+                continue;
+            if (attempts[i].takes_link_itself && attempts[i].operation != AUTHORITY_OP_STAT)
+                continue;
+            plant_link(world, "again", targets[t]);
+            freeze(world);
+            r = attempt_run(world, world->following, &attempts[i], STR("again"));
+            if (r != ERR_PATH_OUTSIDE_ROOT && r != ERR_ALREADY_EXISTS)
+                fail_msg("%s of a link to %s gave %s", attempts[i].label, targets[t],
+                         r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+            assert_ok(world, authority_remove(world->scope, STR("again"), NULL, &world->err));
+        }
+}
+
+static void loops_and_dangling_links_end_and_create_nothing(void **state)
+{
+    struct world *world = *state;
+    static const struct str names[] = {STR_LITERAL("loop"), STR_LITERAL("ping"),
+                                       STR_LITERAL("dangling"), STR_LITERAL("dangling-deep")};
+
+    attempts_prepare(world);
+    plant_link(world, "loop", "loop");
+    plant_link(world, "ping", "pong");
+    plant_link(world, "pong", "ping");
+    plant_link(world, "dangling", "none");
+    plant_link(world, "dangling-deep", "none/er");
+    freeze(world);
+    for (size_t n = 0; n < array_size(names); n++)
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            int r;
+
+            if (!attempt_runs_here(world, &attempts[i]) || attempts[i].takes_link_itself)
+                continue;
+            r = attempt_run(world, world->following, &attempts[i], names[n]);
+            if (r != ERR_SYMLINK_REJECTED && r != ERR_NOT_FOUND && r != ERR_ALREADY_EXISTS)
+                fail_msg("%s of %.*s gave %s", attempts[i].label, STR_ARG(names[n]),
+                         r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+        }
+}
+
+static void links_inside_are_followed_on_request(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    plant_link(world, "to-file", "dir/../file");
+    plant_link(world, "to-dir", "./dir");
+    plant_link(world, "dir/up", "..");
+    assert_reads(world, world->following, "to-file", "{\"content\":1}");
+    assert_reads(world, world->following, "to-dir/below", "below");
+    assert_reads(world, world->following, "to-dir/up/to-dir/up/file", "{\"content\":1}");
+    /* ".." behind a link is taken where the link leads. */
+    assert_reads(world, world->following, "to-dir/../file", "{\"content\":1}");
+    assert_ok(world, authority_write_bytes(world->following, STR("to-file"), STR("new"), NULL,
+                                           &world->err));
+    assert_content(world, WORLD_ROOT, "file", "new");
+    assert_ok(world,
+              authority_append(world->following, STR("to-dir/below"), STR("!"), NULL, &world->err));
+    assert_content(world, WORLD_ROOT, "dir/below", "below!");
+    assert_ok(world, authority_write_bytes(world->following, STR("to-dir/new"), STR("n"), NULL,
+                                           &world->err));
+    assert_content(world, WORLD_ROOT, "dir/new", "n");
+    assert_ok(world, authority_move(world->following, STR("to-dir/new"), STR("to-dir/up/moved"),
+                                    NULL, &world->err));
+    assert_content(world, WORLD_ROOT, "moved", "n");
+    /* The link goes, what it points at stays. */
+    assert_ok(world, authority_remove(world->following, STR("to-file"), NULL, &world->err));
+    assert_false(is_there(world, WORLD_ROOT, "to-file"));
+    assert_content(world, WORLD_ROOT, "file", "new");
+}
+
+/* A walk, a copy, an archive, a removal: none goes through the links it meets. */
+static void trees_are_not_left_through_links(void **state)
+{
+    struct world *world = *state;
+    cleanup_buf struct buf out = BUF_INIT(10000);
+    struct authority_archive_result result;
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_link(world, "dir/out", "../../outside/place");
+    plant_link(world, "dir/in", "..");
+    for (int links = 0; links < 2; links++) {
+        struct authority_scope *scope = links ? world->following : world->scope;
+
+        buf_clear(&out);
+        assert_ok(world,
+                  authority_walk(scope, STR_EMPTY, NULL, world_note_entry, &out, &world->err));
+        assert_int_equal(str_find(buf_view(&out), STR("secret")), SIZE_MAX);
+        assert_int_equal(str_find(buf_view(&out), STR("in/")), SIZE_MAX);
+        freeze(world);
+        assert_refused(world,
+                       authority_create_archive(scope, STR("dir"), STR("a.zip"), AUTHORITY_ZIP,
+                                                NULL, &result, &world->err),
+                       ERR_SYMLINK_REJECTED);
+        assert_frozen(world);
+    }
+    assert_ok(world, attempt_remove_tree(world, world->following, STR("dir")));
+    assert_false(is_there(world, WORLD_ROOT, "dir"));
+    assert_true(is_there(world, WORLD_ROOT, "file"));
+    check_outside_and_links(world, NULL, 0);
+}
+
+/* ---- hard links ---- */
+
+static void a_file_with_a_name_outside_is_not_used(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_hardlink(world, WORLD_OUTSIDE, "secret", "alias");
+    freeze(world);
+    for (int links = 0; links < 2; links++)
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            const struct attempt *attempt = &attempts[i];
+            int r;
+
+            if (!attempt_runs_here(world, attempt) || attempt->operation == AUTHORITY_OP_STAT ||
+                attempt->operation == AUTHORITY_OP_REMOVE)
+                continue;
+            r = attempt_run(world, links ? world->following : world->scope, attempt, STR("alias"));
+            if (r != ERR_HARDLINK_REJECTED && r != ERR_NOT_A_DIRECTORY && r != ERR_ALREADY_EXISTS)
+                fail_msg("%s of a hard link gave %s", attempt->label,
+                         r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+        }
+    /* Removing a name leaves the others what they are. */
+    assert_ok(world, authority_remove(world->scope, STR("alias"), NULL, &world->err));
+    assert_content(world, WORLD_OUTSIDE, "secret", "SECRET");
+}
+
+static void hard_links_are_read_only_where_that_was_asked(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *scope;
+
+    plant_outside(world);
+    plant_hardlink(world, WORLD_OUTSIDE, "secret", "alias");
+    request.access = AUTHORITY_READ | AUTHORITY_LIST;
+    request.limits.hardlinks = AUTHORITY_HARDLINKS_ALLOW;
+    scope = world_open(world, &request);
+    assert_reads(world, scope, "alias", "SECRET");
+    authority_scope_free(scope);
+}
+
+/* ---- what is no file ---- */
+
+static void what_is_no_file_neither_blocks_nor_is_used(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    plant_fifo(world, "pipe");
+    freeze(world);
+    alarm(10); /* a call that hangs ends the program */
+    for (int links = 0; links < 2; links++)
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            const struct attempt *attempt = &attempts[i];
+            int r;
+
+            if (!attempt_runs_here(world, attempt) || attempt->operation == AUTHORITY_OP_STAT ||
+                attempt->takes_link_itself)
+                continue;
+            r = attempt_run(world, links ? world->following : world->scope, attempt, STR("pipe"));
+            if (r != ERR_NOT_REGULAR_FILE && r != ERR_NOT_A_DIRECTORY && r != ERR_ALREADY_EXISTS)
+                fail_msg("%s of a FIFO gave %s", attempt->label, r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+        }
+    alarm(0);
+}
+
+/* ---- limits ---- */
+
+static void files_over_the_limit_are_refused(void **state)
+{
+    struct world *world = *state;
+    const struct authority_limits limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
+                                            .max_file_bytes = 8};
+    struct authority_scope *scope = world_open_limited(world, &limits);
+    const struct authority_read_options some = {.max_bytes = 2};
+    const struct authority_move_options may_replace = {.may_replace = true};
+    struct authority_archive_result result;
+    cleanup_buf struct buf out = BUF_INIT(1000);
+
+    plant(world, WORLD_ROOT, "eight", "12345678");
+    plant(world, WORLD_ROOT, "nine", "123456789");
+    plant_dir(world, WORLD_ROOT, "dir");
+    plant(world, WORLD_ROOT, "dir/nine", "123456789");
+    assert_ok(world, authority_create_archive(world->scope, STR("dir"), STR("pack"), AUTHORITY_ZIP,
+                                              NULL, &result, &world->err));
+    assert_reads(world, scope, "eight", "12345678");
+    freeze(world);
+    assert_refused(world, authority_read_bytes(scope, STR("nine"), NULL, &out, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world, authority_read_bytes(scope, STR("nine"), &some, &out, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world,
+                   authority_write_bytes(scope, STR("x"), STR("123456789"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world,
+                   authority_write_bytes(scope, STR("eight"), STR("123456789"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world, authority_append(scope, STR("eight"), STR("9"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world, authority_append(scope, STR("x"), STR("123456789"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world, authority_copy(scope, STR("nine"), STR("x"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world,
+                   authority_copy_in(scope, STR("x"), world->scope, STR("nine"), NULL, &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(world,
+                   authority_copy_in(scope, STR("eight"), world->scope, STR("nine"), &may_replace,
+                                     &world->err),
+                   ERR_TOO_LARGE);
+    assert_refused(
+        world, authority_extract_archive(scope, STR("pack"), STR("x"), NULL, &result, &world->err),
+        ERR_TOO_LARGE);
+    assert_refused(world,
+                   authority_create_archive(scope, STR("dir"), STR("x"), AUTHORITY_ZIP, NULL,
+                                            &result, &world->err),
+                   ERR_TOO_LARGE);
+    assert_frozen(world);
+    assert_int_equal(out.len, 0);
+    /* A file that is too large may still be made smaller. */
+    assert_ok(world, authority_write_bytes(scope, STR("nine"), STR("1"), NULL, &world->err));
+    assert_content(world, WORLD_ROOT, "nine", "1");
+    authority_scope_free(scope);
+}
+
+static void cancelled_and_late_operations_change_nothing(void **state)
+{
+    struct world *world = *state;
+    struct cancel token;
+
+    attempts_prepare(world);
+    freeze(world);
+    for (int late = 0; late < 2; late++) {
+        int code = late ? ERR_TIMED_OUT : ERR_CANCELLED;
+        const struct authority_read_options reading = {.cancel = &token};
+        const struct authority_write_options writing = {.cancel = &token};
+        const struct authority_move_options moving = {.cancel = &token};
+        const struct authority_list_options listing = {.cancel = &token};
+        const struct authority_walk_options walking = {.cancel = &token};
+        const struct authority_mkdir_options making = {.cancel = &token};
+        const struct authority_remove_options removing = {.cancel = &token, .is_recursive = true};
+        const struct authority_archive_options packing = {.cancel = &token};
+        struct authority_archive_result result;
+        cleanup_buf struct buf out = BUF_INIT(1000);
+
+        cancel_init(&token, &world->clock,
+                    late ? clock_monotonic_ms(&world->clock) + 1 : CANCEL_NO_DEADLINE);
+        assert_ok(world,
+                  authority_read_bytes(world->scope, STR("file"), &reading, &out, &world->err));
+        buf_clear(&out);
+        if (late)
+            clock_fake_advance(&world->clock, 1);
+        else
+            cancel_now(&token);
+        assert_refused(world,
+                       authority_read_bytes(world->scope, STR("file"), &reading, &out, &world->err),
+                       code);
+        assert_refused(
+            world, authority_write_bytes(world->scope, STR("x"), STR("x"), &writing, &world->err),
+            code);
+        assert_refused(world,
+                       authority_append(world->scope, STR("file"), STR("x"), &writing, &world->err),
+                       code);
+        assert_refused(
+            world, authority_move(world->scope, STR("file"), STR("x"), &moving, &world->err), code);
+        assert_refused(
+            world, authority_copy(world->scope, STR("file"), STR("x"), &moving, &world->err), code);
+        assert_refused(world,
+                       authority_copy_in(world->scope, STR("x"), world->following, STR("file"),
+                                         &moving, &world->err),
+                       code);
+        assert_refused(
+            world,
+            authority_list(world->scope, STR("dir"), &listing, world_note_entry, &out, &world->err),
+            code);
+        assert_refused(
+            world,
+            authority_walk(world->scope, STR("dir"), &walking, world_note_entry, &out, &world->err),
+            code);
+        assert_refused(world, authority_mkdir(world->scope, STR("x"), &making, &world->err), code);
+        assert_refused(world, authority_remove(world->scope, STR("dir"), &removing, &world->err),
+                       code);
+        assert_refused(world,
+                       authority_extract_archive(world->scope, STR("pack"), STR("x"), &packing,
+                                                 &result, &world->err),
+                       code);
+        assert_refused(world,
+                       authority_create_archive(world->scope, STR("dir"), STR("x"), AUTHORITY_ZIP,
+                                                &packing, &result, &world->err),
+                       code);
+        assert_int_equal(out.len, 0);
+        assert_frozen(world);
+    }
+}
+
+struct canceller {
+    struct cancel *token;
+    size_t seen;
+};
+
+static int cancel_after_three(void *data, const struct authority_entry *entry)
+{
+    struct canceller *canceller = data;
+
+    (void)entry;
+    if (++canceller->seen == 3)
+        cancel_now(canceller->token);
+    return 0;
+}
+
+static void a_walk_is_cancelled_on_its_way(void **state)
+{
+    struct world *world = *state;
+    struct canceller canceller = {0};
+    struct cancel token;
+    struct authority_walk_options options = {.cancel = &token};
+
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "d%d", i);
+        plant_dir(world, WORLD_ROOT, name);
+    }
+    for (int way = 0; way < 4; way++) {
+        cancel_init(&token, &world->clock, CANCEL_NO_DEADLINE);
+        canceller = (struct canceller){.token = &token};
+        options.is_sorted = (way & 1) != 0;
+        options.is_breadth_first = (way & 2) != 0;
+        assert_refused(world,
+                       authority_walk(world->scope, STR_EMPTY, &options, cancel_after_three,
+                                      &canceller, &world->err),
+                       ERR_CANCELLED);
+        assert_int_equal(canceller.seen, 3);
+    }
+}
+
+/* Too deep and too long for a name: the rest of the tree is walked all the same. */
+static void what_lies_too_deep_does_not_hide_the_rest(void **state)
+{
+    struct world *world = *state;
+    enum { LEVELS = 20, PART = 250 };
+    char part[PART + 1];
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    const struct authority_walk_options ways[] = {{.is_sorted = true},
+                                                  {.is_sorted = true, .is_breadth_first = true}};
+    int at = dup(world->fds[WORLD_ROOT]);
+
+    memset(part, 'p', PART);
+    part[PART] = '\0';
+    for (int i = 0; i < LEVELS; i++) {
+        int next;
+
+        assert_int_equal(mkdirat(at, part, 0755), 0);
+        next = openat(at, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        close(at);
+        at = next;
+    }
+    close(at);
+    plant(world, WORLD_ROOT, "visible", "v");
+    for (size_t i = 0; i < array_size(ways); i++) {
+        buf_clear(&out);
+        assert_ok(world, authority_walk(world->scope, STR_EMPTY, &ways[i], world_note_entry, &out,
+                                        &world->err));
+        assert_true(str_find(buf_view(&out), STR("visible\n")) != SIZE_MAX);
+    }
+    assert_ok(world, attempt_remove_tree(world, world->scope, (struct str){part, PART}));
+    assert_false(is_there(world, WORLD_ROOT, part));
+}
+
+TEST_MAIN(EVERYWHERE(names_that_lead_out_are_refused),
+          EVERYWHERE(absolute_names_are_taken_by_whole_components),
+          EVERYWHERE(names_that_no_file_can_have_are_refused),
+          EVERYWHERE(a_slash_at_the_end_changes_nothing),
+          EVERYWHERE(a_slash_behind_a_link_does_not_follow_it),
+          EVERYWHERE(names_are_taken_literally), EVERYWHERE(a_last_link_is_never_gone_through),
+          EVERYWHERE(a_link_on_the_way_is_refused),
+          EVERYWHERE(links_that_lead_out_are_refused_where_links_are_followed),
+          EVERYWHERE(last_links_that_lead_out_are_refused_where_links_are_followed),
+          EVERYWHERE(loops_and_dangling_links_end_and_create_nothing),
+          EVERYWHERE(links_inside_are_followed_on_request),
+          EVERYWHERE(trees_are_not_left_through_links),
+          EVERYWHERE(a_file_with_a_name_outside_is_not_used),
+          EVERYWHERE(hard_links_are_read_only_where_that_was_asked),
+          EVERYWHERE(what_is_no_file_neither_blocks_nor_is_used),
+          EVERYWHERE(files_over_the_limit_are_refused),
+          EVERYWHERE(cancelled_and_late_operations_change_nothing),
+          EVERYWHERE(a_walk_is_cancelled_on_its_way),
+          ON_DISK(what_lies_too_deep_does_not_hide_the_rest))
