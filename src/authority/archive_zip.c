@@ -252,13 +252,13 @@ int archive_zip_check(struct archive_zip *zip, struct err *err)
 {
     cleanup_with(free_window) struct window directory = {malloc(WINDOW_BYTES), WINDOW_BYTES, 0, 0};
     cleanup_with(free_window) struct window locals = {malloc(WINDOW_BYTES), LOCAL_STEP_BYTES, 0, 0};
-    uint64_t at = 0, end = 0, packed = 0;
+    uint64_t start = 0, end = 0, packed = 0, at;
     unsigned count = 0;
     int r;
 
     if (directory.bytes == NULL || locals.bytes == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    r = find_end(zip, &directory, &at, &end, &count, err);
+    r = find_end(zip, &directory, &start, &end, &count, err);
     if (r < 0)
         return r;
     if (count > zip->rules->limits.entries)
@@ -267,6 +267,7 @@ int archive_zip_check(struct archive_zip *zip, struct err *err)
     zip->order = calloc((size_t)count + 1, sizeof(*zip->order));
     if (zip->order == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
+    at = start;
     for (zip->entries = 0; zip->entries < count; zip->entries++) {
         const unsigned char *central;
         size_t all;
@@ -291,7 +292,7 @@ int archive_zip_check(struct archive_zip *zip, struct err *err)
     if (at != end)
         return malformed(err);
     /* Files that share their bytes are how a small zip becomes petabytes. */
-    if (packed > zip->file_size)
+    if (packed > start)
         return err_set(err, ERR_ARCHIVE_FORMAT, "the files in the zip file overlap");
     qsort(zip->order, count, sizeof(*zip->order), by_offset);
     return 0;

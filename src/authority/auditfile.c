@@ -9,9 +9,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "authority/audit_internal.h"
@@ -21,6 +23,7 @@ enum {
     MAX_PENDING = 256, /* intents whose outcome has its space waiting */
     MAX_ATTEMPTS = 16, /* against files that vanish and lines that others tear */
     LINE_BYTES = AUDIT_MAX_RECORD_BYTES + 2,
+    GATHERED_BYTES = 32 << 10, /* of records that changed nothing, before they are written */
 };
 #define END_UNKNOWN UINT64_MAX
 
@@ -46,6 +49,9 @@ struct audit_file {
     size_t reserved; /* of those, promised to outcomes */
     uint64_t dropped;
     struct buf line; /* a line end, the record, a line end; allocated once */
+    bool gathers;
+    struct buf gathered; /* whole lines; allocated once */
+    uint64_t gathered_count;
     size_t pending_count;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
@@ -150,24 +156,49 @@ static int settle(struct audit_file *file, size_t need, uint64_t size)
     return r;
 }
 
+/* What is asked around every write. */
+struct look {
+    uint64_t size;
+    unsigned names;
+    bool is_sealed;
+};
+
+/*
+ * statx() and not fstat(), which also asks for the times: a kernel that hands out
+ * fine ones then has to write a new one to the inode with every record.
+ */
+static int look_at_file(const struct audit_file *file, struct look *out_look)
+{
+    struct statx about;
+
+    if (statx(file->segment->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK | STATX_MODE, &about) <
+        0)
+        return err_from_errno(errno);
+    *out_look = (struct look){
+        .size = about.stx_size,
+        .names = about.stx_nlink,
+        .is_sealed = (about.stx_mode & S_IWUSR) == 0,
+    };
+    return 0;
+}
+
 /* Sees to it that the file is the right one and has room; *out_size is set in any case. */
 static int prepare(struct audit_file *file, size_t need, uint64_t *out_size)
 {
-    struct stat about;
-    int r;
+    struct look look = {.size = 0};
+    int r = look_at_file(file, &look);
+    int again;
 
-    *out_size = 0;
-    if (fstat(file->segment->fd, &about) < 0)
-        return err_from_errno(errno);
-    *out_size = (uint64_t)about.st_size;
-    if (about.st_nlink == 1 && !audit_is_sealed(&about) && spare(file) >= need &&
-        (*out_size == 0 || *out_size + need <= file->rotate_at))
+    *out_size = look.size;
+    if (r < 0)
+        return r;
+    if (look.names == 1 && !look.is_sealed && spare(file) >= need &&
+        (look.size == 0 || look.size + need <= file->rotate_at))
         return 0;
-    r = settle(file, need, *out_size);
-    if (fstat(file->segment->fd, &about) < 0)
-        return r < 0 ? r : err_from_errno(errno);
-    *out_size = (uint64_t)about.st_size;
-    return r;
+    r = settle(file, need, look.size);
+    again = look_at_file(file, &look);
+    *out_size = look.size;
+    return r < 0 ? r : again;
 }
 
 /* ---- Writing ---- */
@@ -212,7 +243,8 @@ static int write_line(struct audit_file *file, uint64_t size, bool *out_is_whole
     size_t start = leads ? 0 : 1;
     size_t len = file->line.len - start;
     ssize_t written = write_once(fd, file->line.data + start, len);
-    struct stat about;
+    struct look look = {.size = 0};
+    int r;
 
     if (written < 0)
         return err_from_errno(errno);
@@ -220,10 +252,11 @@ static int write_line(struct audit_file *file, uint64_t size, bool *out_is_whole
     file->expected_end = END_UNKNOWN;
     if ((size_t)written < len)
         return end_torn_line(file);
-    if (fstat(fd, &about) < 0)
-        return err_from_errno(errno);
-    *out_is_whole = about.st_nlink > 0;
-    if ((uint64_t)about.st_size == size + len) {
+    r = look_at_file(file, &look);
+    if (r < 0)
+        return r;
+    *out_is_whole = look.names > 0;
+    if (look.size == size + len) {
         file->expected_end = size + len;
     } else if (!leads) {
         /* Somebody else writes too. An appending write leaves the position at its own end. */
@@ -303,6 +336,49 @@ static void add_pending(struct audit_file *file, uint64_t request_id, size_t byt
     file->reserved += bytes;
 }
 
+/* ---- Gathering ---- */
+
+static void write_gathered(struct audit_file *file)
+{
+    if (file->gathered.len == 0)
+        return;
+    buf_clear(&file->line);
+    /* There is room: it was reserved at birth, and this is less than a record may be. */
+    if (buf_append_char(&file->line, '\n') < 0 ||
+        buf_append_str(&file->line, buf_view(&file->gathered)) < 0 || append(file, 0, false) < 0)
+        file->dropped += file->gathered_count;
+    buf_clear(&file->gathered);
+    file->gathered_count = 0;
+}
+
+/* The line that was made waits for others. */
+static int gather(struct audit_file *file)
+{
+    struct str line = str_slice(buf_view(&file->line), 1, file->line.len);
+
+    if (line.len > GATHERED_BYTES)
+        return append(file, 0, false);
+    if (line.len > GATHERED_BYTES - file->gathered.len) {
+        /* write_gathered() needs the place where this line is. */
+        return ERR_BUSY;
+    }
+    file->gathered_count++;
+    return buf_append_str(&file->gathered, line);
+}
+
+static int record_gathered(struct audit_file *file, const struct authority_event *event)
+{
+    int r = make_line(file, event, false);
+
+    if (r == 0)
+        r = gather(file);
+    if (r != ERR_BUSY)
+        return r;
+    write_gathered(file);
+    r = make_line(file, event, false);
+    return r == 0 ? gather(file) : r;
+}
+
 static int record_intent(struct audit_file *file, const struct authority_event *event)
 {
     size_t later;
@@ -322,7 +398,12 @@ static int record_intent(struct audit_file *file, const struct authority_event *
 static int record_outcome(struct audit_file *file, const struct authority_event *event)
 {
     bool is_promised = take_pending(file, event->request_id);
-    int r = make_line(file, event, false);
+    int r;
+
+    if (file->gathers && !is_promised && event->outcome == AUTHORITY_SUCCESS)
+        return record_gathered(file, event);
+    write_gathered(file);
+    r = make_line(file, event, false);
 
     if (r == 0)
         r = append(file, 0, is_promised);
@@ -362,8 +443,12 @@ int audit_file_record(void *data, const struct authority_event *event)
     int r;
 
     pthread_mutex_lock(&file->mutex);
-    r = event->outcome == AUTHORITY_INTENT ? record_intent(file, event)
-                                           : record_outcome(file, event);
+    if (event->outcome == AUTHORITY_INTENT) {
+        write_gathered(file);
+        r = record_intent(file, event);
+    } else {
+        r = record_outcome(file, event);
+    }
     if (r == 0) {
         file->dropped = 0;
         if (wants_sync(file, event)) {
@@ -377,6 +462,13 @@ int audit_file_record(void *data, const struct authority_event *event)
     if (to_sync != NULL)
         r = sync_segment(file, to_sync);
     return r == 0 || r == ERR_NO_SPACE ? r : ERR_AUDIT_UNAVAILABLE;
+}
+
+void audit_file_flush(struct audit_file *file)
+{
+    pthread_mutex_lock(&file->mutex);
+    write_gathered(file);
+    pthread_mutex_unlock(&file->mutex);
 }
 
 /* ---- Opening and closing ---- */
@@ -412,11 +504,17 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
     if (r < 0)
         return r;
     buf_init(&file->line, LINE_BYTES);
+    buf_init(&file->gathered, GATHERED_BYTES);
+    /* Waiting is not what somebody wants who syncs each record. */
+    file->gathers = config->gathers_reads && config->sync != AUDIT_SYNC_ALL;
     r = buf_reserve(&file->line, LINE_BYTES);
+    if (r == 0 && file->gathers)
+        r = buf_reserve(&file->gathered, GATHERED_BYTES);
     if (r == 0)
         r = open_segment(file);
     if (r < 0) {
         buf_done(&file->line);
+        buf_done(&file->gathered);
         audit_store_done(&file->store);
         return err_set(err, r, "the audit's file: %s", err_text(r));
     }
@@ -429,6 +527,7 @@ void audit_file_close(struct audit_file *file)
 {
     if (file == NULL)
         return;
+    write_gathered(file);
     if (file->credit > 0 && audit_store_lock(&file->store) == 0) {
         if (audit_store_is_current(&file->store, file->segment->fd))
             audit_store_give_back(&file->store, file->segment->fd, file->credit);
@@ -438,6 +537,7 @@ void audit_file_close(struct audit_file *file)
     segment_release(file->segment);
     pthread_mutex_destroy(&file->mutex);
     buf_done(&file->line);
+    buf_done(&file->gathered);
     audit_store_done(&file->store);
     free(file);
 }

@@ -62,7 +62,7 @@ static bool entry_name(struct str directory, struct str component, struct path_n
 static bool is_shown(const struct authority_scope *scope, struct str directory,
                      const struct authority_entry *entry)
 {
-    struct path_name name;
+    __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
     /* Most scopes have no globs, and no need for the name. */
     if (glob_set_is_empty(scope->denied) && glob_set_is_empty(scope->allowed))

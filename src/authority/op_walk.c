@@ -16,7 +16,7 @@ struct walking {
 static bool is_shown(const struct operation *op, const struct walk_entry *entry)
 {
     const struct authority_scope *scope = op->scope;
-    struct path_name name;
+    __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
     if (glob_set_is_empty(scope->denied) && glob_set_is_empty(scope->allowed))
         return true;

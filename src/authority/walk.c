@@ -151,20 +151,23 @@ static int descend(struct walk *walk, struct level *level, struct str component)
 }
 
 /* One entry; whether to go into it is up to the visitor. */
-static int visit_child(struct walk *walk, struct level *level, const struct child *child)
+static int visit_child(struct walk *walk, struct level *level, const struct child *child,
+                       unsigned depth)
 {
     struct walk_entry entry;
     int r = cancel_check(walk->options->cancel);
 
-    if (r == 0)
-        r = name_entry(walk, level, child->component);
     if (r < 0)
         return r;
+    r = name_entry(walk, level, child->component);
+    /* What no name can reach is passed over: it must not hide the rest of the tree. */
+    if (r < 0)
+        return walk->options->is_strict ? r : WALK_SKIP;
     entry = (struct walk_entry){
         .name = path_view(&walk->name),
         .component = child->component,
         .type = child->type,
-        .depth = walk->depth,
+        .depth = depth,
         .dir = level->dir,
     };
     return walk->visit(walk->data, &entry);
@@ -185,7 +188,7 @@ static int walk_depth_first(struct walk *walk)
             leave(walk);
             continue;
         }
-        r = visit_child(walk, level, &child);
+        r = visit_child(walk, level, &child, walk->depth);
         if (r == 0 && child.type == AUTHORITY_DIRECTORY)
             r = descend(walk, level, child.component);
         if (r == WALK_SKIP)
@@ -237,19 +240,7 @@ static int visit_level(struct walk *walk, struct arena *arena, struct list *queu
     int r = 0;
 
     while (next_child(walk, level, &child, &r)) {
-        struct walk_entry entry;
-
-        r = cancel_check(walk->options->cancel);
-        if (r == 0)
-            r = name_entry(walk, level, child.component);
-        if (r < 0)
-            return r;
-        entry = (struct walk_entry){.name = path_view(&walk->name),
-                                    .component = child.component,
-                                    .type = child.type,
-                                    .depth = depth,
-                                    .dir = level->dir};
-        r = walk->visit(walk->data, &entry);
+        r = visit_child(walk, level, &child, depth);
         if (r == 0 && child.type == AUTHORITY_DIRECTORY && depth < walk->options->max_depth)
             r = remember(arena, queue, path_view(&walk->name));
         if (r != 0 && r != WALK_SKIP)

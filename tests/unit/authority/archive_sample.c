@@ -247,6 +247,57 @@ int sample_admit(struct sample_disk *disk, struct str archive)
     return r;
 }
 
+void sample_check_refused(struct sample_disk *disk, int r, int code)
+{
+    if (r != code)
+        fail_msg("%s instead of %s: %s (%s)", r < 0 ? err_name(r) : "success", err_name(code),
+                 disk->err.message, disk->err.field);
+    assert_int_equal(disk->err.code, code);
+    assert_true(disk->err.message[0] != '\0');
+    assert_string_equal(sample_kind(disk, "out"), "none");
+    assert_int_equal(disk->bytes_left, 0);
+    assert_int_equal(disk->nodes_left, 0);
+    assert_str(sample_content(disk, "outside"), "untouched");
+}
+
+void sample_refuses(struct str archive, const struct archive_limits *limits, int code)
+{
+    cleanup_sample_disk struct sample_disk disk;
+
+    sample_disk_init(&disk);
+    if (limits != NULL)
+        disk.rules.limits = *limits;
+    sample_check_refused(&disk, sample_extract(&disk, archive), code);
+    assert_int_equal(sample_admit(&disk, archive), code);
+}
+
+void sample_extract_or_fail(struct sample_disk *disk, struct str archive)
+{
+    int r = sample_extract(disk, archive);
+
+    if (r < 0)
+        fail_msg("%s: %s (%s)", err_name(r), disk->err.message, disk->err.field);
+}
+
+void sample_accepts(struct str archive, const struct archive_limits *limits)
+{
+    cleanup_sample_disk struct sample_disk disk;
+
+    sample_disk_init(&disk);
+    if (limits != NULL)
+        disk.rules.limits = *limits;
+    sample_extract_or_fail(&disk, archive);
+}
+
+struct str sample_zeros(struct buf *memory, size_t len)
+{
+    buf_clear(memory);
+    assert_int_equal(buf_reserve(memory, len), 0);
+    memset(memory->data, 0, len);
+    memory->len = len;
+    return buf_view(memory);
+}
+
 struct str sample_content(struct sample_disk *disk, const char *name)
 {
     static char text[256];

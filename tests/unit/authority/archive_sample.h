@@ -72,6 +72,15 @@ void sample_disk_done(struct sample_disk *disk);
 int sample_extract(struct sample_disk *disk, struct str archive);
 /* The checks alone. */
 int sample_admit(struct sample_disk *disk, struct str archive);
+/* Fails the test unless it was refused so, with words, and left nothing anywhere. */
+void sample_check_refused(struct sample_disk *disk, int r, int code);
+/* Both on a disk of their own; limits may be NULL. */
+void sample_refuses(struct str archive, const struct archive_limits *limits, int code);
+void sample_accepts(struct str archive, const struct archive_limits *limits);
+/* On this disk. */
+void sample_extract_or_fail(struct sample_disk *disk, struct str archive);
+/* So many zero bytes, in `memory`. */
+struct str sample_zeros(struct buf *memory, size_t len);
 /* What is there, "!ERROR" for what is not; valid until the next call. */
 struct str sample_content(struct sample_disk *disk, const char *name);
 /* Type and permissions: "f644", "d755", "none". */

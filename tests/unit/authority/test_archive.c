@@ -9,32 +9,9 @@
 
 #define TAR BUF_INIT(SAMPLE_MAX_BYTES)
 
-/* Refused with this code, with words, and with nothing of it left anywhere. */
 static void refuses(struct str archive, int code)
 {
-    cleanup_sample_disk struct sample_disk disk;
-    int r;
-
-    sample_disk_init(&disk);
-    r = sample_extract(&disk, archive);
-    if (r != code)
-        fail_msg("%s instead of %s: %s (%s)", r < 0 ? err_name(r) : "success", err_name(code),
-                 disk.err.message, disk.err.field);
-    assert_int_equal(disk.err.code, code);
-    assert_true(disk.err.message[0] != '\0');
-    assert_string_equal(sample_kind(&disk, "out"), "none");
-    assert_int_equal(disk.bytes_left, 0);
-    assert_int_equal(disk.nodes_left, 0);
-    assert_str(sample_content(&disk, "outside"), "untouched");
-    assert_int_equal(sample_admit(&disk, archive), code);
-}
-
-static void accepts(struct sample_disk *disk, struct str archive)
-{
-    int r = sample_extract(disk, archive);
-
-    if (r < 0)
-        fail_msg("%s: %s (%s)", err_name(r), disk->err.message, disk->err.field);
+    sample_refuses(archive, NULL, code);
 }
 
 static const struct sample_entry ordinary[] = {
@@ -69,7 +46,7 @@ static void every_format_arrives_whole(void **state)
         sample_disk_init(&disk);
         sample_write(&archive, cases[i].format, cases[i].filter, NULL, ordinary,
                      array_size(ordinary));
-        accepts(&disk, buf_view(&archive));
+        sample_extract_or_fail(&disk, buf_view(&archive));
         assert_int_equal(disk.result.files, 4);
         assert_int_equal(disk.result.directories, 3);
         assert_int_equal(disk.result.bytes, 24);
@@ -97,7 +74,7 @@ static void empty_archives_give_an_empty_directory(void **state)
         cleanup_sample_disk struct sample_disk disk;
 
         sample_disk_init(&disk);
-        accepts(&disk, archives[i]);
+        sample_extract_or_fail(&disk, archives[i]);
         assert_int_equal(disk.result.files + disk.result.directories, 0);
         assert_string_equal(sample_kind(&disk, "out"), "d755");
     }
@@ -115,7 +92,7 @@ static void dots_and_doubled_slashes_are_taken_out_of_names(void **state)
     sample_tar_file(&tar, "././a//b/./c", STR("1"));
     sample_tar_directory(&tar, "a/b/");
     sample_tar_end(&tar);
-    accepts(&disk, buf_view(&tar));
+    sample_extract_or_fail(&disk, buf_view(&tar));
     assert_str(sample_content(&disk, "out/a/b/c"), "1");
     assert_int_equal(disk.result.directories, 2);
 }
@@ -134,7 +111,7 @@ static void encoded_and_backslash_forms_stay_literal(void **state)
     sample_tar_file(&tar, "...", STR("5"));
     sample_tar_file(&tar, "new\nline", STR("6"));
     sample_tar_end(&tar);
-    accepts(&disk, buf_view(&tar));
+    sample_extract_or_fail(&disk, buf_view(&tar));
     assert_str(sample_content(&disk, "out/..\\..\\outside"), "1");
     assert_str(sample_content(&disk, "out/%2e%2e/x"), "2");
     assert_str(sample_content(&disk, "out/C:\\x"), "3");
@@ -225,7 +202,7 @@ static void longest_names_arrive(void **state)
             sample_tar_pax(&tar, 'x', "path", str_from(component));
         sample_tar_file(&tar, "short", STR("long"));
         sample_tar_end(&tar);
-        accepts(&disk, buf_view(&tar));
+        sample_extract_or_fail(&disk, buf_view(&tar));
         snprintf(name, sizeof(name), "out/%s", component);
         assert_str(sample_content(&disk, name), "long");
     }
@@ -269,7 +246,7 @@ static void a_nul_in_other_attributes_is_harmless(void **state)
     sample_tar_special(&tar, 'L', STR("long name\0\0\0"));
     sample_tar_file(&tar, "name", STR("x"));
     sample_tar_end(&tar);
-    accepts(&disk, buf_view(&tar));
+    sample_extract_or_fail(&disk, buf_view(&tar));
     assert_str(sample_content(&disk, "out/long name"), "x");
 }
 
@@ -339,7 +316,7 @@ static void names_keep_their_normal_form(void **state)
 
         sample_disk_init(&disk);
         sample_write(&archive, formats[i], ARCHIVE_FILTER_NONE, NULL, entries, array_size(entries));
-        accepts(&disk, buf_view(&archive));
+        sample_extract_or_fail(&disk, buf_view(&archive));
         assert_str(sample_content(&disk, "out/cafe\xCC\x81/x"), "1");
         assert_str(sample_content(&disk, "out/a"), "2");
         assert_str(sample_content(&disk, "out/caf\xC3\xA9s"), "3");
@@ -372,7 +349,7 @@ static void names_that_only_look_alike_arrive(void **state)
     sample_tar_file(&tar, "A2", STR("5"));
     sample_tar_file(&tar, "\xEF\xBC\xA1", STR("6")); /* full-width A */
     sample_tar_end(&tar);
-    accepts(&disk, buf_view(&tar));
+    sample_extract_or_fail(&disk, buf_view(&tar));
     assert_int_equal(disk.result.files, 6);
 }
 
@@ -410,24 +387,17 @@ static void links_are_refused(void **state)
 
 static void devices_and_the_like_are_refused(void **state)
 {
-    static const char types[] = "346MVDNA?s";
+    static const char types[] = "346MVDN?s";
 
     (void)state;
     for (size_t i = 0; types[i] != '\0'; i++) {
         cleanup_buf struct buf tar = TAR;
-        cleanup_sample_disk struct sample_disk disk;
-        int r;
 
-        sample_disk_init(&disk);
         sample_tar_file(&tar, "file", STR("1"));
         sample_tar_header(&tar, "thing", types[i], 0, NULL);
+        sample_tar_file(&tar, "other", STR("2"));
         sample_tar_end(&tar);
-        r = sample_extract(&disk, buf_view(&tar));
-        assert_true(r == ERR_ARCHIVE_ENTRY_TYPE || r == ERR_ARCHIVE_FORMAT);
-        if (types[i] <= '6' && types[i] >= '3')
-            assert_int_equal(r, ERR_ARCHIVE_ENTRY_TYPE);
-        assert_string_equal(sample_kind(&disk, "out"), "none");
-        assert_int_equal(disk.nodes_left, 0);
+        refuses(buf_view(&tar), ERR_ARCHIVE_ENTRY_TYPE);
     }
 }
 

@@ -515,6 +515,49 @@ static void a_lock_that_is_never_given_back_refuses_changes(void **state)
     expect_ids("2 2 3", 0);
 }
 
+static void reads_wait_and_nothing_overtakes_them(void **state)
+{
+    struct audit_file *file;
+
+    (void)state;
+    config.gathers_reads = true;
+    file = scene_open(&config);
+    assert_int_equal(scene_record(file, 1, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(scene_record(file, 2, AUTHORITY_SUCCESS), 0);
+    expect_ids("", 0);
+    assert_int_equal(scene_record(file, 3, AUTHORITY_INTENT), 0);
+    expect_ids("1 2 3", 0);
+    /* The outcome of a change does not wait, and neither does a refusal. */
+    assert_int_equal(scene_record(file, 4, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(scene_record(file, 3, AUTHORITY_SUCCESS), 0);
+    expect_ids("1 2 3 4 3", 0);
+    assert_int_equal(scene_record(file, 5, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(scene_record(file, 6, AUTHORITY_DENIED), 0);
+    expect_ids("1 2 3 4 3 5 6", 0);
+    assert_int_equal(scene_record(file, 7, AUTHORITY_SUCCESS), 0);
+    audit_file_flush(file);
+    expect_ids("1 2 3 4 3 5 6 7", 0);
+    assert_int_equal(scene_record(file, 8, AUTHORITY_SUCCESS), 0);
+    audit_file_close(file);
+    expect_ids("1 2 3 4 3 5 6 7 8", 0);
+}
+
+static void a_thousand_waiting_reads_are_all_written(void **state)
+{
+    struct audit_file *file;
+    cleanup_found struct scene_found found = {0};
+
+    (void)state;
+    config.gathers_reads = true;
+    file = scene_open(&config);
+    for (uint64_t id = 1; id <= 1000; id++)
+        assert_int_equal(scene_record(file, id, AUTHORITY_SUCCESS), 0);
+    audit_file_close(file);
+    found = scene_find_all();
+    assert_int_equal(found.count, 1000);
+    assert_int_equal(found.skipped, 0);
+}
+
 TEST_MAIN(file_test(records_are_appended_also_by_the_next_process), file_test(the_file_is_private),
           file_test(planted_links_are_refused_and_their_targets_untouched),
           file_test(what_is_no_file_of_ours_is_refused), file_test(another_owners_file_is_refused),
@@ -533,4 +576,6 @@ TEST_MAIN(file_test(records_are_appended_also_by_the_next_process), file_test(th
           file_test(the_policy_says_what_is_synced),
           file_test(an_intent_that_is_not_on_the_disk_is_refused),
           file_test(threads_share_a_file_through_rotations),
-          file_test(a_lock_that_is_never_given_back_refuses_changes))
+          file_test(a_lock_that_is_never_given_back_refuses_changes),
+          file_test(reads_wait_and_nothing_overtakes_them),
+          file_test(a_thousand_waiting_reads_are_all_written))

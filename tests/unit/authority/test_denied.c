@@ -234,6 +234,7 @@ static void what_is_denied_is_not_unpacked(void **state)
 {
     struct world *world = *state;
     struct authority_scope *scope = world_open_limited(world, &deny);
+    struct authority_scope *following = world_open_limited(world, &deny_following);
     struct authority_archive_result result = {0};
 
     plant_dir(world, WORLD_ROOT, "t");
@@ -254,6 +255,19 @@ static void what_is_denied_is_not_unpacked(void **state)
         authority_extract_archive(scope, STR("u.zip"), STR("vault"), NULL, &result, &world->err),
         ERR_DENIED_BY_POLICY);
     assert_frozen(world);
+    /* Nor by a way round. */
+    plant_link(world, "here", ".");
+    freeze(world);
+    assert_refused(world,
+                   authority_extract_archive(following, STR("u.zip"), STR("here/vault"), NULL,
+                                             &result, &world->err),
+                   ERR_DENIED_BY_POLICY);
+    assert_refused(world,
+                   authority_extract_archive(following, STR("here/u.zip"), STR("t/../vault"), NULL,
+                                             &result, &world->err),
+                   ERR_DENIED_BY_POLICY);
+    assert_frozen(world);
+    authority_scope_free(following);
     assert_ok(world, authority_extract_archive(scope, STR("u.zip"), STR("out"), NULL, &result,
                                                &world->err));
     assert_content(world, WORLD_ROOT, "out/key", "x");

@@ -34,6 +34,7 @@ enum { WORLD_BUF_BYTES = 64 << 20, WORLD_PATH_BYTES = 96, WORLD_SHOWN_BYTES = 40
 
 struct world {
     bool is_memory;
+    bool walks;
     struct clock clock;
     struct authority *authority;
     struct authority_scope *scope;     /* all access, links rejected */
@@ -107,6 +108,7 @@ static inline int world_setup(void **state, bool is_memory, bool walk_components
     assert_non_null(world);
     world->open_fds = world_count_fds();
     world->is_memory = is_memory;
+    world->walks = walk_components;
     clock_fake_init(&world->clock, WORLD_START_MS);
     buf_init(&world->frozen, WORLD_BUF_BYTES);
     snprintf(world->base, sizeof(world->base), "%s/gh-world-XXXXXX",
@@ -142,6 +144,12 @@ static inline int world_setup(void **state, bool is_memory, bool walk_components
     world->following = world_open(world, &request);
     *state = world;
     return 0;
+}
+
+/* Another of the same sort, for a test that needs several; ends with teardown(). */
+static inline void world_setup_like(const struct world *world, void **out_world)
+{
+    world_setup(out_world, world->is_memory, world->walks);
 }
 
 static inline int setup_memory(void **state)

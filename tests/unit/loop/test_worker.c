@@ -218,17 +218,34 @@ static int tear_down(void **state)
     return 0;
 }
 
+enum { OUTCOME_SKIP = 77 };
+
+/* The limit on threads does not hold for root. */
+static bool become_an_ordinary_user(void)
+{
+    enum { NOBODY = 65534 };
+
+    return getuid() != 0 || setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+/* Whether more threads may start, in this process from here on. */
+static bool allow_threads(bool is_allowed)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
+        return false;
+    limit.rlim_cur = is_allowed ? limit.rlim_max : 0;
+    return setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
 /* 0 when the pool refused as it should; in a process that may start no thread. */
 static int submit_without_threads(struct fixture *fixture)
 {
-    enum { NOBODY = 65534 };
     struct probe probe = {.fixture = fixture};
 
-    /* The limit does not hold for root. */
-    if (getuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
-        return 77;
-    if (setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0}) < 0)
-        return 77;
+    if (!become_an_ordinary_user() || !allow_threads(false))
+        return OUTCOME_SKIP;
     for (int i = 0; i < 10; i++) {
         if (submit(fixture, &probe, run_at_once, 50) != ERR_BUSY)
             return 1;
@@ -237,22 +254,65 @@ static int submit_without_threads(struct fixture *fixture)
     return stats_of(fixture).queued == 0 && probe.dones == 0 && probe.frees == 0 ? 0 : 2;
 }
 
-static void job_that_finds_no_thread_is_refused(void **state)
+/* 0 when the job that waited was run; the one thread hangs and no other can start for a while. */
+static int wait_without_threads(struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
+    enum { LONG_ENOUGH_MS = 1000 };
+    const struct worker_config config = {
+        .threads = 1, .queue_max = 4, .abandoned_max = 2, .grace_ms = GRACE_MS};
+    struct probe hung, waiting;
+
+    if (!become_an_ordinary_user() || !allow_threads(true))
+        return OUTCOME_SKIP;
+    new_pool(fixture, &config);
+    probe_init(&hung, fixture);
+    probe_init(&waiting, fixture);
+    submit_started(fixture, &hung, run_blocked, 5);
+    if (submit(fixture, &waiting, run_at_once, WORKER_NO_DEADLINE) != 0)
+        return 1;
+    advance(fixture, 5);
+    if (!allow_threads(false))
+        return OUTCOME_SKIP;
+    advance(fixture, GRACE_MS);
+    /* Still none: one failure is not the last word, and neither are two. */
+    advance(fixture, LONG_ENOUGH_MS);
+    if (stats_of(fixture).queued != 1 || stats_of(fixture).threads != 0)
+        return 2;
+    if (!allow_threads(true))
+        return OUTCOME_SKIP;
+    advance(fixture, LONG_ENOUGH_MS);
+    if (stats_of(fixture).threads != 1)
+        return 3;
+    run_until_done(fixture, &waiting);
+    return waiting.result == RESULT && atomic_load(&waiting.runs) == 1 ? 0 : 4;
+}
+
+/* In a process of its own, since the limit and the user are the process's. */
+static void assert_in_a_fork(int (*run)(struct fixture *fixture), struct fixture *fixture)
+{
     int status;
     pid_t pid = fork();
 
     assert_true(pid >= 0);
     if (pid == 0)
-        _exit(submit_without_threads(fixture));
+        _exit(run(fixture));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) {
+    if (WEXITSTATUS(status) == OUTCOME_SKIP) {
         print_message("skipped: threads cannot be forbidden here\n");
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void job_that_finds_no_thread_is_refused(void **state)
+{
+    assert_in_a_fork(submit_without_threads, *state);
+}
+
+static void job_that_waits_is_run_once_threads_start_again(void **state)
+{
+    assert_in_a_fork(wait_without_threads, *state);
 }
 
 static void job_runs_and_its_result_and_data_come_back(void **state)
@@ -932,8 +992,9 @@ static void cancels_that_race_with_workers_answer_each_job_once(void **state)
 
 #define WITH_POOL(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* The one that forks comes first, while there are no threads. */
+/* Those that fork come first, while there are no threads. */
 TEST_MAIN(WITH_POOL(job_that_finds_no_thread_is_refused),
+          WITH_POOL(job_that_waits_is_run_once_threads_start_again),
           WITH_POOL(job_runs_and_its_result_and_data_come_back),
           WITH_POOL(threads_are_started_only_when_needed),
           WITH_POOL(slow_job_does_not_delay_another),
