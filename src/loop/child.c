@@ -13,23 +13,40 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/internal.h"
+#include "loop/timer.h"
 
-/* Not in every C library; the kernel's value. */
-enum { CHILD_P_PIDFD = 3 };
+enum {
+    /* Not in every C library; the kernel's value. */
+    CHILD_P_PIDFD = 3,
+    /* How often to ask for a process that has ended but is not ours to reap yet. */
+    CHILD_ASK_AGAIN_MS = 100,
+};
+
+/*
+ *   WATCHED -- REAPED -- FREED
+ *      |  `---'           |
+ *      |  HELD            |
+ *      `------------------'
+ */
+enum child_state {
+    CHILD_WATCHED, /* asked for when its pidfd or SIGCHLD says so */
+    CHILD_HELD,    /* it has ended, but a tracer has the first right to it: a timer asks */
+    CHILD_REAPED,  /* nothing is watched any more */
+    CHILD_FREED,   /* the owner has let go; the memory waits for libuv */
+};
 
 struct child {
     struct loop *loop;
-    struct list node; /* in loop->children without a pidfd */
+    enum child_state state;
+    struct list node; /* without a pidfd: in loop->children, then among those that have ended */
     pid_t pid;
     int pidfd; /* -1 without, and after the end */
     uv_poll_t poll;
+    bool has_handle; /* libuv still knows `poll` */
+    struct timer ask_again;
     void (*on_exit)(void *data, struct child_exit exit);
     void *data;
     struct child_exit exit;
-    bool is_reaped;
-    bool is_polling; /* the handle is open */
-    bool is_closing; /* the handle is on its way out */
-    bool is_freed;   /* the owner has let go */
 };
 
 /* SAFETY: raw system calls, because not every supported C library wraps them. */
@@ -74,7 +91,6 @@ static bool try_reap(struct child *child)
 
     if (r == 0 && info.si_pid == 0)
         return false;
-    child->is_reaped = true;
     child->exit.value = r < 0 ? 0 : info.si_status;
     if (r < 0)
         child->exit.end = CHILD_LOST;
@@ -83,35 +99,62 @@ static bool try_reap(struct child *child)
     return true;
 }
 
-static void free_when_unused(struct child *child)
-{
-    if (child->is_freed && !child->is_polling && !child->is_closing)
-        free(child);
-}
-
 static void on_poll_closed(uv_handle_t *handle)
 {
     struct child *child = handle->data;
 
-    child->is_closing = false;
-    free_when_unused(child);
+    child->has_handle = false;
+    if (child->state == CHILD_FREED)
+        free(child);
 }
 
-/* Ends the watch, whichever way it was kept. */
+/* Ends the watch, whichever way it is kept. */
 static void stop_watching(struct child *child)
 {
     struct loop *loop = child->loop;
 
-    if (child->is_polling) {
-        child->is_polling = false;
-        child->is_closing = true;
+    timer_stop(&child->ask_again);
+    if (child->pidfd >= 0) {
         uv_close((uv_handle_t *)&child->poll, on_poll_closed);
-    }
-    if (child->pidfd >= 0)
         close(steal_fd(&child->pidfd));
+    }
     list_remove(&child->node);
     if (list_is_empty(&loop->children))
         uv_signal_stop(&loop->sigchld);
+}
+
+/* The one place where a watch changes its state. FREED may take the child away. */
+static void child_enter(struct child *child, enum child_state next)
+{
+    enum child_state from = child->state;
+
+    child->state = next;
+    switch (next) {
+    case CHILD_WATCHED:
+        assert(false && "a watch cannot begin again");
+        break;
+    case CHILD_HELD:
+        assert(from == CHILD_WATCHED);
+        uv_poll_stop(&child->poll);
+        timer_start_repeating(&child->ask_again, CHILD_ASK_AGAIN_MS);
+        break;
+    case CHILD_REAPED:
+        assert(from == CHILD_WATCHED || from == CHILD_HELD);
+        stop_watching(child);
+        break;
+    case CHILD_FREED:
+        assert(from != CHILD_FREED);
+        stop_watching(child);
+        if (!child->has_handle)
+            free(child);
+        break;
+    }
+}
+
+static void tell(struct child *child)
+{
+    child_enter(child, CHILD_REAPED);
+    child->on_exit(child->data, child->exit);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -121,10 +164,19 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     /* A pidfd knows no other event and no error. */
     (void)status;
     (void)events;
-    if (!try_reap(child))
-        return;
-    stop_watching(child);
-    child->on_exit(child->data, child->exit);
+    if (try_reap(child))
+        tell(child);
+    else
+        /* It stays readable and there is nothing to wait for: polling it would never rest. */
+        child_enter(child, CHILD_HELD);
+}
+
+static void on_ask_again(void *data)
+{
+    struct child *child = data;
+
+    if (try_reap(child))
+        tell(child);
 }
 
 static int watch_pidfd(struct child *child)
@@ -140,7 +192,7 @@ static int watch_pidfd(struct child *child)
         return loop_error(r);
     }
     child->poll.data = child;
-    child->is_polling = true;
+    child->has_handle = true;
     r = uv_poll_start(&child->poll, UV_READABLE, on_readable);
     assert(r == 0);
     return 0;
@@ -169,22 +221,22 @@ static int watch_sigchld(struct child *child)
 void child_reap(void *loop_pointer)
 {
     struct loop *loop = loop_pointer;
-    struct list watched;
     struct list ended;
 
     list_init(&ended);
-    loop_list_take(&loop->children, &watched);
-    while (!list_is_empty(&watched)) {
-        struct child *child = list_entry(watched.next, struct child, node);
+    list_each_safe (node, &loop->children) {
+        struct child *child = list_entry(node, struct child, node);
 
-        list_remove(&child->node);
-        list_append(try_reap(child) ? &ended : &loop->children, &child->node);
+        if (!try_reap(child))
+            continue;
+        child_enter(child, CHILD_REAPED);
+        list_append(&ended, &child->node);
     }
     /* A callback may free any child, also one that is still on this list. */
     while (!list_is_empty(&ended)) {
         struct child *child = list_entry(ended.next, struct child, node);
 
-        stop_watching(child);
+        list_remove(&child->node);
         child->on_exit(child->data, child->exit);
     }
 }
@@ -204,6 +256,7 @@ int child_watch(struct loop *loop, pid_t pid, void (*on_exit)(void *data, struct
     child->on_exit = on_exit;
     child->data = data;
     list_init(&child->node);
+    timer_init(&child->ask_again, loop, on_ask_again, child);
 
     if (loop->child_method == CHILD_METHOD_UNKNOWN)
         loop->child_method = probe_method();
@@ -216,21 +269,25 @@ int child_watch(struct loop *loop, pid_t pid, void (*on_exit)(void *data, struct
 
 void child_free(struct child *child)
 {
-    if (child == NULL)
-        return;
-    stop_watching(child);
-    child->is_freed = true;
-    free_when_unused(child);
+    if (child != NULL)
+        child_enter(child, CHILD_FREED);
 }
 
 int child_signal(struct child *child, int signum)
 {
-    int r;
+    int r = -1;
 
-    if (child->is_reaped)
+    if (child->state == CHILD_REAPED)
         return ERR_NOT_FOUND;
-    /* Not reaped, so the pid is still this process's own and kill() cannot miss either. */
-    r = child->pidfd >= 0 ? pidfd_signal_raw(child->pidfd, signum) : kill(child->pid, signum);
+    if (child->pidfd >= 0)
+        r = pidfd_signal_raw(child->pidfd, signum);
+    /*
+     * Not reaped, so the pid is still this process's own and kill() cannot miss
+     * either. Syscall filters may know pidfds and not this call; an EPERM that is
+     * meant is only said twice.
+     */
+    if (child->pidfd < 0 || (r < 0 && (errno == ENOSYS || errno == EPERM)))
+        r = kill(child->pid, signum);
     if (r == 0)
         return 0;
     return errno == ESRCH ? ERR_NOT_FOUND : err_from_errno(errno);

@@ -30,8 +30,9 @@ struct child;
 
 /*
  * pid is a child of this process that was not waited for; it may have ended
- * already. on_exit is called once, never from inside this function. A watched
- * child keeps loop_run() running until then.
+ * already. on_exit is called once, never from inside this function, and not
+ * before a process that traces the child has let go of it. A watched child keeps
+ * loop_run() running until then; one held by a tracer does so as a timer does.
  */
 int child_watch(struct loop *loop, pid_t pid, void (*on_exit)(void *data, struct child_exit exit),
                 void *data, struct child **out_child);

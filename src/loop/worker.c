@@ -10,6 +10,9 @@
 #include "loop/internal.h"
 #include "loop/worker_thread.h"
 
+/* How long jobs that have no thread at all wait for the next try to start one. */
+enum { WORKER_RETRY_MS = 100 };
+
 struct worker_pool {
     struct loop *loop;
     struct worker_shared *shared;
@@ -19,6 +22,7 @@ struct worker_pool {
     struct list outstanding; /* done was not called */
     struct list given_up;
     struct list arrived; /* taken from shared->finished, not looked at yet */
+    struct timer retry;
     unsigned outstanding_count;
     unsigned done_depth; /* how many done callbacks are on the stack */
     uint64_t last_id;
@@ -49,14 +53,35 @@ static int start_threads(struct worker_pool *pool)
     return 0;
 }
 
+/*
+ * The same for jobs that were accepted already. While one thread is left its
+ * return leads back here; without any, nothing else would. The lock is held.
+ */
+static void replace_threads(struct worker_pool *pool)
+{
+    if (start_threads(pool) < 0 && pool->shared->threads == 0)
+        timer_start(&pool->retry, WORKER_RETRY_MS);
+}
+
+static void on_retry(void *data)
+{
+    struct worker_pool *pool = data;
+
+    worker_lock(pool->shared);
+    replace_threads(pool);
+    worker_unlock(pool->shared);
+}
+
 /* The job is answered: nobody finds it by its id from here on. */
 static void conclude(struct worker_pool *pool, struct job *job, int result, void *data)
 {
     timer_stop(&job->timer);
     list_remove(&job->pool_node);
     pool->outstanding_count--;
-    if (pool->outstanding_count == 0)
+    if (pool->outstanding_count == 0) {
         uv_unref((uv_handle_t *)&pool->async);
+        timer_stop(&pool->retry);
+    }
 
     pool->done_depth++;
     job->spec.done(job->spec.context, result, data);
@@ -94,7 +119,7 @@ static void on_async(uv_async_t *async)
 
     worker_lock(shared);
     loop_list_take(&shared->finished, &pool->arrived);
-    (void)start_threads(pool);
+    replace_threads(pool);
     worker_unlock(shared);
     receive_arrived(pool);
 }
@@ -124,7 +149,7 @@ static void on_grace_over(void *data)
     worker_lock(shared);
     if (job->state == JOB_GIVEN_UP) {
         abandon(pool, job);
-        (void)start_threads(pool);
+        replace_threads(pool);
     }
     worker_unlock(shared);
 }
@@ -200,6 +225,7 @@ int worker_pool_new(struct loop *loop, const struct worker_config *config,
     list_init(&pool->outstanding);
     list_init(&pool->given_up);
     list_init(&pool->arrived);
+    timer_init(&pool->retry, loop, on_retry, pool);
     *out_pool = steal_ptr(&pool);
     return 0;
 }

@@ -284,6 +284,10 @@ static int wait_without_threads(struct fixture *fixture)
     if (stats_of(fixture).threads != 1)
         return 3;
     run_until_done(fixture, &waiting);
+    /* The probes are ours: no thread may look at them when they go. */
+    send_byte(hung.gate[1]);
+    await_byte(hung.freed[0]);
+    await_stats(fixture, abandoned, 0);
     return waiting.result == RESULT && atomic_load(&waiting.runs) == 1 ? 0 : 4;
 }
 
