@@ -3,8 +3,8 @@
  * Archives for tests: ordinary ones by libarchive's writer, the others block by
  * block. And a memory backend to put them in and take them out again.
  */
-#ifndef TESTS_ARCHIVE_SAMPLE_H
-#define TESTS_ARCHIVE_SAMPLE_H
+#ifndef TESTS_UNIT_AUTHORITY_ARCHIVE_SAMPLE_H
+#define TESTS_UNIT_AUTHORITY_ARCHIVE_SAMPLE_H
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -201,7 +201,9 @@ static void asking_needs_somebody_who_is_there(void **state)
     assert_int_equal(user.asked, 1);
     assert_string_equal(user.prompt, "May I?");
     user.answer = false;
-    attempt_all(world, interactive, STR("file"), ERR_DENIED_BY_POLICY);
+    /* Between scopes the other one is asked about too, and there nobody is. */
+    attempt_all_or(world, interactive, STR("file"), ERR_DENIED_BY_POLICY, ERR_ASK_UNAVAILABLE);
+    assert_int_equal(attempt_read_bytes(world, interactive, STR("file")), ERR_DENIED_BY_POLICY);
 
     /* Somebody, but not for this scope. */
     user = (struct user){.answer = true};

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "authority/internal.h"
@@ -97,6 +98,8 @@ static inline struct authority_scope *world_open_limited(struct world *world,
 }
 
 /* ---- beginning and end ---- */
+
+static bool world_is_child;
 
 static inline int world_setup(void **state, bool is_memory, bool walk_components)
 {
@@ -190,6 +193,8 @@ static inline int teardown(void **state)
     struct world *world = *state;
     size_t left;
 
+    if (world_is_child)
+        _exit(1); /* an assertion of world_in_child's body failed */
     authority_scope_free(world->scope);
     authority_scope_free(world->following);
     for (int i = 0; i < WORLD_TREES; i++) {
@@ -224,6 +229,42 @@ static inline int teardown(void **state)
         print_message("skipped: %s\n", reason);                                                    \
         skip();                                                                                    \
     } while (0)
+
+/* ---- in a process of its own ---- */
+
+/* For what changes the process for good. The body asserts like any test. */
+static inline void world_in_child(struct world *world, void (*body)(struct world *world))
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        world_is_child = true;
+        body(world);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("the child ended with status %#x", (unsigned)status);
+}
+
+/* In a child: an authority of its own over what the world's paths mean there by now. */
+static inline void world_reopen(struct world *world, const char *state_dir)
+{
+    const struct authority_config config = {.backend = AUTHORITY_LINUX,
+                                            .state_dir = state_dir,
+                                            .clock = &world->clock,
+                                            .walk_components = world->walks};
+    struct authority_request request = world_request(world);
+
+    assert_int_equal(authority_new(&config, &world->authority, &world->err), 0);
+    world->scope = world_open(world, &request);
+    request.limits.symlinks = AUTHORITY_SYMLINKS_IN_ROOT;
+    world->following = world_open(world, &request);
+    for (int i = 0; i < WORLD_TREES; i++)
+        world->fds[i] = open(world->paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
 
 /* ---- acting from outside ---- */
 
@@ -326,7 +367,7 @@ static inline bool look(struct world *world, enum world_tree tree, const char *n
         return true;
     fd = openat(world->fds[tree], name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(buf_reserve(content, (size_t)about.st_size), 0);
+    assert_int_equal(buf_reserve(content, (size_t)about.st_size + 1), 0);
     assert_int_equal(read(fd, content->data + content->len, (size_t)about.st_size), about.st_size);
     content->len += (size_t)about.st_size;
     close(fd);

@@ -1,0 +1,815 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who gets which root, for what, for how long; and what the kinds of roots say by themselves. */
+#include "attempts.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+
+static void refuse_request(struct world *world, const struct authority_request *request, int code)
+{
+    struct authority_scope *scope = NULL;
+
+    assert_refused(world, authority_request_root(world->authority, request, &scope, &world->err),
+                   code);
+    assert_null(scope);
+}
+
+static void accept_request(struct world *world, const struct authority_request *request)
+{
+    authority_scope_free(world_open(world, request));
+}
+
+/* ---- requests ---- */
+
+static void count_grant(void *data, const struct authority_grant *grant)
+{
+    (void)grant;
+    ++*(size_t *)data;
+}
+
+static size_t count_grants(struct world *world)
+{
+    size_t count = 0;
+
+    authority_grants(world->authority, count_grant, &count);
+    return count;
+}
+
+static void requests_are_checked(void **state)
+{
+    struct world *world = *state;
+    static const char *const bad_glob[] = {"[z", NULL};
+    struct authority_label labels[65];
+    size_t grants = count_grants(world);
+    struct authority_request request;
+
+#define BAD(change, code)                                                                          \
+    do {                                                                                           \
+        request = world_request(world);                                                            \
+        change;                                                                                    \
+        refuse_request(world, &request, code);                                                     \
+    } while (0)
+    BAD(request.subject.id = NULL, ERR_INVALID_ARGUMENT);
+    BAD(request.root.id = NULL, ERR_INVALID_ARGUMENT);
+    BAD(request.root.path = NULL, ERR_INVALID_ARGUMENT);
+    BAD(request.root.path = "relative", ERR_INVALID_ARGUMENT);
+    BAD(request.root.path = "", ERR_INVALID_ARGUMENT);
+    BAD(request.reason = NULL, ERR_INVALID_ARGUMENT);
+    BAD(request.reason = "", ERR_INVALID_ARGUMENT);
+    BAD(request.access = 0, ERR_INVALID_ARGUMENT);
+    BAD(request.access = AUTHORITY_READ | 1 << 8, ERR_INVALID_ARGUMENT);
+    BAD(request.root.kind = (enum authority_root_kind)99, ERR_DENIED_BY_POLICY);
+    BAD(request.limits.denied_globs = bad_glob, ERR_INVALID_ARGUMENT);
+    BAD(request.limits.allowed_globs = bad_glob, ERR_INVALID_ARGUMENT);
+    for (size_t i = 0; i < array_size(labels); i++)
+        labels[i] = (struct authority_label){"key", "value"};
+    BAD((request.root.labels = labels, request.root.label_count = 65), ERR_TOO_LARGE);
+#undef BAD
+    assert_int_equal(count_grants(world), grants);
+}
+
+static void hard_links_are_not_allowed_where_something_is_written(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+
+    request.limits.hardlinks = AUTHORITY_HARDLINKS_ALLOW;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    for (unsigned bit = 1; bit < AUTHORITY_ALL_ACCESS; bit <<= 1) {
+        request.access = AUTHORITY_READ | bit;
+        if (bit == AUTHORITY_WRITE || bit == AUTHORITY_DELETE || bit == AUTHORITY_MOVE)
+            refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+        else
+            accept_request(world, &request);
+    }
+    request.access = AUTHORITY_READ;
+    request.root.kind = AUTHORITY_KNOWLEDGE;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+}
+
+/* ---- kinds ---- */
+
+static void a_manifest_alone_does_not_write_to_a_workspace(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+
+    request.subject = (struct authority_subject){.type = AUTHORITY_EXTENSION, .id = "ext"};
+    request.source = AUTHORITY_FROM_MANIFEST;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.access = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH;
+    accept_request(world, &request);
+    request.access = AUTHORITY_READ | AUTHORITY_WRITE;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.source = AUTHORITY_FROM_CONVERSATION;
+    accept_request(world, &request);
+}
+
+static void an_extensions_storage_is_its_own(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *scope;
+
+    request.root.kind = AUTHORITY_EXTENSION_STORAGE;
+    request.root.id = "notes";
+    request.source = AUTHORITY_FROM_MANIFEST;
+    request.subject = (struct authority_subject){.type = AUTHORITY_EXTENSION, .id = "note"};
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.subject.id = "notes2";
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.subject = (struct authority_subject){.type = AUTHORITY_AGENT_RUN, .id = "notes"};
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.subject.type = AUTHORITY_AUTOMATION;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    /* Even with an approval it is not for others. */
+    request.source = AUTHORITY_FROM_USER_APPROVAL;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.source = AUTHORITY_FROM_MANIFEST;
+    request.subject = (struct authority_subject){.type = AUTHORITY_EXTENSION, .id = "notes"};
+    scope = world_open(world, &request);
+    assert_ok(world, authority_write_bytes(scope, STR("a"), STR("mine"), NULL, &world->err));
+    assert_content(world, WORLD_ROOT, "a", "mine");
+    authority_scope_free(scope);
+}
+
+static void artifacts_are_changed_by_their_own_calls_alone(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *scope;
+
+    attempts_prepare(world);
+    request.root.kind = AUTHORITY_ARTIFACT;
+    scope = world_open(world, &request);
+    freeze(world);
+    for (size_t i = 0; i < array_size(attempts); i++) {
+        if (!attempt_runs_here(world, &attempts[i]) || !attempts[i].is_mutation ||
+            attempts[i].operation == AUTHORITY_OP_COPY_IN)
+            continue;
+        assert_int_equal(attempt_run(world, scope, &attempts[i], str_from(attempts[i].good)),
+                         ERR_DENIED_BY_POLICY);
+        assert_frozen(world);
+    }
+    assert_reads(world, scope, "spare", "spare");
+    assert_ok(world, authority_write_artifact(scope, STR("page"), STR("<p>"), NULL, &world->err));
+    assert_content(world, WORLD_ROOT, "page", "<p>");
+    plant(world, WORLD_OTHER, "picture", "png");
+    request = world_request(world);
+    request.root.path = world->paths[WORLD_OTHER];
+    {
+        struct authority_scope *other = world_open(world, &request);
+
+        assert_ok(world, authority_copy_in(scope, STR("picture"), other, STR("picture"), NULL,
+                                           &world->err));
+        authority_scope_free(other);
+    }
+    assert_content(world, WORLD_ROOT, "picture", "png");
+    authority_scope_free(scope);
+}
+
+static void knowledge_is_never_ambient(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    static const enum authority_subject_type types[] = {AUTHORITY_AGENT_RUN, AUTHORITY_EXTENSION,
+                                                        AUTHORITY_AUTOMATION};
+
+    request.root.kind = AUTHORITY_KNOWLEDGE;
+    request.access = AUTHORITY_READ;
+    for (size_t i = 0; i < array_size(types); i++) {
+        request.subject = (struct authority_subject){.type = types[i], .id = "x"};
+        request.source = AUTHORITY_FROM_MANIFEST;
+        refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+        request.source = AUTHORITY_FROM_CONVERSATION;
+        refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+        request.source = AUTHORITY_FROM_USER_APPROVAL;
+        accept_request(world, &request);
+    }
+}
+
+static void downloads_are_copied_out_and_not_moved(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *downloads;
+
+    request.root = (struct authority_root){
+        .kind = AUTHORITY_DOWNLOADS, .id = "downloads", .path = world->paths[WORLD_OTHER]};
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.access = AUTHORITY_ALL_ACCESS & ~(unsigned)AUTHORITY_MOVE;
+    downloads = world_open(world, &request);
+    assert_ok(world, authority_write_bytes(downloads, STR("got"), STR("bytes"), NULL, &world->err));
+    freeze(world);
+    assert_refused(
+        world,
+        authority_move_in(world->scope, STR("got"), downloads, STR("got"), NULL, &world->err),
+        ERR_ACCESS_MISSING);
+    assert_refused(world, authority_move(downloads, STR("got"), STR("x"), NULL, &world->err),
+                   ERR_ACCESS_MISSING);
+    assert_frozen(world);
+    assert_ok(world, authority_copy_in(world->scope, STR("kept"), downloads, STR("got"), NULL,
+                                       &world->err));
+    assert_content(world, WORLD_ROOT, "kept", "bytes");
+    assert_content(world, WORLD_OTHER, "got", "bytes");
+    authority_scope_free(downloads);
+}
+
+static void secrets_are_strict(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    const unsigned access = AUTHORITY_READ | AUTHORITY_WRITE | AUTHORITY_METADATA;
+    const struct authority_write_options wide = {.mode = 0666};
+    static const unsigned names[] = {AUTHORITY_LIST, AUTHORITY_WATCH, AUTHORITY_ARCHIVE};
+    static const unsigned loose[] = {0755, 0710, 0701, 0770, 0750, 0707};
+    struct authority_scope *scope;
+
+    request.root.kind = AUTHORITY_SECRET;
+    request.access = access;
+    for (size_t i = 0; i < array_size(loose); i++) {
+        set_mode(world, WORLD_ROOT, "", loose[i]);
+        refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    }
+    set_mode(world, WORLD_ROOT, "", 0700);
+    request.source = AUTHORITY_FROM_CONVERSATION;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.source = AUTHORITY_FROM_USER_APPROVAL;
+    for (size_t i = 0; i < array_size(names); i++) {
+        request.access = access | names[i];
+        refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    }
+    request.access = access;
+    scope = world_open(world, &request);
+    assert_ok(world, authority_write_bytes(scope, STR("key"), STR("k"), NULL, &world->err));
+    assert_int_equal(mode_of(world, WORLD_ROOT, "key"), 0600);
+    assert_ok(world, authority_write_bytes(scope, STR("wide"), STR("k"), &wide, &world->err));
+    assert_int_equal(mode_of(world, WORLD_ROOT, "wide"), 0600);
+    assert_ok(world, authority_append(scope, STR("more"), STR("k"), &wide, &world->err));
+    assert_int_equal(mode_of(world, WORLD_ROOT, "more"), 0600);
+    assert_ok(world, authority_mkdir(scope, STR("dir"), NULL, &world->err));
+    assert_int_equal(mode_of(world, WORLD_ROOT, "dir"), 0700);
+    assert_ok(world, authority_copy(scope, STR("key"), STR("copy"), NULL, &world->err));
+    assert_int_equal(mode_of(world, WORLD_ROOT, "copy"), 0600);
+    assert_int_equal(attempt_list(world, scope, STR_EMPTY), ERR_ACCESS_MISSING);
+    assert_int_equal(attempt_walk(world, scope, STR_EMPTY), ERR_ACCESS_MISSING);
+    authority_scope_free(scope);
+}
+
+/* Whatever the state directory calls them: directories below its own. */
+static size_t count_workspaces(struct world *world)
+{
+    char *const paths[] = {world->state, NULL};
+    FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    size_t count = 0;
+
+    assert_non_null(fts);
+    for (const FTSENT *entry; (entry = fts_read(fts)) != NULL;) {
+        if (entry->fts_info != FTS_D || entry->fts_level != 2)
+            continue;
+        assert_int_equal(entry->fts_statp->st_mode & 07777, 0700);
+        count++;
+    }
+    fts_close(fts);
+    return count;
+}
+
+static void temporary_workspaces_are_made_and_not_asked_for(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    const struct authority_subject nobody = {.type = AUTHORITY_CORE};
+    const struct authority_subject subject = {.type = AUTHORITY_EXTENSION, .id = "ext"};
+    struct authority_scope *one = NULL;
+    struct authority_scope *two = NULL;
+
+    request.root.kind = AUTHORITY_TEMP;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    assert_refused(world,
+                   authority_create_temp(world->authority, &nobody, "work", &one, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_refused(world, authority_create_temp(world->authority, &subject, "", &one, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_refused(world,
+                   authority_create_temp(world->authority, &subject, NULL, &one, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_null(one);
+    assert_ok(world, authority_create_temp(world->authority, &subject, "work", &one, &world->err));
+    assert_ok(world, authority_create_temp(world->authority, &subject, "work", &two, &world->err));
+    assert_ok(world, authority_write_bytes(one, STR("a"), STR("1"), NULL, &world->err));
+    assert_int_equal(attempt_read_bytes(world, two, STR("a")), ERR_NOT_FOUND);
+    if (!world->is_memory)
+        assert_int_equal(count_workspaces(world), 2);
+    authority_scope_free(one);
+    if (!world->is_memory)
+        assert_int_equal(count_workspaces(world), 1);
+    /* The other goes with the authority. */
+    authority_scope_free(world->scope);
+    authority_scope_free(world->following);
+    for (int i = 0; i < WORLD_TREES; i++)
+        if (world->trees[i] != NULL)
+            world->authority->backend->ops->root_close(world->trees[i]);
+    memset(world->trees, 0, sizeof(world->trees));
+    authority_free(world->authority);
+    world->authority = NULL;
+    world->scope = NULL;
+    world->following = NULL;
+    if (!world->is_memory)
+        assert_int_equal(count_workspaces(world), 0);
+}
+
+static void without_a_state_directory_there_is_no_temporary_work(void **state)
+{
+    struct world *world = *state;
+    const struct authority_config config = {.backend = AUTHORITY_LINUX, .clock = &world->clock};
+    struct authority_request request = world_request(world);
+    struct authority *authority = NULL;
+    struct authority_scope *scope = NULL;
+
+    assert_ok(world, authority_new(&config, &authority, &world->err));
+    assert_refused(world,
+                   authority_create_temp(authority, &request.subject, "work", &scope, &world->err),
+                   ERR_UNSUPPORTED);
+    assert_null(scope);
+    /* The rest works, replacing included. */
+    assert_ok(world, authority_request_root(authority, &request, &scope, &world->err));
+    assert_ok(world, attempt_write(world, scope, STR("x")));
+    assert_ok(world, attempt_write(world, scope, STR("x")));
+    assert_content(world, WORLD_ROOT, "x", "written");
+    /* Files do not travel between authorities. */
+    assert_refused(world,
+                   authority_copy_in(world->scope, STR("y"), scope, STR("x"), NULL, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_false(is_there(world, WORLD_ROOT, "y"));
+    authority_scope_free(scope);
+    authority_free(authority);
+}
+
+/* ---- access ---- */
+
+static void every_operation_needs_its_access(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    freeze(world);
+    for (size_t i = 0; i < array_size(attempts); i++) {
+        const struct attempt *attempt = &attempts[i];
+
+        if (!attempt_runs_here(world, attempt))
+            continue;
+        for (unsigned bit = 1; bit < AUTHORITY_ALL_ACCESS; bit <<= 1) {
+            struct authority_request request = world_request(world);
+            struct authority_scope *scope;
+            int r;
+
+            if ((attempt->access & bit) == 0)
+                continue;
+            request.access = AUTHORITY_ALL_ACCESS & ~bit;
+            scope = world_open(world, &request);
+            r = attempt_run(world, scope, attempt, str_from(attempt->good));
+            if (r != ERR_ACCESS_MISSING)
+                fail_msg("%s without %s gave %s", attempt->label,
+                         authority_access_name((enum authority_access)bit),
+                         r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+            authority_scope_free(scope);
+        }
+    }
+}
+
+static void every_operation_needs_no_more_than_its_access(void **state)
+{
+    struct world *outer = *state;
+
+    for (size_t i = 0; i < array_size(attempts); i++) {
+        const struct attempt *attempt = &attempts[i];
+        struct authority_request request;
+        struct authority_scope *scope;
+        struct world *world;
+        void *inner;
+
+        if (!attempt_runs_here(outer, attempt))
+            continue;
+        world_setup_like(outer, &inner);
+        world = inner;
+        attempts_prepare(world);
+        request = world_request(world);
+        request.access = attempt->access;
+        scope = world_open(world, &request);
+        if (attempt_run(world, scope, attempt, str_from(attempt->good)) != 0)
+            fail_msg("%s gave %s", attempt->label, world->err.message);
+        authority_scope_free(scope);
+        teardown(&inner);
+    }
+}
+
+/* ---- time ---- */
+
+static void a_grant_ends_at_its_time(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    size_t before = count_grants(world);
+    struct authority_scope *scope;
+
+    attempts_prepare(world);
+    request.expires_ms = WORLD_START_MS + 1000;
+    scope = world_open(world, &request);
+    clock_fake_advance(&world->clock, 999);
+    assert_ok(world, attempt_read_bytes(world, scope, STR("file")));
+    assert_int_equal(count_grants(world), before + 1);
+    clock_fake_advance(&world->clock, 1);
+    attempt_all(world, scope, STR("file"), ERR_GRANT_EXPIRED);
+    assert_int_equal(count_grants(world), before);
+    authority_scope_free(scope);
+}
+
+static void ignore_change(void *data, enum authority_change change, struct str name)
+{
+    (void)change;
+    (void)name;
+    ++*(size_t *)data;
+}
+
+static void a_watch_ends_with_its_grant(void **state)
+{
+    struct world *world = *state;
+
+    for (int revoked = 0; revoked < 2; revoked++) {
+        struct authority_request request = world_request(world);
+        struct authority_watch *watch = NULL;
+        struct authority_scope *scope;
+        size_t changes = 0;
+        int fd = -1;
+
+        request.expires_ms = clock_wall_ms(&world->clock) + 1000;
+        scope = world_open(world, &request);
+        assert_ok(world, authority_watch(scope, STR_EMPTY, &watch, &fd, &world->err));
+        plant(world, WORLD_ROOT, revoked ? "a" : "b", "x");
+        assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+        assert_int_equal(authority_watch_read(watch, ignore_change, &changes), 0);
+        assert_true(changes > 0);
+        changes = 0;
+        plant(world, WORLD_ROOT, revoked ? "c" : "d", "x");
+        if (revoked)
+            assert_true(authority_revoke(world->authority, authority_scope_grant(scope)));
+        else
+            clock_fake_advance(&world->clock, 1000);
+        assert_int_equal(authority_watch_read(watch, ignore_change, &changes),
+                         revoked ? ERR_GRANT_REVOKED : ERR_GRANT_EXPIRED);
+        assert_int_equal(changes, 0);
+        authority_watch_free(watch);
+        authority_scope_free(scope);
+    }
+}
+
+/* ---- revoking ---- */
+
+static void a_revoked_grant_is_over(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *scope = world_open(world, &request);
+    uint64_t id = authority_scope_grant(scope);
+    size_t before;
+
+    attempts_prepare(world);
+    before = count_grants(world);
+    assert_false(authority_revoke(world->authority, 0));
+    assert_false(authority_revoke(world->authority, UINT64_MAX));
+    assert_true(authority_revoke(world->authority, id));
+    assert_false(authority_revoke(world->authority, id));
+    attempt_all(world, scope, STR("file"), ERR_GRANT_REVOKED);
+    assert_int_equal(count_grants(world), before - 1);
+    /* Of this scope alone. */
+    assert_reads(world, world->scope, "spare", "spare");
+    authority_scope_free(scope);
+    assert_false(authority_revoke(world->authority, id));
+}
+
+struct revoker {
+    struct world *world;
+    uint64_t id;
+    enum authority_operation at; /* AUTHORITY_OPERATIONS: any */
+    size_t seen;
+};
+
+static void revoke_before(void *data, const struct authority_context *context,
+                          struct authority_decision *decision)
+{
+    const struct revoker *revoker = data;
+
+    (void)decision;
+    if (revoker->at == AUTHORITY_OPERATIONS || revoker->at == context->operation)
+        authority_revoke(revoker->world->authority, revoker->id);
+}
+
+static int revoke_at_intent(void *data, const struct authority_event *event)
+{
+    const struct revoker *revoker = data;
+
+    if (event->outcome == AUTHORITY_INTENT)
+        authority_revoke(revoker->world->authority, revoker->id);
+    return 0;
+}
+
+static void an_operation_whose_grant_goes_on_the_way_does_nothing(void **state)
+{
+    struct world *world = *state;
+    struct revoker revoker = {.world = world, .at = AUTHORITY_OPERATIONS};
+    const struct authority_hook hook = {.id = "revoker", .before = revoke_before, .data = &revoker};
+
+    attempts_prepare(world);
+    freeze(world);
+    for (int at_intent = 0; at_intent < 2; at_intent++)
+        for (size_t i = 0; i < array_size(attempts); i++) {
+            const struct attempt *attempt = &attempts[i];
+            struct authority_request request = world_request(world);
+            struct authority_scope *scope;
+            int r;
+
+            if (!attempt_runs_here(world, attempt) || (at_intent && !attempt->is_mutation))
+                continue;
+            scope = world_open(world, &request);
+            revoker.id = authority_scope_grant(scope);
+            if (at_intent)
+                assert_int_equal(
+                    authority_add_listener(world->authority, revoke_at_intent, &revoker), 0);
+            else
+                assert_int_equal(authority_add_hook(world->authority, &hook), 0);
+            r = attempt_run(world, scope, attempt, str_from(attempt->good));
+            if (r != ERR_GRANT_REVOKED)
+                fail_msg("%s gave %s", attempt->label, r < 0 ? err_name(r) : "success");
+            assert_frozen(world);
+            authority_remove_listener(world->authority, revoke_at_intent, &revoker);
+            authority_remove_hook(world->authority, "revoker");
+            authority_scope_free(scope);
+        }
+}
+
+/* The source's grant goes when the destination is being asked about. */
+static void a_transfer_ends_with_either_grant(void **state)
+{
+    struct world *world = *state;
+
+    attempts_prepare(world);
+    freeze(world);
+    for (int is_move = 0; is_move < 2; is_move++) {
+        struct authority_request request = world_request(world);
+        struct authority_scope *source = world_open(world, &request);
+        struct revoker revoker = {
+            .world = world, .id = authority_scope_grant(source), .at = AUTHORITY_OP_COPY_IN};
+        const struct authority_hook hook = {
+            .id = "revoker", .before = revoke_before, .data = &revoker};
+
+        assert_int_equal(authority_add_hook(world->authority, &hook), 0);
+        if (is_move)
+            assert_refused(
+                world,
+                authority_move_in(world->scope, STR("x"), source, STR("spare"), NULL, &world->err),
+                ERR_GRANT_REVOKED);
+        else
+            assert_refused(
+                world,
+                authority_copy_in(world->scope, STR("x"), source, STR("spare"), NULL, &world->err),
+                ERR_GRANT_REVOKED);
+        assert_frozen(world);
+        authority_remove_hook(world->authority, "revoker");
+        authority_scope_free(source);
+    }
+}
+
+static int revoke_on_visit(void *data, const struct authority_entry *entry)
+{
+    struct revoker *revoker = data;
+
+    (void)entry;
+    if (++revoker->seen == 3)
+        assert_true(authority_revoke(revoker->world->authority, revoker->id));
+    return 0;
+}
+
+static void a_long_look_ends_with_its_grant(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 300 };
+
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "f%d", i);
+        plant(world, WORLD_ROOT, name, "");
+    }
+    for (int is_walk = 0; is_walk < 2; is_walk++) {
+        struct authority_request request = world_request(world);
+        struct authority_scope *scope = world_open(world, &request);
+        struct revoker revoker = {.world = world, .id = authority_scope_grant(scope)};
+
+        if (is_walk)
+            assert_refused(
+                world,
+                authority_walk(scope, STR_EMPTY, NULL, revoke_on_visit, &revoker, &world->err),
+                ERR_GRANT_REVOKED);
+        else
+            assert_refused(
+                world,
+                authority_list(scope, STR_EMPTY, NULL, revoke_on_visit, &revoker, &world->err),
+                ERR_GRANT_REVOKED);
+        assert_true(revoker.seen < MANY / 2);
+        authority_scope_free(scope);
+    }
+}
+
+static struct revoker revoker_of_signal;
+
+static void revoke_on_signal(int number)
+{
+    (void)number;
+    authority_revoke(revoker_of_signal.world->authority, revoker_of_signal.id);
+}
+
+/* A copy that would take hours. */
+static void a_long_copy_ends_with_its_grant(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *scope = world_open(world, &request);
+    const struct sigaction action = {.sa_handler = revoke_on_signal};
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    struct sigaction before;
+    int r;
+
+    plant(world, WORLD_ROOT, "huge", "");
+    {
+        cleanup_fd int fd = openat(world->fds[WORLD_ROOT], "huge", O_WRONLY | O_CLOEXEC);
+
+        if (ftruncate(fd, (off_t)1 << 40) < 0)
+            skip_because("no room for a sparse file of 1 TiB");
+    }
+    revoker_of_signal = (struct revoker){.world = world, .id = authority_scope_grant(scope)};
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    r = authority_copy(scope, STR("huge"), STR("copy"), NULL, &world->err);
+    sigaction(SIGALRM, &before, NULL);
+    if (r != 0) { /* a file system with reflinks is faster than that */
+        assert_int_equal(r, ERR_GRANT_REVOKED);
+        assert_false(is_there(world, WORLD_ROOT, "copy"));
+    }
+    authority_scope_free(scope);
+}
+
+/* ---- telling ---- */
+
+struct noted_grant {
+    uint64_t id;
+    bool is_found;
+    char path[WORLD_PATH_BYTES];
+};
+
+static void note_grant(void *data, const struct authority_grant *grant)
+{
+    struct noted_grant *noted = data;
+
+    if (grant->id != noted->id)
+        return;
+    noted->is_found = true;
+    snprintf(noted->path, sizeof(noted->path), "%s", grant->root.path);
+    assert_int_equal(grant->subject.type, AUTHORITY_AGENT_RUN);
+    assert_string_equal(grant->subject.id, "talk");
+    assert_string_equal(grant->subject.run_id, "run-1");
+    assert_int_equal(grant->root.kind, AUTHORITY_WORKSPACE);
+    assert_string_equal(grant->root.id, "gone");
+    assert_string_equal(grant->root.display_name, "Shown");
+    assert_int_equal(grant->root.label_count, 1);
+    assert_string_equal(grant->root.labels[0].key, "colour");
+    assert_string_equal(grant->root.labels[0].value, "blue");
+    assert_int_equal(grant->access, AUTHORITY_READ | AUTHORITY_LIST);
+    assert_int_equal(grant->source, AUTHORITY_FROM_USER_APPROVAL);
+    assert_int_equal(grant->expires_ms, WORLD_START_MS + 5);
+    assert_string_equal(grant->reason, "because");
+    assert_false(grant->is_revoked);
+}
+
+/* All of a request is copied: the caller's strings may go. */
+static void grants_are_listed_with_all_they_are(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct noted_grant noted = {0};
+    char id[] = "gone";
+    char reason[] = "because";
+    char shown[] = "Shown";
+    char value[] = "blue";
+    struct authority_label label = {"colour", value};
+    struct authority_scope *scope;
+
+    request.root.id = id;
+    request.root.display_name = shown;
+    request.root.labels = &label;
+    request.root.label_count = 1;
+    request.reason = reason;
+    request.access = AUTHORITY_READ | AUTHORITY_LIST;
+    request.expires_ms = WORLD_START_MS + 5;
+    scope = world_open(world, &request);
+    id[0] = reason[0] = shown[0] = value[0] = '\0';
+    label = (struct authority_label){NULL, NULL};
+    noted.id = authority_scope_grant(scope);
+    authority_grants(world->authority, note_grant, &noted);
+    assert_true(noted.is_found);
+    assert_string_equal(noted.path, world->paths[WORLD_ROOT]);
+    authority_scope_free(scope);
+    noted.is_found = false;
+    authority_grants(world->authority, note_grant, &noted);
+    assert_false(noted.is_found);
+}
+
+static const struct json_value *find_exported(const struct json_value *list, uint64_t id)
+{
+    json_each_item (item, list) {
+        int64_t grant = 0;
+
+        if (json_get_int(item, STR("grant"), &grant) && (uint64_t)grant == id)
+            return item;
+    }
+    return NULL;
+}
+
+static void assert_member(const struct json_value *object, struct str key, const char *text)
+{
+    struct str value;
+
+    assert_true(json_get_str(object, key, &value));
+    assert_true(str_eq_c(value, text));
+}
+
+static void grants_are_exported_for_a_sandbox(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
+    const struct json_value *list = NULL;
+    const struct json_value *grant;
+    const struct json_value *subject;
+    const struct json_value *access;
+    struct authority_scope *scope;
+    struct authority_scope *revoked;
+    struct authority_scope *temp = NULL;
+
+    request.access = AUTHORITY_READ | AUTHORITY_METADATA;
+    request.expires_ms = WORLD_START_MS + 1;
+    scope = world_open(world, &request);
+    revoked = world_open(world, &request);
+    assert_true(authority_revoke(world->authority, authority_scope_grant(revoked)));
+    assert_ok(world, authority_create_temp(world->authority, &request.subject, "work", &temp,
+                                           &world->err));
+    assert_int_equal(authority_export_grants(world->authority, &out), 0);
+    assert_int_equal(json_parse(&arena, buf_view(&out), JSON_LIMITS_DEFAULT, &list, &world->err),
+                     0);
+    assert_int_equal(list->type, JSON_ARRAY);
+    assert_int_equal(list->size, 4); /* the world's two, this one, and the temporary one */
+    assert_null(find_exported(list, authority_scope_grant(revoked)));
+    grant = find_exported(list, authority_scope_grant(scope));
+    assert_non_null(grant);
+    assert_member(grant, STR("kind"), "workspace");
+    assert_member(grant, STR("id"), "main");
+    assert_member(grant, STR("path"), world->paths[WORLD_ROOT]);
+    assert_member(grant, STR("source"), authority_source_name(AUTHORITY_FROM_USER_APPROVAL));
+    assert_member(grant, STR("expiresAt"), "2026-03-02T11:00:00.001Z");
+    subject = json_get(grant, STR("subject"));
+    assert_non_null(subject);
+    assert_member(subject, STR("id"), "talk");
+    assert_member(subject, STR("runId"), "run-1");
+    access = json_get(grant, STR("access"));
+    assert_non_null(access);
+    assert_int_equal(access->size, 2);
+    assert_true(str_eq_c(json_str(access + 1), "read"));
+    assert_true(str_eq_c(json_str(access + 2), "metadata"));
+    grant = find_exported(list, authority_scope_grant(world->scope));
+    assert_non_null(grant);
+    assert_null(json_get(grant, STR("expiresAt")));
+    authority_scope_free(temp);
+    authority_scope_free(revoked);
+    authority_scope_free(scope);
+}
+
+TEST_MAIN(EVERYWHERE(requests_are_checked),
+          EVERYWHERE(hard_links_are_not_allowed_where_something_is_written),
+          EVERYWHERE(a_manifest_alone_does_not_write_to_a_workspace),
+          EVERYWHERE(an_extensions_storage_is_its_own),
+          EVERYWHERE(artifacts_are_changed_by_their_own_calls_alone),
+          EVERYWHERE(knowledge_is_never_ambient),
+          EVERYWHERE(downloads_are_copied_out_and_not_moved), EVERYWHERE(secrets_are_strict),
+          EVERYWHERE(temporary_workspaces_are_made_and_not_asked_for),
+          ON_DISK(without_a_state_directory_there_is_no_temporary_work),
+          EVERYWHERE(every_operation_needs_its_access),
+          EVERYWHERE(every_operation_needs_no_more_than_its_access),
+          EVERYWHERE(a_grant_ends_at_its_time), ON_DISK(a_watch_ends_with_its_grant),
+          EVERYWHERE(a_revoked_grant_is_over),
+          EVERYWHERE(an_operation_whose_grant_goes_on_the_way_does_nothing),
+          EVERYWHERE(a_transfer_ends_with_either_grant),
+          EVERYWHERE(a_long_look_ends_with_its_grant), ON_DISK(a_long_copy_ends_with_its_grant),
+          EVERYWHERE(grants_are_listed_with_all_they_are),
+          EVERYWHERE(grants_are_exported_for_a_sandbox))
