@@ -225,8 +225,8 @@ static void make_files(void)
 
 int main(int argc, char **argv)
 {
-    struct audit_config audit_config = {.name = "audit.jsonl", .sync = AUDIT_SYNC_NEVER,
-                                        .gathers_reads = true};
+    struct audit_config audit_config = {
+        .name = "audit.jsonl", .sync = AUDIT_SYNC_NEVER, .gathers_reads = true};
     struct audit_file *audit;
     struct err err = ERR_INIT;
     char audit_dir[4096];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The authority as a whole: made, told its policy, hooks and listeners, and freed. */
+#include "authority/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "authority/internal.h"
 
 int authority_new(const struct authority_config *config, struct authority **out_authority,
                   struct err *err)

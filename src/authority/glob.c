@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "authority/glob_internal.h"
+#include "authority/glob.h"
 
+#include "authority/glob_internal.h"
 #include "authority/path.h"
 
 /* Whether the code at *code, no `*`, takes this character; steps behind the code if so. */

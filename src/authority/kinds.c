@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each kind of root allows by itself, before any policy is asked. */
-#include <string.h>
-
 #include "authority/internal.h"
+
+#include <string.h>
 
 static const unsigned changing = AUTHORITY_WRITE | AUTHORITY_DELETE | AUTHORITY_MOVE;
 static const unsigned naming = AUTHORITY_LIST | AUTHORITY_WATCH | AUTHORITY_ARCHIVE;

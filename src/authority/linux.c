@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Linux backend's table, and how it begins and ends. */
+#include "authority/linux_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "authority/linux_internal.h"
 
 static void free_backend(struct backend *base)
 {
@@ -17,9 +17,8 @@ static void free_backend(struct backend *base)
     free(backend);
 }
 
-int linux_root_open(struct backend *base, const char *path, struct backend_root **out_root)
+int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root)
 {
-    struct linux_backend *backend = (struct linux_backend *)base;
     /* The host's own path, which may go through links: it is the host who says it. */
     cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct backend_root *root;
@@ -39,7 +38,8 @@ int linux_root_open(struct backend *base, const char *path, struct backend_root 
         free(root);
         return ERR_NO_MEMORY;
     }
-    root->backend = backend;
+    /* SAFETY: the struct backend is the first member. */
+    root->backend = (struct linux_backend *)backend;
     root->fd = steal_fd(&fd);
     root->mount_id = mount_id;
     root->place = (struct linux_place)LINUX_PLACE_INIT;

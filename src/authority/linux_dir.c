@@ -3,14 +3,14 @@
  * Reading directories straight from getdents64, a large buffer at a time, and
  * making them.
  */
+#include "authority/linux_internal.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "authority/linux_internal.h"
 
 enum { ENTRIES_BYTES = 32 << 10 };
 

@@ -3,13 +3,13 @@
  * Looking at files, reading and appending. A file is opened without blocking
  * and looked at through its descriptor, so what was checked is what is read.
  */
+#include "authority/linux_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include "authority/linux_internal.h"
 
 struct backend_file {
     int fd;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moving within one file system: both directories are pinned, and the kernel does the rest. */
+#include "authority/linux_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#include "authority/linux_internal.h"
 
 /* A file with another name elsewhere is not moved about, nor written over. */
 static int check_end(const struct linux_place *place, const struct backend_lookup *lookup)

@@ -188,18 +188,18 @@ static int open_strictly(struct backend_root *root, const struct cancel *cancel,
 /* ---- where links lead ---- */
 
 /* A descriptor's own path; not one that has been removed. */
-static int path_of(int fd, char out_path[PATH_MAX], size_t *out_len)
+static int path_of(int fd, char out_text[PATH_MAX], size_t *out_len)
 {
-    char link[32];
+    char name[32];
     ssize_t len;
 
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    len = readlink(link, out_path, PATH_MAX);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    len = readlink(name, out_text, PATH_MAX);
     if (len < 0)
         return linux_error(errno);
     if (len >= PATH_MAX)
         return ERR_INVALID_PATH;
-    out_path[len] = '\0';
+    out_text[len] = '\0';
     *out_len = (size_t)len;
     return 0;
 }
@@ -210,8 +210,8 @@ static int find_target_by_kernel(struct backend_root *root, const struct cancel 
 {
     char root_path[PATH_MAX];
     char path[PATH_MAX];
-    size_t root_len;
-    size_t len;
+    size_t root_len = 0;
+    size_t len = 0;
     cleanup_fd int fd = -1;
     int r = open_by_kernel(root, cancel, name, O_PATH, beneath, &fd);
 

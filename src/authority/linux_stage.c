@@ -8,6 +8,8 @@
  * renameat2 puts it in place. In a private tree nobody looks, so files there are
  * written where they belong.
  */
+#include "authority/linux_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -18,7 +20,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "authority/linux_internal.h"
 #include "base/checked.h"
 
 enum {

@@ -3,6 +3,8 @@
  * Whole directories that appear at once: built under a private name beside their
  * destination, synced together, then renamed.
  */
+#include "authority/linux_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -10,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "authority/linux_internal.h"
 
 enum {
     PRIVATE_MODE = 0700,
@@ -130,6 +130,11 @@ void linux_tree_drop(struct backend_root *tree)
 
     if (tree == NULL)
         return;
+    /* Removing needs descriptors, and a lack of them may be why it is dropped. */
+    if (tree->fd >= 0)
+        close(tree->fd);
+    tree->fd = -1;
+    linux_place_done(&tree->target);
     r = linux_remove_tree(tree->place.dir_fd, tree->place.last, &budget, NULL);
     free_tree(tree, r == 0 || r == ERR_NOT_FOUND);
 }

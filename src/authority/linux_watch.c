@@ -56,16 +56,13 @@ int linux_watch(struct backend_root *root, const struct backend_lookup *lookup, 
 {
     cleanup_fd int dir_fd = -1;
     cleanup_fd int fd = -1;
-    cleanup_free struct backend_watch *watch = NULL;
+    struct backend_watch *watch;
     char path[40];
     int descriptor;
     int r = linux_open(root, lookup, name, O_PATH | O_DIRECTORY, &dir_fd);
 
     if (r < 0)
         return r;
-    watch = malloc(sizeof(*watch));
-    if (watch == NULL)
-        return ERR_NO_MEMORY;
     fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (fd < 0)
         return linux_error(errno);
@@ -80,11 +77,14 @@ int linux_watch(struct backend_root *root, const struct backend_lookup *lookup, 
             return ERR_UNSUPPORTED;
         return errno == ENOSPC ? ERR_BUSY : linux_error(errno);
     }
+    watch = malloc(sizeof(*watch));
+    if (watch == NULL)
+        return ERR_NO_MEMORY;
     watch->fd = steal_fd(&fd);
     watch->descriptor = descriptor;
     watch->is_over = false;
     *out_fd = watch->fd;
-    *out_watch = steal_ptr(&watch);
+    *out_watch = watch;
     return 0;
 }
 

@@ -111,7 +111,7 @@ int memory_dir_file_open(struct backend_dir *dir, const struct backend_lookup *l
                          struct authority_stat *out_stat)
 {
     MEMORY_LOCKED(dir->backend);
-    struct memory_node *node;
+    struct memory_node *node = NULL;
     int r = cancel_check(lookup->cancel);
 
     if (r == 0)

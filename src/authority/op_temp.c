@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary workspaces and watches. */
-#include <stdlib.h>
-
 #include "authority/internal.h"
+
+#include <stdlib.h>
 
 int authority_create_temp(struct authority *authority, const struct authority_subject *subject,
                           const char *reason, struct authority_scope **out_scope, struct err *err)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing: whole files, at once; appending; making directories. */
+#include "authority/internal.h"
+
 #include <string.h>
 
-#include "authority/internal.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
 

@@ -4,10 +4,10 @@
  * recorded with the code and with who it was, and nothing is touched before all
  * have agreed.
  */
+#include "authority/internal.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "authority/internal.h"
 
 /* What an operation needs, and whether it changes anything. */
 static const struct {
@@ -84,6 +84,7 @@ static int ask_policy(struct operation *op)
     decision.text[0] = '\0';
     decision.if_unasked = AUTHORITY_DENY;
     authority->policy(authority->policy_data, &op->context, &decision);
+    decision.text[sizeof(decision.text) - 1] = '\0';
     return settle(op, &decision, authority->policy_id);
 }
 
@@ -106,6 +107,7 @@ static int ask_hooks(struct operation *op)
         decision.text[0] = '\0';
         decision.if_unasked = AUTHORITY_DENY;
         slot->hook.before(slot->hook.data, &op->context, &decision);
+        decision.text[sizeof(decision.text) - 1] = '\0';
         r = settle(op, &decision, slot->hook.id);
         if (r < 0)
             return r;
@@ -113,13 +115,13 @@ static int ask_hooks(struct operation *op)
     return 0;
 }
 
-/* Those that saw it begin, the last one first. */
+/* Those that saw it begin, in the same order. */
 static void tell_hooks(struct operation *op, int result)
 {
     struct authority *authority = op->authority;
 
-    for (size_t i = op->hooks_seen; i > 0; i--) {
-        struct hook_slot *slot = &authority->hooks[i - 1];
+    for (size_t i = 0; i < op->hooks_seen; i++) {
+        struct hook_slot *slot = &authority->hooks[i];
 
         if (slot->hook.after != NULL && !atomic_load(&slot->is_removed))
             slot->hook.after(slot->hook.data, &op->context, result);
@@ -370,7 +372,8 @@ int operation_begin_request(struct operation *op, struct authority *authority,
                             enum authority_operation operation,
                             const struct authority_request *request)
 {
-    prepare(op, authority, NULL, &(struct operation_args){.operation = operation});
+    prepare(op, authority, NULL,
+            &(struct operation_args){.operation = operation, .name = STR_EMPTY});
     set_parties(op, &request->subject, &request->root, request->reason);
     op->is_interactive = request->is_interactive;
     op->context.access = request->access;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grants: made on request, listed, exported, revoked, gone with their scope. */
+#include "authority/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "authority/internal.h"
 #include "base/jsonwrite.h"
 
 enum { SCOPE_MAX_BYTES = 1 << 20, SCOPE_MAX_LABELS = 64 };

@@ -7,6 +7,7 @@
 #include "base/list.h"
 
 enum {
+    FIRST_CHILDREN = 64,
     SORTED_MAX_BYTES = 64 << 20,  /* names of one directory */
     WAITING_MAX_BYTES = 64 << 20, /* names of directories that wait, breadth-first */
 };
@@ -22,8 +23,9 @@ struct level {
     size_t name_len; /* of this directory, in the walk's name */
     /* Sorted: what is in it. */
     struct arena arena;
-    struct child *children;
+    struct child *children; /* grows in the arena */
     size_t child_count;
+    size_t child_room;
     size_t next_child;
 };
 
@@ -54,40 +56,43 @@ static int compare_children(const void *left, const void *right)
     return str_compare(a->component, b->component);
 }
 
+/* One more entry, copied; the directory's own buffer moves on. */
+static int keep_child(struct level *level, struct child child)
+{
+    const char *copy = arena_copy(&level->arena, child.component);
+
+    if (copy == NULL)
+        return level->arena.error;
+    if (level->child_count == level->child_room) {
+        size_t room = level->child_room == 0 ? FIRST_CHILDREN : level->child_room * 2;
+        struct child *grown =
+            arena_regrow(&level->arena, level->children, room * sizeof(*level->children));
+
+        if (grown == NULL)
+            return level->arena.error;
+        level->children = grown;
+        level->child_room = room;
+    }
+    child.component.ptr = copy;
+    level->children[level->child_count++] = child;
+    return 0;
+}
+
 /* Reads a whole directory, to sort it. */
 static int gather(const struct walk *walk, struct level *level)
 {
-    struct child *children = NULL;
-    size_t capacity = 0;
     struct child child;
     int error = 0;
 
     arena_init(&level->arena, SORTED_MAX_BYTES);
     while (walk->ops->dir_next(level->dir, &child.component, &child.type, &error)) {
-        const char *copy = arena_copy(&level->arena, child.component);
+        int r = keep_child(level, child);
 
-        if (copy != NULL && level->child_count == capacity) {
-            struct child *grown;
-
-            capacity = capacity == 0 ? 64 : capacity * 2;
-            grown = arena_regrow(&level->arena, children, capacity * sizeof(*grown));
-            if (grown == NULL)
-                copy = NULL;
-            else
-                children = grown;
-        }
-        if (copy == NULL || error < 0) {
-            arena_regrow_free(&level->arena, children);
-            return level->arena.error;
-        }
-        child.component.ptr = copy;
-        children[level->child_count++] = child;
+        if (r < 0)
+            return r;
     }
-    if (children != NULL)
-        arena_adopt(&level->arena, children);
-    level->children = children;
-    if (error == 0 && level->child_count > 1)
-        qsort(children, level->child_count, sizeof(*children), compare_children);
+    if (level->children != NULL)
+        qsort(level->children, level->child_count, sizeof(*level->children), compare_children);
     return error;
 }
 
@@ -96,6 +101,7 @@ static void leave(struct walk *walk)
     struct level *level = &walk->levels[--walk->depth];
 
     walk->ops->dir_close(level->dir);
+    arena_regrow_free(&level->arena, level->children);
     arena_done(&level->arena);
     if (walk->depth > 0)
         walk->name.len = walk->levels[walk->depth - 1].name_len;

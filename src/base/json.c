@@ -92,6 +92,7 @@ static inline int push(struct parser *p, const char *at, struct json_value value
 
         if (r < 0)
             return r;
+        assert(p->values != NULL);
     }
     p->values[p->count++] = value;
     return 0;

@@ -148,7 +148,7 @@ static inline bool glob_reference_matches(struct str pattern, struct str name)
 {
     size_t open = 0;
     size_t depth = 0;
-    size_t ends[GLOB_REFERENCE_BYTES]; /* of the choices */
+    size_t ends[GLOB_REFERENCE_BYTES] = {0}; /* of the choices */
     size_t count = 0;
     size_t start, at;
 

@@ -4,8 +4,8 @@
  * which access it needs, and a name with which it succeeds. Tests run through
  * all of them with what must be refused.
  */
-#ifndef TESTS_AUTHORITY_ATTEMPTS_H
-#define TESTS_AUTHORITY_ATTEMPTS_H
+#ifndef TESTS_UNIT_AUTHORITY_ATTEMPTS_H
+#define TESTS_UNIT_AUTHORITY_ATTEMPTS_H
 
 #include "world.h"
 

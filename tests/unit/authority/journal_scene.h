@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A state directory and a directory to work in, for the tests of the journal and its sweep. */
-#ifndef TESTS_AUTHORITY_JOURNAL_SCENE_H
-#define TESTS_AUTHORITY_JOURNAL_SCENE_H
+#ifndef TESTS_UNIT_AUTHORITY_JOURNAL_SCENE_H
+#define TESTS_UNIT_AUTHORITY_JOURNAL_SCENE_H
 
 #include <stdio.h>
 #include <sys/wait.h>

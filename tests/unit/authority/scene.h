@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A directory of a test's own, and the few things tests do in it. Paths are relative to it. */
-#ifndef TESTS_AUTHORITY_SCENE_H
-#define TESTS_AUTHORITY_SCENE_H
+#ifndef TESTS_UNIT_AUTHORITY_SCENE_H
+#define TESTS_UNIT_AUTHORITY_SCENE_H
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  * there. A world in memory, one on the disk, and one on the disk that is walked
  * by components are the same to a test that does not ask.
  */
-#ifndef TESTS_AUTHORITY_WORLD_H
-#define TESTS_AUTHORITY_WORLD_H
+#ifndef TESTS_UNIT_AUTHORITY_WORLD_H
+#define TESTS_UNIT_AUTHORITY_WORLD_H
 
 #include "test.h"
 
@@ -543,6 +543,21 @@ static inline void world_check_refusal(struct world *world, int result, int code
         world_check_refusal(world, call, code, #call, __FILE__, __LINE__);                         \
     } while (0)
 #define assert_ok(world, call) assert_refused(world, call, 0)
+
+static inline void refuse_request(struct world *world, const struct authority_request *request,
+                                  int code)
+{
+    struct authority_scope *scope = NULL;
+
+    assert_refused(world, authority_request_root(world->authority, request, &scope, &world->err),
+                   code);
+    assert_null(scope);
+}
+
+static inline void accept_request(struct world *world, const struct authority_request *request)
+{
+    authority_scope_free(world_open(world, request));
+}
 
 /* The authority's own reading, compared. */
 static inline void world_check_read(struct world *world, struct authority_scope *scope,
