@@ -264,7 +264,7 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file)
 
 /* ---- the end ---- */
 
-/* Extended attributes that may be set are; those of the system (security.*) come by themselves. */
+/* All extended attributes that may be set, but those of the system's own security. */
 static int copy_xattrs(int from, int to)
 {
     cleanup_free char *names = NULL;
@@ -279,8 +279,12 @@ static int copy_xattrs(int from, int to)
         return ERR_NO_MEMORY;
     len = flistxattr(from, names, XATTR_NAMES_BYTES);
     for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
-        ssize_t size = fgetxattr(from, names + at, value, XATTR_VALUE_BYTES);
+        ssize_t size;
 
+        /* Capabilities were given to the old content, not to the new. */
+        if (str_starts_with(str_from(names + at), STR("security.")))
+            continue;
+        size = fgetxattr(from, names + at, value, XATTR_VALUE_BYTES);
         if (size < 0 && errno == ENODATA)
             continue;
         if (size < 0)
@@ -308,7 +312,8 @@ static int take_after_old(const struct backend_stage *stage)
     r = copy_xattrs(stage->old_fd, stage->fd);
     if (r < 0)
         return r;
-    if (fchmod(stage->fd, old.st_mode & 07777) < 0)
+    /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
+    if (fchmod(stage->fd, old.st_mode & 0777) < 0)
         return linux_error(errno);
     return 0;
 }

@@ -312,13 +312,13 @@ static int transfer_in(struct authority_scope *scope, struct str to, struct auth
     int r;
 
     options = options != NULL ? options : &plain;
-    if (source->authority != scope->authority)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the two scopes are of different authorities");
     r = operation_begin(
         &source_op, source,
         &(struct operation_args){.operation = is_move ? AUTHORITY_OP_MOVE : AUTHORITY_OP_READ,
                                  .name = from,
                                  .cancel = options->cancel});
+    if (r == 0 && source->authority != scope->authority)
+        r = ERR_INVALID_ARGUMENT; /* nobody could say which of the two records it */
     if (r < 0)
         return operation_end(&source_op, r, err);
     r = operation_begin(&op, scope,

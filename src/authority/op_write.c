@@ -140,9 +140,12 @@ static int write_file(const struct operation *op, struct str bytes,
     return once(&writing);
 }
 
+/* What came of making the bytes: a failure there is recorded like any other. */
+enum made { MADE_BYTES, MADE_TEXT, MADE_ARTIFACT };
+
 static int write_operation(struct authority_scope *scope, struct str name, struct str bytes,
-                           const struct authority_write_options *options, bool must_be_text,
-                           bool via_artifact_call, struct err *err)
+                           const struct authority_write_options *options, enum made made,
+                           int made_error, struct err *err)
 {
     __attribute__((uninitialized)) struct operation op;
     int r;
@@ -152,8 +155,10 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
                         &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
                                                  .name = name,
                                                  .cancel = options->cancel,
-                                                 .via_artifact_call = via_artifact_call});
-    if (r == 0 && must_be_text && !utf8_is_valid(bytes))
+                                                 .via_artifact_call = made == MADE_ARTIFACT});
+    if (r == 0)
+        r = made_error;
+    if (r == 0 && made == MADE_TEXT && !utf8_is_valid(bytes))
         r = ERR_INVALID_UTF8;
     if (r == 0)
         r = write_file(&op, bytes, options, write_once);
@@ -163,19 +168,19 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
 int authority_write_bytes(struct authority_scope *scope, struct str name, struct str bytes,
                           const struct authority_write_options *options, struct err *err)
 {
-    return write_operation(scope, name, bytes, options, false, false, err);
+    return write_operation(scope, name, bytes, options, MADE_BYTES, 0, err);
 }
 
 int authority_write_text(struct authority_scope *scope, struct str name, struct str text,
                          const struct authority_write_options *options, struct err *err)
 {
-    return write_operation(scope, name, text, options, true, false, err);
+    return write_operation(scope, name, text, options, MADE_TEXT, 0, err);
 }
 
 int authority_write_artifact(struct authority_scope *scope, struct str name, struct str bytes,
                              const struct authority_write_options *options, struct err *err)
 {
-    return write_operation(scope, name, bytes, options, false, true, err);
+    return write_operation(scope, name, bytes, options, MADE_ARTIFACT, 0, err);
 }
 
 int authority_write_json(struct authority_scope *scope, struct str name,
@@ -192,9 +197,7 @@ int authority_write_json(struct authority_scope *scope, struct str name,
     r = json_writer_finish(&writer);
     if (r == 0)
         r = buf_append_char(&text, '\n');
-    if (r < 0)
-        return err_set_plain(err, r);
-    return write_operation(scope, name, buf_view(&text), options, true, false, err);
+    return write_operation(scope, name, buf_view(&text), options, MADE_TEXT, r, err);
 }
 
 int authority_append(struct authority_scope *scope, struct str name, struct str bytes,

@@ -560,9 +560,10 @@ void a_root_is_a_directory(void **state)
     struct backend_root *root = NULL;
     char path[PATH_MAX];
 
-    if (suite->fixture->path == NULL) {
-        print_message("any path is a root here\n");
-        skip();
+    if (suite->fixture->path == NULL) { /* in memory, where no path is anything else */
+        assert_int_equal(suite->ops->root_open(suite->backend, "/memory/a", &root), 0);
+        suite->ops->root_close(root);
+        return;
     }
     suite_plant(suite, "file", "");
     snprintf(path, sizeof(path), "%s/file", suite->fixture->path(suite, SUITE_ROOT));

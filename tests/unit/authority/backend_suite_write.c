@@ -92,12 +92,14 @@ void replacing_needs_the_files_own_write_permission(void **state)
 {
     struct suite *suite = *state;
 
-    if (!suite->fixture->enforces_modes) {
-        print_message("permission bits do not stop this user\n");
-        skip();
-    }
     suite_plant(suite, "f", "old");
     suite->fixture->set_mode(suite, SUITE_ROOT, "f", 0444);
+    if (!suite->fixture->enforces_modes) {
+        /* Root is stopped by no permission; the run as an ordinary user has the other case. */
+        assert_int_equal(suite_write(suite, &suite_strict, "f", "new"), 0);
+        suite_assert_content(suite, SUITE_ROOT, "f", "new");
+        return;
+    }
     assert_int_equal(suite_write(suite, &suite_strict, "f", "new"), ERR_PERMISSION_DENIED);
     assert_int_equal(
         suite->ops->append(suite->root, &suite_strict, STR("f"), STR("new"), false, 0644, false),
