@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "authority/auditfile.h"
 #include "base/cleanup.h"
 #include "bench.h"
+#include "gatehouse/audit.h"
 #include "gatehouse/authority.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "authority/auditfile.h"
+#include "gatehouse/audit.h"
 
 enum {
     AUDIT_TIMESTAMP_BYTES = 24,             /* 2026-03-01T12:00:00.123Z */

@@ -5,7 +5,7 @@
  * around the write, with no lock between processes: whether the file is still
  * the current one, and whether the line before has its end.
  */
-#include "authority/auditfile.h"
+#include "authority/audit_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "authority/audit_internal.h"
 #include "base/cleanup.h"
 
 enum {

@@ -15,6 +15,7 @@
 #ifndef AUTHORITY_BACKEND_H
 #define AUTHORITY_BACKEND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,8 @@ struct backend_ops {
     /* The host's own path. ERR_NOT_A_DIRECTORY unless it is one. */
     int (*root_open)(struct backend *backend, const char *path, struct backend_root **out_root);
     void (*root_close)(struct backend_root *root);
+    /* Where the host finds it now; ERR_UNSUPPORTED in memory. */
+    int (*root_path)(struct backend_root *root, char out_path[PATH_MAX]);
 
     /* Of the thing itself: with links rejected, of a last link too (type AUTHORITY_SYMLINK). */
     int (*stat)(struct backend_root *root, const struct backend_lookup *lookup, struct str name,

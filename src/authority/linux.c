@@ -62,6 +62,7 @@ static const struct backend_ops ops = {
     .free = free_backend,
     .root_open = linux_root_open,
     .root_close = linux_root_close,
+    .root_path = linux_root_path,
     .stat = linux_stat,
     .file_open = linux_file_open,
     .file_from_fd = linux_file_from_fd,

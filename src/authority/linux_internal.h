@@ -142,6 +142,7 @@ void linux_temp_drop(struct backend_root *root);
 
 int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root);
 void linux_root_close(struct backend_root *root);
+int linux_root_path(struct backend_root *root, char out_path[PATH_MAX]);
 int linux_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                struct authority_stat *out_stat);
 int linux_file_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,

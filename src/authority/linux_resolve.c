@@ -204,6 +204,13 @@ static int path_of(int fd, char out_text[PATH_MAX], size_t *out_len)
     return 0;
 }
 
+int linux_root_path(struct backend_root *root, char out_path[PATH_MAX])
+{
+    size_t len;
+
+    return path_of(root->fd, out_path, &len);
+}
+
 /* The kernel follows, and /proc says where that was. */
 static int find_target_by_kernel(struct backend_root *root, const struct cancel *cancel,
                                  const char *name, struct path_name *out_target)

@@ -217,10 +217,18 @@ static void memory_watch_free(struct backend_watch *watch)
     (void)watch;
 }
 
+static int root_path(struct backend_root *root, char out_path[PATH_MAX])
+{
+    (void)root;
+    (void)out_path;
+    return ERR_UNSUPPORTED; /* nothing outside could find it */
+}
+
 static const struct backend_ops memory_ops = {
     .free = memory_free,
     .root_open = memory_root_open,
     .root_close = memory_root_close,
+    .root_path = root_path,
     .stat = memory_stat,
     .file_open = memory_file_open,
     .file_from_fd = memory_file_from_fd,

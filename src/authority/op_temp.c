@@ -2,12 +2,13 @@
 /* Temporary workspaces and watches. */
 #include "authority/internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 int authority_create_temp(struct authority *authority, const struct authority_subject *subject,
                           const char *reason, struct authority_scope **out_scope, struct err *err)
 {
-    const struct authority_request request = {
+    struct authority_request request = {
         .subject = *subject,
         .root = {.kind = AUTHORITY_TEMP, .id = "temp"},
         .access = AUTHORITY_ALL_ACCESS,
@@ -16,6 +17,7 @@ int authority_create_temp(struct authority *authority, const struct authority_su
     };
     struct authority_scope *scope = NULL;
     struct backend_root *root = NULL;
+    char path[PATH_MAX];
     struct err why = ERR_INIT;
     struct operation op;
     int r = operation_begin_request(&op, authority, AUTHORITY_OP_TEMP, &request);
@@ -24,6 +26,9 @@ int authority_create_temp(struct authority *authority, const struct authority_su
         r = err_set(&why, ERR_INVALID_ARGUMENT, "a request needs a subject and a reason");
     if (r == 0)
         r = authority->backend->ops->temp_make(authority->backend, &root);
+    /* For a command sandbox that must mount it. */
+    if (r == 0 && authority->backend->ops->root_path(root, path) == 0)
+        request.root.path = path;
     if (r == 0)
         r = scope_new(authority, &request, root, &scope, &why);
     if (r == 0)

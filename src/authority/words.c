@@ -3,7 +3,7 @@
  * The words of the enums. They stand in records that outlive the program and in
  * people's settings: a word that was once given stays.
  */
-#include "authority/auditfile.h"
+#include "authority/internal.h"
 
 #include "gatehouse/authority.h"
 

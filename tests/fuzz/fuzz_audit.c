@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "authority/auditfile.h"
 #include "base/utf8.h"
+#include "gatehouse/audit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "authority/auditfile.h"
+#include "gatehouse/audit.h"
 
 static char scene_path[64];
 static int scene_fd = -1;

@@ -472,6 +472,25 @@ static void assert_member(const struct json_value *object, struct str key, const
     assert_true(str_eq_c(value, text));
 }
 
+/* A workspace is named by where it lies, so that a sandbox can mount it. */
+static void assert_workspace_path(const struct world *world, const struct json_value *grant)
+{
+    struct stat about;
+    struct str path;
+    char text[PATH_MAX];
+
+    assert_non_null(grant);
+    if (world->is_memory) {
+        assert_null(json_get(grant, STR("path")));
+        return;
+    }
+    assert_true(json_get_str(grant, STR("path"), &path));
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(path));
+    assert_int_equal(stat(text, &about), 0);
+    assert_true(S_ISDIR(about.st_mode));
+    assert_int_equal(about.st_mode & 07777, 0700);
+}
+
 static void grants_are_exported_for_a_sandbox(void **state)
 {
     struct world *world = *state;
@@ -518,6 +537,7 @@ static void grants_are_exported_for_a_sandbox(void **state)
     grant = find_exported(list, authority_scope_grant(world->scope));
     assert_non_null(grant);
     assert_null(json_get(grant, STR("expiresAt")));
+    assert_workspace_path(world, find_exported(list, authority_scope_grant(temp)));
     authority_scope_free(temp);
     authority_scope_free(revoked);
     authority_scope_free(scope);

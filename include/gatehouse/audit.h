@@ -6,8 +6,8 @@
  *
  * Several processes may use the same directory and name at once.
  */
-#ifndef AUTHORITY_AUDITFILE_H
-#define AUTHORITY_AUDITFILE_H
+#ifndef GATEHOUSE_AUDIT_H
+#define GATEHOUSE_AUDIT_H
 
 #include <limits.h>
 #include <stdbool.h>
