@@ -217,6 +217,7 @@ static void memory_watch_free(struct backend_watch *watch)
     (void)watch;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the table says what it is. */
 static int root_path(struct backend_root *root, char out_path[PATH_MAX])
 {
     (void)root;

@@ -392,7 +392,7 @@ static void a_growing_file_is_read_to_where_it_was(void **state)
                            &(struct authority_move_options){.may_replace = true}, NULL);
         assert_true(r == 0 || r == ERR_TOO_LARGE);
         if (r == 0) {
-            struct authority_stat about;
+            struct authority_stat about = {0};
 
             assert_true(look(world, WORLD_ROOT, "copy", &about, NULL));
             assert_true(about.size <= 1 << 20);
@@ -462,7 +462,7 @@ static void run_out_of_descriptors(struct world *world)
     getrlimit(RLIMIT_NOFILE, &limit);
     freeze(world);
     for (int spare = 0; spare < MOST && r != 0; spare++) {
-        limit.rlim_cur = (rlim_t)(top + spare);
+        limit.rlim_cur = (rlim_t)top + (rlim_t)spare;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         r = attempt_run(world, world->scope, attempt, str_from(attempt->good));
         limit.rlim_cur = limit.rlim_max;
