@@ -490,8 +490,10 @@ static void a_change_is_announced_before_and_reported_after(void **state)
                 outcome = record;
             }
         }
-        if (outcome == NULL)
+        if (outcome == NULL) {
             fail_msg("no outcome was recorded");
+            return;
+        }
         assert_int_equal(outcome->outcome, AUTHORITY_SUCCESS);
         assert_int_equal(outcome->error, 0);
         assert_int_equal(attempt->is_mutation, intent != NULL);
