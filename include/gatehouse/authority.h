@@ -308,6 +308,7 @@ struct authority_stat {
     uint64_t modified_ns; /* of that second */
     uint64_t changed_ns;  /* since 1970, for comparing */
     uint64_t inode;
+    uint64_t device;
     unsigned mode;
     unsigned links;
 };

@@ -67,7 +67,6 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
 {
     char last[NAME_MAX + 1];
     cleanup_fd int fd = -1;
-    uint64_t mount_id;
     int r = terminate(component, last);
 
     if (r < 0)
@@ -75,12 +74,8 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
     fd = openat(dir->fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return linux_error(errno);
-    r = linux_mount_id(fd, &mount_id);
-    if (r < 0)
-        return r;
-    if (mount_id != dir->mount_id)
-        return ERR_CROSSES_MOUNT;
-    return wrap(dir->backend, mount_id, &fd, out_dir);
+    r = linux_check_mount(fd, dir->mount_id);
+    return r < 0 ? r : wrap(dir->backend, dir->mount_id, &fd, out_dir);
 }
 
 static enum authority_type type_of_entry(const struct backend_dir *dir,
@@ -164,7 +159,8 @@ int linux_dir_file_open(struct backend_dir *dir, const struct backend_lookup *lo
 
     if (r < 0)
         return r;
-    return linux_file_open_at(dir->backend, dir->fd, last, lookup, out_file, out_stat);
+    return linux_file_open_at(dir->backend, dir->fd, dir->mount_id, last, lookup, out_file,
+                              out_stat);
 }
 
 void linux_dir_close(struct backend_dir *dir)
@@ -187,7 +183,5 @@ int linux_mkdir(struct backend_root *root, const struct backend_lookup *lookup, 
         return r;
     if (mkdirat(place.dir_fd, place.last, mode) < 0)
         return linux_error(errno);
-    if (is_synced && fsync(place.dir_fd) < 0)
-        return linux_error(errno);
-    return 0;
+    return is_synced ? linux_sync_dir(place.dir_fd) : 0;
 }

@@ -37,6 +37,7 @@ void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat)
         .changed_ns =
             (uint64_t)about->st_ctim.tv_sec * 1000000000U + (uint64_t)about->st_ctim.tv_nsec,
         .inode = about->st_ino,
+        .device = about->st_dev,
         .mode = about->st_mode & 07777,
         .links = (unsigned)about->st_nlink,
     };
@@ -149,9 +150,9 @@ int linux_file_open(struct backend_root *root, const struct backend_lookup *look
     return wrap(&fd, false, lookup, out_file, out_stat);
 }
 
-int linux_file_open_at(const struct linux_backend *backend, int dir_fd, const char *last,
-                       const struct backend_lookup *lookup, struct backend_file **out_file,
-                       struct authority_stat *out_stat)
+int linux_file_open_at(const struct linux_backend *backend, int dir_fd, uint64_t mount_id,
+                       const char *last, const struct backend_lookup *lookup,
+                       struct backend_file **out_file, struct authority_stat *out_stat)
 {
     cleanup_fd int fd = -1;
     int r;
@@ -170,7 +171,9 @@ int linux_file_open_at(const struct linux_backend *backend, int dir_fd, const ch
         if (fd < 0)
             return linux_error(errno);
     }
-    return wrap(&fd, false, lookup, out_file, out_stat);
+    /* A file can be a mount of its own. */
+    r = linux_check_mount(fd, mount_id);
+    return r < 0 ? r : wrap(&fd, false, lookup, out_file, out_stat);
 }
 
 int linux_file_from_fd(struct backend *backend, const struct backend_lookup *lookup, int fd,
@@ -210,7 +213,14 @@ int linux_file_fd(const struct backend_file *file)
     return file->fd;
 }
 
-static int write_all(int fd, struct str bytes, const struct cancel *cancel)
+/* What one append has put where; others may append to the same file meanwhile. */
+struct appended {
+    off_t start;
+    off_t end;
+    size_t written;
+};
+
+static int write_all(int fd, struct str bytes, const struct cancel *cancel, struct appended *done)
 {
     while (bytes.len > 0) {
         ssize_t written = write(fd, bytes.ptr, bytes.len);
@@ -218,8 +228,14 @@ static int write_all(int fd, struct str bytes, const struct cancel *cancel)
 
         if (written < 0 && errno != EINTR)
             return linux_error(errno);
-        if (written > 0)
+        if (written > 0) {
             bytes = str_slice(bytes, (size_t)written, bytes.len);
+            /* An appending write leaves the position at its own end. */
+            done->end = lseek(fd, 0, SEEK_CUR);
+            if (done->written == 0)
+                done->start = done->end - written;
+            done->written += (size_t)written;
+        }
         r = bytes.len > 0 ? cancel_check(cancel) : 0;
         if (r < 0)
             return r;
@@ -227,8 +243,22 @@ static int write_all(int fd, struct str bytes, const struct cancel *cancel)
     return 0;
 }
 
+/* Takes back what was written in part, unless somebody else's bytes lie between or behind. */
+static int take_back(int fd, const struct appended *done)
+{
+    struct stat about;
+
+    if (done->written == 0)
+        return 0;
+    if (fstat(fd, &about) < 0 || about.st_size != done->end ||
+        done->end - done->start != (off_t)done->written || ftruncate(fd, done->start) < 0)
+        return ERR_IO;
+    return 0;
+}
+
 static int append_to(int fd, const struct backend_lookup *lookup, struct str bytes, bool is_synced)
 {
+    struct appended done = {0};
     struct stat about;
     uint64_t size;
     int r;
@@ -241,11 +271,10 @@ static int append_to(int fd, const struct backend_lookup *lookup, struct str byt
     if (__builtin_add_overflow((uint64_t)about.st_size, bytes.len, &size) ||
         (lookup->max_file_bytes > 0 && size > lookup->max_file_bytes))
         return ERR_TOO_LARGE;
-    r = write_all(fd, bytes, lookup->cancel);
+    r = write_all(fd, bytes, lookup->cancel, &done);
     if (r == 0 && is_synced && fsync(fd) < 0)
         r = linux_error(errno);
-    /* What was written in part is taken back: all of it or nothing. */
-    if (r < 0 && ftruncate(fd, about.st_size) < 0)
+    if (r < 0 && take_back(fd, &done) < 0)
         return ERR_IO;
     return r;
 }
@@ -285,8 +314,10 @@ int linux_append(struct backend_root *root, const struct backend_lookup *lookup,
             fd = openat(place.dir_fd, place.last,
                         O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
         }
-        if (fd >= 0)
-            return append_to(fd, lookup, bytes, is_synced);
+        if (fd >= 0) {
+            r = linux_check_mount(fd, root->mount_id);
+            return r < 0 ? r : append_to(fd, lookup, bytes, is_synced);
+        }
         if (errno != ENOENT)
             return linux_error(errno);
         if (!may_create)

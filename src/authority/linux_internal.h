@@ -93,6 +93,11 @@ int linux_open_parent(struct backend_root *root, const struct backend_lookup *lo
 
 /* The mount that a descriptor is on. */
 int linux_mount_id(int fd, uint64_t *out_id);
+/* ERR_CROSSES_MOUNT unless it is this one. */
+int linux_check_mount(int fd, uint64_t mount_id);
+
+/* After a change: on the disk, where the file system can say so of a directory. */
+int linux_sync_dir(int dir_fd);
 
 /* ERR_* for the errno of a call that was given one component below a pinned directory. */
 int linux_error(int errno_value);
@@ -154,9 +159,9 @@ int linux_file_read(struct backend_file *file, uint64_t offset, void *bytes, siz
 void linux_file_close(struct backend_file *file);
 int linux_file_fd(const struct backend_file *file);
 /* A file of an open directory, by one component. */
-int linux_file_open_at(const struct linux_backend *backend, int dir_fd, const char *last,
-                       const struct backend_lookup *lookup, struct backend_file **out_file,
-                       struct authority_stat *out_stat);
+int linux_file_open_at(const struct linux_backend *backend, int dir_fd, uint64_t mount_id,
+                       const char *last, const struct backend_lookup *lookup,
+                       struct backend_file **out_file, struct authority_stat *out_stat);
 int linux_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  struct str bytes, bool may_create, unsigned mode, bool is_synced);
 int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,

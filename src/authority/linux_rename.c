@@ -55,7 +55,6 @@ int linux_rename(struct backend_root *from_root, const struct backend_lookup *fr
     if (renameat2(source.dir_fd, source.last, target.dir_fd, target.last,
                   may_replace ? 0 : RENAME_NOREPLACE) < 0)
         return rename_error(errno);
-    if (fsync(target.dir_fd) < 0 || fsync(source.dir_fd) < 0)
-        return linux_error(errno);
-    return 0;
+    r = linux_sync_dir(target.dir_fd);
+    return r < 0 ? r : linux_sync_dir(source.dir_fd);
 }

@@ -80,6 +80,22 @@ int linux_mount_id(int fd, uint64_t *out_id)
     return 0;
 }
 
+int linux_check_mount(int fd, uint64_t mount_id)
+{
+    uint64_t own_id;
+    int r = linux_mount_id(fd, &own_id);
+
+    if (r < 0)
+        return r;
+    return own_id == mount_id ? 0 : ERR_CROSSES_MOUNT;
+}
+
+int linux_sync_dir(int dir_fd)
+{
+    /* EINVAL: a file system that cannot sync a directory has done so already, or never will. */
+    return fsync(dir_fd) == 0 || errno == EINVAL ? 0 : linux_error(errno);
+}
+
 /* ---- strictly: no links ---- */
 
 static bool is_link(int fd)
@@ -115,7 +131,6 @@ static int step(const struct backend_root *root, int dir_fd, const char *compone
 {
     cleanup_fd int fd = openat(dir_fd, component, flags | O_NOFOLLOW | O_CLOEXEC);
     struct stat about;
-    uint64_t mount_id;
     int r;
 
     if (fd < 0 && errno == ENOTDIR &&
@@ -123,11 +138,9 @@ static int step(const struct backend_root *root, int dir_fd, const char *compone
         return ERR_SYMLINK_REJECTED;
     if (fd < 0)
         return linux_error(errno);
-    r = linux_mount_id(fd, &mount_id);
+    r = linux_check_mount(fd, root->mount_id);
     if (r < 0)
         return r;
-    if (mount_id != root->mount_id)
-        return ERR_CROSSES_MOUNT;
     *out_fd = steal_fd(&fd);
     return 0;
 }

@@ -391,8 +391,8 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
     }
     /* It has its name: dropping must not take that away. */
     stage->form = STAGE_NAMELESS;
-    if (is_synced && fsync(stage->place.dir_fd) < 0)
-        r = linux_error(errno);
+    if (is_synced)
+        r = linux_sync_dir(stage->place.dir_fd);
     linux_stage_drop(stage);
     return r;
 }

@@ -117,8 +117,8 @@ int linux_tree_publish(struct backend_root *tree, bool is_synced)
         linux_tree_drop(tree);
         return r;
     }
-    if (is_synced && fsync(tree->target.dir_fd) < 0)
-        r = linux_error(errno);
+    if (is_synced)
+        r = linux_sync_dir(tree->target.dir_fd);
     free_tree(tree, true);
     return r;
 }

@@ -65,8 +65,8 @@ static bool is_shown(const struct authority_scope *scope, struct str directory,
     __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
     /* Most scopes have no globs, and no need for the name. */
-    if (glob_set_is_empty(scope->denied) && glob_set_is_empty(scope->allowed))
-        return true;
+    if (!scope_has_globs(scope))
+        return !scope_is_private(entry->name);
     if (!entry_name(directory, entry->name, &name))
         return false;
     return entry->type == AUTHORITY_DIRECTORY ? scope_admits_directory(scope, path_view(&name))

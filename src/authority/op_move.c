@@ -6,6 +6,7 @@
  */
 #include "authority/internal.h"
 #include "authority/walk.h"
+#include "base/hash.h"
 
 enum { MOVE_MAX_ENTRIES = 1000000 };
 
@@ -20,6 +21,7 @@ struct transfer {
     struct str from;
     struct str to;
     const struct authority_move_options *options;
+    uint64_t copied; /* fingerprint of what was */
 };
 
 /* ---- names below a directory ---- */
@@ -50,11 +52,6 @@ static int check_entry(void *data, const struct walk_entry *entry)
     return scope_admits(transfer->op->scope, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
 }
 
-static bool has_globs(const struct authority_scope *scope)
-{
-    return !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied);
-}
-
 static int check_subtree(const struct transfer *transfer)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
@@ -64,7 +61,7 @@ static int check_subtree(const struct transfer *transfer)
     struct backend_dir *dir;
     int r;
 
-    if (!has_globs(transfer->source) && !has_globs(transfer->op->scope))
+    if (!scope_has_globs(transfer->source) && !scope_has_globs(transfer->op->scope))
         return 0;
     r = ops->dir_open(transfer->source->root, &transfer->source_lookup, transfer->from, &dir);
     if (r == ERR_NOT_A_DIRECTORY || r == ERR_SYMLINK_REJECTED)
@@ -95,17 +92,34 @@ static int copy_open_file(const struct transfer *transfer, struct backend_file *
     return ops->stage_publish(stage, true);
 }
 
+/*
+ * What was copied, so that a move removes nothing else: combined over a tree
+ * without regard to order. A file that is written, replaced or added changes it.
+ */
+static uint64_t fingerprint(struct str name, const struct authority_stat *about)
+{
+    const uint64_t facts[] = {
+        hash_str(hash_process_key(), name),
+        about->device,
+        about->inode,
+        about->type == AUTHORITY_FILE ? about->size : 0,
+        about->type == AUTHORITY_FILE ? about->changed_ns : 0,
+    };
+
+    return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
+}
+
 static unsigned copied_mode(const struct transfer *transfer, unsigned mode)
 {
     unsigned usual = kind_file_mode(transfer->op->scope->grant.root.kind);
 
-    /* Executable stays executable; set-id bits and wide-open modes do not travel. */
-    return (mode & 0100) != 0 ? usual | ((usual & 0444) >> 2) : usual;
+    /* What was private stays so, executable stays executable; set-id bits do not travel. */
+    return mode & (usual | (usual & 0444) >> 2);
 }
 
 static int copy_file(void *data)
 {
-    const struct transfer *transfer = data;
+    struct transfer *transfer = data;
     const struct backend_ops *ops = operation_ops(transfer->op);
     struct backend_file *file;
     struct authority_stat about;
@@ -116,6 +130,7 @@ static int copy_file(void *data)
         return r;
     r = copy_open_file(transfer, file, copied_mode(transfer, about.mode));
     ops->file_close(file);
+    transfer->copied = fingerprint(STR_EMPTY, &about);
     return r;
 }
 
@@ -124,9 +139,10 @@ struct tree_copy {
     struct backend_root *tree;
     struct backend_lookup lookup;
     uint64_t seen;
+    uint64_t copied;
 };
 
-static int copy_tree_file(const struct tree_copy *copy, const struct walk_entry *entry)
+static int copy_tree_file(struct tree_copy *copy, const struct walk_entry *entry)
 {
     const struct backend_ops *ops = operation_ops(copy->transfer->op);
     struct backend_stage *stage;
@@ -147,6 +163,7 @@ static int copy_tree_file(const struct tree_copy *copy, const struct walk_entry 
             ops->stage_drop(stage);
     }
     ops->file_close(file);
+    copy->copied ^= fingerprint(entry->name, &about);
     return r;
 }
 
@@ -165,6 +182,7 @@ static int copy_tree_entry(void *data, const struct walk_entry *entry)
         r = operation_ops(copy->transfer->op)->dir_stat(entry->dir, entry->component, &about);
         if (r < 0)
             return r;
+        copy->copied ^= fingerprint(entry->name, &about);
         return operation_ops(copy->transfer->op)
             ->mkdir(copy->tree, &copy->lookup, entry->name,
                     about.mode & kind_mode_mask(copy->transfer->op->scope->grant.root.kind), false);
@@ -176,7 +194,7 @@ static int copy_tree_entry(void *data, const struct walk_entry *entry)
     return ERR_INTERNAL;
 }
 
-static int copy_tree(const struct transfer *transfer)
+static int copy_tree(struct transfer *transfer)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
     const struct walk_options how = {
@@ -199,24 +217,85 @@ static int copy_tree(const struct transfer *transfer)
         ops->tree_drop(copy.tree);
         return r;
     }
+    transfer->copied = copy.copied;
     return ops->tree_publish(copy.tree, true);
 }
 
 /* ---- moving ---- */
 
+/* Two roots may lead to one place: a file is not copied over itself and then removed. */
+static int check_distinct(const struct transfer *transfer, const struct authority_stat *source)
+{
+    struct authority_stat target;
+    int r = operation_ops(transfer->op)
+                ->stat(transfer->op->scope->root, &transfer->lookup, transfer->to, &target);
+
+    if (r == 0 && target.device == source->device && target.inode == source->inode)
+        return ERR_INVALID_ARGUMENT;
+    return 0;
+}
+
+struct looking_again {
+    const struct backend_ops *ops;
+    uint64_t found;
+};
+
+static int look_again(void *data, const struct walk_entry *entry)
+{
+    struct looking_again *looking = data;
+    struct authority_stat about;
+    int r = looking->ops->dir_stat(entry->dir, entry->component, &about);
+
+    if (r == 0)
+        looking->found ^= fingerprint(entry->name, &about);
+    return r;
+}
+
+/* ERR_BUSY when the source is not what was copied any more: then both stay. */
+static int check_unchanged(const struct transfer *transfer, bool is_directory)
+{
+    const struct walk_options how = {
+        .max_depth = AUTHORITY_MAX_DEPTH, .is_strict = true, .cancel = &transfer->op->cancel};
+    struct looking_again looking = {.ops = operation_ops(transfer->op)};
+    struct authority_stat about;
+    struct backend_dir *dir;
+    int r;
+
+    if (is_directory) {
+        r = looking.ops->dir_open(transfer->source->root, &transfer->source_lookup, transfer->from,
+                                  &dir);
+        if (r == 0)
+            r = walk_tree(looking.ops, dir, &how, look_again, &looking);
+    } else {
+        r = looking.ops->stat(transfer->source->root, &transfer->source_lookup, transfer->from,
+                              &about);
+        if (r == 0)
+            looking.found = fingerprint(STR_EMPTY, &about);
+    }
+    if (r < 0)
+        return r;
+    return looking.found == transfer->copied ? 0 : ERR_BUSY;
+}
+
 static int move_by_copying(struct transfer *transfer)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
     struct authority_stat about;
+    bool is_directory;
     int r = ops->stat(transfer->source->root, &transfer->source_lookup, transfer->from, &about);
 
+    if (r == 0)
+        r = check_distinct(transfer, &about);
     if (r < 0)
         return r;
-    r = about.type == AUTHORITY_DIRECTORY ? copy_tree(transfer) : copy_file(transfer);
+    is_directory = about.type == AUTHORITY_DIRECTORY;
+    r = is_directory ? copy_tree(transfer) : copy_file(transfer);
+    if (r == 0)
+        r = check_unchanged(transfer, is_directory);
     if (r < 0)
         return r;
     return ops->remove(transfer->source->root, &transfer->source_lookup, transfer->from,
-                       about.type == AUTHORITY_DIRECTORY, MOVE_MAX_ENTRIES);
+                       is_directory, MOVE_MAX_ENTRIES);
 }
 
 static int move_once(void *data)
@@ -239,6 +318,9 @@ static int move_once(void *data)
     r = check_subtree(&transfer);
     if (r < 0)
         return r;
+    /* Another scope has limits of its own, which a copy keeps and a rename would not. */
+    if (transfer.source != op->scope)
+        return move_by_copying(&transfer);
     r = operation_ops(op)->rename(transfer.source->root, &transfer.source_lookup, transfer.from,
                                   op->scope->root, &transfer.lookup, transfer.to,
                                   transfer.options->may_replace);

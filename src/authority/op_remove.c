@@ -29,7 +29,7 @@ static int check_subtree(struct removal *removal)
     struct backend_dir *dir;
     int r;
 
-    if (glob_set_is_empty(op->scope->allowed) && glob_set_is_empty(op->scope->denied))
+    if (!scope_has_globs(op->scope))
         return 0;
     /* A last link is removed itself, so nothing behind it matters. */
     r = operation_ops(op)->dir_open(op->scope->root, &removal->lookup, path_view(&removal->name),

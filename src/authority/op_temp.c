@@ -15,12 +15,13 @@ int authority_create_temp(struct authority *authority, const struct authority_su
         .reason = reason,
         .source = AUTHORITY_FROM_CORE,
     };
+    const struct authority_request shown = request; /* without the path that comes later */
     struct authority_scope *scope = NULL;
     struct backend_root *root = NULL;
     char path[PATH_MAX];
     struct err why = ERR_INIT;
     struct operation op;
-    int r = operation_begin_request(&op, authority, AUTHORITY_OP_TEMP, &request);
+    int r = operation_begin_request(&op, authority, AUTHORITY_OP_TEMP, &shown);
 
     if (r == 0 && (subject->id == NULL || reason == NULL || reason[0] == '\0'))
         r = err_set(&why, ERR_INVALID_ARGUMENT, "a request needs a subject and a reason");

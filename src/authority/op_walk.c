@@ -18,8 +18,8 @@ static bool is_shown(const struct operation *op, const struct walk_entry *entry)
     const struct authority_scope *scope = op->scope;
     __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
-    if (glob_set_is_empty(scope->denied) && glob_set_is_empty(scope->allowed))
-        return true;
+    if (!scope_has_globs(scope))
+        return !scope_is_private(entry->component);
     if (path_join(operation_resolved(op, path_view(&op->name)), entry->name, &name) < 0)
         return false;
     return entry->type == AUTHORITY_DIRECTORY ? scope_admits_directory(scope, path_view(&name))

@@ -42,6 +42,8 @@ static int make_parents(const struct operation *op, struct str name, size_t *out
         if (name.ptr[end] != '/')
             continue;
         (void)path_join(STR_EMPTY, str_slice(name, 0, end), &parent);
+        if (!scope_admits_directory(op->scope, path_view(&parent)))
+            return ERR_DENIED_BY_POLICY;
         r = operation_ops(op)->mkdir(op->scope->root, &op->lookup, path_view(&parent), mode, false);
         if (r < 0 && r != ERR_ALREADY_EXISTS)
             return r;
@@ -67,13 +69,25 @@ static void unmake_parents(const struct operation *op, struct str name, size_t f
     }
 }
 
+static bool has_dotdot(struct str name)
+{
+    struct str rest = name;
+    struct str part;
+
+    while (str_cut(&rest, '/', &part))
+        if (str_eq(part, STR("..")))
+            return true;
+    return false;
+}
+
 int operation_with_parents(const struct operation *op, struct str name, int (*once)(void *data),
                            void *data)
 {
     size_t first;
     int r = once(data);
 
-    if (r != ERR_NOT_FOUND)
+    /* What lies above a ".." depends on links; nothing is made, and so nothing unmade, there. */
+    if (r != ERR_NOT_FOUND || has_dotdot(name))
         return r;
     r = make_parents(op, name, &first);
     if (r == 0)

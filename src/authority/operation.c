@@ -189,9 +189,10 @@ __attribute__((noinline)) static bool admits_as_written(struct operation *op,
 {
     struct path_name plain;
 
-    op->is_admitted = true;
-    if (glob_set_is_empty(op->scope->allowed) && glob_set_is_empty(op->scope->denied))
-        return true;
+    if (!scope_has_globs(op->scope)) {
+        op->is_admitted = scope_admits(op->scope, path_view(name));
+        return op->is_admitted;
+    }
     if (path_normalise(path_view(name), NULL, false, &plain) < 0)
         return false;
     op->is_admitted = scope_admits(op->scope, path_view(&plain));
@@ -322,12 +323,21 @@ static void set_parties(struct operation *op, const struct authority_subject *su
     op->event.reason = reason;
 }
 
+static bool is_expired(const struct authority_scope *scope)
+{
+    return scope->grant.expires_ms != 0 &&
+           clock_wall_ms(scope->authority->clock) >= scope->grant.expires_ms;
+}
+
 static int decide(struct operation *op)
 {
     int r = ask_policy(op);
 
     if (r == 0)
         r = ask_hooks(op);
+    /* An answer may have taken long. */
+    if (r == 0 && op->scope != NULL && is_expired(op->scope))
+        r = refuse(op, ERR_GRANT_EXPIRED, "grant", "");
     if (r == 0)
         r = declare_intent(op);
     return r;

@@ -14,10 +14,37 @@ static bool is_allowed(const struct authority_scope *scope, struct str name)
     return glob_set_is_empty(scope->allowed) || glob_set_matches(scope->allowed, name);
 }
 
+/*
+ * Names of the authority's own, for what is not finished: nobody's to see or use,
+ * or a file could be read, or put in place of another, on its way.
+ */
+static bool is_private(struct str name)
+{
+    const struct str mark = STR(".gatehouse-");
+    size_t at = str_find(name, mark);
+
+    while (at != SIZE_MAX) {
+        size_t next;
+
+        if (at == 0 || name.ptr[at - 1] == '/')
+            return true;
+        next = str_find(str_slice(name, at + 1, name.len), mark);
+        at = next == SIZE_MAX ? SIZE_MAX : at + 1 + next;
+    }
+    return false;
+}
+
+bool scope_has_globs(const struct authority_scope *scope)
+{
+    return !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied);
+}
+
 bool scope_admits(const struct authority_scope *scope, struct str name)
 {
     if (name.len == 0)
         return true;
+    if (is_private(name))
+        return false;
     return !glob_set_matches(scope->denied, name) && is_allowed(scope, name);
 }
 
@@ -25,7 +52,7 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
 {
     if (name.len == 0)
         return true;
-    if (glob_set_matches(scope->denied, name))
+    if (is_private(name) || glob_set_matches(scope->denied, name))
         return false;
     return is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name);
 }
