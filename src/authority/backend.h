@@ -42,6 +42,8 @@ struct backend_lookup {
      */
     bool (*admits)(void *context, struct str resolved);
     void *context;
+    /* Names matter: what is published is asked about again where its directory is by then. */
+    bool is_selective;
     const struct cancel *cancel; /* looked at between system calls; may be NULL */
 };
 

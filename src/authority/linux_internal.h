@@ -91,6 +91,13 @@ enum linux_last {
 int linux_open_parent(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, enum linux_last last, struct linux_place *out_place);
 
+/*
+ * Whether what is about to appear at this place may have the name that it would
+ * have by now: a directory that is held can be moved meanwhile.
+ */
+int linux_check_place(struct backend_root *root, const struct backend_lookup *lookup,
+                      const struct linux_place *place);
+
 /* The mount that a descriptor is on. */
 int linux_mount_id(int fd, uint64_t *out_id);
 /* ERR_CROSSES_MOUNT unless it is this one. */

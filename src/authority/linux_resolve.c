@@ -224,14 +224,50 @@ int linux_root_path(struct backend_root *root, char out_path[PATH_MAX])
     return path_of(root->fd, out_path, &len);
 }
 
-/* The kernel follows, and /proc says where that was. */
-static int find_target_by_kernel(struct backend_root *root, const struct cancel *cancel,
-                                 const char *name, struct path_name *out_target)
+/* What a descriptor below the root is called there now. */
+static int name_below(struct backend_root *root, int fd, struct path_name *out_name)
 {
     char root_path[PATH_MAX];
     char path[PATH_MAX];
     size_t root_len = 0;
     size_t len = 0;
+    int r = path_of(root->fd, root_path, &root_len);
+
+    if (r == 0)
+        r = path_of(fd, path, &len);
+    if (r < 0)
+        return r;
+    if (root_len == 1) /* "/" */
+        root_len = 0;
+    if (len < root_len || memcmp(path, root_path, root_len) != 0 ||
+        (len > root_len && path[root_len] != '/'))
+        return ERR_PATH_OUTSIDE_ROOT;
+    if (len > root_len)
+        root_len++;
+    return path_normalise((struct str){path + root_len, len - root_len}, NULL, false, out_name);
+}
+
+int linux_check_place(struct backend_root *root, const struct backend_lookup *lookup,
+                      const struct linux_place *place)
+{
+    struct path_name directory;
+    struct path_name name;
+    int r;
+
+    if (!lookup->is_selective || lookup->admits == NULL)
+        return 0;
+    r = name_below(root, place->dir_fd, &directory);
+    if (r == 0)
+        r = path_join(path_view(&directory), str_from(place->last), &name);
+    if (r < 0)
+        return r;
+    return lookup->admits(lookup->context, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
+}
+
+/* The kernel follows, and /proc says where that was. */
+static int find_target_by_kernel(struct backend_root *root, const struct cancel *cancel,
+                                 const char *name, struct path_name *out_target)
+{
     cleanup_fd int fd = -1;
     int r = open_by_kernel(root, cancel, name, O_PATH, beneath, &fd);
 
@@ -244,19 +280,7 @@ static int find_target_by_kernel(struct backend_root *root, const struct cancel 
     }
     if (r < 0)
         return r;
-    r = path_of(root->fd, root_path, &root_len);
-    if (r == 0)
-        r = path_of(fd, path, &len);
-    if (r < 0)
-        return r;
-    if (root_len == 1) /* "/" */
-        root_len = 0;
-    if (len < root_len || memcmp(path, root_path, root_len) != 0 ||
-        (len > root_len && path[root_len] != '/'))
-        return ERR_PATH_OUTSIDE_ROOT;
-    if (len > root_len)
-        root_len++;
-    return path_normalise((struct str){path + root_len, len - root_len}, NULL, false, out_target);
+    return name_below(root, fd, out_target);
 }
 
 /* name[0..seen) + target + what is behind the component at `seen`. */

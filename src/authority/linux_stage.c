@@ -37,6 +37,8 @@ enum stage_form {
 
 struct backend_stage {
     struct linux_backend *backend;
+    struct backend_root *root;
+    struct backend_lookup lookup;
     struct linux_place place;
     int fd;
     int old_fd; /* the file that is replaced; -1 for a new one */
@@ -154,6 +156,8 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
         return ERR_NO_MEMORY;
     *stage = (struct backend_stage){
         .backend = root->backend,
+        .root = root,
+        .lookup = *lookup,
         .place = LINUX_PLACE_INIT,
         .fd = -1,
         .old_fd = -1,
@@ -383,6 +387,8 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
         r = take_after_old(stage);
     if (r == 0 && is_synced && fsync(stage->fd) < 0)
         r = linux_error(errno);
+    if (r == 0 && stage->form != STAGE_IN_PLACE)
+        r = linux_check_place(stage->root, &stage->lookup, &stage->place);
     if (r == 0)
         r = put_in_place(stage);
     if (r < 0) {

@@ -362,6 +362,7 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
         .max_file_bytes = scope->max_file_bytes,
         .admits = looks_at_directories ? admits_directory : operation_admits,
         .context = op,
+        .is_selective = scope_has_globs(scope),
         .cancel = &op->cancel,
     };
     r = check_grant(op, args->operation);
