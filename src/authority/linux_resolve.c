@@ -82,7 +82,7 @@ int linux_mount_id(int fd, uint64_t *out_id)
 
 int linux_check_mount(int fd, uint64_t mount_id)
 {
-    uint64_t own_id;
+    uint64_t own_id = 0;
     int r = linux_mount_id(fd, &own_id);
 
     if (r < 0)
