@@ -334,18 +334,20 @@ static int run(struct transfer *transfer, int (*once)(void *data))
                : once(transfer);
 }
 
-int authority_move(struct authority_scope *scope, struct str from, struct str to,
-                   const struct authority_move_options *options, struct err *err)
+/* Both ends in one scope. */
+static int transfer_within(struct authority_scope *scope, struct str from, struct str to,
+                           const struct authority_move_options *options,
+                           enum authority_operation operation, int (*once)(void *data),
+                           struct err *err)
 {
     __attribute__((uninitialized)) struct operation op;
     int r;
 
     options = options != NULL ? options : &plain;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_MOVE,
-                                                 .name = from,
-                                                 .destination = &to,
-                                                 .cancel = options->cancel});
+    r = operation_begin(
+        &op, scope,
+        &(struct operation_args){
+            .operation = operation, .name = from, .destination = &to, .cancel = options->cancel});
     if (r == 0)
         r = run(&(struct transfer){.op = &op,
                                    .source = scope,
@@ -354,32 +356,20 @@ int authority_move(struct authority_scope *scope, struct str from, struct str to
                                    .from = path_view(&op.name),
                                    .to = path_view(&op.destination),
                                    .options = options},
-                move_once);
+                once);
     return operation_end(&op, r, err);
+}
+
+int authority_move(struct authority_scope *scope, struct str from, struct str to,
+                   const struct authority_move_options *options, struct err *err)
+{
+    return transfer_within(scope, from, to, options, AUTHORITY_OP_MOVE, move_once, err);
 }
 
 int authority_copy(struct authority_scope *scope, struct str from, struct str to,
                    const struct authority_move_options *options, struct err *err)
 {
-    __attribute__((uninitialized)) struct operation op;
-    int r;
-
-    options = options != NULL ? options : &plain;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_COPY,
-                                                 .name = from,
-                                                 .destination = &to,
-                                                 .cancel = options->cancel});
-    if (r == 0)
-        r = run(&(struct transfer){.op = &op,
-                                   .source = scope,
-                                   .source_lookup = op.lookup,
-                                   .lookup = op.lookup,
-                                   .from = path_view(&op.name),
-                                   .to = path_view(&op.destination),
-                                   .options = options},
-                copy_file);
-    return operation_end(&op, r, err);
+    return transfer_within(scope, from, to, options, AUTHORITY_OP_COPY, copy_file, err);
 }
 
 /* ---- between scopes ---- */

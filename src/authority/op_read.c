@@ -55,7 +55,19 @@ static int read_into(struct operation *op, const struct authority_read_options *
     return r;
 }
 
-static const struct authority_read_options read_all = {0};
+/* With *options set to what holds when none were given. */
+static int begin_read(struct operation *op, struct authority_scope *scope, struct str name,
+                      const struct authority_read_options **options)
+{
+    static const struct authority_read_options read_all = {0};
+
+    if (*options == NULL)
+        *options = &read_all;
+    return operation_begin(op, scope,
+                           &(struct operation_args){.operation = AUTHORITY_OP_READ,
+                                                    .name = name,
+                                                    .cancel = (*options)->cancel});
+}
 
 int authority_read_bytes(struct authority_scope *scope, struct str name,
                          const struct authority_read_options *options, struct buf *out,
@@ -64,11 +76,7 @@ int authority_read_bytes(struct authority_scope *scope, struct str name,
     __attribute__((uninitialized)) struct operation op;
     int r;
 
-    options = options != NULL ? options : &read_all;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
-                                                 .name = name,
-                                                 .cancel = options->cancel});
+    r = begin_read(&op, scope, name, &options);
     if (r == 0)
         r = read_into(&op, options, out);
     return operation_end(&op, r, err);
@@ -82,11 +90,7 @@ int authority_read_text(struct authority_scope *scope, struct str name,
     size_t before = out->len;
     int r;
 
-    options = options != NULL ? options : &read_all;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
-                                                 .name = name,
-                                                 .cancel = options->cancel});
+    r = begin_read(&op, scope, name, &options);
     if (r == 0)
         r = read_into(&op, options, out);
     if (r == 0 && !utf8_is_valid(str_slice(buf_view(out), before, out->len))) {
@@ -116,11 +120,7 @@ int authority_read_json(struct authority_scope *scope, struct str name,
     struct err why = ERR_INIT;
     int r;
 
-    options = options != NULL ? options : &read_all;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
-                                                 .name = name,
-                                                 .cancel = options->cancel});
+    r = begin_read(&op, scope, name, &options);
     if (r == 0)
         r = read_into(&op, options, &text);
     if (r == 0) {
