@@ -59,14 +59,12 @@ static bool entry_name(struct str directory, struct str component, struct path_n
     return path_join(directory, component, out_name) == 0;
 }
 
+/* By the globs, which want the name from the root on. */
 static bool is_shown(const struct authority_scope *scope, struct str directory,
                      const struct authority_entry *entry)
 {
     __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
-    /* Most scopes have no globs, and no need for the name. */
-    if (!scope_has_globs(scope))
-        return !scope_is_private(entry->name);
     if (!entry_name(directory, entry->name, &name))
         return false;
     return entry->type == AUTHORITY_DIRECTORY ? scope_admits_directory(scope, path_view(&name))
@@ -79,6 +77,7 @@ static int list_entries(const struct operation *op, struct backend_dir *dir,
 {
     const struct backend_ops *ops = operation_ops(op);
     struct authority_entry entry = {.depth = 1};
+    bool has_globs = scope_has_globs(op->scope);
     uint64_t shown = 0;
     uint64_t seen = 0;
     int error = 0;
@@ -88,7 +87,8 @@ static int list_entries(const struct operation *op, struct backend_dir *dir,
 
         if (r < 0)
             return r;
-        if (!is_shown(op->scope, operation_resolved(op, path_view(&op->name)), &entry))
+        if (has_globs ? !is_shown(op->scope, operation_resolved(op, path_view(&op->name)), &entry)
+                      : scope_is_private(entry.name))
             continue;
         if (options->max_entries > 0 && shown == options->max_entries)
             return 0;
