@@ -271,11 +271,18 @@ static int do_remove_shared_name(struct scene *s)
     return r;
 }
 
-static int do_copy_in(struct scene *s)
+static int do_copy(struct scene *s)
 {
     const struct authority_move_options replace = {.may_replace = true};
 
     return authority_copy(s->scope, STR("source"), STR("d/f"), &replace, NULL);
+}
+
+static int do_copy_in(struct scene *s)
+{
+    const struct authority_move_options replace = {.may_replace = true};
+
+    return authority_copy_in(s->scope, STR("d/f"), s->scope, STR("source"), &replace, NULL);
 }
 
 static int do_extract(struct scene *s)
@@ -318,7 +325,8 @@ static const struct {
     {"move", do_move},
     {"remove", do_remove},
     {"remove a shared name", do_remove_shared_name},
-    {"copy", do_copy_in},
+    {"copy", do_copy},
+    {"copy in", do_copy_in},
     {"extract", do_extract},
     {"list", do_list},
 };
