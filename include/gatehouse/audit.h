@@ -46,6 +46,9 @@ struct audit_config {
 
 struct audit_file;
 
+/* The host's directory for the record, private, made with those above it if it is missing. */
+int audit_dir_open(const char *path, int *out_fd, struct err *err);
+
 int audit_file_open(const struct audit_config *config, struct audit_file **out_file,
                     struct err *err);
 void audit_file_close(struct audit_file *file);
@@ -56,10 +59,13 @@ void audit_file_flush(struct audit_file *file);
 /*
  * An authority_event_fn; `data` is the struct audit_file. 0 when the whole record is in the file
  * (and on the disk, where the policy asks for that), else ERR_NO_SPACE or ERR_AUDIT_UNAVAILABLE.
+ *
+ * An AUTHORITY_NOTICED is not recorded, and is 0: the watch itself was, and what a busy directory
+ * tells would drive everything else out of the files.
  */
 int audit_file_record(void *data, const struct authority_event *event);
 
-/* One line without its end, as it is written. */
+/* One line without its end, as it is written; for a sink of the host's own any event. */
 int audit_format(const struct authority_event *event, struct buf *out);
 
 /* What to look for; empty fields match everything. */

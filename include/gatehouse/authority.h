@@ -13,13 +13,15 @@
  * refused by the kernel in the same step that opens it; nothing is checked
  * first and used later.
  *
- * Threads: operations on scopes may run in several threads at once, and
- * authority_revoke() at any time; everything else (roots, hooks, policies,
- * making and freeing) has the authority to itself.
+ * Threads: operations on scopes may run in several threads at once, watches may be
+ * made, read and freed in several (each of them in one at a time), and
+ * authority_revoke() at any time; everything else (roots, hooks, policies, making
+ * and freeing) has the authority to itself.
  */
 #ifndef GATEHOUSE_AUTHORITY_H
 #define GATEHOUSE_AUTHORITY_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -150,7 +152,10 @@ enum authority_operation {
     AUTHORITY_OPERATIONS
 };
 
-/* What a policy or hook gets to see. Names are as they were given, and may be hostile bytes. */
+/*
+ * What a policy or hook gets to see. Names are as they were given, and may be
+ * hostile bytes; of an absolute name that lies in the root, what follows the root.
+ */
 struct authority_context {
     uint64_t request_id;
     const struct authority_subject *subject;
@@ -201,6 +206,14 @@ enum authority_outcome {
     AUTHORITY_SUCCESS,
     AUTHORITY_DENIED,
     AUTHORITY_FAILED,
+    AUTHORITY_NOTICED, /* a watch saw a change, whoever made it */
+};
+
+enum authority_change {
+    AUTHORITY_CREATED,
+    AUTHORITY_CHANGED,
+    AUTHORITY_REMOVED,
+    AUTHORITY_RESCAN, /* events were lost: look again at everything */
 };
 
 enum { AUTHORITY_MAX_HOOKS = 16 };
@@ -211,10 +224,11 @@ struct authority_event {
     const struct authority_subject *subject;
     const struct authority_root *root; /* path is NULL here */
     enum authority_operation operation;
-    struct str name;
+    struct str name; /* as a policy sees it; of AUTHORITY_NOTICED, from the root on */
     struct str destination;
     enum authority_outcome outcome;
-    int error;                 /* 0 or an ERR_* code */
+    enum authority_change change; /* of AUTHORITY_NOTICED; else without meaning */
+    int error;                    /* 0 or an ERR_* code */
     const char *policy_source; /* what decided: "grant", "default", the policy's or a hook's id */
     const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
     size_t wrapper_count;
@@ -222,9 +236,13 @@ struct authority_event {
 };
 
 /*
- * Gets every event of every operation, refused and malformed ones included.
+ * Gets every event of every operation, refused and malformed ones included, and
+ * every change that authority_watch_read() tells: as an AUTHORITY_NOTICED of
+ * AUTHORITY_OP_WATCH that bears the request_id, the policy_source and the hooks of
+ * the watch, and the watched directory's own name for an AUTHORITY_RESCAN.
  * For an AUTHORITY_INTENT an error refuses the operation; else it is ignored.
- * Called from the thread that runs the operation.
+ * Called from the thread that runs the operation or reads the watch; it may revoke
+ * grants, and free neither scopes nor watches.
  */
 typedef int authority_event_fn(void *data, const struct authority_event *event);
 
@@ -237,7 +255,7 @@ struct authority_config {
     /*
      * A private directory (0700) for the journal and temporary workspaces; NULL
      * does without both. What a killed process left behind is swept when the
-     * next authority opens it.
+     * next authority opens it, and no scope reaches it: see authority_protect().
      */
     const char *state_dir;
     const struct clock *clock; /* NULL: the system's */
@@ -247,6 +265,13 @@ struct authority_config {
 int authority_new(const struct authority_config *config, struct authority **out_authority,
                   struct err *err);
 void authority_free(struct authority *authority);
+
+/*
+ * No scope that is made from now on reaches this directory or anything in it,
+ * whatever its root and globs, and none is given whose root lies in it but to
+ * AUTHORITY_FROM_CORE. The directory need not be there yet, that above it must.
+ */
+int authority_protect(struct authority *authority, const char *path, struct err *err);
 
 void authority_set_policy(struct authority *authority, const char *id, authority_decide_fn *decide,
                           void *data);
@@ -264,6 +289,7 @@ void authority_remove_listener(struct authority *authority, authority_event_fn *
 /* Asks for a root: kind's defaults, policy and hooks decide. The scope is freed by the caller. */
 int authority_request_root(struct authority *authority, const struct authority_request *request,
                            struct authority_scope **out_scope, struct err *err);
+/* Its watches end with it and their descriptors are closed; see authority_watch(). */
 void authority_scope_free(struct authority_scope *scope);
 
 struct authority_grant {
@@ -278,12 +304,17 @@ struct authority_grant {
 };
 
 uint64_t authority_scope_grant(const struct authority_scope *scope);
+/* For the host: where its root is now, without links. ERR_UNSUPPORTED in memory. */
+int authority_scope_path(struct authority_scope *scope, char out_path[PATH_MAX]);
 
 /* Calls `visit` for every grant that is alive; the struct is valid during the call. */
 void authority_grants(struct authority *authority,
                       void (*visit)(void *data, const struct authority_grant *grant), void *data);
 
-/* Ends a grant, also in the middle of an operation, which then stops. False if unknown. */
+/*
+ * Ends a grant, also in the middle of an operation, which then stops, as it does
+ * when the grant expires. False if unknown.
+ */
 bool authority_revoke(struct authority *authority, uint64_t grant_id);
 
 /*
@@ -331,6 +362,17 @@ int authority_read_json(struct authority_scope *scope, struct str name,
                         const struct authority_read_options *options, struct arena *arena,
                         const struct json_value **out_document, struct err *err);
 
+/*
+ * The file in pieces of up to 256 KB, whatever its size, as long as it was when it was opened. Not
+ * 0 stops and is returned. *out_stat, which may be NULL, tells of the very file that is read, and
+ * is set before the first piece.
+ */
+typedef int authority_take_fn(void *data, struct str piece);
+int authority_read_pieces(struct authority_scope *scope, struct str name,
+                          const struct authority_read_options *options,
+                          struct authority_stat *out_stat, authority_take_fn *take, void *data,
+                          struct err *err);
+
 enum authority_create {
     AUTHORITY_CREATE_OR_REPLACE,
     AUTHORITY_CREATE_NEW,  /* ERR_ALREADY_EXISTS */
@@ -361,6 +403,17 @@ int authority_append(struct authority_scope *scope, struct str name, struct str 
 
 int authority_stat(struct authority_scope *scope, struct str name, struct authority_stat *out_stat,
                    struct err *err);
+/*
+ * Where `name` leads: relative to the root, without links, "" for the root. What
+ * is missing at its end stays as given. For those who must know before they let
+ * `operation` be done: it is then done with this name, in a scope that rejects
+ * links. For removing and moving, a last link is the thing itself.
+ *
+ * Needs AUTHORITY_METADATA. It asks no policy and no hook, and only a refusal is
+ * recorded, as one of `operation`.
+ */
+int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
+                      struct str name, char out_name[PATH_MAX], size_t *out_len, struct err *err);
 /* Missing is no error here; a refusal is. */
 int authority_exists(struct authority_scope *scope, struct str name, bool *out_exists,
                      struct err *err);
@@ -491,21 +544,30 @@ int authority_create_temp(struct authority *authority, const struct authority_su
 
 /* ---- Watching ---- */
 
-enum authority_change {
-    AUTHORITY_CREATED,
-    AUTHORITY_CHANGED,
-    AUTHORITY_REMOVED,
-    AUTHORITY_RESCAN, /* events were lost: look again at everything */
-};
+enum { AUTHORITY_MAX_WATCHES = 1024 }; /* of one scope; ERR_BUSY */
 
 struct authority_watch;
-/* One directory and what is directly in it. The fd becomes readable when there is something. */
+/*
+ * One directory and what is directly in it. The fd becomes readable when there is
+ * something. It is the watch's, and is closed with it or with the scope, whichever
+ * is freed first: whoever polls it must stop before that.
+ */
 int authority_watch(struct authority_scope *scope, struct str name,
                     struct authority_watch **out_watch, int *out_fd, struct err *err);
-/* Reports what has come; names are relative to the watched directory. Never blocks. */
+/*
+ * Tells what has come, each change first to the authority's listeners and then to
+ * `report`, which may be NULL; there, names are relative to the watched directory.
+ * Names that the scope may not know are told to neither. Never blocks.
+ *
+ * ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED when the grant is over, also by the end of
+ * the call: from that moment on nothing was told. ERR_GRANT_REVOKED too when the
+ * scope was freed. `report` may free the watch and the scope; it cannot read the
+ * same watch (ERR_BUSY).
+ */
 int authority_watch_read(struct authority_watch *watch,
                          void (*report)(void *data, enum authority_change change, struct str name),
                          void *data);
+/* Needed also when its scope was freed before. */
 void authority_watch_free(struct authority_watch *watch);
 
 /* ---- Words for the enums, as records and settings write them ---- */
@@ -514,6 +576,7 @@ const char *authority_subject_type_name(enum authority_subject_type type);
 const char *authority_root_kind_name(enum authority_root_kind kind);
 const char *authority_operation_name(enum authority_operation operation);
 const char *authority_outcome_name(enum authority_outcome outcome);
+const char *authority_change_name(enum authority_change change);
 const char *authority_source_name(enum authority_source source);
 /* One bit. */
 const char *authority_access_name(enum authority_access access);

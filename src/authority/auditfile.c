@@ -44,13 +44,14 @@ struct audit_file {
     struct segment *segment;
     uint64_t expected_end; /* of the file, if nobody else has written; its last line is whole */
     uint64_t rotate_at;
-    size_t credit;   /* leased bytes that were not written yet */
-    size_t reserved; /* of those, promised to outcomes */
-    uint64_t dropped;
-    struct buf line; /* a line end, the record, a line end; allocated once */
+    size_t credit;    /* leased bytes that were not written yet */
+    size_t reserved;  /* of those, promised to outcomes */
+    uint64_t dropped; /* records that were lost and that no line tells of yet */
+    struct buf line;  /* a line end, then lines that are to be written; allocated once */
+    uint64_t carried; /* lost records that the first of those lines tells of */
     bool gathers;
-    struct buf gathered; /* whole lines; allocated once */
-    uint64_t gathered_count;
+    struct buf gathered;       /* whole lines; allocated once */
+    uint64_t gathered_carried; /* lost records that the first of those tells of */
     size_t pending_count;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
@@ -228,80 +229,127 @@ static int end_torn_line(struct audit_file *file)
     if (write_once(file->segment->fd, "\n", 1) < 0)
         return err_from_errno(errno);
     file->credit -= file->credit > 0;
-    return ERR_AUDIT_UNAVAILABLE;
-}
-
-/*
- * Appends the line. It is whole unless somebody else's torn line came in between
- * and ours continues that, or the file was removed; then it must be written again.
- */
-static int write_line(struct audit_file *file, uint64_t size, bool *out_is_whole)
-{
-    int fd = file->segment->fd;
-    bool leads = size != file->expected_end && !ends_line(fd, size);
-    size_t start = leads ? 0 : 1;
-    size_t len = file->line.len - start;
-    ssize_t written = write_once(fd, file->line.data + start, len);
-    struct look look = {.size = 0};
-    int r;
-
-    if (written < 0)
-        return err_from_errno(errno);
-    file->credit -= (size_t)written < file->credit ? (size_t)written : file->credit;
-    file->expected_end = END_UNKNOWN;
-    if ((size_t)written < len)
-        return end_torn_line(file);
-    r = look_at_file(file, &look);
-    if (r < 0)
-        return r;
-    *out_is_whole = look.names > 0;
-    if (look.size == size + len) {
-        file->expected_end = size + len;
-    } else if (!leads) {
-        /* Somebody else writes too. An appending write leaves the position at its own end. */
-        off_t end = lseek(fd, 0, SEEK_CUR);
-
-        if (end < (off_t)len)
-            return ERR_IO;
-        if (!ends_line(fd, (uint64_t)end - len))
-            *out_is_whole = false;
-    }
     return 0;
 }
 
-/* Writes the line and leaves `later` bytes for another. What was promised may use its own space
- * in the old file when there is no new one. */
+/*
+ * Everything before `end` was written: lines that are whole in the file go from
+ * what is still to be written. The first does not count if it continued a torn one.
+ */
+static void take_written(struct audit_file *file, size_t end, bool is_first_spoilt)
+{
+    char *text = file->line.data;
+    const char *first_end = memchr(text + 1, '\n', file->line.len - 1);
+    const char *last_end = memrchr(text, '\n', end);
+    size_t from = is_first_spoilt ? (size_t)(first_end - text) + 1 : 1;
+    size_t until = (size_t)(last_end - text) + 1;
+
+    if (until <= from)
+        return;
+    memmove(text + from, text + until, file->line.len - until);
+    file->line.len -= until - from;
+    if (!is_first_spoilt)
+        file->carried = 0;
+}
+
+/*
+ * Appends the lines. What is not whole in the file afterwards, because somebody
+ * else's torn line came in between and ours continues that, or because the file
+ * was removed, is left in file->line and must be written again.
+ */
+static int write_lines(struct audit_file *file, uint64_t size)
+{
+    int fd = file->segment->fd;
+    const char *text = file->line.data;
+    bool leads = size != file->expected_end && !ends_line(fd, size);
+    size_t start = leads ? 0 : 1;
+    size_t len = file->line.len - start;
+    ssize_t written = write_once(fd, text + start, len);
+    struct look look = {.size = 0};
+    bool is_first_spoilt = false;
+    bool is_torn;
+    off_t end;
+    size_t stop;
+    int r;
+
+    if (written <= 0)
+        return written < 0 ? err_from_errno(errno) : ERR_IO;
+    file->credit -= (size_t)written < file->credit ? (size_t)written : file->credit;
+    file->expected_end = END_UNKNOWN;
+    stop = start + (size_t)written;
+    is_torn = text[stop - 1] != '\n';
+    r = look_at_file(file, &look);
+    if (r < 0)
+        return r;
+    end = (off_t)look.size;
+    if (look.size != size + (size_t)written) {
+        /* Somebody else writes too. An appending write leaves the position at its own end. */
+        end = lseek(fd, 0, SEEK_CUR);
+        if (end < (off_t)written)
+            return ERR_IO;
+        is_first_spoilt = !leads && !ends_line(fd, (uint64_t)(end - written));
+    } else if (!is_torn) {
+        file->expected_end = look.size;
+    }
+    if (is_torn) {
+        r = end_torn_line(file);
+        /* It may have lacked nothing but its end. */
+        if (r == 0 && text[stop] == '\n' && lseek(fd, 0, SEEK_CUR) == end + 1)
+            stop++;
+    }
+    if (look.names > 0)
+        take_written(file, stop, is_first_spoilt);
+    if (r < 0)
+        return r;
+    return (size_t)written < len && file->line.len > 1 ? ERR_AUDIT_UNAVAILABLE : 0;
+}
+
+/* Writes the lines and leaves `later` bytes for another. What was promised may use its own space
+ * in the old file when there is no new one. After a failure file->line holds what was not written.
+ */
 static int append(struct audit_file *file, size_t later, bool is_promised)
 {
-    size_t need = file->line.len + later;
-
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        bool is_whole = false;
+        size_t need = file->line.len + later;
         uint64_t size;
         int r = prepare(file, need, &size);
 
         if (r < 0 && !(is_promised && spare(file) >= need))
             return r;
-        r = write_line(file, size, &is_whole);
+        r = write_lines(file, size);
         if (r < 0)
             return r;
-        if (is_whole)
+        if (file->line.len == 1)
             return 0;
     }
     return ERR_AUDIT_UNAVAILABLE;
 }
 
+/* What the last line told of and that did not reach the file, another has to tell. */
+static int begin_line(struct audit_file *file)
+{
+    file->dropped += file->carried;
+    file->carried = 0;
+    buf_clear(&file->line);
+    return buf_append_char(&file->line, '\n');
+}
+
 static int make_line(struct audit_file *file, const struct authority_event *event, bool is_brief)
 {
-    int r;
+    uint64_t told;
+    int r = begin_line(file);
 
-    buf_clear(&file->line);
-    r = buf_append_char(&file->line, '\n');
+    /* Of lines that wait together only the first tells; a brief one has no room promised for it. */
+    told = is_brief || file->gathered.len > 0 ? 0 : file->dropped;
     if (r == 0)
-        r = audit_write_record(event, is_brief ? 0 : file->dropped, is_brief, &file->line);
+        r = audit_write_record(event, told, is_brief, &file->line);
     if (r == 0)
         r = buf_append_char(&file->line, '\n');
-    return r;
+    if (r < 0)
+        return r;
+    file->dropped -= told;
+    file->carried = told;
+    return 0;
 }
 
 /* ---- Intents and their outcomes ---- */
@@ -337,32 +385,47 @@ static void add_pending(struct audit_file *file, uint64_t request_id, size_t byt
 
 /* ---- Gathering ---- */
 
-static void write_gathered(struct audit_file *file)
+static size_t count_lines(const char *text, size_t len)
 {
-    if (file->gathered.len == 0)
-        return;
-    buf_clear(&file->line);
-    /* There is room: it was reserved at birth, and this is less than a record may be. */
-    if (buf_append_char(&file->line, '\n') < 0 ||
-        buf_append_str(&file->line, buf_view(&file->gathered)) < 0 || append(file, 0, false) < 0)
-        file->dropped += file->gathered_count;
-    buf_clear(&file->gathered);
-    file->gathered_count = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += text[i] == '\n';
+    return count;
 }
 
-/* The line that was made waits for others. */
+static void write_gathered(struct audit_file *file)
+{
+    int r;
+
+    if (file->gathered.len == 0)
+        return;
+    r = begin_line(file);
+    if (r == 0)
+        r = buf_append_str(&file->line, buf_view(&file->gathered));
+    /* There is room: it was reserved at birth, and this is less than a record may be. */
+    assert(r == 0);
+    file->carried = file->gathered_carried;
+    file->gathered_carried = 0;
+    buf_clear(&file->gathered);
+    if (append(file, 0, false) < 0)
+        file->dropped += count_lines(file->line.data + 1, file->line.len - 1);
+}
+
+/* The line that was made waits for others. ERR_BUSY: not before those there were written. */
 static int gather(struct audit_file *file)
 {
     struct str line = str_slice(buf_view(&file->line), 1, file->line.len);
+    int r;
 
-    if (line.len > GATHERED_BYTES)
-        return append(file, 0, false);
-    if (line.len > GATHERED_BYTES - file->gathered.len) {
-        /* write_gathered() needs the place where this line is. */
+    if (line.len > GATHERED_BYTES - file->gathered.len)
         return ERR_BUSY;
-    }
-    file->gathered_count++;
-    return buf_append_str(&file->gathered, line);
+    r = buf_append_str(&file->gathered, line);
+    if (r < 0)
+        return r;
+    file->gathered_carried += file->carried;
+    file->carried = 0;
+    return 0;
 }
 
 static int record_gathered(struct audit_file *file, const struct authority_event *event)
@@ -373,9 +436,12 @@ static int record_gathered(struct audit_file *file, const struct authority_event
         r = gather(file);
     if (r != ERR_BUSY)
         return r;
+    /* Which needs the place where the line is. */
     write_gathered(file);
     r = make_line(file, event, false);
-    return r == 0 ? gather(file) : r;
+    if (r < 0)
+        return r;
+    return file->line.len - 1 > GATHERED_BYTES ? append(file, 0, false) : gather(file);
 }
 
 static int record_intent(struct audit_file *file, const struct authority_event *event)
@@ -441,6 +507,8 @@ int audit_file_record(void *data, const struct authority_event *event)
     struct segment *to_sync = NULL;
     int r;
 
+    if (event->outcome == AUTHORITY_NOTICED)
+        return 0;
     pthread_mutex_lock(&file->mutex);
     if (event->outcome == AUTHORITY_INTENT) {
         write_gathered(file);
@@ -448,14 +516,11 @@ int audit_file_record(void *data, const struct authority_event *event)
     } else {
         r = record_outcome(file, event);
     }
-    if (r == 0) {
-        file->dropped = 0;
-        if (wants_sync(file, event)) {
-            to_sync = file->segment;
-            to_sync->users++;
-        }
-    } else if (event->outcome != AUTHORITY_INTENT) {
+    if (r < 0 && event->outcome != AUTHORITY_INTENT)
         file->dropped++;
+    if (r == 0 && wants_sync(file, event)) {
+        to_sync = file->segment;
+        to_sync->users++;
     }
     pthread_mutex_unlock(&file->mutex);
     if (to_sync != NULL)

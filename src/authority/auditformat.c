@@ -201,6 +201,10 @@ static void put_result(struct json_writer *writer, const struct authority_event 
 {
     json_key(writer, STR("outcome"));
     json_write_str(writer, str_from(authority_outcome_name(event->outcome)));
+    if (event->outcome == AUTHORITY_NOTICED) {
+        json_key(writer, STR("change"));
+        json_write_str(writer, str_from(authority_change_name(event->change)));
+    }
     if (event->error == 0)
         return;
     json_key(writer, STR("error"));

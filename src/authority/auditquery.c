@@ -104,7 +104,8 @@ static bool is_outcome(struct str word)
     return str_eq_c(word, authority_outcome_name(AUTHORITY_INTENT)) ||
            str_eq_c(word, authority_outcome_name(AUTHORITY_SUCCESS)) ||
            str_eq_c(word, authority_outcome_name(AUTHORITY_DENIED)) ||
-           str_eq_c(word, authority_outcome_name(AUTHORITY_FAILED));
+           str_eq_c(word, authority_outcome_name(AUTHORITY_FAILED)) ||
+           str_eq_c(word, authority_outcome_name(AUTHORITY_NOTICED)); /* another sink's */
 }
 
 /* What every record has. Other fields may come with later versions. */

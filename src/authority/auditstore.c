@@ -358,7 +358,8 @@ static unsigned first_free(const struct audit_store *store)
 
 static int sync_directory(const struct audit_store *store)
 {
-    if (store->sync == AUDIT_SYNC_NEVER || fsync(store->dir_fd) == 0)
+    /* EINVAL: a file system that cannot sync a directory has done so already, or never will. */
+    if (store->sync == AUDIT_SYNC_NEVER || fsync(store->dir_fd) == 0 || errno == EINVAL)
         return 0;
     return err_from_errno(errno);
 }

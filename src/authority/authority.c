@@ -34,6 +34,13 @@ int authority_new(const struct authority_config *config, struct authority **out_
     authority->policy_id = "default";
     list_init(&authority->scopes);
     atomic_init(&authority->last_request, 0);
+    /* In memory there is no state to protect. */
+    if (config->state_dir != NULL && config->backend == AUTHORITY_LINUX)
+        r = protect_path(authority, config->state_dir, err);
+    if (r < 0) {
+        authority_free(authority);
+        return r;
+    }
     *out_authority = authority;
     return 0;
 }
@@ -45,6 +52,7 @@ void authority_free(struct authority *authority)
     while (!list_is_empty(&authority->scopes))
         authority_scope_free(list_entry(authority->scopes.next, struct authority_scope, link));
     authority->backend->ops->free(authority->backend);
+    protect_done(authority);
     free(authority);
 }
 

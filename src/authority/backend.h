@@ -133,12 +133,15 @@ struct backend_ops {
     /*
      * A private directory beside where `name` will be, as a root of its own;
      * files staged in it are written in place, since nobody sees them. Publishing
-     * syncs the file system once, and puts it at `name`, which must be missing or
-     * an empty directory (ERR_NOT_EMPTY). Both functions close the root.
+     * gives it `mode`, syncs the file system once, and puts it at `name`, which must
+     * be missing or an empty directory (ERR_NOT_EMPTY). Whatever stands in its place
+     * by then is neither published (ERR_BUSY) nor removed. Where names matter, its
+     * own must be what it was: all below was asked about by it. Both functions close
+     * the root.
      */
     int (*tree_stage)(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, struct backend_root **out_tree);
-    int (*tree_publish)(struct backend_root *tree, bool is_synced);
+    int (*tree_publish)(struct backend_root *tree, unsigned mode, bool is_synced);
     void (*tree_drop)(struct backend_root *tree);
 
     /* A private directory for temporary work, removed by temp_drop or the next start's sweep. */

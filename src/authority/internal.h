@@ -7,6 +7,7 @@
 #ifndef AUTHORITY_INTERNAL_H
 #define AUTHORITY_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 #include "base/list.h"
 #include "gatehouse/authority.h"
 
-enum { AUTHORITY_MAX_LISTENERS = 8 };
+enum { AUTHORITY_MAX_LISTENERS = 8, AUTHORITY_MAX_PROTECTED = 8 };
 
 struct hook_slot {
     struct authority_hook hook;
@@ -41,6 +42,8 @@ struct authority {
     size_t hook_count; /* removed ones included */
     struct listener listeners[AUTHORITY_MAX_LISTENERS];
     size_t listener_count;
+    char *protected[AUTHORITY_MAX_PROTECTED]; /* the host's paths, without links */
+    size_t protected_count;
     struct list scopes;
     atomic_uint_fast64_t last_request;
     uint64_t last_grant;
@@ -61,10 +64,18 @@ struct authority_scope {
     uint64_t max_file_bytes;
     const struct glob_set *allowed; /* empty: all */
     const struct glob_set *denied;
+    struct str protected[AUTHORITY_MAX_PROTECTED]; /* names of what is protected and lies inside */
+    size_t protected_count;
+    /* Watches are made by operations, which may run in several threads at once. */
+    pthread_mutex_t watch_lock;
+    struct list watches;
+    size_t watch_count;
 };
 
 /* ---- scope.c ---- */
 
+/* 0, or ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED when the grant is over. */
+int scope_check_alive(const struct authority_scope *scope);
 /* Whether the scope's globs let this name be used; the root ("") always. */
 bool scope_admits(const struct authority_scope *scope, struct str name);
 bool scope_has_globs(const struct authority_scope *scope);
@@ -79,6 +90,17 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
 /* A scope over a root that is open already; takes the root over on success. */
 int scope_new(struct authority *authority, const struct authority_request *request,
               struct backend_root *root, struct authority_scope **out_scope, struct err *err);
+
+/* ---- protect.c ---- */
+
+/*
+ * What of the protected directories lies inside the root, for the scope to refuse; or
+ * ERR_DENIED_BY_POLICY where the root lies inside one of them and is not the core's own.
+ */
+int protect_scope(struct authority_scope *scope, struct err *err);
+/* Of a directory that is there, by any path. */
+int protect_path(struct authority *authority, const char *path, struct err *err);
+void protect_done(struct authority *authority);
 
 /* ---- kinds.c ---- */
 
@@ -102,6 +124,7 @@ struct operation {
     bool has_intent;
     bool via_artifact_call; /* one of the artifact's own functions */
     bool is_interactive;    /* somebody can be asked */
+    bool is_question;       /* about a name: nothing is done, only a refusal is told */
     bool is_admitted;       /* the name, also if it should be no directory */
     bool has_resolved;
     size_t hooks_seen; /* how many of the authority's hooks had their say */
@@ -119,6 +142,7 @@ struct operation_args {
     const struct str *destination; /* or NULL */
     const struct cancel *cancel;
     bool via_artifact_call;
+    bool is_question;   /* as in struct operation */
     const char *reason; /* NULL: the grant's */
 };
 
@@ -140,6 +164,9 @@ int operation_begin_request(struct operation *op, struct authority *authority,
                             enum authority_operation operation,
                             const struct authority_request *request);
 
+/* Tells all listeners, at the present time: 0, or what the first that failed returned. */
+int operation_notify(const struct authority *authority, struct authority_event *event);
+
 /* Of a lookup: by the globs, as a name that will be a file. Notes where links led. */
 bool operation_admits(void *op, struct str resolved);
 
@@ -158,6 +185,11 @@ static inline const struct backend_ops *operation_ops(const struct operation *op
 {
     return op->authority->backend->ops;
 }
+
+/* ---- op_watch.c ---- */
+
+/* Closes what the scope's watches read from; they themselves stay their owners'. */
+void scope_end_watches(struct authority_scope *scope);
 
 /* ---- op_write.c ---- */
 

@@ -4,11 +4,14 @@
  *
  *     linux_resolve.c   a name below a root becomes a descriptor
  *     linux_file.c      stat, reading, appending
- *     linux_stage.c     files that appear whole; trees likewise
+ *     linux_stage.c     files that appear whole
+ *     linux_tree.c      trees likewise
  *     linux_dir.c       reading and making directories
  *     linux_rename.c    moving within a file system
  *     linux_remove.c    removing, by descriptor
  *     linux_journal.c   what must be removed again after a crash; temporary workspaces
+ *     linux_sweep.c     removing that, at the next start
+ *     linux_private.c   directories of our own
  *     linux_watch.c     inotify
  *     linux.c           the table
  */
@@ -123,6 +126,15 @@ void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
  */
 int linux_remove_tree(int dir_fd, const char *last, uint64_t *budget, const struct cancel *cancel);
 
+/* The directory that is open as `fd`, which is closed; ERR_NOT_FOUND if `last` is another by now.
+ */
+int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget);
+
+/* ---- linux_private.c ---- */
+
+/* A directory of our own (0700, and nobody else's), made with those above it if it is missing. */
+int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err);
+
 /* ---- linux_journal.c ---- */
 
 enum linux_leftover { LINUX_LEFTOVER_FILE, LINUX_LEFTOVER_TREE };
@@ -146,7 +158,7 @@ void linux_journal_remove(struct linux_journal *journal, int slot);
 enum { LINUX_TEMP_NAME_BYTES = 40 };
 void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
 
-/* A directory (0700) below the state directory, noted in the journal. */
+/* A directory (0700) below the state directory, among those that go with the journal. */
 int linux_temp_make(struct backend *backend, struct backend_root **out_root);
 void linux_temp_drop(struct backend_root *root);
 
@@ -179,7 +191,7 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced);
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree);
-int linux_tree_publish(struct backend_root *tree, bool is_synced);
+int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced);
 void linux_tree_drop(struct backend_root *tree);
 int linux_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                    struct backend_dir **out_dir);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal of names that must not outlive us, and the workspaces that are
- * always in it. It is a shared mapping: what was stored before a kill -9 is in
- * the file, without a system call. A power cut is another matter: then the file
- * is as old as the kernel's last write-back.
+ * The journal of names that must not outlive us. It is a shared mapping: what was
+ * stored before a kill -9 is in the file, without a system call. A power cut is
+ * another matter: then the file is as old as the kernel's last write-back.
+ *
+ * Workspaces are not in it, since they stay and may be many. They are in a
+ * directory below temp/ that has the journal's name, made after the journal and
+ * gone before it; whoever finds the journal without an owner finds them too.
  *
  * The lock belongs to the open file, not to the process: a child that was forked
  * and never execs holds it too, and puts off the sweep until it ends.
@@ -36,9 +39,11 @@ enum {
 
 struct linux_journal {
     int state_fd;
-    int temp_fd; /* the directory of the workspaces */
-    int fd;      /* locked */
-    pid_t owner; /* a forked child must not remove its parent's file */
+    int temp_fd;       /* holds everybody's directories of workspaces */
+    int workspaces_fd; /* our own */
+    int fd;            /* locked */
+    pid_t owner;       /* a forked child must not remove its parent's file */
+    atomic_uint workspaces;
     struct journal_image *image;
     char name[JOURNAL_NAME_BYTES];
 };
@@ -77,41 +82,6 @@ bool linux_is_temp_name(struct str name)
 }
 
 /* ---- opening and closing ---- */
-
-/* Whoever can write here can have names of ours removed, so nobody else may. */
-static int check_private(int fd, struct err *err)
-{
-    struct stat about;
-
-    if (fstat(fd, &about) < 0)
-        return err_set_field(err, linux_error(errno), "state_dir", "the state directory: %s",
-                             err_errno_text(errno));
-    if (about.st_uid != geteuid())
-        return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
-                             "the state directory belongs to another user");
-    if ((about.st_mode & 077) != 0)
-        return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
-                             "the state directory is open to others (mode %04o); it must be 0700",
-                             (unsigned)about.st_mode & 07777);
-    return 0;
-}
-
-static int open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err)
-{
-    cleanup_fd int fd = -1;
-    int r;
-
-    if (mkdirat(dir_fd, path, 0700) == 0 || errno == EEXIST)
-        fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-    if (fd < 0)
-        return err_set_field(err, linux_error(errno), "state_dir", "the state directory: %s",
-                             err_errno_text(errno));
-    r = check_private(fd, err);
-    if (r < 0)
-        return r;
-    *out_fd = steal_fd(&fd);
-    return 0;
-}
 
 /* Room on the disk first: a store into a hole of a full disk would be a SIGBUS. */
 static int map_image(int fd, struct journal_image **out_image)
@@ -179,18 +149,22 @@ int linux_journal_open(const char *state_dir, struct linux_journal **out_journal
 
     if (journal == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    *journal = (struct linux_journal){.state_fd = -1, .temp_fd = -1, .fd = -1, .owner = getpid()};
-    r = open_private(AT_FDCWD, state_dir, 0, &journal->state_fd, err);
+    *journal = (struct linux_journal){
+        .state_fd = -1, .temp_fd = -1, .workspaces_fd = -1, .fd = -1, .owner = getpid()};
+    r = linux_open_private(AT_FDCWD, state_dir, 0, &journal->state_fd, err);
     if (r == 0)
-        r = open_private(journal->state_fd, "temp", O_NOFOLLOW, &journal->temp_fd, err);
+        r = linux_open_private(journal->state_fd, "temp", O_NOFOLLOW, &journal->temp_fd, err);
     if (r == 0) {
-        linux_sweep(journal->state_fd);
+        linux_sweep(journal->state_fd, journal->temp_fd);
         r = ERR_BUSY;
         for (int i = 0; r == ERR_BUSY && i < CREATE_ATTEMPTS; i++)
             r = create_file(journal);
         if (r < 0)
             err_set_field(err, r, "state_dir", "the journal cannot be made: %s", err_text(r));
     }
+    if (r == 0)
+        r = linux_open_private(journal->temp_fd, journal->name, O_NOFOLLOW, &journal->workspaces_fd,
+                               err);
     if (r < 0) {
         linux_journal_close(journal);
         return r;
@@ -207,22 +181,34 @@ static bool is_in_use(const struct journal_image *image)
     return false;
 }
 
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+/* What could not be removed stays noted for the next start. */
+static void remove_files(const struct linux_journal *journal)
+{
+    if (unlinkat(journal->temp_fd, journal->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return;
+    if (!is_in_use(journal->image))
+        unlinkat(journal->state_fd, journal->name, 0);
+}
+
 void linux_journal_close(struct linux_journal *journal)
 {
     if (journal == NULL)
         return;
     if (journal->image != NULL) {
-        /* What could not be removed stays noted for the next start. */
-        if (journal->owner == getpid() && !is_in_use(journal->image))
-            unlinkat(journal->state_fd, journal->name, 0);
+        if (journal->owner == getpid())
+            remove_files(journal);
         munmap(journal->image, sizeof(*journal->image));
     }
-    if (journal->fd >= 0)
-        close(journal->fd);
-    if (journal->temp_fd >= 0)
-        close(journal->temp_fd);
-    if (journal->state_fd >= 0)
-        close(journal->state_fd);
+    close_if_open(journal->fd);
+    close_if_open(journal->workspaces_fd);
+    close_if_open(journal->temp_fd);
+    close_if_open(journal->state_fd);
     free(journal);
 }
 
@@ -298,25 +284,28 @@ void linux_journal_remove(struct linux_journal *journal, int slot)
 
 /* ---- temporary workspaces ---- */
 
-static int make_workspace(struct linux_journal *journal, struct backend_root *root)
+static int make_workspace(const struct linux_journal *journal, struct backend_root *root)
 {
     int r;
 
-    root->place.dir_fd = fcntl(journal->temp_fd, F_DUPFD_CLOEXEC, 0);
-    if (root->place.dir_fd < 0)
-        return linux_error(errno);
     linux_temp_name(root->place.last);
-    r = linux_journal_add(journal, root->place.dir_fd, root->place.last, LINUX_LEFTOVER_TREE,
-                          &root->journal_slot);
-    if (r < 0)
-        return r;
-    if (mkdirat(root->place.dir_fd, root->place.last, 0700) < 0)
+    if (mkdirat(journal->workspaces_fd, root->place.last, 0700) < 0)
         return linux_error(errno);
-    root->fd = openat(root->place.dir_fd, root->place.last,
+    root->fd = openat(journal->workspaces_fd, root->place.last,
                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (root->fd < 0)
-        return linux_error(errno);
-    return linux_mount_id(root->fd, &root->mount_id);
+    r = root->fd < 0 ? linux_error(errno) : linux_mount_id(root->fd, &root->mount_id);
+    if (r < 0)
+        unlinkat(journal->workspaces_fd, root->place.last, AT_REMOVEDIR);
+    return r;
+}
+
+static void free_workspace(struct backend_root *root, bool is_gone)
+{
+    /* What is still there counts on, and the next start tries again. */
+    if (is_gone)
+        atomic_fetch_sub(&root->backend->journal->workspaces, 1);
+    close_if_open(root->fd);
+    free(root);
 }
 
 int linux_temp_make(struct backend *backend, struct backend_root **out_root)
@@ -331,6 +320,11 @@ int linux_temp_make(struct backend *backend, struct backend_root **out_root)
     root = malloc(sizeof(*root));
     if (root == NULL)
         return ERR_NO_MEMORY;
+    if (atomic_fetch_add(&linux_backend->journal->workspaces, 1) >= JOURNAL_MAX_WORKSPACES) {
+        atomic_fetch_sub(&linux_backend->journal->workspaces, 1);
+        free(root);
+        return ERR_BUSY;
+    }
     *root = (struct backend_root){
         .backend = linux_backend,
         .fd = -1,
@@ -340,7 +334,7 @@ int linux_temp_make(struct backend *backend, struct backend_root **out_root)
     };
     r = make_workspace(linux_backend->journal, root);
     if (r < 0) {
-        linux_temp_drop(root);
+        free_workspace(root, true);
         return r;
     }
     *out_root = root;
@@ -354,14 +348,7 @@ void linux_temp_drop(struct backend_root *root)
 
     if (root == NULL)
         return;
-    if (root->fd >= 0)
-        close(root->fd);
-    if (root->journal_slot != LINUX_NO_SLOT) {
-        r = linux_remove_tree(root->place.dir_fd, root->place.last, &budget, NULL);
-        /* What is still there keeps its slot, and the next start tries again. */
-        if (r == 0 || r == ERR_NOT_FOUND)
-            linux_journal_remove(root->backend->journal, root->journal_slot);
-    }
-    linux_place_done(&root->place);
-    free(root);
+    r = linux_remove_held(root->backend->journal->workspaces_fd, root->place.last,
+                          steal_fd(&root->fd), &budget);
+    free_workspace(root, r == 0 || r == ERR_NOT_FOUND);
 }

@@ -22,10 +22,12 @@
 
 enum {
     JOURNAL_VERSION = 1,
-    /* Apart, so that workspaces, which stay, cannot take the room that every write needs. */
+    /* Apart, so that trees, which take long, cannot take the room that every write needs. */
     JOURNAL_FILE_SLOTS = 64,
     JOURNAL_TREE_SLOTS = 64,
     JOURNAL_SLOTS = JOURNAL_FILE_SLOTS + JOURNAL_TREE_SLOTS,
+    /* Workspaces take no slots: they are known by where they are. */
+    JOURNAL_MAX_WORKSPACES = 512, /* each holds a descriptor */
     JOURNAL_NAME_BYTES = 48,
     LINUX_TEMP_RANDOM = 24,
 };
@@ -57,7 +59,11 @@ struct journal_image {
 /* Whether it is a name that linux_temp_name() can have made. */
 bool linux_is_temp_name(struct str name);
 
-/* Removes what journals of dead owners name, and those journals. What fails now stays noted. */
-void linux_sweep(int state_fd);
+/*
+ * Removes what journals of dead owners name, their workspaces, which are in the
+ * directory temp_fd under the journal's name, and those journals. What fails now
+ * stays noted.
+ */
+void linux_sweep(int state_fd, int temp_fd);
 
 #endif

@@ -12,7 +12,8 @@
  * been read there. What is moved into the tree while it is being removed goes with it.
  *
  * Depth is not limited, descriptors are: below REMOVE_LEVELS a directory is first
- * moved up to the top of the tree that is going away.
+ * moved up to the top of the tree that is going away. It has a name there that
+ * scopes show: if the removal is cut short, what is left can still be found.
  */
 #include "authority/linux_internal.h"
 
@@ -24,6 +25,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LIFTED_START "half-removed-"
 
 enum {
     REMOVE_LEVELS = 64, /* open at once */
@@ -135,6 +138,35 @@ static struct level *next_level(struct removal *removal)
     return *level;
 }
 
+/* Makes an open directory the deepest level. */
+static int push(struct removal *removal, int *fd, const char *name)
+{
+    struct level *level;
+    struct stat about;
+    uint64_t mount_id;
+    int r = linux_mount_id(*fd, &mount_id);
+
+    if (r < 0)
+        return r;
+    if (mount_id != removal->mount_id)
+        return ERR_CROSSES_MOUNT;
+    if (fstat(*fd, &about) < 0)
+        return linux_error(errno);
+    level = next_level(removal);
+    if (level == NULL)
+        return ERR_NO_MEMORY;
+    /* If this fails, so will the unlinks, and they say why. */
+    if (removal->is_own && (about.st_mode & 0700) != 0700)
+        (void)!fchmod(*fd, 0700);
+    level->fd = steal_fd(fd);
+    level->device = about.st_dev;
+    level->inode = about.st_ino;
+    level->name = name;
+    level->at = level->filled = 0;
+    removal->depth++;
+    return 0;
+}
+
 enum entered {
     ENTERED,
     ENTERED_NOT, /* gone, or no directory any more: the next pass over the parent meets it again */
@@ -145,9 +177,6 @@ enum entered {
 static int enter(struct removal *removal, int dir_fd, const char *name, enum entered *out_entered)
 {
     cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct level *level;
-    struct stat about;
-    uint64_t mount_id;
     int r;
 
     if (fd < 0 && errno == EACCES) {
@@ -168,27 +197,10 @@ static int enter(struct removal *removal, int dir_fd, const char *name, enum ent
         *out_entered = ENTERED_NOT;
         return 0;
     }
-    r = linux_mount_id(fd, &mount_id);
-    if (r < 0)
-        return r;
-    if (mount_id != removal->mount_id)
-        return ERR_CROSSES_MOUNT;
-    if (fstat(fd, &about) < 0)
-        return linux_error(errno);
-    /* If this fails, so will the unlinks, and they say why. */
-    if (removal->is_own && (about.st_mode & 0700) != 0700)
-        (void)!fchmod(fd, 0700);
-    level = next_level(removal);
-    if (level == NULL)
-        return ERR_NO_MEMORY;
-    level->fd = steal_fd(&fd);
-    level->device = about.st_dev;
-    level->inode = about.st_ino;
-    level->name = name;
-    level->at = level->filled = 0;
-    removal->depth++;
-    *out_entered = ENTERED;
-    return 0;
+    r = push(removal, &fd, name);
+    if (r == 0)
+        *out_entered = ENTERED;
+    return r;
 }
 
 static void leave(struct removal *removal)
@@ -282,13 +294,15 @@ static int read_batch(struct removal *removal)
 /* No level left for it: to the top with it, where the next pass finds it. */
 static int lift(struct removal *removal, int dir_fd, const char *name)
 {
-    char lifted[LINUX_TEMP_NAME_BYTES];
+    char lifted[sizeof(LIFTED_START) + LINUX_TEMP_NAME_BYTES];
+    char drawn[LINUX_TEMP_NAME_BYTES];
 
     if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR)
         return 0;
     if (!is_not_empty(errno))
         return unlink_error(dir_fd, name, errno);
-    linux_temp_name(lifted);
+    linux_temp_name(drawn);
+    snprintf(lifted, sizeof(lifted), LIFTED_START "%s", strrchr(drawn, '-') + 1);
     if (renameat(dir_fd, name, removal->levels[0]->fd, lifted) < 0 && errno != ENOENT)
         return unlink_error(dir_fd, name, errno);
     return 0;
@@ -369,6 +383,19 @@ static int remove_one(int dir_fd, const char *last)
 int linux_remove_tree(int dir_fd, const char *last, uint64_t *budget, const struct cancel *cancel)
 {
     return remove_whole(dir_fd, last, budget, cancel, true);
+}
+
+int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget)
+{
+    cleanup_removal struct removal removal = {.dir_fd = dir_fd, .is_own = true};
+    cleanup_fd int top = fd;
+    int r = linux_mount_id(dir_fd, &removal.mount_id);
+
+    removal.budget = budget;
+    if (r == 0)
+        r = push(&removal, &top, last);
+    /* The name is compared before anything below is touched, here as for every level. */
+    return r < 0 ? r : remove_below(&removal);
 }
 
 /*

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep: what journals of processes that are gone say is still to be removed.
+ * The sweep: what journals of processes that are gone say is still to be removed,
+ * and their workspaces.
  *
  * A journal that can be locked has no owner. It is read as a whole and believed
  * only if all of it makes sense; even then nothing goes but a name of our own
  * making, of the kind that was noted, in the very directory that was noted.
+ * Workspaces need no belief: they are in a directory that has the journal's name.
  */
 #include "authority/linux_journal_internal.h"
 
@@ -175,6 +177,14 @@ static bool remove_leftovers(const struct journal_image *image)
     return are_gone;
 }
 
+static bool remove_workspaces(int temp_fd, const char *journal)
+{
+    uint64_t budget = SWEEP_MAX_ENTRIES;
+    int r = linux_remove_tree(temp_fd, journal, &budget, NULL);
+
+    return r == 0 || r == ERR_NOT_FOUND;
+}
+
 /* ---- one journal after the other ---- */
 
 /* Locked, and still what the name stands for: another sweep may have been faster. */
@@ -192,7 +202,7 @@ static int open_orphan(int state_fd, const char *name)
     return steal_fd(&fd);
 }
 
-static void sweep_journal(int state_fd, const char *name, struct journal_image *image)
+static void sweep_journal(int state_fd, int temp_fd, const char *name, struct journal_image *image)
 {
     cleanup_fd int fd = open_orphan(state_fd, name);
 
@@ -200,12 +210,14 @@ static void sweep_journal(int state_fd, const char *name, struct journal_image *
         return;
     switch (read_image(fd, image)) {
     case VERDICT_SOUND:
-        if (remove_leftovers(image))
+        /* The journal goes last: without it nobody would look for its workspaces. */
+        if (remove_leftovers(image) && remove_workspaces(temp_fd, name))
             unlinkat(state_fd, name, 0);
         break;
     case VERDICT_CORRUPT:
         /* Kept for whoever wants to know; one, so that they do not pile up. */
-        (void)!renameat(state_fd, name, state_fd, JOURNAL_CORRUPT);
+        if (remove_workspaces(temp_fd, name))
+            (void)!renameat(state_fd, name, state_fd, JOURNAL_CORRUPT);
         break;
     case VERDICT_FOREIGN:
     case VERDICT_UNREAD:
@@ -228,7 +240,7 @@ static void close_dir(DIR **dir)
         closedir(*dir);
 }
 
-void linux_sweep(int state_fd)
+void linux_sweep(int state_fd, int temp_fd)
 {
     cleanup_fd int fd = openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     cleanup_free struct journal_image *image = malloc(sizeof(*image));
@@ -242,7 +254,7 @@ void linux_sweep(int state_fd)
         struct str name = str_from(entry->d_name);
 
         if (str_starts_with(name, STR(JOURNAL_PREFIX)))
-            sweep_journal(state_fd, entry->d_name, image);
+            sweep_journal(state_fd, temp_fd, entry->d_name, image);
         else if (str_starts_with(name, STR(JOURNAL_FRESH)))
             sweep_fresh(state_fd, entry->d_name);
         else

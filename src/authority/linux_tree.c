@@ -15,9 +15,21 @@
 
 enum {
     PRIVATE_MODE = 0700,
-    PUBLISHED_MODE = 0755,
     DROPPED_MAX_ENTRIES = 10000000, /* somebody who refills it does not keep us here for ever */
 };
+
+struct linux_tree {
+    struct backend_root root;
+    struct backend_root *host; /* where it will be */
+    struct backend_lookup lookup;
+    struct path_name name; /* it will have there; only where names matter */
+};
+
+static struct linux_tree *tree_of(struct backend_root *root)
+{
+    /* SAFETY: `root` is the first member, and only linux_tree_stage() makes roots of this kind. */
+    return (struct linux_tree *)root;
+}
 
 static void free_tree(struct backend_root *tree, bool is_gone)
 {
@@ -28,8 +40,38 @@ static void free_tree(struct backend_root *tree, bool is_gone)
         close(tree->fd);
     linux_place_done(&tree->place);
     linux_place_done(&tree->target);
-    free(tree);
+    free(tree_of(tree));
 }
+
+/* ---- where it goes ---- */
+
+static bool note_name(void *context, struct str name)
+{
+    struct linux_tree *tree = context;
+
+    return path_join(STR_EMPTY, name, &tree->name) == 0;
+}
+
+/* All that was put into it was asked about by the name that it would have. */
+static bool has_kept_name(void *context, struct str name)
+{
+    const struct linux_tree *tree = context;
+
+    return str_eq(name, path_view(&tree->name)) && tree->lookup.admits(tree->lookup.context, name);
+}
+
+static int ask_about_target(struct linux_tree *tree, bool (*ask)(void *context, struct str name))
+{
+    struct backend_lookup lookup = tree->lookup;
+
+    if (lookup.admits == NULL)
+        return 0;
+    lookup.admits = ask;
+    lookup.context = tree;
+    return linux_check_place(tree->host, &lookup, &tree->root.target);
+}
+
+/* ---- building ---- */
 
 /* Makes the private directory beside the target. */
 static int make_private(struct backend_root *tree)
@@ -58,11 +100,15 @@ static int make_private(struct backend_root *tree)
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree)
 {
-    struct backend_root *tree = malloc(sizeof(*tree));
+    struct linux_tree *staged = calloc(1, sizeof(*staged));
+    struct backend_root *tree;
     int r;
 
-    if (tree == NULL)
+    if (staged == NULL)
         return ERR_NO_MEMORY;
+    staged->host = root;
+    staged->lookup = *lookup;
+    tree = &staged->root;
     *tree = (struct backend_root){
         .backend = root->backend,
         .fd = -1,
@@ -72,6 +118,8 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
         .journal_slot = LINUX_NO_SLOT,
     };
     r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &tree->target);
+    if (r == 0)
+        r = ask_about_target(staged, note_name);
     if (r == 0) {
         tree->place.dir_fd = fcntl(tree->target.dir_fd, F_DUPFD_CLOEXEC, 0);
         r = tree->place.dir_fd < 0 ? linux_error(errno) : make_private(tree);
@@ -87,7 +135,19 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
     return 0;
 }
 
-static int put_in_place(const struct backend_root *tree)
+/* ---- the end ---- */
+
+/* Whether the name still means what we hold: whoever may write beside it may have put another. */
+static bool is_at(const struct linux_place *place, int fd)
+{
+    struct stat held, named;
+
+    return fstat(fd, &held) == 0 &&
+           fstatat(place->dir_fd, place->last, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+static int rename_in(const struct backend_root *tree)
 {
     if (renameat2(tree->place.dir_fd, tree->place.last, tree->target.dir_fd, tree->target.last,
                   RENAME_NOREPLACE) == 0)
@@ -102,11 +162,24 @@ static int put_in_place(const struct backend_root *tree)
     return errno == ENOTDIR ? ERR_ALREADY_EXISTS : linux_error(errno);
 }
 
-int linux_tree_publish(struct backend_root *tree, bool is_synced)
+static int put_in_place(struct backend_root *tree)
+{
+    int r = ask_about_target(tree_of(tree), has_kept_name);
+
+    if (r < 0)
+        return r;
+    if (!is_at(&tree->place, tree->fd))
+        return ERR_BUSY;
+    r = rename_in(tree);
+    /* Once more: between the look and the rename it may have been swapped. */
+    return r < 0 || is_at(&tree->target, tree->fd) ? r : ERR_BUSY;
+}
+
+int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced)
 {
     int r = 0;
 
-    if (fchmod(tree->fd, PUBLISHED_MODE) < 0)
+    if (fchmod(tree->fd, mode) < 0)
         r = linux_error(errno);
     /* Once for all of it: an fsync for each of thousands of files takes seconds. */
     if (r == 0 && is_synced && syncfs(tree->fd) < 0)
@@ -131,10 +204,8 @@ void linux_tree_drop(struct backend_root *tree)
     if (tree == NULL)
         return;
     /* Removing needs descriptors, and a lack of them may be why it is dropped. */
-    if (tree->fd >= 0)
-        close(tree->fd);
-    tree->fd = -1;
     linux_place_done(&tree->target);
-    r = linux_remove_tree(tree->place.dir_fd, tree->place.last, &budget, NULL);
+    r = linux_remove_held(tree->place.dir_fd, tree->place.last, steal_fd(&tree->fd), &budget);
+    /* What somebody put in its place is theirs, and not for the next start either. */
     free_tree(tree, r == 0 || r == ERR_NOT_FOUND);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TREE_MODE = 0755, PRIVATE_MODE = 0700 };
+enum { ROOT_MODE = 0755, PRIVATE_MODE = 0700 };
 
 static struct memory_backend *memory_of(struct backend *backend)
 {
@@ -51,7 +51,7 @@ static int memory_root_open(struct backend *backend, const char *path,
         return root_new(memory, entry->target, out_root);
     if (strnlen(path, PATH_MAX) == PATH_MAX)
         return ERR_INVALID_PATH;
-    r = memory_node_new(memory, AUTHORITY_DIRECTORY, TREE_MODE, &node);
+    r = memory_node_new(memory, AUTHORITY_DIRECTORY, ROOT_MODE, &node);
     if (r < 0)
         return r;
     r = memory_entry_add(memory, memory->top, str_from(path), node);
@@ -69,8 +69,7 @@ static void memory_root_close(struct backend_root *root)
         MEMORY_LOCKED(root->backend);
 
         memory_unref(root->backend, root->node);
-        memory_unref(root->backend, root->parent);
-        memory_unref(root->backend, root->host);
+        memory_target_done(root->backend, &root->target);
     }
     free(root);
 }
@@ -119,52 +118,55 @@ static int memory_tree_stage(struct backend_root *root, const struct backend_loo
     MEMORY_LOCKED(root->backend);
     struct backend_root *tree;
     struct memory_place place;
-    int r = memory_resolve(root, lookup, name, true, &place);
+    int r = memory_resolve_target(root, lookup, name, &place);
 
-    if (r < 0)
-        return r;
-    if (place.is_dangling)
-        return ERR_SYMLINK_REJECTED;
-    if (!place.is_named)
-        return ERR_ROOT_PROTECTED;
-    r = check_tree_target(place.node);
+    if (r == 0)
+        r = check_tree_target(place.node);
     if (r == 0)
         r = private_new(root->backend, &tree);
     if (r < 0)
         return r;
-    tree->host = memory_ref(root->node);
-    tree->parent = memory_ref(place.parent);
-    memcpy(tree->last, place.last, place.last_len);
-    tree->last_len = place.last_len;
+    memory_target_init(&tree->target, root, lookup, &place);
+    /* A name that is too long to be said is none that it could keep. */
+    (void)memory_target_name(&tree->target, &tree->name);
     *out_tree = tree;
     return 0;
 }
 
+/* Where names matter: all that was put into it was asked about by the name that it would have. */
+static bool has_kept_name(const struct backend_root *tree)
+{
+    struct path_name name;
+
+    return !tree->target.lookup.is_selective || (memory_target_name(&tree->target, &name) == 0 &&
+                                                 str_eq(path_view(&name), path_view(&tree->name)));
+}
+
 /* The lock is held. */
-static int publish_tree(struct backend_root *tree)
+static int publish_tree(struct backend_root *tree, unsigned mode)
 {
     struct memory_backend *backend = tree->backend;
-    struct str last = {tree->last, tree->last_len};
-    struct memory_entry *entry = memory_entry_find(tree->parent, last);
-    int r = check_tree_target(entry != NULL ? entry->target : NULL);
+    struct memory_node *parent = tree->target.parent;
+    struct str last = memory_target_last(&tree->target);
+    struct memory_entry *entry = memory_entry_find(parent, last);
+    int r = memory_target_check(&tree->target);
 
+    if (r == 0 && !has_kept_name(tree))
+        r = ERR_DENIED_BY_POLICY;
+    if (r == 0)
+        r = check_tree_target(entry != NULL ? entry->target : NULL);
     if (r < 0)
         return r;
-    if (tree->parent->links == 0)
-        return ERR_NOT_FOUND;
-    /* The directory may have been moved to another root since. */
-    if (!memory_is_within(tree->parent, tree->host))
-        return ERR_PATH_OUTSIDE_ROOT;
     if (entry != NULL)
-        memory_entry_retarget(backend, tree->parent, entry, tree->node);
-    else if ((r = memory_entry_add(backend, tree->parent, last, tree->node)) < 0)
+        memory_entry_retarget(backend, parent, entry, tree->node);
+    else if ((r = memory_entry_add(backend, parent, last, tree->node)) < 0)
         return r;
     tree->node->links = 1;
-    tree->node->mode = TREE_MODE;
+    tree->node->mode = mode & MEMORY_MODE_BITS;
     return 0;
 }
 
-static int memory_tree_publish(struct backend_root *tree, bool is_synced)
+static int memory_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced)
 {
     int r;
 
@@ -172,7 +174,7 @@ static int memory_tree_publish(struct backend_root *tree, bool is_synced)
     {
         MEMORY_LOCKED(tree->backend);
 
-        r = publish_tree(tree);
+        r = publish_tree(tree, mode);
     }
     if (r < 0)
         private_drop(tree);

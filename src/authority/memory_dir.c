@@ -36,14 +36,10 @@ int memory_dir_open(struct backend_root *root, const struct backend_lookup *look
                     struct backend_dir **out_dir)
 {
     MEMORY_LOCKED(root->backend);
-    struct memory_place place;
-    int r = memory_resolve(root, lookup, name, true, &place);
+    struct memory_node *node;
+    int r = memory_resolve_node(root, lookup, name, &node);
 
-    if (r < 0)
-        return r;
-    if (place.node == NULL)
-        return ERR_NOT_FOUND;
-    return open_node(root->backend, place.node, out_dir);
+    return r < 0 ? r : open_node(root->backend, node, out_dir);
 }
 
 /* The node of an entry, by one component. The lock is held. */

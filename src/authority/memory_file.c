@@ -14,14 +14,9 @@ struct backend_file {
 
 struct backend_stage {
     struct memory_backend *backend;
-    struct memory_node *node; /* counted, as are the others; has no name yet */
-    struct memory_node *root;
-    struct memory_node *parent;
+    struct memory_node *node; /* counted; has no name yet */
+    struct memory_target target;
     enum backend_create create;
-    uint64_t max_file_bytes;
-    const struct cancel *cancel;
-    size_t last_len;
-    char last[NAME_MAX + 1];
 };
 
 int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -64,14 +59,10 @@ int memory_file_open(struct backend_root *root, const struct backend_lookup *loo
                      struct authority_stat *out_stat)
 {
     MEMORY_LOCKED(root->backend);
-    struct memory_place place;
-    int r = memory_resolve(root, lookup, name, true, &place);
+    struct memory_node *node;
+    int r = memory_resolve_node(root, lookup, name, &node);
 
-    if (r < 0)
-        return r;
-    if (place.node == NULL)
-        return ERR_NOT_FOUND;
-    return memory_file_open_node(root->backend, lookup, place.node, out_file, out_stat);
+    return r < 0 ? r : memory_file_open_node(root->backend, lookup, node, out_file, out_stat);
 }
 
 int memory_file_from_fd(struct backend *backend, const struct backend_lookup *lookup, int fd,
@@ -126,42 +117,22 @@ static int check_old(const struct memory_node *node, const struct backend_lookup
     return r < 0 ? r : memory_check_mode(node, MODE_WRITE);
 }
 
-/* Where a file is to be written, by name; what is there already was checked. */
-static int resolve_for_writing(struct backend_root *root, const struct backend_lookup *lookup,
-                               struct str name, struct memory_place *out_place)
-{
-    struct memory_place place;
-    int r = memory_resolve(root, lookup, name, true, &place);
-
-    if (r < 0)
-        return r;
-    if (place.is_dangling)
-        return ERR_SYMLINK_REJECTED;
-    if (!place.is_named)
-        return ERR_ROOT_PROTECTED;
-    if (place.node != NULL) {
-        r = check_old(place.node, lookup);
-        if (r < 0)
-            return r;
-    }
-    *out_place = place;
-    return 0;
-}
-
 int memory_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  enum backend_create create, unsigned mode, struct backend_stage **out_stage)
 {
     MEMORY_LOCKED(root->backend);
     cleanup_free struct backend_stage *stage = NULL;
     struct memory_place place;
-    int r = resolve_for_writing(root, lookup, name, &place);
+    int r = memory_resolve_target(root, lookup, name, &place);
 
     if (r < 0)
         return r;
     if (place.node != NULL && create == BACKEND_CREATE_NEW)
-        return ERR_ALREADY_EXISTS;
+        return ERR_ALREADY_EXISTS; /* whatever it is */
     if (place.node == NULL && create == BACKEND_REPLACE_OLD)
         return ERR_NOT_FOUND;
+    if (place.node != NULL && (r = check_old(place.node, lookup)) < 0)
+        return r;
     stage = calloc(1, sizeof(*stage));
     if (stage == NULL)
         return ERR_NO_MEMORY;
@@ -169,13 +140,8 @@ int memory_stage(struct backend_root *root, const struct backend_lookup *lookup,
     if (r < 0)
         return r;
     stage->backend = root->backend;
-    stage->root = memory_ref(root->node);
-    stage->parent = memory_ref(place.parent);
     stage->create = create;
-    stage->max_file_bytes = lookup->max_file_bytes;
-    stage->cancel = lookup->cancel;
-    memcpy(stage->last, place.last, place.last_len);
-    stage->last_len = place.last_len;
+    memory_target_init(&stage->target, root, lookup, &place);
     *out_stage = steal_ptr(&stage);
     return 0;
 }
@@ -192,10 +158,10 @@ static int check_growth(const struct memory_node *node, size_t extra, uint64_t m
 
 static int stage_add(struct backend_stage *stage, const void *bytes, size_t len)
 {
-    int r = cancel_check(stage->cancel);
+    int r = cancel_check(stage->target.lookup.cancel);
 
     if (r == 0)
-        r = check_growth(stage->node, len, stage->max_file_bytes);
+        r = check_growth(stage->node, len, stage->target.lookup.max_file_bytes);
     return r < 0 ? r : memory_content_append(stage->backend, stage->node, bytes, len);
 }
 
@@ -216,21 +182,19 @@ int memory_stage_copy(struct backend_stage *stage, struct backend_file *file)
 
 static int publish(struct backend_stage *stage)
 {
-    struct str last = {stage->last, stage->last_len};
-    struct memory_entry *entry = memory_entry_find(stage->parent, last);
-    int r = cancel_check(stage->cancel);
+    struct memory_node *parent = stage->target.parent;
+    struct str last = memory_target_last(&stage->target);
+    struct memory_entry *entry = memory_entry_find(parent, last);
+    int r = cancel_check(stage->target.lookup.cancel);
 
+    if (r == 0)
+        r = memory_target_check(&stage->target);
     if (r < 0)
         return r;
-    if (stage->parent->links == 0)
-        return ERR_NOT_FOUND;
-    /* The directory may have been moved to another root since. */
-    if (!memory_is_within(stage->parent, stage->root))
-        return ERR_PATH_OUTSIDE_ROOT;
     if (entry == NULL) {
         if (stage->create == BACKEND_REPLACE_OLD)
             return ERR_NOT_FOUND;
-        return memory_entry_add(stage->backend, stage->parent, last, stage->node);
+        return memory_entry_add(stage->backend, parent, last, stage->node);
     }
     if (stage->create == BACKEND_CREATE_NEW)
         return ERR_ALREADY_EXISTS;
@@ -238,7 +202,7 @@ static int publish(struct backend_stage *stage)
         return entry->target->type == AUTHORITY_SYMLINK ? ERR_SYMLINK_REJECTED
                                                         : ERR_NOT_REGULAR_FILE;
     stage->node->mode = entry->target->mode;
-    memory_entry_retarget(stage->backend, stage->parent, entry, stage->node);
+    memory_entry_retarget(stage->backend, parent, entry, stage->node);
     return 0;
 }
 
@@ -246,8 +210,7 @@ static int publish(struct backend_stage *stage)
 static void release(struct backend_stage *stage)
 {
     memory_unref(stage->backend, stage->node);
-    memory_unref(stage->backend, stage->parent);
-    memory_unref(stage->backend, stage->root);
+    memory_target_done(stage->backend, &stage->target);
 }
 
 int memory_stage_publish(struct backend_stage *stage, bool is_synced)
@@ -298,7 +261,7 @@ int memory_append(struct backend_root *root, const struct backend_lookup *lookup
 {
     MEMORY_LOCKED(root->backend);
     struct memory_place place;
-    int r = resolve_for_writing(root, lookup, name, &place);
+    int r = memory_resolve_target(root, lookup, name, &place);
 
     (void)is_synced;
     if (r < 0)
@@ -310,7 +273,9 @@ int memory_append(struct backend_root *root, const struct backend_lookup *lookup
             return ERR_TOO_LARGE;
         return append_to_new(root->backend, &place, bytes, mode);
     }
-    r = check_growth(place.node, bytes.len, lookup->max_file_bytes);
+    r = check_old(place.node, lookup);
+    if (r == 0)
+        r = check_growth(place.node, bytes.len, lookup->max_file_bytes);
     if (r < 0)
         return r;
     return memory_content_append(root->backend, place.node, bytes.ptr, bytes.len);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "authority/backend.h"
+#include "authority/path.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -37,6 +38,7 @@
 enum {
     MEMORY_MAX_NODES = 1 << 18,
     MEMORY_MAX_LINK_HOPS = 40, /* as on Linux */
+    MEMORY_MODE_BITS = 07777,
 };
 
 struct memory_backend {
@@ -92,14 +94,20 @@ struct memory_place {
     char last[NAME_MAX + 1];
 };
 
-struct backend_root {
-    struct memory_backend *backend;
-    struct memory_node *node; /* counted */
-    /* Of a staged tree: where it goes. */
-    struct memory_node *host;   /* counted: the root it will be in */
-    struct memory_node *parent; /* counted */
+/* Where something will be that is being made. */
+struct memory_target {
+    struct memory_node *root; /* counted, as is the other; NULL when there is none */
+    struct memory_node *parent;
+    struct backend_lookup lookup;
     size_t last_len;
     char last[NAME_MAX + 1];
+};
+
+struct backend_root {
+    struct memory_backend *backend;
+    struct memory_node *node;    /* counted */
+    struct memory_target target; /* of a staged tree */
+    struct path_name name;       /* of a staged tree: there, when it was begun */
 };
 
 struct backend_dir {
@@ -171,6 +179,26 @@ void memory_fill_stat(const struct memory_node *node, struct authority_stat *out
  */
 int memory_resolve(const struct backend_root *root, const struct backend_lookup *lookup,
                    struct str name, bool follows_last, struct memory_place *out_place);
+
+/* The same for what has to be there: a last link is followed or refused. */
+int memory_resolve_node(const struct backend_root *root, const struct backend_lookup *lookup,
+                        struct str name, struct memory_node **out_node);
+/* The same for what will be written: neither the root nor behind a dangling link. */
+int memory_resolve_target(const struct backend_root *root, const struct backend_lookup *lookup,
+                          struct str name, struct memory_place *out_place);
+
+/* Of a place that was found, with references of its own. */
+void memory_target_init(struct memory_target *target, const struct backend_root *root,
+                        const struct backend_lookup *lookup, const struct memory_place *place);
+void memory_target_done(struct memory_backend *backend, struct memory_target *target);
+static inline struct str memory_target_last(const struct memory_target *target)
+{
+    return (struct str){target->last, target->last_len};
+}
+/* What it will be called, as seen from its root; ERR_INVALID_PATH if that is too long. */
+int memory_target_name(const struct memory_target *target, struct path_name *out_name);
+/* Its directory may have been removed, or moved to where the lookup does not let it be. */
+int memory_target_check(const struct memory_target *target);
 
 /* ERR_INVALID_PATH unless it is one component. */
 int memory_check_component(struct str component);

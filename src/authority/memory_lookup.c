@@ -85,9 +85,10 @@ static int follow(struct walk *walk, const struct memory_node *link)
     bool is_last = walk->rest_start == sizeof(walk->rest);
     int r;
 
-    if (!walk->lookup->follows_links || target.len == 0 || target.ptr[0] == '/' ||
-        ++walk->hops > MEMORY_MAX_LINK_HOPS)
+    if (!walk->lookup->follows_links || target.len == 0 || ++walk->hops > MEMORY_MAX_LINK_HOPS)
         return ERR_SYMLINK_REJECTED;
+    if (target.ptr[0] == '/')
+        return ERR_PATH_OUTSIDE_ROOT; /* also where it would lead inside, as on Linux */
     if (is_last)
         walk->followed_last = true;
     else if ((r = walk_prepend(walk, STR("/"))) < 0)
@@ -177,6 +178,91 @@ int memory_resolve(const struct backend_root *root, const struct backend_lookup 
     *out_place = place;
     return 0;
 }
+
+int memory_resolve_node(const struct backend_root *root, const struct backend_lookup *lookup,
+                        struct str name, struct memory_node **out_node)
+{
+    struct memory_place place;
+    int r = memory_resolve(root, lookup, name, true, &place);
+
+    if (r < 0)
+        return r;
+    if (place.node == NULL)
+        return ERR_NOT_FOUND;
+    *out_node = place.node;
+    return 0;
+}
+
+int memory_resolve_target(const struct backend_root *root, const struct backend_lookup *lookup,
+                          struct str name, struct memory_place *out_place)
+{
+    struct memory_place place;
+    int r = memory_resolve(root, lookup, name, true, &place);
+
+    if (r < 0)
+        return r;
+    if (place.is_dangling)
+        return ERR_SYMLINK_REJECTED;
+    if (!place.is_named)
+        return ERR_ROOT_PROTECTED;
+    *out_place = place;
+    return 0;
+}
+
+/* ---- where something will be ---- */
+
+void memory_target_init(struct memory_target *target, const struct backend_root *root,
+                        const struct backend_lookup *lookup, const struct memory_place *place)
+{
+    target->root = memory_ref(root->node);
+    target->parent = memory_ref(place->parent);
+    target->lookup = *lookup;
+    memcpy(target->last, place->last, place->last_len);
+    target->last_len = place->last_len;
+}
+
+void memory_target_done(struct memory_backend *backend, struct memory_target *target)
+{
+    memory_unref(backend, target->parent);
+    memory_unref(backend, target->root);
+}
+
+int memory_target_name(const struct memory_target *target, struct path_name *out_name)
+{
+    struct path_name name;
+    int r = path_join(STR_EMPTY, memory_target_last(target), &name);
+
+    for (const struct memory_node *at = target->parent; r == 0 && at != target->root;
+         at = at->parent) {
+        const struct path_name below = name;
+
+        r = path_join((struct str){at->self->name, at->self->name_len}, path_view(&below), &name);
+    }
+    if (r < 0)
+        return r;
+    *out_name = name;
+    return 0;
+}
+
+int memory_target_check(const struct memory_target *target)
+{
+    const struct backend_lookup *lookup = &target->lookup;
+    struct path_name name;
+    int r;
+
+    if (target->parent->links == 0)
+        return ERR_NOT_FOUND;
+    if (!memory_is_within(target->parent, target->root))
+        return ERR_PATH_OUTSIDE_ROOT;
+    if (!lookup->is_selective || lookup->admits == NULL)
+        return 0;
+    r = memory_target_name(target, &name);
+    if (r < 0)
+        return r;
+    return lookup->admits(lookup->context, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
+}
+
+/* ---- rules ---- */
 
 int memory_check_component(struct str component)
 {

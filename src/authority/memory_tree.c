@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODE_BITS = 07777 };
 #define NS_PER_MS  UINT64_C(1000000)
 #define NS_PER_SEC UINT64_C(1000000000)
 
@@ -38,7 +37,7 @@ int memory_node_new(struct memory_backend *backend, enum authority_type type, un
         return ERR_NO_MEMORY;
     node->type = type;
     node->refs = 1;
-    node->mode = mode & MODE_BITS;
+    node->mode = mode & MEMORY_MODE_BITS;
     node->inode = ++backend->last_inode;
     /* The ceiling is the backend's, and can be moved. */
     buf_init(&node->content, SIZE_MAX);

@@ -53,7 +53,7 @@ static int extract_once(void *data)
     r = archive_extract(op->authority->backend, extraction->archive, extraction->archive_bytes,
                         tree, &inside, &extraction->rules, &extraction->result, extraction->why);
     if (r == 0)
-        return ops->tree_publish(tree, true);
+        return ops->tree_publish(tree, kind_dir_mode(op->scope->grant.root.kind), true);
     ops->tree_drop(tree);
     return r;
 }
@@ -82,28 +82,6 @@ static int extract(struct operation *op, const struct authority_archive_options 
     if (r == 0)
         *out_result = extraction.result;
     return r;
-}
-
-int authority_extract_archive(struct authority_scope *scope, struct str archive,
-                              struct str destination,
-                              const struct authority_archive_options *options,
-                              struct authority_archive_result *out_result, struct err *err)
-{
-    __attribute__((uninitialized)) struct operation op;
-    struct err why = ERR_INIT;
-    int r;
-
-    options = options != NULL ? options : &defaults;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_EXTRACT,
-                                                 .name = archive,
-                                                 .destination = &destination,
-                                                 .cancel = options->cancel});
-    if (r == 0) {
-        r = extract(&op, options, out_result, &why);
-        operation_explain(&op, &why);
-    }
-    return operation_end(&op, r, err);
 }
 
 static int pack(struct operation *op, enum authority_archive_format format,
@@ -146,24 +124,59 @@ static int pack(struct operation *op, enum authority_archive_format format,
     return r;
 }
 
+struct request {
+    enum authority_operation operation;
+    struct str source;
+    struct str destination;
+    enum authority_archive_format format; /* of what is made */
+    const struct authority_archive_options *options;
+};
+
+static int run(struct authority_scope *scope, const struct request *request,
+               struct authority_archive_result *out_result, struct err *err)
+{
+    const struct authority_archive_options *options =
+        request->options != NULL ? request->options : &defaults;
+    __attribute__((uninitialized)) struct operation op;
+    struct err why = ERR_INIT;
+    int r = operation_begin(&op, scope,
+                            &(struct operation_args){.operation = request->operation,
+                                                     .name = request->source,
+                                                     .destination = &request->destination,
+                                                     .cancel = options->cancel});
+
+    if (r == 0) {
+        r = request->operation == AUTHORITY_OP_EXTRACT
+                ? extract(&op, options, out_result, &why)
+                : pack(&op, request->format, options, out_result, &why);
+        operation_explain(&op, &why);
+    }
+    return operation_end(&op, r, err);
+}
+
+int authority_extract_archive(struct authority_scope *scope, struct str archive,
+                              struct str destination,
+                              const struct authority_archive_options *options,
+                              struct authority_archive_result *out_result, struct err *err)
+{
+    return run(scope,
+               &(struct request){.operation = AUTHORITY_OP_EXTRACT,
+                                 .source = archive,
+                                 .destination = destination,
+                                 .options = options},
+               out_result, err);
+}
+
 int authority_create_archive(struct authority_scope *scope, struct str source, struct str archive,
                              enum authority_archive_format format,
                              const struct authority_archive_options *options,
                              struct authority_archive_result *out_result, struct err *err)
 {
-    __attribute__((uninitialized)) struct operation op;
-    struct err why = ERR_INIT;
-    int r;
-
-    options = options != NULL ? options : &defaults;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_ARCHIVE,
-                                                 .name = source,
-                                                 .destination = &archive,
-                                                 .cancel = options->cancel});
-    if (r == 0) {
-        r = pack(&op, format, options, out_result, &why);
-        operation_explain(&op, &why);
-    }
-    return operation_end(&op, r, err);
+    return run(scope,
+               &(struct request){.operation = AUTHORITY_OP_ARCHIVE,
+                                 .source = source,
+                                 .destination = archive,
+                                 .format = format,
+                                 .options = options},
+               out_result, err);
 }

@@ -194,7 +194,7 @@ static int copy_tree_entry(void *data, const struct walk_entry *entry)
     return ERR_INTERNAL;
 }
 
-static int copy_tree(struct transfer *transfer)
+static int copy_tree(struct transfer *transfer, unsigned mode)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
     const struct walk_options how = {
@@ -218,7 +218,8 @@ static int copy_tree(struct transfer *transfer)
         return r;
     }
     transfer->copied = copy.copied;
-    return ops->tree_publish(copy.tree, true);
+    return ops->tree_publish(copy.tree, mode & kind_mode_mask(transfer->op->scope->grant.root.kind),
+                             true);
 }
 
 /* ---- moving ---- */
@@ -289,7 +290,7 @@ static int move_by_copying(struct transfer *transfer)
     if (r < 0)
         return r;
     is_directory = about.type == AUTHORITY_DIRECTORY;
-    r = is_directory ? copy_tree(transfer) : copy_file(transfer);
+    r = is_directory ? copy_tree(transfer, about.mode) : copy_file(transfer);
     if (r == 0)
         r = check_unchanged(transfer, is_directory);
     if (r < 0)

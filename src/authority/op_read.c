@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: bytes, text, JSON. */
+/* Reading: bytes, text, JSON, and in pieces what is too large for that. */
 #include "authority/internal.h"
 #include "base/utf8.h"
 
-enum { READ_STEP_BYTES = 1 << 20 }; /* between two looks at the token */
+enum {
+    READ_STEP_BYTES = 1 << 20, /* between two looks at the token */
+    PIECE_BYTES = 256 << 10,
+};
 
 /* From `offset` up to `wanted` bytes, or to the end as it was when the file was opened. */
 static int read_range(const struct operation *op, struct backend_file *file, uint64_t offset,
@@ -131,4 +134,51 @@ int authority_read_json(struct authority_scope *scope, struct str name,
     if (r == 0)
         *out_document = document;
     return r;
+}
+
+static int read_pieces(struct operation *op, const struct authority_read_options *options,
+                       struct authority_stat *out_stat, authority_take_fn *take, void *data)
+{
+    cleanup_buf struct buf piece = BUF_INIT(PIECE_BYTES);
+    uint64_t offset = options->offset;
+    struct backend_file *file;
+    struct authority_stat about;
+    uint64_t left;
+    int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name), &file,
+                                         &about);
+
+    if (r < 0)
+        return r;
+    left = offset < about.size ? about.size - offset : 0;
+    if (options->max_bytes > 0 && options->max_bytes < left)
+        left = options->max_bytes;
+    if (out_stat != NULL)
+        *out_stat = about;
+    while (r == 0 && left > 0) {
+        buf_clear(&piece);
+        r = read_range(op, file, offset, left < PIECE_BYTES ? left : PIECE_BYTES, &piece);
+        if (r < 0 || piece.len == 0) /* it has become shorter */
+            break;
+        offset += piece.len;
+        left -= piece.len;
+        r = take(data, buf_view(&piece));
+        if (r == 0)
+            r = cancel_check(&op->cancel);
+    }
+    operation_ops(op)->file_close(file);
+    return r;
+}
+
+int authority_read_pieces(struct authority_scope *scope, struct str name,
+                          const struct authority_read_options *options,
+                          struct authority_stat *out_stat, authority_take_fn *take, void *data,
+                          struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    int r;
+
+    r = begin_read(&op, scope, name, &options);
+    if (r == 0)
+        r = read_pieces(&op, options, out_stat, take, data);
+    return operation_end(&op, r, err);
 }

@@ -130,23 +130,27 @@ static void tell_hooks(struct operation *op, int result)
 
 /* ---- recording ---- */
 
-static int notify(struct operation *op, enum authority_outcome outcome, int error)
+int operation_notify(const struct authority *authority, struct authority_event *event)
 {
-    const struct authority *authority = op->authority;
     int result = 0;
 
     if (authority->listener_count == 0)
         return 0;
-    op->event.wall_ms = clock_wall_ms(authority->clock);
-    op->event.outcome = outcome;
-    op->event.error = error;
+    event->wall_ms = clock_wall_ms(authority->clock);
     for (size_t i = 0; i < authority->listener_count; i++) {
-        int r = authority->listeners[i].notify(authority->listeners[i].data, &op->event);
+        int r = authority->listeners[i].notify(authority->listeners[i].data, event);
 
         if (r < 0 && result == 0)
             result = r;
     }
     return result;
+}
+
+static int notify(struct operation *op, enum authority_outcome outcome, int error)
+{
+    op->event.outcome = outcome;
+    op->event.error = error;
+    return operation_notify(op->authority, &op->event);
 }
 
 static int declare_intent(struct operation *op)
@@ -164,13 +168,11 @@ static int declare_intent(struct operation *op)
 static int check_grant(struct operation *op, enum authority_operation operation)
 {
     const struct authority_scope *scope = op->scope;
-    unsigned needed = needs[operation].access;
+    unsigned needed = op->is_question ? AUTHORITY_METADATA : needs[operation].access;
+    int r = scope_check_alive(scope);
 
-    if (atomic_load(&scope->is_revoked))
-        return refuse(op, ERR_GRANT_REVOKED, "grant", "");
-    if (scope->grant.expires_ms != 0 &&
-        clock_wall_ms(op->authority->clock) >= scope->grant.expires_ms)
-        return refuse(op, ERR_GRANT_EXPIRED, "grant", "");
+    if (r < 0)
+        return refuse(op, r, "grant", "");
     if ((scope->grant.access & needed) != needed)
         return refuse(op, ERR_ACCESS_MISSING, "grant", "");
     if (op->is_mutation && scope->grant.root.kind == AUTHORITY_ARTIFACT && !op->via_artifact_call)
@@ -284,15 +286,24 @@ int operation_pin(const struct authority_scope *scope, struct backend_lookup *lo
     return 0;
 }
 
+/* An absolute name is shown from the root on: nobody is told where that lies. */
+static struct str shown_name(const struct authority_scope *scope, struct str given)
+{
+    if (given.len > 0 && given.ptr[0] == '/')
+        (void)path_strip_root(&given, scope->grant.root.path);
+    return given;
+}
+
 static void prepare(struct operation *op, struct authority *authority,
                     struct authority_scope *scope, const struct operation_args *args)
 {
     op->authority = authority;
     op->scope = scope;
-    op->is_mutation = needs[args->operation].is_mutation;
+    op->is_mutation = needs[args->operation].is_mutation && !args->is_question;
     op->has_intent = false;
     op->has_resolved = false;
     op->via_artifact_call = args->via_artifact_call;
+    op->is_question = args->is_question;
     op->hooks_seen = 0;
     op->why[0] = '\0';
     op->name.len = 0;
@@ -301,13 +312,15 @@ static void prepare(struct operation *op, struct authority *authority,
     op->destination.text[0] = '\0';
     op->context.request_id = atomic_fetch_add(&authority->last_request, 1) + 1;
     op->context.operation = args->operation;
-    op->context.name = args->name;
-    op->context.destination = args->destination != NULL ? *args->destination : STR_EMPTY;
+    op->context.name = shown_name(scope, args->name);
+    op->context.destination =
+        args->destination != NULL ? shown_name(scope, *args->destination) : STR_EMPTY;
     op->context.access = needs[args->operation].access;
     op->event.request_id = op->context.request_id;
     op->event.operation = args->operation;
     op->event.name = op->context.name;
     op->event.destination = op->context.destination;
+    op->event.change = AUTHORITY_CREATED;
     op->event.policy_source = "default";
     op->event.wrapper_count = 0;
 }
@@ -323,24 +336,18 @@ static void set_parties(struct operation *op, const struct authority_subject *su
     op->event.reason = reason;
 }
 
-static bool is_expired(const struct authority_scope *scope)
-{
-    return scope->grant.expires_ms != 0 &&
-           clock_wall_ms(scope->authority->clock) >= scope->grant.expires_ms;
-}
-
 static int decide(struct operation *op)
 {
     int r = ask_policy(op);
 
     if (r == 0)
         r = ask_hooks(op);
-    /* An answer may have taken long. */
-    if (r == 0 && op->scope != NULL && is_expired(op->scope))
-        r = refuse(op, ERR_GRANT_EXPIRED, "grant", "");
-    if (r == 0)
-        r = declare_intent(op);
-    return r;
+    if (r < 0)
+        return r;
+    /* An answer may have taken long, where somebody was asked. */
+    if (op->scope != NULL && (op->authority->policy != NULL || op->hooks_seen > 0))
+        r = scope_check_alive(op->scope);
+    return r < 0 ? refuse(op, r, "grant", "") : declare_intent(op);
 }
 
 int operation_begin(struct operation *op, struct authority_scope *scope,
@@ -356,6 +363,7 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
     cancel_init(&op->cancel, op->authority->clock, CANCEL_NO_DEADLINE);
     op->cancel.above = args->cancel;
     op->cancel.grant_is_gone = &scope->is_revoked;
+    op->cancel.grant_ends_ms = scope->grant.expires_ms;
     op->lookup = (struct backend_lookup){
         .follows_links = scope->follows_links,
         .allows_hardlinks = scope->allows_hardlinks,
@@ -373,7 +381,7 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
         r = check_name(op, *args->destination, false, &op->destination);
     if (r == 0)
         r = cancel_check(args->cancel);
-    if (r == 0)
+    if (r == 0 && !args->is_question)
         r = decide(op);
     /* Whoever was asked may have taken the grant away. */
     return r == 0 ? cancel_check(&op->cancel) : r;
@@ -400,6 +408,8 @@ void operation_explain(struct operation *op, const struct err *why)
 int operation_end(struct operation *op, int result, struct err *err)
 {
     tell_hooks(op, result);
+    if (result >= 0 && op->is_question)
+        return result;
     if (result >= 0)
         (void)notify(op, AUTHORITY_SUCCESS, 0);
     else
@@ -408,7 +418,7 @@ int operation_end(struct operation *op, int result, struct err *err)
     if (result < 0 && err != NULL) {
         char field[ERR_FIELD_BYTES];
 
-        /* The name as it was given, never the root's own path. */
+        /* The name as it is shown, never the root's own path. */
         snprintf(field, sizeof(field), "%.*s", STR_ARG(op->context.name));
         err_set_field(err, result, field, "%s", op->why[0] != '\0' ? op->why : err_text(result));
     }

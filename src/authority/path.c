@@ -29,11 +29,8 @@ static bool take_real(struct str *rest, struct str *out_part)
     return false;
 }
 
-/*
- * Makes an absolute name relative to the root it lies in. ".." is compared like
- * any other component here: before the root, only the kernel knows where it leads.
- */
-static bool strip_root(struct str *name, const char *root_path)
+/* ".." is compared like any other component: before the root, only the kernel knows more. */
+bool path_strip_root(struct str *name, const char *root_path)
 {
     struct str rest = *name;
     struct str root, wanted, part;
@@ -44,6 +41,8 @@ static bool strip_root(struct str *name, const char *root_path)
     while (take_real(&root, &wanted))
         if (!take_real(&rest, &part) || !str_eq(part, wanted))
             return false;
+    while (rest.len > 0 && rest.ptr[0] == '/')
+        rest = str_slice(rest, 1, rest.len);
     *name = rest;
     return true;
 }
@@ -103,7 +102,7 @@ int path_normalise(struct str given, const char *root_path, bool keep_dotdot,
 
     if (given.len >= PATH_MAX || str_has_nul(given))
         return ERR_INVALID_PATH;
-    if (given.len > 0 && given.ptr[0] == '/' && !strip_root(&given, root_path))
+    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&given, root_path))
         return ERR_PATH_OUTSIDE_ROOT;
     r = check_components(given, keep_dotdot, &is_normal);
     if (r < 0)

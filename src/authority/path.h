@@ -33,6 +33,12 @@ struct path_name {
 int path_normalise(struct str given, const char *root_path, bool keep_dotdot,
                    struct path_name *out_name);
 
+/*
+ * Makes an absolute name that lies in the root by whole components relative to it,
+ * with all that follows as it was given, ".." too. False leaves it alone.
+ */
+bool path_strip_root(struct str *name, const char *root_path);
+
 static inline struct str path_view(const struct path_name *name)
 {
     return (struct str){name->text, name->len};

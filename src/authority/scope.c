@@ -9,6 +9,16 @@
 
 enum { SCOPE_MAX_BYTES = 1 << 20, SCOPE_MAX_LABELS = 64 };
 
+int scope_check_alive(const struct authority_scope *scope)
+{
+    if (atomic_load(&scope->is_revoked))
+        return ERR_GRANT_REVOKED;
+    if (scope->grant.expires_ms != 0 &&
+        clock_wall_ms(scope->authority->clock) >= scope->grant.expires_ms)
+        return ERR_GRANT_EXPIRED;
+    return 0;
+}
+
 static bool is_allowed(const struct authority_scope *scope, struct str name)
 {
     return glob_set_is_empty(scope->allowed) || glob_set_matches(scope->allowed, name);
@@ -34,16 +44,25 @@ static bool is_private(struct str name)
     return false;
 }
 
+static bool is_protected(const struct authority_scope *scope, struct str name)
+{
+    for (size_t i = 0; i < scope->protected_count; i++)
+        if (path_is_within(name, scope->protected[i]))
+            return true;
+    return false;
+}
+
 bool scope_has_globs(const struct authority_scope *scope)
 {
-    return !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied);
+    return !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied) ||
+           scope->protected_count > 0;
 }
 
 bool scope_admits(const struct authority_scope *scope, struct str name)
 {
     if (name.len == 0)
         return true;
-    if (is_private(name))
+    if (is_private(name) || is_protected(scope, name))
         return false;
     return !glob_set_matches(scope->denied, name) && is_allowed(scope, name);
 }
@@ -52,7 +71,7 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
 {
     if (name.len == 0)
         return true;
-    if (is_private(name) || glob_set_matches(scope->denied, name))
+    if (is_private(name) || is_protected(scope, name) || glob_set_matches(scope->denied, name))
         return false;
     return is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name);
 }
@@ -131,16 +150,20 @@ int scope_new(struct authority *authority, const struct authority_request *reque
     if (scope == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     arena_init(&scope->arena, SCOPE_MAX_BYTES);
+    scope->authority = authority;
+    scope->root = root;
     r = fill(scope, request, err);
+    if (r == 0)
+        r = protect_scope(scope, err);
     if (r < 0) {
         arena_done(&scope->arena);
         free(scope);
         return r;
     }
-    scope->authority = authority;
-    scope->root = root;
     scope->grant.id = ++authority->last_grant;
     atomic_init(&scope->is_revoked, false);
+    pthread_mutex_init(&scope->watch_lock, NULL);
+    list_init(&scope->watches);
     list_append(&authority->scopes, &scope->link);
     *out_scope = scope;
     return 0;
@@ -214,6 +237,8 @@ void authority_scope_free(struct authority_scope *scope)
         return;
     ops = scope->authority->backend->ops;
     list_remove(&scope->link);
+    scope_end_watches(scope);
+    pthread_mutex_destroy(&scope->watch_lock);
     if (scope->is_temporary)
         ops->temp_drop(scope->root);
     else
@@ -229,11 +254,9 @@ uint64_t authority_scope_grant(const struct authority_scope *scope)
     return scope->grant.id;
 }
 
-static bool is_alive(const struct authority_scope *scope)
+int authority_scope_path(struct authority_scope *scope, char out_path[PATH_MAX])
 {
-    return !atomic_load(&scope->is_revoked) &&
-           (scope->grant.expires_ms == 0 ||
-            clock_wall_ms(scope->authority->clock) < scope->grant.expires_ms);
+    return scope->authority->backend->ops->root_path(scope->root, out_path);
 }
 
 void authority_grants(struct authority *authority,
@@ -242,7 +265,7 @@ void authority_grants(struct authority *authority,
     list_each_safe (node, &authority->scopes) {
         const struct authority_scope *scope = list_entry(node, struct authority_scope, link);
 
-        if (is_alive(scope))
+        if (scope_check_alive(scope) == 0)
             visit(data, &scope->grant);
     }
 }

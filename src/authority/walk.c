@@ -27,6 +27,7 @@ struct level {
     size_t child_count;
     size_t child_room;
     size_t next_child;
+    int error; /* that its reading ended with */
 };
 
 struct waiting {
@@ -78,14 +79,13 @@ static int keep_child(struct level *level, struct child child)
     return 0;
 }
 
-/* Reads a whole directory, to sort it. */
+/* Reads a whole directory, to sort it. That it cannot be read to its end is told at the end. */
 static int gather(const struct walk *walk, struct level *level)
 {
     struct child child;
-    int error = 0;
 
     arena_init(&level->arena, SORTED_MAX_BYTES);
-    while (walk->ops->dir_next(level->dir, &child.component, &child.type, &error)) {
+    while (walk->ops->dir_next(level->dir, &child.component, &child.type, &level->error)) {
         int r = keep_child(level, child);
 
         if (r < 0)
@@ -93,7 +93,7 @@ static int gather(const struct walk *walk, struct level *level)
     }
     if (level->children != NULL)
         qsort(level->children, level->child_count, sizeof(*level->children), compare_children);
-    return error;
+    return 0;
 }
 
 static void leave(struct walk *walk)
@@ -121,10 +121,21 @@ static bool next_child(const struct walk *walk, struct level *level, struct chil
     *out_error = 0;
     if (!walk->options->is_sorted)
         return walk->ops->dir_next(level->dir, &out_child->component, &out_child->type, out_error);
-    if (level->next_child == level->child_count)
+    if (level->next_child == level->child_count) {
+        *out_error = level->error;
         return false;
+    }
     *out_child = level->children[level->next_child++];
     return true;
+}
+
+/*
+ * A directory that cannot be read to its end is passed over like one that is
+ * shut, but not the first: that one was asked for.
+ */
+static bool may_pass_over(const struct walk *walk, unsigned depth)
+{
+    return depth > 1 && !walk->options->is_strict;
 }
 
 /* The walk's name becomes that of an entry of this level. */
@@ -188,8 +199,7 @@ static int walk_depth_first(struct walk *walk)
         struct child child;
 
         if (!next_child(walk, level, &child, &r)) {
-            /* A directory that cannot be read to its end is passed over like one that is shut. */
-            if (r < 0 && !walk->options->is_strict)
+            if (may_pass_over(walk, walk->depth))
                 r = 0;
             leave(walk);
             continue;
@@ -252,7 +262,7 @@ static int visit_level(struct walk *walk, struct arena *arena, struct list *queu
         if (r != 0 && r != WALK_SKIP)
             return r;
     }
-    return r < 0 && walk->options->is_strict ? r : 0;
+    return may_pass_over(walk, depth) ? 0 : r;
 }
 
 static unsigned depth_of(struct str name)

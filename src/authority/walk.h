@@ -29,7 +29,9 @@ struct walk_options {
     unsigned max_depth; /* 1: the directory's own entries; at most AUTHORITY_MAX_DEPTH */
     bool is_sorted;     /* directories first, then by name */
     bool is_breadth_first;
-    bool is_strict; /* a directory that cannot be opened ends the walk, as does one too deep */
+    /* A directory that cannot be opened or read ends the walk, as does one too deep. The first one
+     * does so in any case. */
+    bool is_strict;
     const struct cancel *cancel;
 };
 

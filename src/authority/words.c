@@ -98,6 +98,23 @@ const char *authority_outcome_name(enum authority_outcome outcome)
         return "denied";
     case AUTHORITY_FAILED:
         return "failed";
+    case AUTHORITY_NOTICED:
+        return "noticed";
+    }
+    return unknown;
+}
+
+const char *authority_change_name(enum authority_change change)
+{
+    switch (change) {
+    case AUTHORITY_CREATED:
+        return "created";
+    case AUTHORITY_CHANGED:
+        return "changed";
+    case AUTHORITY_REMOVED:
+        return "removed";
+    case AUTHORITY_RESCAN:
+        return "rescan";
     }
     return unknown;
 }

@@ -20,6 +20,7 @@ struct cancel {
     const struct clock *clock;
     const struct cancel *above;       /* ends this one too; or NULL */
     const atomic_bool *grant_is_gone; /* the right to do this was taken away; or NULL */
+    int64_t grant_ends_ms;            /* when that right ends, on the wall's time; 0: never */
 };
 
 static inline void cancel_init(struct cancel *token, const struct clock *clock, int64_t deadline_ms)
@@ -29,6 +30,7 @@ static inline void cancel_init(struct cancel *token, const struct clock *clock, 
     token->clock = clock;
     token->above = NULL;
     token->grant_is_gone = NULL;
+    token->grant_ends_ms = 0;
 }
 
 static inline void cancel_now(struct cancel *token)
@@ -36,7 +38,10 @@ static inline void cancel_now(struct cancel *token)
     atomic_store_explicit(&token->is_cancelled, true, memory_order_release);
 }
 
-/* 0, ERR_CANCELLED, ERR_TIMED_OUT or ERR_GRANT_REVOKED. A NULL token is never cancelled. */
+/*
+ * 0, ERR_CANCELLED, ERR_TIMED_OUT, ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED. A NULL
+ * token is never cancelled. The clock is read only for what has an end.
+ */
 static inline int cancel_check(const struct cancel *token)
 {
     for (; token != NULL; token = token->above) {
@@ -48,6 +53,8 @@ static inline int cancel_check(const struct cancel *token)
         if (token->grant_is_gone != NULL &&
             atomic_load_explicit(token->grant_is_gone, memory_order_acquire))
             return ERR_GRANT_REVOKED;
+        if (token->grant_ends_ms != 0 && clock_wall_ms(token->clock) >= token->grant_ends_ms)
+            return ERR_GRANT_EXPIRED;
     }
     return 0;
 }

@@ -226,7 +226,7 @@ int sample_extract(struct sample_disk *disk, struct str archive)
     r = archive_extract(disk->backend, file, archive.len, tree, &disk->lookup, &disk->rules,
                         &disk->result, &disk->err);
     if (r == 0)
-        assert_int_equal(disk->ops.tree_publish(tree, false), 0);
+        assert_int_equal(disk->ops.tree_publish(tree, 0755, false), 0);
     else
         disk->ops.tree_drop(tree);
     memory_usage(disk->backend, &bytes_after, &nodes_after);

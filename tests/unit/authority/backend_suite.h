@@ -136,6 +136,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(replace_old_refuses_what_is_missing)                                                         \
     X(a_directory_that_took_the_name_stays)                                                        \
     X(a_link_that_took_the_name_is_not_written_through)                                            \
+    X(what_appears_is_asked_about_where_it_is_by_then)                                             \
     X(publishing_into_a_removed_directory_fails)                                                   \
     X(only_regular_files_with_one_name_are_replaced)                                               \
     X(staging_needs_a_parent)                                                                      \
@@ -172,6 +173,8 @@ void suite_assert_refused(int result, int code, int or_code);
     X(a_tree_does_not_go_onto_anything_else)                                                       \
     X(a_tree_is_a_root_of_its_own)                                                                 \
     X(a_tree_keeps_to_the_link_rules)                                                              \
+    X(a_tree_has_the_modes_it_was_given)                                                           \
+    X(a_tree_keeps_the_name_that_it_was_filled_by)                                                 \
     X(a_temporary_directory_works_and_goes)                                                        \
     X(files_in_a_temporary_directory_are_replaced_like_others)                                     \
     /* backend_suite_links.c */                                                                    \

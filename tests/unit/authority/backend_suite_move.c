@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int remove_one(struct suite *suite, const char *name)
 {
@@ -335,12 +336,11 @@ void a_staged_tree_appears_whole(void **state)
     tree = stage_tree(suite, "d/new");
     fill_tree(suite, tree);
     suite_assert_missing(suite, SUITE_ROOT, "d/new");
-    assert_int_equal(suite->ops->tree_publish(tree, true), 0);
+    assert_int_equal(suite->ops->tree_publish(tree, 0755, true), 0);
     suite_assert_content(suite, SUITE_ROOT, "d/new/sub/f", "one");
     suite_assert_content(suite, SUITE_ROOT, "d/new/g", "two");
     assert_int_equal(suite_count(suite, SUITE_ROOT, "d"), 1);
     assert_int_equal(suite_count(suite, SUITE_ROOT, "d/new"), 2);
-    assert_int_equal(suite_mode(suite, SUITE_ROOT, "d/new") & 0700, 0700);
     suite_assert_reads(suite, &suite_following, "d/new/sub/../../new/g", "two");
     assert_int_equal(remove_all(suite, "d", SUITE_BUDGET), 0);
 }
@@ -368,7 +368,7 @@ void a_tree_goes_onto_an_empty_directory(void **state)
     tree = stage_tree(suite, "empty");
     fill_tree(suite, tree);
     assert_int_equal(suite_count(suite, SUITE_ROOT, "empty"), 0);
-    assert_int_equal(suite->ops->tree_publish(tree, false), 0);
+    assert_int_equal(suite->ops->tree_publish(tree, 0755, false), 0);
     suite_assert_content(suite, SUITE_ROOT, "empty/sub/f", "one");
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
 }
@@ -382,7 +382,7 @@ static int stage_and_publish(struct suite *suite, const char *name)
     if (r < 0)
         return r;
     fill_tree(suite, tree);
-    return suite->ops->tree_publish(tree, false);
+    return suite->ops->tree_publish(tree, 0755, false);
 }
 
 void a_tree_does_not_go_onto_anything_else(void **state)
@@ -402,11 +402,11 @@ void a_tree_does_not_go_onto_anything_else(void **state)
     fill_tree(suite, tree);
     suite_plant_dir(suite, "late");
     suite_plant(suite, "late/in", "x");
-    assert_int_equal(suite->ops->tree_publish(tree, false), ERR_NOT_EMPTY);
+    assert_int_equal(suite->ops->tree_publish(tree, 0755, false), ERR_NOT_EMPTY);
     tree = stage_tree(suite, "later");
     fill_tree(suite, tree);
     suite_plant(suite, "later", "x");
-    suite_assert_refused(suite->ops->tree_publish(tree, false), ERR_NOT_A_DIRECTORY,
+    suite_assert_refused(suite->ops->tree_publish(tree, 0755, false), ERR_NOT_A_DIRECTORY,
                          ERR_ALREADY_EXISTS);
     suite_assert_content(suite, SUITE_ROOT, "full/in", "x");
     suite_assert_content(suite, SUITE_ROOT, "late/in", "x");
@@ -431,7 +431,7 @@ void a_tree_is_a_root_of_its_own(void **state)
     suite_assert_handle(suite, file, "one");
     assert_true(ops->remove(tree, &suite_strict, STR(""), true, SUITE_BUDGET) < 0);
     assert_int_equal(ops->remove(tree, &suite_strict, STR("sub"), true, SUITE_BUDGET), 0);
-    assert_int_equal(ops->tree_publish(tree, false), 0);
+    assert_int_equal(ops->tree_publish(tree, 0755, false), 0);
     assert_int_equal(suite_count(suite, SUITE_ROOT, "new"), 1);
 }
 
@@ -457,8 +457,59 @@ void a_tree_keeps_to_the_link_rules(void **state)
     assert_int_equal(suite_count(suite, SUITE_OUTSIDE, ""), 0);
     assert_int_equal(ops->tree_stage(suite->root, &suite_following, STR("link/new"), &tree), 0);
     fill_tree(suite, tree);
-    assert_int_equal(ops->tree_publish(tree, false), 0);
+    assert_int_equal(ops->tree_publish(tree, 0755, false), 0);
     suite_assert_content(suite, SUITE_ROOT, "d/new/g", "two");
+}
+
+void a_tree_has_the_modes_it_was_given(void **state)
+{
+    static const unsigned modes[] = {0700, 0750, 0755, 0775, 0500};
+    struct suite *suite = *state;
+    const struct backend_ops *ops = suite->ops;
+    mode_t mask = umask(022); /* changes none of them: they are of what is copied */
+
+    for (size_t i = 0; i < array_size(modes); i++) {
+        struct backend_root *tree = stage_tree(suite, "new");
+
+        assert_int_equal(ops->mkdir(tree, &suite_strict, STR("sub"), modes[i], false), 0);
+        assert_int_equal(ops->tree_publish(tree, modes[i], false), 0);
+        assert_int_equal(suite_mode(suite, SUITE_ROOT, "new") & 07777, modes[i]);
+        assert_int_equal(suite_mode(suite, SUITE_ROOT, "new/sub") & 07777, modes[i]);
+        suite->fixture->set_mode(suite, SUITE_ROOT, "new", 0700);
+        assert_int_equal(remove_all(suite, "new", SUITE_BUDGET), 0);
+    }
+    umask(mask);
+}
+
+static bool admits_what_is_not_closed(void *context, struct str name)
+{
+    (void)context;
+    return !str_starts_with(name, STR("closed"));
+}
+
+void a_tree_keeps_the_name_that_it_was_filled_by(void **state)
+{
+    /* Denied itself, or with something below that would be: nobody asked about that name. */
+    static const char *const elsewhere[] = {"closed", "open"};
+    const struct backend_lookup selective = {.admits = admits_what_is_not_closed,
+                                             .is_selective = true};
+    struct suite *suite = *state;
+    const struct backend_ops *ops = suite->ops;
+    struct backend_root *tree = NULL;
+
+    suite_plant_dir(suite, "d");
+    for (size_t i = 0; i < array_size(elsewhere); i++) {
+        assert_int_equal(ops->tree_stage(suite->root, &selective, STR("d/new"), &tree), 0);
+        fill_tree(suite, tree);
+        assert_int_equal(move(suite, "d", elsewhere[i], false), 0);
+        assert_int_equal(ops->tree_publish(tree, 0755, false), ERR_DENIED_BY_POLICY);
+        assert_int_equal(suite_count(suite, SUITE_ROOT, elsewhere[i]), 0);
+        assert_int_equal(move(suite, elsewhere[i], "d", false), 0);
+    }
+    assert_int_equal(ops->tree_stage(suite->root, &selective, STR("d/new"), &tree), 0);
+    fill_tree(suite, tree);
+    assert_int_equal(ops->tree_publish(tree, 0755, false), 0);
+    suite_assert_content(suite, SUITE_ROOT, "d/new/sub/f", "one");
 }
 
 void a_temporary_directory_works_and_goes(void **state)

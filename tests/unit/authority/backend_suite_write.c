@@ -110,18 +110,24 @@ void replacing_needs_the_files_own_write_permission(void **state)
 
 void create_new_refuses_what_exists_at_either_end(void **state)
 {
+    /* Whatever it is, and whoever else could not write to it. */
+    static const char *const taken[] = {"there", "dir", "pipe", "twin"};
     struct suite *suite = *state;
     struct backend_stage *begun = NULL;
 
     suite_plant(suite, "there", "first");
-    assert_int_equal(stage(suite, &suite_strict, "there", BACKEND_CREATE_NEW, &begun),
-                     ERR_ALREADY_EXISTS);
+    suite_plant_dir(suite, "dir");
+    suite->fixture->plant(suite, SUITE_ROOT, "pipe", AUTHORITY_OTHER, STR_EMPTY);
+    suite->fixture->plant_hardlink(suite, SUITE_ROOT, "there", SUITE_ROOT, "twin");
+    for (size_t i = 0; i < array_size(taken); i++)
+        assert_int_equal(stage(suite, &suite_strict, taken[i], BACKEND_CREATE_NEW, &begun),
+                         ERR_ALREADY_EXISTS);
     begun = staged(suite, "later", BACKEND_CREATE_NEW, "second");
     suite_plant(suite, "later", "first");
     assert_int_equal(suite->ops->stage_publish(begun, false), ERR_ALREADY_EXISTS);
     suite_assert_content(suite, SUITE_ROOT, "there", "first");
     suite_assert_content(suite, SUITE_ROOT, "later", "first");
-    assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 2);
+    assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 5);
 }
 
 void replace_old_refuses_what_is_missing(void **state)
@@ -159,6 +165,30 @@ void a_link_that_took_the_name_is_not_written_through(void **state)
     (void)suite->ops->stage_publish(begun, false);
     suite_assert_content(suite, SUITE_ROOT, "victim", "untouched");
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 2);
+}
+
+static bool admits_what_is_not_closed(void *context, struct str name)
+{
+    (void)context;
+    return !str_starts_with(name, STR("closed"));
+}
+
+void what_appears_is_asked_about_where_it_is_by_then(void **state)
+{
+    const struct backend_lookup selective = {.admits = admits_what_is_not_closed,
+                                             .is_selective = true};
+    struct suite *suite = *state;
+    const struct backend_ops *ops = suite->ops;
+    struct backend_stage *begun = NULL;
+
+    suite_plant_dir(suite, "d");
+    assert_int_equal(
+        ops->stage(suite->root, &selective, STR("d/f"), BACKEND_CREATE_NEW, 0644, &begun), 0);
+    assert_int_equal(ops->rename(suite->root, &suite_strict, STR("d"), suite->root, &suite_strict,
+                                 STR("closed"), false),
+                     0);
+    assert_int_equal(ops->stage_publish(begun, false), ERR_DENIED_BY_POLICY);
+    assert_int_equal(suite_count(suite, SUITE_ROOT, "closed"), 0);
 }
 
 void publishing_into_a_removed_directory_fails(void **state)

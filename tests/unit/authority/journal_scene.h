@@ -78,6 +78,21 @@ static inline size_t count_journals(const struct world *world)
     return count_named(world->scene.fd, "state", JOURNAL_PREFIX);
 }
 
+/* Of all journals together. */
+static inline size_t count_workspaces(const struct world *world)
+{
+    int temp = openat(world->scene.fd, "state/temp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fdopendir(temp);
+    size_t count = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strncmp(entry->d_name, JOURNAL_PREFIX, strlen(JOURNAL_PREFIX)) == 0)
+            count += count_entries(temp, entry->d_name);
+    closedir(dir);
+    return count;
+}
+
 /* Runs `live` in a child that is gone afterwards without closing anything; returns its status. */
 static inline int in_child(struct world *world, int (*live)(struct world *world))
 {

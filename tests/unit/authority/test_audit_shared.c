@@ -1,60 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record among several processes, killed ones, and on a disk that is full. */
 #include "audit_scene.h"
+#include "small_disk.h"
 
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-
-/* What a child does; the line where it stopped, 0 for success. It cannot use cmocka's asserts. */
-typedef int child_fn(void *data);
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            return __LINE__;                                                                       \
-    } while (0)
-
-/* Exit codes have 8 bits, lines more. */
-enum { CHILD_SKIPS = -1 };
-
-struct child {
-    pid_t pid;
-    int result_fd;
-};
-
-static struct child start_child(child_fn *run, void *data)
-{
-    int ends[2];
-    struct child child;
-
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    child.pid = fork();
-    assert_true(child.pid >= 0);
-    if (child.pid == 0) {
-        int line = run(data);
-        bool is_told = write(ends[1], &line, sizeof(line)) == (ssize_t)sizeof(line);
-
-        _exit(is_told ? 0 : 1);
-    }
-    close(ends[1]);
-    child.result_fd = ends[0];
-    return child;
-}
-
-static int end_child(const struct child *child)
-{
-    int line = 0;
-    ssize_t got = read(child->result_fd, &line, sizeof(line));
-    int status;
-
-    close(child->result_fd);
-    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-    assert_int_equal(got, sizeof(line));
-    return line;
-}
 
 static void expect_done(const struct child *child)
 {
@@ -284,28 +234,14 @@ static void intents_have_their_space_beforehand(void **state)
     about = scene_stat("audit.jsonl");
     if (about.st_blocks * 512 <= 4096) {
         audit_file_close(file);
-        print_message("skipped: this file system allocates nothing beforehand\n");
-        skip();
+        skip_because("this file system allocates nothing beforehand");
     }
     assert_true(about.st_size < 1024);
     assert_true(about.st_blocks * 512 >= 64 << 10);
     audit_file_close(file);
 }
 
-enum { DISK_BYTES = 1 << 20, MANY = 4000 };
-
-/* Takes everything that is left. */
-static int fill_disk(int dir_fd)
-{
-    static char page[4096];
-    cleanup_fd int fd = openat(dir_fd, "filler", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-    CHECK(fd >= 0);
-    while (write(fd, page, sizeof(page)) > 0)
-        continue;
-    CHECK(errno == ENOSPC);
-    return 0;
-}
+enum { MANY = 4000 };
 
 static int count_one(void *data, const struct json_value *record)
 {
@@ -322,39 +258,6 @@ static size_t count_outcomes(const struct audit_config *config, struct str outco
     return audit_query(config, &query, count_one, &count, NULL, NULL) == 0 ? count : SIZE_MAX;
 }
 
-static bool tell_kernel(const char *path, const char *text)
-{
-    cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-}
-
-/* As the same user, who may mount there. */
-static bool enter_user_namespace(void)
-{
-    char users[64];
-    char groups[64];
-
-    snprintf(users, sizeof(users), "%u %u 1", geteuid(), geteuid());
-    snprintf(groups, sizeof(groups), "%u %u 1", getegid(), getegid());
-    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && tell_kernel("/proc/self/uid_map", users) &&
-           tell_kernel("/proc/self/setgroups", "deny") && tell_kernel("/proc/self/gid_map", groups);
-}
-
-/* A small file system of its own, in a mount namespace that goes with the child. */
-static int mount_small_disk(void)
-{
-    static const char options[] = "size=1m";
-
-    _Static_assert(DISK_BYTES == 1 << 20, "as mounted");
-    if (unshare(CLONE_NEWNS) < 0 && !enter_user_namespace())
-        return CHILD_SKIPS;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("small", scene_path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-        return CHILD_SKIPS;
-    return 0;
-}
-
 static int record_on_a_full_disk(void *data)
 {
     struct audit_config config = {.name = "audit.jsonl", .max_bytes = 200 << 10, .max_files = 2};
@@ -365,7 +268,7 @@ static int record_on_a_full_disk(void *data)
     int r;
 
     (void)data;
-    r = mount_small_disk();
+    r = mount_small_disk(scene_path);
     if (r != 0)
         return r;
     config.dir_fd = open(scene_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -413,7 +316,7 @@ static int end_in_the_rotated_file(void *data)
     int r;
 
     (void)data;
-    r = mount_small_disk();
+    r = mount_small_disk(scene_path);
     if (r != 0)
         return r;
     config.dir_fd = open(scene_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -444,7 +347,7 @@ static int rotate_on_a_full_disk(void *data)
     int r;
 
     (void)data;
-    r = mount_small_disk();
+    r = mount_small_disk(scene_path);
     if (r != 0)
         return r;
     config.dir_fd = open(scene_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -466,10 +369,8 @@ static void check_on_a_small_disk(child_fn *run)
     struct child child = start_child(run, NULL);
     int line = end_child(&child);
 
-    if (line == CHILD_SKIPS) {
-        print_message("skipped: a small file system cannot be mounted here\n");
-        skip();
-    }
+    if (line == CHILD_SKIPS)
+        skip_because("a small file system cannot be mounted here");
     if (line != 0)
         fail_msg("the child stopped at line %d", line);
 }

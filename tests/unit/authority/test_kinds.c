@@ -169,7 +169,7 @@ static void secrets_are_strict(void **state)
     authority_scope_free(scope);
 }
 
-/* Whatever the state directory calls them: directories below its own. */
+/* Whatever the state directory calls them: directories in a journal's own below temp/. */
 static size_t count_workspaces(struct world *world)
 {
     char *const paths[] = {world->state, NULL};
@@ -178,7 +178,7 @@ static size_t count_workspaces(struct world *world)
 
     assert_non_null(fts);
     for (const FTSENT *entry; (entry = fts_read(fts)) != NULL;) {
-        if (entry->fts_info != FTS_D || entry->fts_level != 2)
+        if (entry->fts_info != FTS_D || entry->fts_level != 3)
             continue;
         assert_int_equal(entry->fts_statp->st_mode & 07777, 0700);
         count++;

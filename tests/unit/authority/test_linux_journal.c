@@ -219,36 +219,89 @@ static void a_workspace_is_private_and_goes_when_it_is_dropped(void **state)
 {
     struct world *world = *state;
     struct linux_backend backend = {.journal = open_journal(world)};
-    struct backend_root *roots[JOURNAL_TREE_SLOTS];
     struct backend_root *root = NULL;
     struct stat about;
-    int slot;
 
-    /* More often than there are slots. */
-    for (int i = 0; i < 2 * JOURNAL_TREE_SLOTS; i++) {
+    /* More often than there may be at once. */
+    for (int i = 0; i < 2 * JOURNAL_MAX_WORKSPACES; i++) {
         assert_int_equal(linux_temp_make(&backend.base, &root), 0);
         assert_int_equal(fstat(root->fd, &about), 0);
         assert_int_equal(about.st_mode & 07777, 0700);
         make_dir(root->fd, "sub");
         make_file(root->fd, "sub/file", "x");
-        assert_int_equal(count_entries(world->scene.fd, "state/temp"), 1);
+        assert_int_equal(count_workspaces(world), 1);
         linux_temp_drop(root);
-        assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
+        assert_int_equal(count_workspaces(world), 0);
     }
+    linux_journal_close(backend.journal);
+    assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
+    assert_int_equal(count_journals(world), 0);
+}
+
+static void workspaces_have_a_ceiling_and_take_no_slots(void **state)
+{
+    struct world *world = *state;
+    struct linux_backend backend = {.journal = open_journal(world)};
+    struct backend_root *roots[JOURNAL_MAX_WORKSPACES];
+    struct backend_root *root = NULL;
+    int slots[JOURNAL_TREE_SLOTS];
+    int slot;
+
     for (size_t i = 0; i < array_size(roots); i++)
         assert_int_equal(linux_temp_make(&backend.base, &roots[i]), 0);
-    root = NULL;
+    assert_int_equal(count_workspaces(world), JOURNAL_MAX_WORKSPACES);
     assert_int_equal(linux_temp_make(&backend.base, &root), ERR_BUSY);
     assert_null(root);
-    /* All the same a file can be written. */
+    /* All the same files can be written and trees be built. */
     assert_int_equal(
         linux_journal_add(backend.journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
     linux_journal_remove(backend.journal, slot);
+    for (size_t i = 0; i < array_size(slots); i++)
+        assert_int_equal(linux_journal_add(backend.journal, world->work, LEFT_TREE,
+                                           LINUX_LEFTOVER_TREE, &slots[i]),
+                         0);
+    for (size_t i = 0; i < array_size(slots); i++)
+        linux_journal_remove(backend.journal, slots[i]);
+    linux_temp_drop(roots[3]);
+    assert_int_equal(linux_temp_make(&backend.base, &roots[3]), 0);
     for (size_t i = 0; i < array_size(roots); i++)
         linux_temp_drop(roots[i]);
-    assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
     linux_journal_close(backend.journal);
+    assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
     assert_int_equal(count_journals(world), 0);
+}
+
+static void a_workspace_that_is_still_there_keeps_the_journal(void **state)
+{
+    struct world *world = *state;
+    struct linux_backend backend = {.journal = open_journal(world)};
+    struct backend_root *root = NULL;
+
+    assert_int_equal(linux_temp_make(&backend.base, &root), 0);
+    make_file(root->fd, "file", "x");
+    linux_journal_close(backend.journal);
+    assert_int_equal(count_workspaces(world), 1);
+    assert_int_equal(count_journals(world), 1);
+    sweep(world);
+    assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
+    assert_int_equal(count_journals(world), 0);
+    close(root->fd);
+    free(root);
+}
+
+static void the_workspaces_of_the_living_are_not_swept(void **state)
+{
+    struct world *world = *state;
+    struct linux_backend backend = {.journal = open_journal(world)};
+    struct backend_root *root = NULL;
+
+    assert_int_equal(linux_temp_make(&backend.base, &root), 0);
+    make_file(root->fd, "file", "x");
+    assert_int_equal(in_child(world, sweep_and_go), 0);
+    assert_true(is_there(root->fd, "file"));
+    assert_int_equal(count_workspaces(world), 1);
+    linux_temp_drop(root);
+    linux_journal_close(backend.journal);
 }
 
 static int leave_workspaces(struct world *world)
@@ -273,7 +326,7 @@ static void workspaces_of_the_dead_are_swept(void **state)
     struct world *world = *state;
 
     assert_int_equal(in_child(world, leave_workspaces), 0);
-    assert_int_equal(count_entries(world->scene.fd, "state/temp"), 3);
+    assert_int_equal(count_workspaces(world), 3);
     sweep(world);
     assert_int_equal(count_entries(world->scene.fd, "state/temp"), 0);
     assert_int_equal(count_journals(world), 0);
@@ -342,10 +395,8 @@ static void the_state_directory_must_be_ours(void **state)
 {
     struct world *world = *state;
 
-    if (geteuid() != 0) {
-        print_message("needs root to give a directory away\n");
-        skip();
-    }
+    if (geteuid() != 0)
+        skip_because("needs root to give a directory away");
     assert_int_equal(mkdirat(world->scene.fd, "state", 0700), 0);
     assert_int_equal(fchownat(world->scene.fd, "state", NOBODY, NOBODY, 0), 0);
     assert_int_equal(refused(world, "another user"), ERR_PERMISSION_DENIED);
@@ -377,6 +428,9 @@ TEST_MAIN(with_world(the_living_are_not_swept),
           with_world(a_slot_has_one_holder), with_world(slots_run_out_and_come_back),
           with_world(a_bad_descriptor_takes_no_slot),
           with_world(a_workspace_is_private_and_goes_when_it_is_dropped),
+          with_world(workspaces_have_a_ceiling_and_take_no_slots),
+          with_world(a_workspace_that_is_still_there_keeps_the_journal),
+          with_world(the_workspaces_of_the_living_are_not_swept),
           with_world(workspaces_of_the_dead_are_swept),
           cmocka_unit_test(without_a_journal_there_are_no_workspaces),
           with_world(the_state_directory_must_be_private),

@@ -295,10 +295,8 @@ static void what_is_mounted_inside_is_not_touched(void **state)
     int status;
     pid_t child;
 
-    if (geteuid() != 0) {
-        print_message("needs root to mount something\n");
-        skip();
-    }
+    if (geteuid() != 0)
+        skip_because("needs root to mount something");
     make_dir(world->root->fd, "tree");
     make_dir(world->root->fd, "tree/sub");
     make_dir(world->root->fd, "tree/sub/mount");
@@ -318,10 +316,8 @@ static void what_is_mounted_inside_is_not_touched(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) {
-        print_message("may not mount here\n");
-        skip();
-    }
+    if (WEXITSTATUS(status) == 77)
+        skip_because("may not mount here");
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_true(is_there(world->scene.fd, "outside/sentinel"));
 }
@@ -371,10 +367,8 @@ static void permissions_stop_a_removal_but_not_of_our_own(void **state)
         _exit(try_without_permission(world));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) {
-        print_message("cannot become another user\n");
-        skip();
-    }
+    if (WEXITSTATUS(status) == 77)
+        skip_because("cannot become another user");
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 

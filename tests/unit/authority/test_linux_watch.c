@@ -221,10 +221,8 @@ static void lost_events_are_told_and_a_call_ends(void **state)
     int64_t length = queue_length();
     size_t calls = 0;
 
-    if (length <= 0 || length > MAX_QUEUE) {
-        print_message("the queue holds %lld events, too many to fill\n", (long long)length);
-        skip();
-    }
+    if (length <= 0 || length > MAX_QUEUE)
+        skip_because("the queue holds %lld events, too many to fill", (long long)length);
     make_file(world->dir, "a", "");
     make_file(world->dir, "b", "");
     /* In turn, since the kernel tells the same thing twice in a row once. */

@@ -135,10 +135,8 @@ static void the_codes_of_refused_links_are_exact(void **state)
     struct suite *suite = *state;
     struct backend_file *file = NULL;
 
-    suite_plant_link(suite, "absolute", "/memory/a/f");
     suite_plant_link(suite, "leaving", "../outside");
     suite_plant_link(suite, "nowhere", "missing");
-    assert_int_equal(suite_open(suite, &suite_following, "absolute", &file), ERR_SYMLINK_REJECTED);
     assert_int_equal(suite_open(suite, &suite_following, "leaving", &file), ERR_PATH_OUTSIDE_ROOT);
     assert_int_equal(suite_write(suite, &suite_following, "nowhere", "x"), ERR_SYMLINK_REJECTED);
 }

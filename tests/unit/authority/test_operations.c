@@ -382,7 +382,7 @@ static void a_refused_archive_leaves_nothing_behind(void **state)
 
 /* ---- temporary workspaces ---- */
 
-/* Whatever the state directory calls them: directories below its own. */
+/* Whatever the state directory calls them: directories in a journal's own below temp/. */
 static size_t count_workspaces(struct world *world)
 {
     char *const paths[] = {world->state, NULL};
@@ -391,7 +391,7 @@ static size_t count_workspaces(struct world *world)
 
     assert_non_null(fts);
     for (const FTSENT *entry; (entry = fts_read(fts)) != NULL;)
-        count += entry->fts_info == FTS_D && entry->fts_level == 2;
+        count += entry->fts_info == FTS_D && entry->fts_level == 3;
     fts_close(fts);
     return count;
 }

@@ -321,6 +321,85 @@ static void files_come_in_from_another_scope(void **state)
     authority_scope_free(other);
 }
 
+static void a_directory_that_is_moved_keeps_its_modes(void **state)
+{
+    static const unsigned modes[] = {0700, 0750, 0775};
+    struct world *world = *state;
+    struct authority_scope *other = open_other(world);
+    mode_t mask = umask(022);
+
+    for (size_t i = 0; i < array_size(modes); i++) {
+        plant_dir(world, WORLD_OTHER, "d");
+        plant_dir(world, WORLD_OTHER, "d/in");
+        plant(world, WORLD_OTHER, "d/in/f", "f");
+        set_mode(world, WORLD_OTHER, "d", modes[i]);
+        set_mode(world, WORLD_OTHER, "d/in", modes[i]);
+        assert_ok(world,
+                  authority_move_in(world->scope, STR("d"), other, STR("d"), NULL, &world->err));
+        assert_int_equal(mode_of(world, WORLD_ROOT, "d"), modes[i]);
+        assert_int_equal(mode_of(world, WORLD_ROOT, "d/in"), modes[i]);
+        assert_content(world, WORLD_ROOT, "d/in/f", "f");
+        assert_ok(world, authority_remove(world->scope, STR("d"), &recursive, &world->err));
+    }
+    umask(mask);
+    authority_scope_free(other);
+}
+
+static struct authority_scope *make_temp(struct world *world)
+{
+    const struct authority_subject subject = {AUTHORITY_CORE, "test", NULL};
+    struct authority_scope *scope = NULL;
+
+    assert_ok(world,
+              authority_create_temp(world->authority, &subject, "a test", &scope, &world->err));
+    return scope;
+}
+
+/* Packs a directory and unpacks it as out/. */
+static void unpack(struct world *world, struct authority_scope *scope)
+{
+    const struct authority_write_options parents = {.make_parents = true};
+    struct authority_archive_result result;
+
+    assert_ok(world, authority_write_bytes(scope, STR("src/f"), STR("f"), &parents, &world->err));
+    assert_ok(world, authority_create_archive(scope, STR("src"), STR("a.tar"), AUTHORITY_TAR_GZ,
+                                              NULL, &result, &world->err));
+    assert_ok(world, authority_extract_archive(scope, STR("a.tar"), STR("out"), NULL, &result,
+                                               &world->err));
+    assert_int_equal(result.files, 1);
+}
+
+static void what_is_unpacked_has_the_mode_of_its_root(void **state)
+{
+    struct world *world = *state;
+    struct authority_scope *temp = make_temp(world);
+    struct authority_stat about;
+
+    unpack(world, world->scope);
+    assert_int_equal(mode_of(world, WORLD_ROOT, "out"), 0755);
+    unpack(world, temp);
+    assert_ok(world, authority_stat(temp, STR("out"), &about, &world->err));
+    assert_int_equal(about.mode, 0700);
+    authority_scope_free(temp);
+}
+
+static void many_workspaces_leave_room_for_an_extraction(void **state)
+{
+    enum { MANY = 200 };
+    struct world *world = *state;
+    struct authority_scope *temps[MANY];
+
+    for (size_t i = 0; i < MANY; i++) {
+        temps[i] = make_temp(world);
+        assert_ok(world, authority_write_bytes(temps[i], STR("f"), STR("x"), NULL, &world->err));
+    }
+    unpack(world, world->scope);
+    assert_content(world, WORLD_ROOT, "out/f", "f");
+    unpack(world, temps[MANY / 2]);
+    for (size_t i = 0; i < MANY; i++)
+        authority_scope_free(temps[i]);
+}
+
 static void a_descriptor_comes_in_and_stays_the_hosts(void **state)
 {
     struct world *world = *state;
@@ -408,5 +487,8 @@ TEST_MAIN(EVERYWHERE(stat_and_exists_tell_what_is_there), EVERYWHERE(a_directory
           EVERYWHERE(moving_replaces_only_on_request),
           EVERYWHERE(a_copy_keeps_only_the_executable_bit), EVERYWHERE(a_large_copy_is_whole),
           EVERYWHERE(files_come_in_from_another_scope),
+          EVERYWHERE(a_directory_that_is_moved_keeps_its_modes),
+          EVERYWHERE(what_is_unpacked_has_the_mode_of_its_root),
+          EVERYWHERE(many_workspaces_leave_room_for_an_extraction),
           ON_DISK(a_descriptor_comes_in_and_stays_the_hosts),
           EVERYWHERE(removing_takes_what_it_was_told), EVERYWHERE(the_root_itself_stays))

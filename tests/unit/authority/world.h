@@ -224,12 +224,6 @@ static inline int teardown(void **state)
     }
 #define EVERYWHERE(test) IN_MEMORY(test), ON_DISK(test)
 
-#define skip_because(reason)                                                                       \
-    do {                                                                                           \
-        print_message("skipped: %s\n", reason);                                                    \
-        skip();                                                                                    \
-    } while (0)
-
 /* ---- in a process of its own ---- */
 
 /* For what changes the process for good. The body asserts like any test. */

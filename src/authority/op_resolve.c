@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a name leads, for those who decide before something is done: what they
+ * are told has no links in it, and is used in a scope that rejects them.
+ */
+#include "authority/internal.h"
+
+#include <string.h>
+
+/* A last link is the thing itself for what removes or renames it. */
+static bool keeps_last_link(enum authority_operation operation)
+{
+    return operation == AUTHORITY_OP_REMOVE || operation == AUTHORITY_OP_MOVE;
+}
+
+/* A name that is there, with all links taken out. */
+static int resolve_existing(struct operation *op, struct str name, struct path_name *out_name)
+{
+    struct authority_stat about;
+    int r;
+
+    op->has_resolved = false;
+    r = operation_ops(op)->stat(op->scope->root, &op->lookup, name, &about);
+    if (r < 0)
+        return r;
+    return path_join(STR_EMPTY, operation_resolved(op, name), out_name);
+}
+
+/* What is missing at the end stays as it was given; the directory that is there is resolved. */
+static int resolve_missing(struct operation *op, struct str name, struct path_name *out_name)
+{
+    struct str above = name;
+    struct path_name directory;
+
+    for (;;) {
+        struct str parent;
+        struct str last;
+        int r;
+
+        path_split(above, &parent, &last);
+        /* Out of something that is not there leads nowhere. */
+        if (last.len == 0 || str_eq(last, STR("..")))
+            return ERR_NOT_FOUND;
+        above = (struct str){name.ptr, parent.len};
+        /* Its own terminator: a backend's names have one. */
+        r = path_join(STR_EMPTY, above, &directory);
+        if (r == 0) {
+            struct path_name given = directory;
+
+            r = resolve_existing(op, path_view(&given), &directory);
+        }
+        if (r == 0)
+            return path_join(path_view(&directory),
+                             str_slice(name, parent.len + (parent.len > 0), name.len), out_name);
+        if (r != ERR_NOT_FOUND)
+            return r;
+    }
+}
+
+static bool may_pass(void *data, struct str resolved)
+{
+    struct operation *op = data;
+
+    op->has_resolved = path_join(STR_EMPTY, resolved, &op->resolved) == 0;
+    return op->has_resolved && scope_admits_directory(op->scope, resolved);
+}
+
+static int resolve(struct operation *op, enum authority_operation operation,
+                   struct path_name *out_name)
+{
+    bool (*admits)(void *, struct str) = op->lookup.admits;
+    struct str name = path_view(&op->name);
+    int r;
+
+    if (!op->lookup.follows_links || name.len == 0) {
+        *out_name = op->name;
+        return 0;
+    }
+    r = keeps_last_link(operation) ? ERR_NOT_FOUND : resolve_existing(op, name, out_name);
+    if (r == ERR_NOT_FOUND) {
+        op->lookup.admits = may_pass; /* only passed on the way */
+        r = resolve_missing(op, name, out_name);
+        op->lookup.admits = admits;
+        if (r == 0 && !admits(op, path_view(out_name)))
+            r = ERR_DENIED_BY_POLICY;
+    }
+    return r;
+}
+
+int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
+                      struct str name, char out_name[PATH_MAX], size_t *out_len, struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    __attribute__((uninitialized)) struct path_name found;
+    int r = operation_begin(
+        &op, scope,
+        &(struct operation_args){.operation = operation, .name = name, .is_question = true});
+
+    if (r == 0)
+        r = resolve(&op, operation, &found);
+    r = operation_end(&op, r, err);
+    if (r == 0) {
+        memcpy(out_name, found.text, found.len + 1);
+        *out_len = found.len;
+    }
+    return r;
+}

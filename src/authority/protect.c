@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Directories of the host that no scope reaches, whatever its root and globs:
+ * where we keep our state, and what else the host names.
+ */
+#include "authority/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The directory's path without links; of one that is not there yet, by the directory above it. */
+static int find_path(struct authority *authority, const char *path, char out_path[PATH_MAX])
+{
+    const struct backend_ops *ops = authority->backend->ops;
+    struct path_name above;
+    struct path_name whole;
+    struct backend_root *root;
+    struct str parent;
+    struct str last;
+    int r = ops->root_open(authority->backend, path, &root);
+
+    if (r == 0) {
+        r = ops->root_path(root, out_path);
+        ops->root_close(root);
+        return r;
+    }
+    if (r != ERR_NOT_FOUND)
+        return r;
+    r = path_normalise(str_slice(str_from(path), 1, PATH_MAX), NULL, false, &whole);
+    if (r < 0)
+        return r;
+    path_split(path_view(&whole), &parent, &last);
+    above.text[0] = '/';
+    memcpy(above.text + 1, parent.ptr, parent.len);
+    above.text[parent.len + 1] = '\0';
+    r = ops->root_open(authority->backend, above.text, &root);
+    if (r < 0)
+        return r;
+    r = ops->root_path(root, out_path);
+    ops->root_close(root);
+    if (r < 0)
+        return r;
+    parent = str_from(strcmp(out_path, "/") == 0 ? "" : out_path);
+    if (parent.len + 1 + last.len >= PATH_MAX)
+        return ERR_INVALID_PATH;
+    out_path[parent.len] = '/';
+    memcpy(out_path + parent.len + 1, last.ptr, last.len);
+    out_path[parent.len + 1 + last.len] = '\0';
+    return 0;
+}
+
+int protect_path(struct authority *authority, const char *path, struct err *err)
+{
+    char found[PATH_MAX];
+    int r;
+
+    if (authority->protected_count == AUTHORITY_MAX_PROTECTED)
+        return err_set_plain(err, ERR_TOO_LARGE);
+    r = find_path(authority, path, found);
+    if (r < 0)
+        return err_set_plain(err, r);
+    authority->protected[authority->protected_count] = strdup(found);
+    if (authority->protected[authority->protected_count] == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    authority->protected_count++;
+    return 0;
+}
+
+int authority_protect(struct authority *authority, const char *path, struct err *err)
+{
+    if (path[0] != '/')
+        return err_set(err, ERR_INVALID_ARGUMENT, "only an absolute path can be protected");
+    return protect_path(authority, path, err);
+}
+
+/* By whole components; what follows the slash is left in *out_below. */
+static bool lies_in(struct str path, struct str directory, struct str *out_below)
+{
+    if (str_eq(directory, STR("/")))
+        directory = STR_EMPTY;
+    if (!path_is_within(path, directory) && directory.len > 0)
+        return false;
+    *out_below = str_slice(path, directory.len + 1, path.len);
+    return true;
+}
+
+int protect_scope(struct authority_scope *scope, struct err *err)
+{
+    const struct authority *authority = scope->authority;
+    char root[PATH_MAX];
+
+    if (authority->protected_count == 0 || authority_scope_path(scope, root) < 0)
+        return 0;
+    for (size_t i = 0; i < authority->protected_count; i++) {
+        struct str own = str_from(authority->protected[i]);
+        struct str below;
+
+        if (lies_in(str_from(root), own, &below)) {
+            if (scope->grant.source != AUTHORITY_FROM_CORE)
+                return err_set(err, ERR_DENIED_BY_POLICY,
+                               "this directory is the program's own and is given to nobody");
+        } else if (lies_in(own, str_from(root), &below)) {
+            const char *copy = arena_copy(&scope->arena, below);
+
+            if (copy == NULL)
+                return err_set_plain(err, scope->arena.error);
+            scope->protected[scope->protected_count++] = (struct str){copy, below.len};
+        }
+    }
+    return 0;
+}
+
+void protect_done(struct authority *authority)
+{
+    for (size_t i = 0; i < authority->protected_count; i++)
+        free(authority->protected[i]);
+}
