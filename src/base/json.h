@@ -106,6 +106,9 @@ bool json_get_str(const struct json_value *object, struct str key, struct str *o
 bool json_get_int(const struct json_value *object, struct str key, int64_t *out_number);
 bool json_get_bool(const struct json_value *object, struct str key, bool *out_is_true);
 
+/* The value and all it holds, with its texts, in memory of the arena. NULL: see arena->error. */
+const struct json_value *json_copy(struct arena *arena, const struct json_value *value);
+
 /* The same value: objects in any order, numbers by what they are worth. */
 bool json_eq(const struct json_value *a, const struct json_value *b);
 

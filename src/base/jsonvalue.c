@@ -120,3 +120,21 @@ const char *json_type_name(enum json_type type)
 
     return names[type];
 }
+
+const struct json_value *json_copy(struct arena *arena, const struct json_value *value)
+{
+    size_t span = json_span(value);
+    struct json_value *copy = arena_alloc_array(arena, span, sizeof(*copy));
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, value, span * sizeof(*copy));
+    for (size_t i = 0; i < span; i++) {
+        if (copy[i].type != JSON_STRING && copy[i].type != JSON_NUMBER)
+            continue;
+        copy[i].text = arena_copy(arena, json_str(&value[i]));
+        if (copy[i].text == NULL)
+            return NULL;
+    }
+    return copy;
+}

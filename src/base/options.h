@@ -38,7 +38,7 @@ enum option_type {
     OPTION_INT,      /* within min and max; both 0: any */
     OPTION_BYTES,    /* "512KB", as str_to_bytes reads it; limits as above */
     OPTION_DURATION, /* "1500" (ms), "500ms", "30s", "5min", "2h"; limits in ms */
-    OPTION_LIST,     /* "a,b": UTF-8 texts, trimmed, none empty; "" is the empty list */
+    OPTION_LIST,     /* "a,{b,c}" is two: UTF-8 texts, trimmed, none empty; "" is the empty list */
 };
 
 struct option {

@@ -189,6 +189,30 @@ int option_value_add_item(struct arena *arena, const struct option_given *given,
     return 0;
 }
 
+/* Up to the next comma that stands in no braces: "*.{key,pem}" is one item. */
+static bool cut_item(struct str *rest, struct str *out_item)
+{
+    struct str whole = *rest;
+    size_t depth = 0;
+
+    if (whole.ptr == NULL)
+        return false;
+    for (size_t i = 0; i < whole.len; i++) {
+        if (whole.ptr[i] == '{')
+            depth++;
+        else if (whole.ptr[i] == '}' && depth > 0)
+            depth--;
+        if (whole.ptr[i] == ',' && depth == 0) {
+            *out_item = str_slice(whole, 0, i);
+            *rest = str_slice(whole, i + 1, whole.len);
+            return true;
+        }
+    }
+    *out_item = whole;
+    *rest = STR_CUT_END;
+    return true;
+}
+
 int option_value_convert(struct arena *arena, const struct option_given *given, const char *text,
                          struct option_value *value, struct err *err)
 {
@@ -222,7 +246,7 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
     case OPTION_DURATION:
         return convert_number(given, text, &value->number, err);
     case OPTION_LIST:
-        while (text[0] != '\0' && str_cut(&rest, ',', &item)) {
+        while (text[0] != '\0' && cut_item(&rest, &item)) {
             r = option_value_add_item(arena, given, str_trim(item), value, err);
             if (r < 0)
                 return r;

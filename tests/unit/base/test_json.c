@@ -377,6 +377,31 @@ static void equality_ignores_order_and_spelling(void **state)
     }
 }
 
+static void a_copy_outlives_text_and_arena(void **state)
+{
+    static const char text[] = "{\"a\":[1,\"x\\ny\",2.50,null,true,{}],\"b\":\"\",\"c\":[]}";
+    struct arena other = ARENA_INIT(ARENA_BYTES);
+    struct arena tiny = ARENA_INIT(16);
+    char *kept = malloc(sizeof(text));
+    const struct json_value *copy;
+
+    (void)state;
+    assert_non_null(kept);
+    memcpy(kept, text, sizeof(text));
+    copy = json_copy(&other, parse(str_from(kept)));
+    assert_non_null(copy);
+    assert_null(json_copy(&tiny, parse(str_from(kept))));
+    memset(kept, 'x', sizeof(text));
+    free(kept);
+    reset(NULL);
+    assert_true(json_eq(copy, parse(str_from(text))));
+    /* A part alone as well. */
+    assert_true(json_eq(json_copy(&other, json_get(copy, STR("a"))),
+                        parse(STR("[1,\"x\\ny\",2.5,null,true,{}]"))));
+    arena_done(&tiny);
+    arena_done(&other);
+}
+
 #define json_test(name) cmocka_unit_test_setup_teardown(name, reset, reset)
 
 TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_exact),
@@ -389,4 +414,4 @@ TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_ex
           json_test(size_is_limited), json_test(memory_is_limited_by_the_arena),
           json_test(every_ceiling_is_kept_and_none_is_fatal), json_test(errors_say_where),
           json_test(a_document_cut_anywhere_is_refused),
-          json_test(equality_ignores_order_and_spelling))
+          json_test(equality_ignores_order_and_spelling), json_test(a_copy_outlives_text_and_arena))

@@ -192,6 +192,20 @@ static void repeated_list_flags_add_up(void **state)
     assert_refused(connect_("-oa,,b"), ERR_INVALID_OPTION, "-o", "-o: has an empty item");
 }
 
+static void a_comma_in_braces_separates_nothing(void **state)
+{
+    struct option_list list;
+
+    (void)state;
+    assert_int_equal(connect_("--allowed-origins", "*.{a,b},c{d,{e,f}},g}h,{i,j"), 0);
+    list = options_list(values, OPT_ORIGINS);
+    assert_int_equal(list.count, 4);
+    assert_string_equal(list.items[0], "*.{a,b}");
+    assert_string_equal(list.items[1], "c{d,{e,f}}");
+    assert_string_equal(list.items[2], "g}h");
+    assert_string_equal(list.items[3], "{i,j");
+}
+
 static void a_list_has_a_ceiling(void **state)
 {
     char text[2 * OPTION_MAX_ITEMS + 2];
@@ -843,15 +857,15 @@ TEST_MAIN(
     behaviour(every_way_to_write_a_value_is_read),
     behaviour(letters_group_and_the_last_may_take_a_value),
     behaviour(a_switch_can_be_turned_off_again), behaviour(the_last_single_value_wins),
-    behaviour(repeated_list_flags_add_up), behaviour(a_list_has_a_ceiling),
-    behaviour(two_dashes_end_the_options), behaviour(a_lone_dash_is_an_argument),
-    behaviour(options_and_arguments_mix), behaviour(names_are_never_shortened),
-    behaviour(a_value_may_look_like_an_option), behaviour(a_final_switch_excuses_missing_arguments),
-    behaviour(commands_nest), behaviour(a_failed_read_leaves_the_output),
-    behaviour(errors_may_go_unheard), behaviour(a_full_arena_is_said),
-    behaviour(numbers_keep_their_limits), behaviour(durations_and_sizes_have_units),
-    behaviour(a_wrong_choice_lists_the_right_ones), behaviour(text_is_utf8_and_paths_are_any_bytes),
-    behaviour(empty_text_is_a_text_but_no_path),
+    behaviour(repeated_list_flags_add_up), behaviour(a_comma_in_braces_separates_nothing),
+    behaviour(a_list_has_a_ceiling), behaviour(two_dashes_end_the_options),
+    behaviour(a_lone_dash_is_an_argument), behaviour(options_and_arguments_mix),
+    behaviour(names_are_never_shortened), behaviour(a_value_may_look_like_an_option),
+    behaviour(a_final_switch_excuses_missing_arguments), behaviour(commands_nest),
+    behaviour(a_failed_read_leaves_the_output), behaviour(errors_may_go_unheard),
+    behaviour(a_full_arena_is_said), behaviour(numbers_keep_their_limits),
+    behaviour(durations_and_sizes_have_units), behaviour(a_wrong_choice_lists_the_right_ones),
+    behaviour(text_is_utf8_and_paths_are_any_bytes), behaviour(empty_text_is_a_text_but_no_path),
     behaviour(control_characters_do_not_reach_a_message), behaviour(a_megabyte_is_cut_in_a_message),
     behaviour(a_secret_is_never_shown), behaviour(missing_and_surplus_arguments_are_named),
     behaviour(near_misses_get_a_suggestion), behaviour(switches_in_the_environment_have_words),

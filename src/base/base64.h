@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Base64 of RFC 4648: the alphabet with '+' and '/', padded, no line ends. Writing only. */
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* ERR_TOO_LARGE or ERR_NO_MEMORY; then nothing was appended. */
+int base64_append(struct buf *out, struct str bytes);
+
+#endif
