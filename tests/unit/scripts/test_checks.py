@@ -620,6 +620,40 @@ class Docs(Case):
         self.complains("README.md:1: docs/internals/base.md has no heading #ceiling")
 
 
+class Catalog(Case):
+    """What a file of the catalogue must be: test_make_catalog.py."""
+
+    check = "catalog"
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(SCRIPTS.parent / "catalog", self.root / "catalog")
+        (self.root / "docs").mkdir()
+        self.make_page()
+
+    def make_page(self):
+        subprocess.run([SCRIPTS / "make-catalog", "--page", self.root / "docs/tools.md",
+                        self.root / "catalog"], check=True)
+
+    def test_a_fresh_page_passes(self):
+        self.passes()
+
+    def test_a_page_that_is_behind(self):
+        path = self.root / "catalog/move.json"
+        path.write_text(path.read_text().replace('"Move or rename"', '"Move it"'))
+        self.complains("docs/tools.md:", "is behind the catalogue")
+        self.make_page()
+        self.passes()
+
+    def test_no_page(self):
+        (self.root / "docs/tools.md").unlink()
+        self.complains("docs/tools.md:1: is behind the catalogue")
+
+    def test_a_bad_file(self):
+        self.write("catalog/move.json", "{}")
+        self.complains("catalog/move.json: the file: lacks name")
+
+
 class Lint(Case):
     """The driver, in a tree that has only checks of its own."""
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+
+#include "base/cleanup.h"
+#include "isolate/sanitized.h"
+
+static void close_dir(DIR **dir)
+{
+    if (*dir != NULL)
+        closedir(*dir);
+}
+
+/* How many there are, -1 if /proc does not say. */
+static int count_threads(void)
+{
+    cleanup_with(close_dir) DIR *dir = opendir("/proc/self/task");
+    int count = 0;
+
+    if (dir == NULL)
+        return -1;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] != '.')
+            count++;
+    return count;
+}
+
+int threads_check_alone(struct err *err)
+{
+    int count;
+
+    /*
+     * A thread cannot leave its process while there are others, and the kernel says so
+     * with EINVAL; a process of one thread has nothing to leave, and nothing changes.
+     * A filter around us may refuse the call itself: then the threads are counted.
+     */
+    if (ISOLATE_THREADS_BEFORE_MAIN == 1 && unshare(CLONE_THREAD) == 0)
+        return 0;
+    count = count_threads();
+    if (count == ISOLATE_THREADS_BEFORE_MAIN)
+        return 0;
+    if (count < 0)
+        return err_set(err, ERR_INTERNAL, "cannot tell whether there are other threads");
+    return err_set(err, ERR_INTERNAL, "%d other threads would stay unconfined",
+                   count - ISOLATE_THREADS_BEFORE_MAIN);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/internal.h"
+
+#include <assert.h>
+
+#include "base/jsonwrite.h"
+
+struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_request *request,
+                              enum mcp_work work, struct err *err)
+{
+    struct arena *arena = &request->message->arena;
+    struct mcp_call *call;
+    char *client;
+
+    if (session->call_count >= MCP_MAX_CALLS) {
+        err_set(err, ERR_BUSY, "%d calls are waiting already", MCP_MAX_CALLS);
+        return NULL;
+    }
+    call = arena_new(arena, struct mcp_call);
+    /* The name may be the session's, which the call can outlive. */
+    client = arena_copy(arena, request->client);
+    if (call == NULL || client == NULL) {
+        err_set_plain(err, arena->error);
+        return NULL;
+    }
+    *call = (struct mcp_call){
+        .session = session,
+        .message = request->message,
+        .work = work,
+        .is_modern = request->is_modern,
+        .id = request->id,
+        .progress_token = request->progress_token,
+        .level = request->level,
+        .client = {client, request->client.len},
+        .arguments = &mcp_empty_object,
+        .cursor = STR_EMPTY,
+        .argument_name = STR_EMPTY,
+        .argument_value = STR_EMPTY,
+    };
+    list_init(&call->link);
+    return call;
+}
+
+static size_t max_held_bytes(const struct mcp_session *session)
+{
+    size_t max = session->server->max_held_bytes;
+
+    return max != 0 ? max : MCP_DEFAULT_HELD_BYTES;
+}
+
+int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct err *err)
+{
+    struct mcp_message *message = call->message;
+    size_t uncounted = message->arena.held - message->counted;
+    int r;
+
+    if (session->held_bytes + uncounted > max_held_bytes(session))
+        return err_set(err, ERR_BUSY, "the calls that wait hold %zu bytes already",
+                       session->held_bytes);
+    r = map_add(&session->call_ids, call->id, call);
+    if (r < 0)
+        return err_set_plain(err, r);
+    list_append(&session->calls, &call->link);
+    session->call_count++;
+    if (call->work == MCP_SUBSCRIBE)
+        session->reserved_interests += call->uri_count;
+    message->users++;
+    mcp_message_count(session, message);
+    /* A stream without addresses leaves the host nothing to do. */
+    if (call->work == MCP_SUBSCRIBE && call->uri_count == 0)
+        mcp_call_finish(call, STR("{}"));
+    else
+        session->host->start(session->data, call);
+    return 0;
+}
+
+int mcp_call_begin_about(struct mcp_session *session, struct mcp_call *call, struct str uri,
+                         struct err *err)
+{
+    call->uris = arena_new(&call->message->arena, struct str);
+    if (call->uris == NULL)
+        return err_set_plain(err, call->message->arena.error);
+    call->uris[0] = uri;
+    call->uri_count = 1;
+    return mcp_call_begin(session, call, err);
+}
+
+static void forget_id(struct mcp_session *session, struct mcp_call *call)
+{
+    void *removed = map_remove(&session->call_ids, call->id);
+
+    assert(removed == call);
+    (void)removed;
+}
+
+void mcp_call_cancel(struct mcp_session *session, struct mcp_call *call)
+{
+    forget_id(session, call);
+    call->is_cancelled = true;
+    session->host->cancel(session->data, call);
+}
+
+/* Out of the session's books. */
+static void unlink_call(struct mcp_session *session, struct mcp_call *call)
+{
+    list_remove(&call->link);
+    assert(session->call_count > 0);
+    session->call_count--;
+    if (call->work == MCP_SUBSCRIBE)
+        session->reserved_interests -= call->uri_count;
+    if (!call->is_cancelled)
+        forget_id(session, call);
+}
+
+void mcp_call_detach(struct mcp_session *session, struct mcp_call *call)
+{
+    bool was_cancelled = call->is_cancelled;
+
+    unlink_call(session, call);
+    call->session = NULL;
+    call->is_cancelled = true;
+    if (!was_cancelled)
+        session->host->cancel(session->data, call);
+}
+
+static void end_call(struct mcp_call *call)
+{
+    struct mcp_session *session = call->session;
+
+    call->has_ended = true;
+    if (session != NULL)
+        unlink_call(session, call);
+    mcp_message_unref(session, call->message);
+}
+
+/* An address that was watched for nothing. */
+static void unwatch(struct mcp_session *session, struct str uri)
+{
+    if (uri.ptr != NULL && map_get(&session->watched, uri) == NULL)
+        session->host->unsubscribe(session->data, session, uri);
+}
+
+static int add_uris(struct mcp_session *session, struct mcp_stream *stream,
+                    const struct mcp_call *call)
+{
+    for (size_t i = 0; i < call->uri_count; i++) {
+        int r = call->uris[i].ptr != NULL ? mcp_stream_add(session, stream, call->uris[i]) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int acknowledge(struct mcp_session *session, const struct mcp_call *call)
+{
+    cleanup_buf struct buf params = BUF_INIT(session->out.max);
+    struct json_writer writer;
+    bool has_uris = false;
+    int r;
+
+    json_writer_init(&writer, &params);
+    json_begin_object(&writer);
+    json_key(&writer, STR("notifications"));
+    json_begin_object(&writer);
+    if (call->wants_list_changes) {
+        json_key(&writer, STR("resourcesListChanged"));
+        json_write_bool(&writer, true);
+    }
+    for (size_t i = 0; i < call->uri_count; i++) {
+        if (call->uris[i].ptr == NULL)
+            continue;
+        if (!has_uris) {
+            json_key(&writer, STR("resourceSubscriptions"));
+            json_begin_array(&writer);
+            has_uris = true;
+        }
+        json_write_str(&writer, call->uris[i]);
+    }
+    if (has_uris)
+        json_end_array(&writer);
+    json_end_object(&writer);
+    json_key(&writer, STR("_meta"));
+    json_begin_object(&writer);
+    json_key(&writer, STR(MCP_META_SUBSCRIPTION));
+    json_splice(&writer, call->id);
+    json_end_object(&writer);
+    json_end_object(&writer);
+    r = json_writer_finish(&writer);
+    if (r == 0)
+        mcp_notify(session, call, STR("notifications/subscriptions/acknowledged"),
+                   buf_view(&params));
+    return r;
+}
+
+static int open_stream(struct mcp_session *session, const struct mcp_call *call)
+{
+    struct mcp_stream *stream;
+    int r = mcp_stream_open(session, call->id, &stream);
+
+    if (r < 0)
+        return r;
+    stream->wants_list_changes = call->wants_list_changes;
+    r = add_uris(session, stream, call);
+    if (r == 0)
+        r = acknowledge(session, call);
+    if (r < 0)
+        mcp_stream_close(session, stream);
+    return r;
+}
+
+static int subscribe_legacy(struct mcp_session *session, const struct mcp_call *call)
+{
+    int r;
+
+    if (call->uris[0].ptr == NULL)
+        return ERR_INVALID_ARGUMENT;
+    r = add_uris(session, &session->legacy, call);
+    if (r == 0)
+        mcp_answer(session, call, call->id, NULL, STR("{}"));
+    return r;
+}
+
+static void finish_subscribe(struct mcp_session *session, const struct mcp_call *call)
+{
+    int r = call->is_listen ? open_stream(session, call) : subscribe_legacy(session, call);
+    struct err err = ERR_INIT;
+
+    if (r == 0)
+        return;
+    for (size_t i = 0; i < call->uri_count; i++)
+        unwatch(session, call->uris[i]);
+    err_set_plain(&err, r);
+    mcp_answer_err(session, call, call->id, &err);
+}
+
+void mcp_call_finish(struct mcp_call *call, struct str result)
+{
+    struct mcp_session *session = call->session;
+
+    assert(!call->has_ended && "a call ends once");
+    if (session != NULL && !call->is_cancelled) {
+        if (call->work == MCP_SUBSCRIBE)
+            finish_subscribe(session, call);
+        else
+            mcp_answer(session, call, call->id,
+                       mcp_stamp(session, call->is_modern, call->is_cacheable), result);
+    }
+    end_call(call);
+}
+
+/* Each era has its own way to say that there is no such resource. */
+static void answer_not_found(struct mcp_session *session, const struct mcp_call *call,
+                             const struct err *err)
+{
+    cleanup_buf struct buf data = BUF_INIT(8 * (size_t)MCP_MAX_URI_BYTES);
+    struct json_writer writer;
+
+    json_writer_init(&writer, &data);
+    json_begin_object(&writer);
+    json_key(&writer, STR("uri"));
+    json_write_str(&writer, mcp_call_uri(call));
+    /* Clients know a modern one by data that has this member and no other. */
+    if (!call->is_modern) {
+        json_key(&writer, STR("name"));
+        json_write_str(&writer, str_from(err_name(err->code)));
+        json_key(&writer, STR("category"));
+        json_write_str(&writer, str_from(err_category_name(err_category(err->code))));
+    }
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) < 0)
+        buf_clear(&data);
+    mcp_answer_error(
+        session, call, call->id, call->is_modern ? JSONRPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
+        str_from(err->message[0] != '\0' ? err->message : err_text(err->code)), buf_view(&data));
+}
+
+void mcp_call_fail(struct mcp_call *call, const struct err *err)
+{
+    struct mcp_session *session = call->session;
+    bool is_about_resource =
+        call->work == MCP_RESOURCE_READ || (call->work == MCP_SUBSCRIBE && !call->is_listen);
+
+    assert(!call->has_ended && "a call ends once");
+    if (session != NULL && !call->is_cancelled) {
+        if (is_about_resource && err->code == ERR_NOT_FOUND)
+            answer_not_found(session, call, err);
+        else
+            mcp_answer_err(session, call, call->id, err);
+    }
+    end_call(call);
+}
+
+static bool may_notify(const struct mcp_call *call)
+{
+    assert(!call->has_ended);
+    return call->session != NULL && !call->is_cancelled;
+}
+
+bool mcp_call_wants_progress(const struct mcp_call *call)
+{
+    return may_notify(call) && call->progress_token.len > 0;
+}
+
+static int64_t json_number(uint64_t number)
+{
+    return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
+void mcp_call_progress(struct mcp_call *call, uint64_t done, uint64_t total, const char *text)
+{
+    cleanup_buf struct buf params = BUF_INIT(64 << 10);
+    struct json_writer writer;
+
+    if (!mcp_call_wants_progress(call) || (call->has_progressed && done <= call->progress))
+        return;
+    call->has_progressed = true;
+    call->progress = done;
+    json_writer_init(&writer, &params);
+    json_begin_object(&writer);
+    json_key(&writer, STR("progressToken"));
+    json_splice(&writer, call->progress_token);
+    json_key(&writer, STR("progress"));
+    json_write_int(&writer, json_number(done));
+    if (total > 0) {
+        json_key(&writer, STR("total"));
+        json_write_int(&writer, json_number(total));
+    }
+    if (text != NULL) {
+        json_key(&writer, STR("message"));
+        json_write_str_lossy(&writer, str_from(text));
+    }
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) == 0)
+        mcp_notify(call->session, call, STR("notifications/progress"), buf_view(&params));
+}
+
+void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *text)
+{
+    cleanup_buf struct buf params = BUF_INIT(64 << 10);
+    struct json_writer writer;
+
+    assert(level < MCP_SILENT);
+    if (!may_notify(call) || !call->session->server->has_logging ||
+        level < (call->is_modern ? call->level : call->session->level))
+        return;
+    json_writer_init(&writer, &params);
+    json_begin_object(&writer);
+    json_key(&writer, STR("level"));
+    json_write_str(&writer, str_from(mcp_level_name(level)));
+    json_key(&writer, STR("logger"));
+    json_write_str(&writer, call->session->server->name);
+    json_key(&writer, STR("data"));
+    json_write_str_lossy(&writer, str_from(text));
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) == 0)
+        mcp_notify(call->session, call, STR("notifications/message"), buf_view(&params));
+}
+
+enum mcp_work mcp_call_work(const struct mcp_call *call)
+{
+    return call->work;
+}
+
+struct mcp_session *mcp_call_session(const struct mcp_call *call)
+{
+    return call->session;
+}
+
+bool mcp_call_is_cancelled(const struct mcp_call *call)
+{
+    return call->is_cancelled;
+}
+
+const struct catalog_tool *mcp_call_tool(const struct mcp_call *call)
+{
+    return call->tool;
+}
+
+const struct json_value *mcp_call_arguments(const struct mcp_call *call)
+{
+    return call->arguments;
+}
+
+struct str mcp_call_cursor(const struct mcp_call *call)
+{
+    return call->cursor;
+}
+
+struct str mcp_call_uri(const struct mcp_call *call)
+{
+    return mcp_call_uri_at(call, 0);
+}
+
+size_t mcp_call_uri_count(const struct mcp_call *call)
+{
+    return call->uri_count;
+}
+
+struct str mcp_call_uri_at(const struct mcp_call *call, size_t index)
+{
+    assert(index < call->uri_count);
+    return call->uris[index];
+}
+
+void mcp_call_refuse_uri(struct mcp_call *call, size_t index)
+{
+    assert(call->work == MCP_SUBSCRIBE && index < call->uri_count);
+    call->uris[index] = (struct str){NULL, 0};
+}
+
+struct str mcp_call_argument_name(const struct mcp_call *call)
+{
+    return call->argument_name;
+}
+
+struct str mcp_call_argument_value(const struct mcp_call *call)
+{
+    return call->argument_value;
+}
+
+const struct json_value *mcp_call_argument_context(const struct mcp_call *call)
+{
+    return call->context;
+}
+
+struct str mcp_call_client(const struct mcp_call *call)
+{
+    return call->client;
+}
+
+struct str mcp_call_id(const struct mcp_call *call)
+{
+    return call->id;
+}
+
+void mcp_call_set_data(struct mcp_call *call, void *data)
+{
+    call->data = data;
+}
+
+void *mcp_call_data(const struct mcp_call *call)
+{
+    return call->data;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonwrite.h"
+#include "base/utf8.h"
+
+/* By enum mcp_revision. */
+static const struct str revisions[MCP_REVISIONS] = {
+    STR_LITERAL("2025-11-25"), STR_LITERAL("2025-06-18"), STR_LITERAL("2025-03-26"),
+    STR_LITERAL("2024-11-05"), STR_LITERAL("2024-10-07"),
+};
+
+static const char *const level_names[] = {
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+};
+
+bool mcp_level_from(struct str name, enum mcp_level *out_level)
+{
+    for (size_t i = 0; i < array_size(level_names); i++) {
+        if (str_eq_c(name, level_names[i])) {
+            *out_level = (enum mcp_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *mcp_level_name(enum mcp_level level)
+{
+    return level_names[level];
+}
+
+size_t mcp_write_client(const struct json_value *info, char out_text[MCP_CLIENT_BYTES])
+{
+    const size_t half = MCP_CLIENT_BYTES / 2 - 1;
+    struct str name = STR_EMPTY;
+    struct str version = STR_EMPTY;
+    size_t len;
+
+    if (info == NULL || !json_get_str(info, STR("name"), &name))
+        return 0;
+    json_get_str(info, STR("version"), &version);
+    name = utf8_cut(name, half);
+    version = utf8_cut(version, half);
+    memcpy(out_text, name.ptr, name.len);
+    len = name.len;
+    if (version.len == 0)
+        return len;
+    out_text[len++] = ' ';
+    memcpy(out_text + len, version.ptr, version.len);
+    return len + version.len;
+}
+
+/* What the client asked for if we know it, else our newest; the client then decides. */
+static enum mcp_revision choose_revision(struct str asked)
+{
+    for (size_t i = 0; i < MCP_REVISIONS; i++) {
+        if (str_eq(asked, revisions[i]))
+            return (enum mcp_revision)i;
+    }
+    return MCP_2025_11_25;
+}
+
+static int write_welcome(const struct mcp_session *session, struct buf *out)
+{
+    struct str instructions = session->server->instructions;
+    struct json_writer writer;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("protocolVersion"));
+    json_write_str(&writer, revisions[session->revision]);
+    json_key(&writer, STR("capabilities"));
+    json_splice(&writer, buf_view(&session->capabilities));
+    json_key(&writer, STR("serverInfo"));
+    json_splice(&writer, buf_view(&session->server_info));
+    if (instructions.len > 0) {
+        json_key(&writer, STR("instructions"));
+        json_write_str(&writer, instructions);
+    }
+    json_end_object(&writer);
+    return json_writer_finish(&writer);
+}
+
+int mcp_initialize(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    const struct json_value *capabilities = json_get(request->params, STR("capabilities"));
+    const struct json_value *roots;
+    cleanup_buf struct buf welcome = BUF_INIT(1 << 20);
+    struct str asked;
+    int r = mcp_need_str(request->params, STR("protocolVersion"), 64, &asked, err);
+
+    if (r < 0)
+        return r;
+    if (session->is_initialized) {
+        err_set(err, ERR_ALREADY_EXISTS, "the session is initialized already");
+        mcp_answer_err_as(session, NULL, request->id, JSONRPC_INVALID_REQUEST, err);
+        return 0;
+    }
+    session->revision = choose_revision(asked);
+    r = write_welcome(session, &welcome);
+    if (r < 0)
+        return err_set_plain(err, r);
+    roots = capabilities != NULL ? json_get(capabilities, STR("roots")) : NULL;
+    session->client_has_roots = roots != NULL && roots->type == JSON_OBJECT;
+    session->client_len =
+        mcp_write_client(json_get(request->params, STR("clientInfo")), session->client);
+    session->is_initialized = true;
+    mcp_answer(session, NULL, request->id, NULL, buf_view(&welcome));
+    return 0;
+}
+
+int mcp_ping(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    (void)err;
+    mcp_answer(session, NULL, request->id, NULL, STR("{}"));
+    return 0;
+}
+
+int mcp_set_level(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    struct str name = STR_EMPTY;
+
+    if (!json_get_str(request->params, STR("level"), &name) ||
+        !mcp_level_from(name, &session->level))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "level",
+                             "a level is one of debug, info, notice, warning, error, critical, "
+                             "alert, emergency");
+    mcp_answer(session, NULL, request->id, NULL, STR("{}"));
+    return 0;
+}
+
+int mcp_subscribe(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    struct mcp_call *call;
+    struct str uri;
+    int r = mcp_need_str(request->params, STR("uri"), MCP_MAX_URI_BYTES, &uri, err);
+
+    if (r < 0)
+        return r;
+    if (mcp_stream_has(session, &session->legacy, uri)) {
+        mcp_answer(session, NULL, request->id, NULL, STR("{}"));
+        return 0;
+    }
+    if (session->interest_count + session->reserved_interests >= MCP_MAX_SUBSCRIPTIONS)
+        return err_set(err, ERR_BUSY, "%d addresses are subscribed to already",
+                       MCP_MAX_SUBSCRIPTIONS);
+    call = mcp_call_new(session, request, MCP_SUBSCRIBE, err);
+    if (call == NULL)
+        return err->code;
+    return mcp_call_begin_about(session, call, uri, err);
+}
+
+int mcp_unsubscribe(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    struct str uri;
+    int r = mcp_need_str(request->params, STR("uri"), MCP_MAX_URI_BYTES, &uri, err);
+
+    if (r < 0)
+        return r;
+    /* Not to hear of what was never subscribed to is no failure. */
+    mcp_stream_remove(session, &session->legacy, uri);
+    mcp_answer(session, NULL, request->id, NULL, STR("{}"));
+    return 0;
+}
+
+/* The id of our question, as JSON. */
+static struct str question_id(const struct mcp_session *session, char out_text[32])
+{
+    int len = snprintf(out_text, 32, "\"roots-%" PRIu64 "\"", session->roots_question);
+
+    return (struct str){out_text, (size_t)len};
+}
+
+void mcp_ask_for_roots(struct mcp_session *session)
+{
+    cleanup_buf struct buf question = BUF_INIT(256);
+    char id[32];
+    struct str view;
+
+    if (!session->is_initialized || !session->client_has_roots || session->host->roots == NULL)
+        return;
+    if (session->is_asking_for_roots) {
+        session->roots_have_changed = true;
+        return;
+    }
+    session->roots_question++;
+    if (jsonrpc_write_request(&question, question_id(session, id), STR("roots/list"), STR_EMPTY) <
+        0)
+        return;
+    session->is_asking_for_roots = true;
+    session->roots_have_changed = false;
+    view = buf_view(&question);
+    session->host->send(session->data, NULL, &view, 1);
+}
+
+void mcp_take_response(struct mcp_session *session, const struct jsonrpc_message *rpc)
+{
+    const struct json_value *roots = NULL;
+    char id[32];
+
+    /* We ask one thing only; an answer to anything else is a mistake that harms nobody. */
+    if (!session->is_asking_for_roots || !str_eq(rpc->id, question_id(session, id)))
+        return;
+    session->is_asking_for_roots = false;
+    if (session->roots_have_changed) {
+        mcp_ask_for_roots(session);
+        return;
+    }
+    if (rpc->result != NULL)
+        roots = json_get(rpc->result, STR("roots"));
+    if (roots != NULL && roots->type == JSON_ARRAY)
+        session->host->roots(session->data, session, roots);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/internal.h"
+
+#include <stdio.h>
+
+#include "base/jsonwrite.h"
+
+bool mcp_is_modern(const struct json_value *params)
+{
+    const struct json_value *meta = json_get(params, STR("_meta"));
+
+    return meta != NULL && json_get(meta, STR(MCP_META_VERSION)) != NULL;
+}
+
+static void refuse_version(struct mcp_session *session, const struct mcp_request *request,
+                           struct str asked)
+{
+    cleanup_buf struct buf data = BUF_INIT(64 << 10);
+    struct json_writer writer;
+    struct err err = ERR_INIT;
+
+    /* A revision is a date; what is longer is not worth repeating. */
+    asked = str_slice(asked, 0, 64);
+    json_writer_init(&writer, &data);
+    json_begin_object(&writer);
+    json_key(&writer, STR("supported"));
+    json_begin_array(&writer);
+    json_write_str(&writer, STR(MCP_MODERN_REVISION));
+    json_end_array(&writer);
+    json_key(&writer, STR("requested"));
+    json_write_str_lossy(&writer, asked);
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) < 0)
+        buf_clear(&data);
+    err_set(&err, ERR_UNSUPPORTED, "protocol version \"%.*s\" is not supported", STR_ARG(asked));
+    mcp_answer_error(session, NULL, request->id, MCP_UNSUPPORTED_VERSION, str_from(err.message),
+                     buf_view(&data));
+}
+
+static int read_client(struct mcp_request *request, const struct json_value *info, struct err *err)
+{
+    struct arena *arena = &request->message->arena;
+    struct str name;
+    struct str version;
+    char *text;
+
+    /* Who speaks is said with each request; a legacy session beside it may be somebody else. */
+    request->client = STR_EMPTY;
+    if (info == NULL)
+        return 0;
+    if (!json_get_str(info, STR("name"), &name) || !json_get_str(info, STR("version"), &version))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CLIENT,
+                             "clientInfo has a name and a version");
+    text = arena_alloc(arena, MCP_CLIENT_BYTES);
+    if (text == NULL)
+        return err_set_plain(err, arena->error);
+    request->client = (struct str){text, mcp_write_client(info, text)};
+    return 0;
+}
+
+int mcp_read_envelope(struct mcp_session *session, struct mcp_request *request, struct err *err)
+{
+    const struct json_value *meta = json_get(request->params, STR("_meta"));
+    const struct json_value *capabilities = json_get(meta, STR(MCP_META_CAPABILITIES));
+    const struct json_value *level = json_get(meta, STR(MCP_META_LEVEL));
+    struct str version;
+    int r = mcp_need_str(meta, STR(MCP_META_VERSION), SIZE_MAX, &version, err);
+
+    if (r < 0)
+        return r;
+    /* Before the rest: another revision may have another envelope. */
+    if (!str_eq(version, STR(MCP_MODERN_REVISION))) {
+        refuse_version(session, request, version);
+        return 1;
+    }
+    if (capabilities == NULL || capabilities->type != JSON_OBJECT)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CAPABILITIES,
+                             "\"_meta\" has no \"" MCP_META_CAPABILITIES "\"");
+    if (level != NULL &&
+        (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "no such log level");
+    return read_client(request, json_get(meta, STR(MCP_META_CLIENT)), err);
+}
+
+int mcp_discover(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    struct str instructions = session->server->instructions;
+    cleanup_buf struct buf result = BUF_INIT(1 << 20);
+    struct json_writer writer;
+    int r;
+
+    json_writer_init(&writer, &result);
+    json_begin_object(&writer);
+    json_key(&writer, STR("supportedVersions"));
+    json_begin_array(&writer);
+    json_write_str(&writer, STR(MCP_MODERN_REVISION));
+    json_end_array(&writer);
+    json_key(&writer, STR("capabilities"));
+    json_splice(&writer, buf_view(&session->capabilities));
+    if (instructions.len > 0) {
+        json_key(&writer, STR("instructions"));
+        json_write_str(&writer, instructions);
+    }
+    json_end_object(&writer);
+    r = json_writer_finish(&writer);
+    if (r < 0)
+        return err_set_plain(err, r);
+    mcp_answer(session, NULL, request->id, mcp_stamp(session, true, true), buf_view(&result));
+    return 0;
+}
+
+/* A wish that may be absent; anything but a boolean is a mistake. */
+static int read_wish(const struct json_value *filter, struct str key, bool *out_is_wanted,
+                     struct err *err)
+{
+    const struct json_value *wish = json_get(filter, key);
+    char name[ERR_FIELD_BYTES];
+
+    if (wish != NULL && wish->type != JSON_BOOL) {
+        snprintf(name, sizeof(name), "notifications.%.*s", STR_ARG(key));
+        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%.*s\" is not a boolean",
+                             STR_ARG(key));
+    }
+    *out_is_wanted = wish != NULL && wish->integer != 0;
+    return 0;
+}
+
+static int read_uris(const struct mcp_session *session, struct mcp_call *call,
+                     const struct json_value *uris, struct err *err)
+{
+    static const char field[] = "notifications.resourceSubscriptions";
+
+    if (uris == NULL)
+        return 0;
+    if (uris->type != JSON_ARRAY)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, field, "not an array of addresses");
+    json_each_item (uri, uris) {
+        if (uri->type != JSON_STRING || uri->size > MCP_MAX_URI_BYTES)
+            return err_set_field(err, ERR_INVALID_ARGUMENT, field,
+                                 "an address is a string of at most %d bytes", MCP_MAX_URI_BYTES);
+    }
+    if (!session->server->has_resources || !session->server->has_subscriptions)
+        return 0;
+    if (uris->size + session->interest_count + session->reserved_interests > MCP_MAX_SUBSCRIPTIONS)
+        return err_set(err, ERR_BUSY, "at most %d addresses can be subscribed to",
+                       MCP_MAX_SUBSCRIPTIONS);
+    call->uris = arena_alloc_array(&call->message->arena, uris->size, sizeof(*call->uris));
+    if (call->uris == NULL)
+        return err_set_plain(err, call->message->arena.error);
+    json_each_item (uri, uris)
+        call->uris[call->uri_count++] = json_str(uri);
+    return 0;
+}
+
+/* What was asked for and can be had; the acknowledgement says which. */
+static int read_filter(const struct mcp_session *session, const struct mcp_request *request,
+                       struct mcp_call *call, struct err *err)
+{
+    const struct json_value *filter = json_get(request->params, STR("notifications"));
+    bool is_wanted;
+    int r;
+
+    if (filter == NULL || filter->type != JSON_OBJECT)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "notifications",
+                             "\"notifications\" is missing or no object");
+    r = read_wish(filter, STR("toolsListChanged"), &is_wanted, err);
+    if (r == 0)
+        r = read_wish(filter, STR("promptsListChanged"), &is_wanted, err);
+    if (r == 0)
+        r = read_wish(filter, STR("resourcesListChanged"), &is_wanted, err);
+    if (r < 0)
+        return r;
+    call->wants_list_changes = is_wanted && session->server->has_list_changes;
+    return read_uris(session, call, json_get(filter, STR("resourceSubscriptions")), err);
+}
+
+int mcp_listen(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+{
+    struct mcp_call *call;
+    int r;
+
+    if (session->stream_count >= MCP_MAX_STREAMS)
+        return err_set(err, ERR_BUSY, "%d streams are open already", MCP_MAX_STREAMS);
+    call = mcp_call_new(session, request, MCP_SUBSCRIBE, err);
+    if (call == NULL)
+        return err->code;
+    call->is_listen = true;
+    r = read_filter(session, request, call, err);
+    if (r < 0)
+        return r;
+    return mcp_call_begin(session, call, err);
+}

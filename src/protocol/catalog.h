@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every tool the product offers, as one table. It is generated from catalog/,
+ * one JSON file a tool, by scripts/make-catalog, and so are the page
+ * docs/tools.md and what `tools/list` answers. What a tool does is in src/tools.
+ */
+#ifndef PROTOCOL_CATALOG_H
+#define PROTOCOL_CATALOG_H
+
+#include <stddef.h>
+
+#include "base/str.h"
+
+/* Consent is given by group. */
+enum catalog_group {
+    CATALOG_FILESYSTEM_READ,
+    CATALOG_FILESYSTEM_WRITE,
+    CATALOG_SHELL,
+    CATALOG_COMPUTER,
+    CATALOG_BROWSER,
+};
+
+/* What a tool does to the resource that one of its arguments names. */
+enum catalog_access {
+    CATALOG_READS,
+    CATALOG_WRITES, /* creates or changes it */
+    CATALOG_DELETES,
+    CATALOG_LISTS,
+};
+
+/* Which argument names a resource: "filePath", or "edits[].filePath" for each of a list. */
+struct catalog_resource {
+    struct str argument;
+    enum catalog_access access;
+    struct str fallback; /* when the argument is missing: "" is the root. NULL ptr: none then */
+};
+
+struct catalog_tool {
+    int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
+    struct str name;
+    struct str description;
+    enum catalog_group group;
+    struct str input_schema;  /* JSON */
+    struct str output_schema; /* JSON; empty when the result is no object */
+    struct str listing;       /* the finished object for tools/list */
+    const struct catalog_resource *resources;
+    size_t resource_count;
+};
+
+extern const struct catalog_tool catalog_tools[];
+extern const size_t catalog_tool_count;
+
+/* NULL when there is none of that name. */
+const struct catalog_tool *catalog_find(struct str name);
+
+/* "filesystemRead", … */
+const char *catalog_group_name(enum catalog_group group);
+
+#endif

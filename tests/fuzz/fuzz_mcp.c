@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines to an MCP session over the fixture host; a line with '!' before it
+ * lets the host do something in between. Whatever comes, the session sends
+ * valid messages only, and no more answers than there were questions.
+ */
+#include <assert.h>
+#include <stdint.h>
+
+#include "../support/mcp_fixture.h"
+#include "protocol/jsonrpc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ARENA_BYTES = 64 << 20, MESSAGE_BYTES = 1 << 20 };
+
+/* What the session said since the last look: each a message, the requests but ours none. */
+static size_t check_output(struct mcp_fixture *fixture)
+{
+    size_t answers = 0;
+    struct str line;
+
+    while (fixture_next(fixture, &line)) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        const struct json_value *document;
+        struct jsonrpc_message message;
+        struct str id;
+
+        assert(json_parse(&arena, line, JSON_LIMITS_DEFAULT, &document, NULL) == 0);
+        assert(jsonrpc_read(&arena, document, &message, &id, NULL) == 0);
+        if (message.kind == JSONRPC_REQUEST)
+            assert(str_eq(message.method, STR("roots/list")));
+        if (message.kind == JSONRPC_RESPONSE)
+            answers++;
+    }
+    return answers;
+}
+
+static void do_something(struct mcp_fixture *fixture, struct str line)
+{
+    switch (line.len > 0 ? line.ptr[0] : '\0') {
+    case 'f':
+        if (fixture->parked_count > 0)
+            fixture_finish(fixture, 0);
+        return;
+    case 'x':
+        if (fixture->parked_count > 0)
+            fixture_fail(fixture, fixture->parked_count - 1, ERR_NOT_FOUND);
+        return;
+    case 'p':
+        if (fixture->parked_count > 0)
+            mcp_call_progress(fixture->parked[0], line.len, 0, "on the way");
+        return;
+    case 'u':
+        mcp_session_resource_updated(fixture->session, str_slice(line, 1, SIZE_MAX));
+        return;
+    case 'c':
+        mcp_session_resources_changed(fixture->session);
+        return;
+    case 'e':
+        mcp_session_end_streams(fixture->session);
+        return;
+    case 'i':
+        fixture->ends_cancelled = !fixture->ends_cancelled;
+        return;
+    case 'r':
+        fixture_close(fixture);
+        while (fixture->parked_count > 0)
+            fixture_finish(fixture, 0);
+        assert(check_output(fixture) == 0);
+        assert(fixture_open(fixture) == 0);
+        return;
+    default:
+        return;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct mcp_fixture fixture;
+    struct str rest = {(const char *)data, size};
+    struct str line;
+    size_t answers = 0;
+    size_t asked = 0;
+
+    fixture_init(&fixture);
+    fixture.server.max_message_bytes = MESSAGE_BYTES;
+    fixture.server.page_size = 2;
+    assert(fixture_open(&fixture) == 0);
+    while (str_cut(&rest, '\n', &line)) {
+        if (line.len > 0 && line.ptr[0] == '!') {
+            do_something(&fixture, str_slice(line, 1, SIZE_MAX));
+        } else {
+            asked += str_starts_with(str_trim(line), STR("[")) ? MCP_MAX_BATCH : 1;
+            mcp_session_receive(fixture.session, line);
+        }
+        answers += check_output(&fixture);
+        assert(answers <= asked);
+        assert(mcp_session_call_count(fixture.session) <= fixture.parked_count);
+    }
+    fixture_done(&fixture);
+    return 0;
+}

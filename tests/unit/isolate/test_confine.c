@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "isolate/confine.h"
+
+static const int standard_fds[] = {0, 1, 2};
+
+/* A plan for the place's inside; what else it says is up to the test. */
+struct scheme {
+    struct place *place;
+    bool has_landlock; /* nobody can ask that later */
+    struct landlock_place inside;
+    struct confine_plan plan;
+    struct confine_report report;
+    struct err err;
+};
+
+static struct scheme scheme_for(struct place *place, unsigned rights)
+{
+    return (struct scheme){
+        .place = place,
+        .has_landlock = landlock_abi() >= LANDLOCK_MIN_ABI,
+        .inside = {.path = place->inside, .rights = rights},
+        .plan = {.place_count = 1, .kept_fds = standard_fds, .kept_count = 3},
+    };
+}
+
+static int confine(struct scheme *scheme)
+{
+    scheme->plan.places = &scheme->inside;
+    return confine_process(&scheme->plan, &scheme->report, &scheme->err);
+}
+
+/* Relative to the place's base, which is the working directory. */
+static int open_error(const char *name, int flags)
+{
+    int fd = open(name, flags | O_CLOEXEC, 0644);
+
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static void *be_confined(void *data)
+{
+    const struct scheme *scheme = data;
+
+    expect(open_error("inside/one", O_RDWR) == 0);
+    if (scheme->report.walls[CONFINE_FILES].is_up) {
+        expect(open_error("outside/secret", O_RDONLY) == EACCES);
+        expect(open_error("/etc/passwd", O_RDONLY) == EACCES);
+        expect(open_error("/proc/self/environ", O_RDONLY) == EACCES || ISOLATE_IS_SANITIZED);
+    }
+    expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
+    expect_errno(socket(AF_UNIX, SOCK_STREAM, 0), EPERM);
+    expect_errno(fork(), EPERM);
+    expect_errno(kill(getppid(), 0), EPERM);
+    return NULL;
+}
+
+static void confine_all(void *data)
+{
+    struct rlimit core = {1, 1};
+    struct scheme *scheme = data;
+
+    expect(fchdir(scheme->place->base_fd) == 0);
+    expect(confine(scheme) == 0);
+    be_confined(scheme);
+    expect(in_thread(be_confined, scheme));
+    expect(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+    expect(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
+    expect(prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2);
+    expect(getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur == 0 && core.rlim_max == 0);
+    for (int wall = 0; wall < CONFINE_WALLS; wall++) {
+        expect(scheme->report.walls[wall].is_up || wall == CONFINE_FILES);
+        expect(scheme->report.walls[wall].words[0] != '\0');
+    }
+    expect(scheme->report.walls[CONFINE_FILES].is_up == scheme->has_landlock);
+    expect((scheme->report.landlock_abi > 0) == scheme->has_landlock);
+}
+
+static void all_walls_stand_around_all_threads(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE);
+
+    scheme.plan.changes_files = true;
+    in_child(confine_all, &scheme);
+}
+
+static void exec_confined(void *data)
+{
+    expect(confine(data) == 0);
+    execl("/bin/true", "true", (char *)NULL);
+}
+
+static void a_confined_process_starts_no_program(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+    int status = status_of(exec_confined, &scheme);
+
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+
+static void only_read(void *data)
+{
+    struct scheme *scheme = data;
+    int fd;
+
+    expect(fchdir(scheme->place->base_fd) == 0);
+    expect(confine(scheme) == 0);
+    fd = open("inside/one", O_RDONLY | O_CLOEXEC);
+    expect(fd >= 0);
+    /* Landlock holds none of these. */
+    expect_errno(fchmodat(AT_FDCWD, "inside/one", 0777, 0), EPERM);
+    expect_errno(fchmodat(AT_FDCWD, "outside/secret", 0777, 0), EPERM);
+    expect_errno(fchmod(fd, 0777), EPERM);
+    expect_errno(fchown(fd, getuid(), getgid()), EPERM);
+    expect_errno(futimens(fd, NULL), EPERM);
+    expect_errno(truncate("inside/one", 0), EPERM);
+    if (!scheme->has_landlock)
+        return;
+    expect(open_error("inside/one", O_WRONLY) == EACCES);
+    expect(open_error("inside/new", O_WRONLY | O_CREAT) == EACCES);
+    expect_errno(unlink("inside/one"), EACCES);
+    expect_errno(rename("inside/one", "inside/two"), EACCES);
+    expect_errno(mkdir("inside/d", 0755), EACCES);
+}
+
+static void who_only_reads_changes_nothing(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+    struct stat about;
+
+    in_child(only_read, &scheme);
+    assert_int_equal(fstatat(scheme.place->base_fd, "inside/one", &about, 0), 0);
+    assert_int_equal(about.st_size, 1);
+    assert_int_equal(about.st_mode & 0777, 0644);
+    assert_int_equal(fstatat(scheme.place->base_fd, "outside/secret", &about, 0), 0);
+    assert_int_equal(about.st_mode & 0777, 0644);
+}
+
+/* ---- Descriptors ---- */
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static bool is_null(int fd)
+{
+    struct stat about;
+    struct stat null;
+
+    return fstat(fd, &about) == 0 && stat("/dev/null", &null) == 0 && S_ISCHR(about.st_mode) &&
+           about.st_rdev == null.st_rdev;
+}
+
+static void leave_descriptors(void *data)
+{
+    struct scheme *scheme = data;
+    static const int kept[] = {2, 0, 77};
+    int fds[2];
+
+    expect(pipe2(fds, 0) == 0);
+    expect(dup2(fds[0], 77) == 77 && dup2(fds[0], 78) == 78 && dup2(fds[0], 900) == 900);
+    expect(dup2(fds[1], 0) == 0);
+    scheme->inside = (struct landlock_place){.fd = openat(scheme->place->base_fd, "inside", O_PATH),
+                                             .rights = LANDLOCK_MAY_READ};
+    expect(scheme->inside.fd > 2);
+    scheme->plan.kept_fds = kept;
+    scheme->plan.kept_count = array_size(kept);
+    expect(confine(scheme) == 0);
+    expect(is_open(2) && is_open(77) && is_open(scheme->inside.fd));
+    expect(!is_null(0) && is_null(1));
+    for (int fd = 3; fd < 1024; fd++)
+        expect(fd == 77 || fd == scheme->inside.fd || !is_open(fd));
+}
+
+static void leave_descriptors_by_list(void *data)
+{
+    take_call_away(SYS_close_range, ENOSYS);
+    leave_descriptors(data);
+}
+
+static void what_was_inherited_is_closed(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+
+    in_child(leave_descriptors, &scheme);
+    in_child(leave_descriptors_by_list, &scheme);
+}
+
+static void start_without_streams(void *data)
+{
+    static const int kept[] = {2, 1};
+    struct err err = ERR_INIT;
+
+    (void)data;
+    close(0);
+    close(1);
+    expect(confine_close_fds(kept, array_size(kept), &err) == 0);
+    expect(is_null(0) && is_null(1) && !is_null(2));
+    expect(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) == 3);
+}
+
+static void nothing_takes_the_place_of_a_standard_stream(void **state)
+{
+    (void)state;
+    in_child(start_without_streams, NULL);
+}
+
+static void keep_what_is_closed(void *data)
+{
+    static const int kept[] = {2, 3777};
+    struct err err = ERR_INIT;
+
+    (void)data;
+    expect(confine_close_fds(kept, array_size(kept), &err) == ERR_INVALID_ARGUMENT);
+    expect(strstr(err.message, "3777") != NULL);
+}
+
+static void what_is_kept_must_be_open(void **state)
+{
+    (void)state;
+    in_child(keep_what_is_closed, NULL);
+}
+
+static void keep_own(void *data)
+{
+    struct scheme *scheme = data;
+    int fd = openat(scheme->place->base_fd, "outside/secret", O_RDWR | O_CLOEXEC);
+
+    expect(fd >= 0);
+    scheme->plan.has_closed_fds = true;
+    expect(confine(scheme) == 0);
+    /* Opened before, so it still serves: as the record does. */
+    expect(write(fd, "line\n", 5) == 5);
+}
+
+static void what_was_opened_before_serves_on(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+
+    in_child(keep_own, &scheme);
+}
+
+/* ---- What is missing ---- */
+
+static void confine_without_landlock(void *data)
+{
+    struct scheme *scheme = data;
+    struct buf text = BUF_INIT(4096);
+    const char *words;
+
+    take_call_away(SYS_landlock_create_ruleset, ENOSYS);
+    if (scheme->plan.requires_landlock) {
+        expect(confine(scheme) == ERR_UNSUPPORTED);
+        expect(strstr(scheme->err.message, "no Landlock") != NULL);
+        return;
+    }
+    expect(confine(scheme) == 0);
+    expect(!scheme->report.walls[CONFINE_FILES].is_up && scheme->report.landlock_abi == 0);
+    expect(scheme->report.walls[CONFINE_CALLS].is_up);
+    expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
+    expect(confine_describe(&scheme->report, &text) == 0 && buf_terminate(&text, &words) == 0);
+    expect(strstr(words, "files: MISSING: no Landlock: this kernel has none\n") != NULL);
+    expect(strstr(words, "privileges: none can be gained") != NULL);
+    buf_done(&text);
+}
+
+static void a_missing_landlock_is_reported_or_refused(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+
+    in_child(confine_without_landlock, &scheme);
+    scheme.plan.requires_landlock = true;
+    in_child(confine_without_landlock, &scheme);
+}
+
+static void confine_without_seccomp(void *data)
+{
+    struct scheme *scheme = data;
+
+    take_call_away(SYS_seccomp, ENOSYS);
+    scheme->report.landlock_abi = -7;
+    expect(confine(scheme) == ERR_UNSUPPORTED);
+    expect(strstr(scheme->err.message, "filter") != NULL);
+    expect(scheme->report.landlock_abi == -7);
+}
+
+static void a_missing_seccomp_is_refused(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+
+    in_child(confine_without_seccomp, &scheme);
+}
+
+static void *confine_beside_another(void *data)
+{
+    struct scheme *scheme = data;
+
+    expect(confine(scheme) == ERR_INTERNAL);
+    expect(strstr(scheme->err.message, "thread") != NULL);
+    /* Nothing has begun. */
+    expect(is_open(scheme->place->base_fd));
+    expect(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
+    return NULL;
+}
+
+static void confine_with_threads(void *data)
+{
+    expect(in_thread(confine_beside_another, data));
+}
+
+static void a_process_with_threads_is_refused(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+
+    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0)
+        skip_because("no_new_privs was set around this test");
+    in_child(confine_with_threads, &scheme);
+}
+
+static void every_wall_has_a_name(void **state)
+{
+    struct confine_report report = {0};
+    cleanup_buf struct buf text = BUF_INIT(4096);
+
+    (void)state;
+    for (int wall = 0; wall < CONFINE_WALLS; wall++)
+        assert_string_not_equal(confine_wall_name((enum confine_wall)wall), "unknown");
+    report.walls[CONFINE_MEMORY].is_up = true;
+    snprintf(report.walls[CONFINE_MEMORY].words, CONFINE_WORDS_BYTES, "shut");
+    assert_int_equal(confine_describe(&report, &text), 0);
+    assert_true(str_find(buf_view(&text), STR("memory: shut\n")) != SIZE_MAX);
+    assert_true(str_starts_with(buf_view(&text), STR("descriptors: MISSING: \n")));
+}
+
+TEST_MAIN(place_test(all_walls_stand_around_all_threads),
+          place_test(a_confined_process_starts_no_program),
+          place_test(who_only_reads_changes_nothing), place_test(what_was_inherited_is_closed),
+          place_test(nothing_takes_the_place_of_a_standard_stream),
+          place_test(what_is_kept_must_be_open), place_test(what_was_opened_before_serves_on),
+          place_test(a_missing_landlock_is_reported_or_refused),
+          place_test(a_missing_seccomp_is_refused), place_test(a_process_with_threads_is_refused),
+          cmocka_unit_test(every_wall_has_a_name))

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <linux/fs.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "isolate/seccomp.h"
+#include "isolate/syscalls.h"
+
+static void filter(bool changes_files, bool passes_messages)
+{
+    const struct syscalls_needs needs = {
+        .pid = getpid(), .changes_files = changes_files, .passes_messages = passes_messages};
+    struct seccomp_program program;
+
+    expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    expect(syscalls_compile(SECCOMP_ON_THIS, &needs, &program, NULL) == 0);
+    expect(seccomp_install(&program, NULL) == 0);
+}
+
+static void try_what_is_refused(void *data)
+{
+    static const struct {
+        long number;
+        long first;
+        bool is_widened; /* in a sanitizer's build */
+    } calls[] = {
+        {SYS_socket, AF_INET, false},
+        {SYS_socket, AF_UNIX, false},
+        {SYS_socketpair, AF_UNIX, false},
+        {SYS_connect, 0, false},
+        {SYS_bind, 0, false},
+        {SYS_listen, 0, false},
+        {SYS_accept4, 0, false},
+        {SYS_sendmsg, 0, false},
+        {SYS_recvmsg, 0, false},
+        {SYS_sendto, 0, false},
+        {SYS_clone, SIGCHLD, false},
+        {SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, true},
+        {SYS_clone, CLONE_NEWUSER | SIGCHLD, false},
+        {SYS_ptrace, 0, true},
+        {SYS_process_vm_readv, 0, true},
+        {SYS_process_vm_writev, 0, false},
+        {SYS_pidfd_open, 1, false},
+        {SYS_pidfd_getfd, 0, false},
+        {SYS_kcmp, 0, false},
+        {SYS_kill, 0, false},
+        {SYS_tkill, 0, false},
+        {SYS_tgkill, 1, false},
+        {SYS_rt_sigqueueinfo, 0, false},
+        {SYS_bpf, 0, false},
+        {SYS_perf_event_open, 0, false},
+        {SYS_userfaultfd, 0, false},
+        {SYS_io_uring_setup, 1, false},
+        {SYS_keyctl, 0, false},
+        {SYS_add_key, 0, false},
+        {SYS_mount, 0, false},
+        {SYS_umount2, 0, false},
+        {SYS_fsopen, 0, false},
+        {SYS_open_tree, 0, false},
+        {SYS_move_mount, 0, false},
+        {SYS_pivot_root, 0, false},
+        {SYS_chroot, 0, false},
+        {SYS_unshare, CLONE_NEWUSER, false},
+        {SYS_setns, 0, false},
+        {SYS_setuid, 0, false},
+        {SYS_setresuid, 0, false},
+        {SYS_setgroups, 0, false},
+        {SYS_capset, 0, false},
+        {SYS_init_module, 0, false},
+        {SYS_finit_module, 0, false},
+        {SYS_kexec_load, 0, false},
+        {SYS_reboot, 0, false},
+        {SYS_seccomp, 0, false},
+        {SYS_prctl, PR_SET_SECCOMP, false},
+        {SYS_prctl, PR_SET_DUMPABLE, true},
+        {SYS_prctl, PR_SET_PTRACER, true},
+        {SYS_prctl, PR_SET_PDEATHSIG, false},
+        {SYS_prlimit64, 1, false},
+        {SYS_setpriority, PRIO_USER, false},
+        {SYS_sched_setaffinity, 0, false},
+        {SYS_open_by_handle_at, 0, false},
+        {SYS_name_to_handle_at, 0, false},
+        {SYS_mknodat, 0, false},
+        {SYS_symlinkat, 0, false},
+        {SYS_truncate, 0, false},
+        {SYS_setxattr, 0, false},
+        {SYS_lsetxattr, 0, false},
+        {SYS_fchownat, 0, false},
+        {SYS_fchmodat, 0, false},
+        {SYS_fchmod, 0, false},
+        {SYS_fchown, 0, false},
+        {SYS_fsetxattr, 0, false},
+        {SYS_utimensat, 0, false},
+        {SYS_memfd_create, 0, false},
+        {SYS_shmget, 0, false},
+        {SYS_msgget, 0, false},
+        {SYS_quotactl, 0, false},
+        {SYS_syslog, 0, false},
+        {SYS_settimeofday, 0, false},
+    };
+
+    (void)data;
+    filter(false, false);
+    for (size_t i = 0; i < array_size(calls); i++) {
+        long r;
+
+        if (ISOLATE_IS_SANITIZED && calls[i].is_widened)
+            continue;
+        errno = 0;
+        r = syscall(calls[i].number, calls[i].first, 0, 0, 0, 0, 0);
+        if (r != -1 || errno != EPERM) {
+            dprintf(2, "call %ld (%ld): %ld, %s\n", calls[i].number, calls[i].first, r,
+                    err_errno_text(errno));
+            _exit(1);
+        }
+    }
+    /* What libraries have another way for is not there at all. */
+    expect_errno(syscall(SYS_clone3, 0, 0), ENOSYS);
+    expect_errno(syscall(SYSCALLS_LAST_KNOWN + 1, 0), ENOSYS);
+    expect_errno(syscall(1000, 0), ENOSYS);
+#if defined(__x86_64__)
+    expect_errno(syscall(0x40000000 + SYS_getpid), EPERM);
+    expect_errno(syscall(0x40000000 + 520, 0, 0, 0), EPERM); /* x32's execve */
+#endif
+}
+
+static void what_is_not_on_the_list_is_refused(void **state)
+{
+    (void)state;
+    in_child(try_what_is_refused, NULL);
+}
+
+static void run_a_program(void *data)
+{
+    (void)data;
+    filter(true, true);
+    execl("/bin/true", "true", (char *)NULL);
+}
+
+static void run_a_program_by_descriptor(void *data)
+{
+    (void)data;
+    filter(true, true);
+    syscall(SYS_execveat, AT_FDCWD, "/bin/true", NULL, NULL, 0);
+}
+
+static void starting_a_program_is_the_end(void **state)
+{
+    (void)state;
+    assert_int_equal(WTERMSIG(status_of(run_a_program, NULL)), SIGSYS);
+    assert_int_equal(WTERMSIG(status_of(run_a_program_by_descriptor, NULL)), SIGSYS);
+}
+
+#if defined(__x86_64__)
+static void call_as_i386(void *data)
+{
+    long r = 20; /* getpid there, writev here */
+
+    (void)data;
+    filter(true, true);
+    __asm__ volatile("int $0x80" : "+a"(r) : : "memory");
+}
+#endif
+
+static void calls_by_another_table_are_the_end(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    int status = status_of(call_as_i386, NULL);
+
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
+        skip_because("this kernel runs no 32-bit programs");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+#else
+    skip_because("this machine has no second table");
+#endif
+}
+
+static void *do_little(void *data)
+{
+    *(bool *)data = pthread_kill(pthread_self(), 0) == 0;
+    expect_errno(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0), EPERM);
+    return NULL;
+}
+
+static void try_what_is_allowed(void *data)
+{
+    bool has_run = false;
+    struct rlimit limit;
+    int number = 0;
+    int fds[2];
+
+    (void)data;
+    expect(pipe2(fds, O_CLOEXEC) == 0);
+    filter(false, false);
+    expect(in_thread(do_little, &has_run) && has_run);
+    expect(raise(0) == 0);
+    expect(ioctl(fds[0], FIONREAD, &number) == 0);
+    expect(ioctl(fds[0], FIONBIO, &number) == 0);
+    expect_errno(ioctl(fds[0], TCGETS, &number), ENOTTY);
+    expect_errno(ioctl(fds[0], TIOCSTI, "x"), EPERM);
+    expect_errno(ioctl(fds[0], FS_IOC_SETFLAGS, &number), EPERM);
+    expect(prctl(PR_SET_NAME, "quiet", 0, 0, 0) == 0);
+    expect(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) >= 0);
+    expect(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    expect_errno(setrlimit(RLIMIT_NOFILE, &limit), EPERM);
+    expect(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) == 0);
+    expect_errno(setpriority(PRIO_PROCESS, 1, 0), EPERM);
+    expect(fcntl(fds[0], F_DUPFD_CLOEXEC, 0) >= 0);
+}
+
+static void threads_and_questions_are_allowed(void **state)
+{
+    (void)state;
+    in_child(try_what_is_allowed, NULL);
+}
+
+static void abort_it(void *data)
+{
+    (void)data;
+    filter(false, false);
+    abort();
+}
+
+static void a_process_can_still_abort(void **state)
+{
+    (void)state;
+    assert_int_equal(WTERMSIG(status_of(abort_it, NULL)), SIGABRT);
+}
+
+static void pass_messages(void *data)
+{
+    char byte = 'x';
+    struct iovec part = {&byte, 1};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    int fds[2];
+
+    (void)data;
+    expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
+    filter(false, true);
+    control.header = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.header), &fds[0], sizeof(int));
+    expect(sendmsg(fds[0], &message, MSG_NOSIGNAL) == 1);
+    expect(recvmsg(fds[1], &message, MSG_CMSG_CLOEXEC) == 1);
+    expect(message.msg_controllen >= CMSG_LEN(sizeof(int)));
+    expect(send(fds[0], "y", 1, MSG_NOSIGNAL) == 1);
+    expect(recv(fds[1], &byte, 1, 0) == 1 && byte == 'y');
+    expect_errno(sendto(fds[0], "y", 1, 0, (const struct sockaddr *)"\1\0", 2), EPERM);
+    expect_errno(socket(AF_UNIX, SOCK_STREAM, 0), EPERM);
+    expect_errno(syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, fds), EPERM);
+}
+
+static void messages_pass_on_given_sockets_where_they_are_needed(void **state)
+{
+    (void)state;
+    in_child(pass_messages, NULL);
+}
+
+static void change_modes(void *data)
+{
+    const struct place *place = data;
+    int fd = openat(place->base_fd, "inside/one", O_RDWR | O_CLOEXEC);
+
+    expect(fd >= 0);
+    filter(true, false);
+    expect(fchmod(fd, 0600) == 0);
+    expect(fchmodat(place->base_fd, "inside/one", 0640, 0) == 0);
+    expect(futimens(fd, NULL) == 0);
+    expect_errno(utimensat(place->base_fd, "inside/one", NULL, 0), EPERM);
+    expect_errno(fchownat(place->base_fd, "inside/one", getuid(), getgid(), 0), EPERM);
+    expect(fchown(fd, getuid(), getgid()) == 0);
+}
+
+static void attributes_are_for_those_who_change_files(void **state)
+{
+    in_child(change_modes, *state);
+}
+
+TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
+          cmocka_unit_test(starting_a_program_is_the_end),
+          cmocka_unit_test(calls_by_another_table_are_the_end),
+          cmocka_unit_test(threads_and_questions_are_allowed),
+          cmocka_unit_test(a_process_can_still_abort),
+          cmocka_unit_test(messages_pass_on_given_sockets_where_they_are_needed),
+          place_test(attributes_are_for_those_who_change_files))

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/buf.h"
+#include "base/schema.h"
+#include "protocol/catalog.h"
+#include "protocol/toolids.h"
+
+enum { ARENA_BYTES = 4 << 20, TEXT_BYTES = 4096 };
+
+static const struct json_value *parse(struct arena *arena, struct str text)
+{
+    const struct json_value *value = NULL;
+    struct err err = ERR_INIT;
+
+    if (json_parse(arena, text, JSON_LIMITS_DEFAULT, &value, &err) < 0)
+        fail_msg("%.*s: %s", STR_ARG(text), err.message);
+    return value;
+}
+
+static int check_against(struct str schema_text, struct str value_text, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct schema *schema = NULL;
+
+    if (schema_compile(&arena, parse(&arena, schema_text), &schema, err) < 0)
+        fail_msg("%.*s: %s: %s", STR_ARG(schema_text), err->field, err->message);
+    return schema_check(schema, parse(&arena, value_text), err);
+}
+
+/* Arguments that fit, and results as the tools give them. */
+static const struct fitting {
+    int tool;
+    const char *json;
+} good_arguments[] =
+    {
+        {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\"}"},
+        {TOOL_GET_FILE_TREE, "{\"dirPath\":\"src\",\"maxDepth\":0}"},
+        {TOOL_LIST_FILES, "{\"dirPath\":\".\"}"},
+        {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"type\":\"directory\",\"maxResults\":5}"},
+        {TOOL_READ_FILE, "{\"filePath\":\"a.txt\"}"},
+        {TOOL_READ_FILE, "{\"filePath\":\"a.txt\",\"startLine\":-3,\"maxLines\":100000}"},
+        {TOOL_READ_FILE, "{\"filePath\":\"a.txt\",\"startLine\":1.0}"},
+        {TOOL_STAT_FILE, "{\"path\":\"a.txt\"}"},
+        {TOOL_SEARCH_FILES, "{\"name\":\"*.c\"}"},
+        {TOOL_SEARCH_FILES, "{\"filePattern\":\"src/**\",\"dirPath\":\"src\"}"},
+        {TOOL_SEARCH_FILES, "{\"name\":\"*.c\",\"filePattern\":\"*\",\"ignoreCase\":true,"
+                            "\"maxResults\":1}"},
+        {TOOL_WRITE_FILE, "{\"filePath\":\"a.txt\",\"content\":\"\"}"},
+        {TOOL_APPEND_FILE, "{\"filePath\":\"a.txt\",\"content\":\"\\n\"}"},
+        {TOOL_EDIT_FILE, "{\"filePath\":\"a.txt\",\"oldString\":\"a\",\"newString\":\"\"}"},
+        {TOOL_EDIT_FILE,
+         "{\"filePath\":\"a.txt\",\"oldString\":\"a\",\"newString\":\"b\",\"dryRun\":true}"},
+        {TOOL_EDIT_FILES,
+         "{\"edits\":[{\"filePath\":\"a.txt\",\"oldString\":\"a\",\"newString\":\"\"},"
+         "{\"filePath\":\"a.txt\",\"oldString\":\"b\",\"newString\":\"c\",\"more\":1}],"
+         "\"dryRun\":false}"},
+        {TOOL_CREATE_DIRECTORY, "{\"dirPath\":\"a/b\"}"},
+        {TOOL_COPY_FILE, "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}"},
+        {TOOL_MOVE, "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}"},
+        {TOOL_DELETE, "{\"path\":\"a\"}"},
+        {TOOL_EXTRACT_ARCHIVE, "{\"archivePath\":\"a.zip\",\"destinationPath\":\"b\"}"},
+        {TOOL_UNDO_CHANGES, "{}"},
+        {TOOL_UNDO_CHANGES, "{\"count\":1}"},
+        {TOOL_UNDO_CHANGES, "{\"all\":true}"},
+},
+  good_results[] = {
+      {TOOL_LIST_FILES, "{\"entries\":[]}"},
+      {TOOL_LIST_FILES, "{\"entries\":[{\"path\":\"src\",\"type\":\"directory\"},"
+                        "{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":5}],\"truncated\":true}"},
+      {TOOL_READ_FILE,
+       "{\"path\":\"a\",\"content\":\"a\\n\",\"truncated\":false,\"totalLines\":2}"},
+      {TOOL_READ_FILE, "{\"path\":\"a\",\"content\":\"a\",\"truncated\":true,\"totalLines\":900,"
+                       "\"startLine\":201,\"nextStartLine\":401}"},
+      {TOOL_READ_FILE, "{\"path\":\"a.png\",\"mimeType\":\"image/png\",\"sizeBytes\":70}"},
+      {TOOL_STAT_FILE, "{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":1,\"mode\":\"0644\","
+                       "\"modifiedAt\":\"2026-01-02T03:04:05Z\",\"isBinary\":false}"},
+      {TOOL_STAT_FILE, "{\"path\":\".\",\"type\":\"directory\",\"sizeBytes\":4096,"
+                       "\"mode\":\"0755\",\"modifiedAt\":\"2026-01-02T03:04:05Z\"}"},
+      {TOOL_SEARCH_FILES, "{\"name\":\"*.c\",\"matches\":[{\"path\":\"a.c\"}],"
+                          "\"truncated\":false,\"totalMatches\":1}"},
+      {TOOL_SEARCH_FILES, "{\"matches\":[],\"truncated\":false,\"totalMatches\":0}"},
+      {TOOL_WRITE_FILE, "{\"path\":\"a\"}"},
+      {TOOL_APPEND_FILE, "{\"path\":\"a\"}"},
+      {TOOL_EDIT_FILE, "{\"path\":\"a\"}"},
+      {TOOL_EDIT_FILE, "{\"path\":\"a\",\"diff\":\"\"}"},
+      {TOOL_EDIT_FILES, "{\"files\":[{\"path\":\"a\",\"edits\":2}],\"dryRun\":false}"},
+      {TOOL_EDIT_FILES, "{\"files\":[],\"dryRun\":true,\"diff\":\"\"}"},
+      {TOOL_CREATE_DIRECTORY, "{\"path\":\"a\"}"},
+      {TOOL_COPY_FILE, "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}"},
+      {TOOL_MOVE, "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}"},
+      {TOOL_DELETE, "{\"path\":\"a\"}"},
+      {TOOL_EXTRACT_ARCHIVE,
+       "{\"destinationPath\":\"b\",\"files\":1,\"directories\":0,\"bytes\":5}"},
+      {TOOL_UNDO_CHANGES,
+       "{\"undone\":[{\"tool\":\"move\",\"path\":\"a\",\"outcome\":\"restored\"},"
+       "{\"tool\":\"delete\",\"path\":\"b\",\"outcome\":\"skipped\","
+       "\"reason\":\"changed since\"}],\"remaining\":0}"},
+};
+
+/* Arguments that do not fit, and what the complaint names. */
+static const struct misfit {
+    int tool;
+    const char *json;
+    const char *field;
+} bad_arguments[] = {
+    {TOOL_GET_FILE_TREE, "{}", "dirPath"},
+    {TOOL_GET_FILE_TREE, "{\"dirPath\":5}", "dirPath"},
+    {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"maxDepth\":-1}", "maxDepth"},
+    {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"maxDepth\":1.5}", "maxDepth"},
+    {TOOL_LIST_FILES, "{}", "dirPath"},
+    {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"type\":\"symlink\"}", "type"},
+    {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"maxResults\":\"5\"}", "maxResults"},
+    {TOOL_READ_FILE, "{\"path\":\"a\"}", "filePath"},
+    {TOOL_READ_FILE, "{\"filePath\":\"a\",\"startLine\":\"1\"}", "startLine"},
+    {TOOL_READ_FILE, "{\"filePath\":\"a\",\"maxLines\":null}", "maxLines"},
+    {TOOL_STAT_FILE, "{\"filePath\":\"a\"}", "path"},
+    {TOOL_SEARCH_FILES, "{}", ""},
+    {TOOL_SEARCH_FILES, "{\"query\":\"x\",\"dirPath\":\".\"}", ""},
+    {TOOL_SEARCH_FILES, "{\"name\":[\"a\"]}", "name"},
+    {TOOL_SEARCH_FILES, "{\"name\":\"a\",\"ignoreCase\":1}", "ignoreCase"},
+    {TOOL_WRITE_FILE, "{\"filePath\":\"a\"}", "content"},
+    {TOOL_WRITE_FILE, "{\"filePath\":\"a\",\"content\":{}}", "content"},
+    {TOOL_APPEND_FILE, "{\"content\":\"a\"}", "filePath"},
+    {TOOL_EDIT_FILE, "{\"filePath\":\"a\",\"oldString\":\"\",\"newString\":\"b\"}", "oldString"},
+    {TOOL_EDIT_FILE, "{\"filePath\":\"a\",\"oldString\":\"a\"}", "newString"},
+    {TOOL_EDIT_FILE,
+     "{\"filePath\":\"a\",\"oldString\":\"a\",\"newString\":\"b\",\"dryRun\":\"yes\"}", "dryRun"},
+    {TOOL_EDIT_FILES, "{\"edits\":[]}", "edits"},
+    {TOOL_EDIT_FILES, "{\"edits\":{}}", "edits"},
+    {TOOL_EDIT_FILES, "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"\",\"newString\":\"\"}]}",
+     "edits[0].oldString"},
+    {TOOL_EDIT_FILES, "{\"edits\":[{\"oldString\":\"a\",\"newString\":\"\"}]}",
+     "edits[0].filePath"},
+    {TOOL_CREATE_DIRECTORY, "{\"path\":\"a\"}", "dirPath"},
+    {TOOL_COPY_FILE, "{\"sourcePath\":\"a\"}", "destinationPath"},
+    {TOOL_MOVE, "{\"destinationPath\":\"a\"}", "sourcePath"},
+    {TOOL_DELETE, "{}", "path"},
+    {TOOL_EXTRACT_ARCHIVE, "{\"archivePath\":\"a\"}", "destinationPath"},
+    {TOOL_UNDO_CHANGES, "{\"count\":0}", "count"},
+    {TOOL_UNDO_CHANGES, "{\"all\":\"true\"}", "all"},
+    {TOOL_UNDO_CHANGES, "[]", ""},
+};
+
+static void ids_are_places_in_the_table(void **state)
+{
+    (void)state;
+    assert_int_equal(catalog_tool_count, TOOL_COUNT);
+    for (size_t i = 0; i < catalog_tool_count; i++)
+        assert_int_equal(catalog_tools[i].id, i);
+}
+
+static void each_tool_is_found_by_its_whole_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < catalog_tool_count; i++) {
+        struct str name = catalog_tools[i].name;
+
+        assert_ptr_equal(catalog_find(name), &catalog_tools[i]);
+        assert_ptr_not_equal(catalog_find(str_slice(name, 0, name.len - 1)), &catalog_tools[i]);
+    }
+    assert_str(catalog_find(STR("edit_file"))->name, "edit_file");
+    assert_int_equal(catalog_find(STR("edit_files"))->id, TOOL_EDIT_FILES);
+    assert_null(catalog_find(STR_EMPTY));
+    assert_null(catalog_find(STR("Read_file")));
+    assert_null(catalog_find(STR("read_file ")));
+    assert_null(catalog_find(STR("read_file\0")));
+}
+
+static void groups_have_the_names_of_the_settings(void **state)
+{
+    (void)state;
+    assert_string_equal(catalog_group_name(CATALOG_FILESYSTEM_READ), "filesystemRead");
+    assert_string_equal(catalog_group_name(CATALOG_FILESYSTEM_WRITE), "filesystemWrite");
+    assert_string_equal(catalog_group_name(CATALOG_SHELL), "shell");
+    assert_string_equal(catalog_group_name(CATALOG_COMPUTER), "computer");
+    assert_string_equal(catalog_group_name(CATALOG_BROWSER), "browser");
+}
+
+static void tools_that_only_read_come_first(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < catalog_tool_count; i++)
+        assert_true(catalog_tools[i].group >= catalog_tools[i - 1].group);
+}
+
+static void each_schema_compiles_and_wants_an_object(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < catalog_tool_count; i++) {
+        const struct catalog_tool *tool = &catalog_tools[i];
+
+        assert_int_equal(check_against(tool->input_schema, STR("5"), &err), ERR_SCHEMA_MISMATCH);
+        if (tool->output_schema.len > 0)
+            assert_int_equal(check_against(tool->output_schema, STR("[]"), &err),
+                             ERR_SCHEMA_MISMATCH);
+    }
+}
+
+static void listing_has_what_the_table_has_in_the_usual_order(void **state)
+{
+    static const char *const order[] = {"name",        "title",        "description",
+                                        "inputSchema", "outputSchema", "annotations"};
+
+    (void)state;
+    for (size_t i = 0; i < catalog_tool_count; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        const struct catalog_tool *tool = &catalog_tools[i];
+        const struct json_value *listing = parse(&arena, tool->listing);
+        const struct json_value *input = parse(&arena, tool->input_schema);
+        const struct json_value *output = json_get(listing, STR("outputSchema"));
+        struct str text = STR_EMPTY;
+        size_t at = 0;
+
+        json_each_member (key, listing) {
+            while (at < 6 && !str_eq_c(json_str(key), order[at]))
+                at++;
+            assert_true(at++ < 6);
+        }
+        assert_int_equal(listing->size, output != NULL ? 6 : 5);
+        assert_true(json_get_str(listing, STR("name"), &text) && str_eq(text, tool->name));
+        assert_true(json_get_str(listing, STR("title"), &text) && text.len > 0);
+        assert_true(json_get_str(listing, STR("description"), &text));
+        assert_true(str_eq(text, tool->description) && text.len > 0);
+        json_each_member (word, input) {
+            const struct json_value *shown =
+                json_get(json_get(listing, STR("inputSchema")), json_str(word));
+
+            /* Some model interfaces refuse a tool with a choice at the top of its schema. */
+            if (str_eq(json_str(word), STR("anyOf")))
+                assert_null(shown);
+            else
+                assert_true(shown != NULL && json_eq(shown, word + 1));
+        }
+        assert_true((output != NULL) == (tool->output_schema.len > 0));
+        if (output != NULL)
+            assert_true(json_eq(output, parse(&arena, tool->output_schema)));
+    }
+}
+
+static void hints_agree_with_the_group_and_what_is_touched(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < catalog_tool_count; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        const struct catalog_tool *tool = &catalog_tools[i];
+        const struct json_value *hints = json_get(parse(&arena, tool->listing), STR("annotations"));
+        struct str category = STR_EMPTY;
+        bool only_reads = false;
+        bool is_open = true;
+
+        assert_true(json_get_bool(hints, STR("readOnlyHint"), &only_reads));
+        assert_int_equal(only_reads, tool->group == CATALOG_FILESYSTEM_READ);
+        assert_true(json_get_bool(hints, STR("openWorldHint"), &is_open) && !is_open);
+        assert_true(json_get_str(hints, STR("category"), &category));
+        assert_str(category, "filesystem");
+        for (size_t j = 0; only_reads && j < tool->resource_count; j++)
+            assert_true(tool->resources[j].access == CATALOG_READS ||
+                        tool->resources[j].access == CATALOG_LISTS);
+    }
+}
+
+static void each_tool_says_what_it_touches(void **state)
+{
+    static const struct {
+        int tool;
+        struct catalog_resource resources[2];
+        size_t count;
+    } rules[] = {
+        {TOOL_GET_FILE_TREE, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}}}, 1},
+        {TOOL_LIST_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}}}, 1},
+        {TOOL_READ_FILE, {{STR_LITERAL("filePath"), CATALOG_READS, {0}}}, 1},
+        {TOOL_STAT_FILE, {{STR_LITERAL("path"), CATALOG_READS, {0}}}, 1},
+        {TOOL_SEARCH_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, STR_LITERAL("")}}, 1},
+        {TOOL_WRITE_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_APPEND_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_EDIT_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_EDIT_FILES, {{STR_LITERAL("edits[].filePath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_CREATE_DIRECTORY, {{STR_LITERAL("dirPath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_COPY_FILE,
+         {{STR_LITERAL("sourcePath"), CATALOG_READS, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         2},
+        {TOOL_MOVE,
+         {{STR_LITERAL("sourcePath"), CATALOG_WRITES, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         2},
+        {TOOL_DELETE, {{STR_LITERAL("path"), CATALOG_DELETES, {0}}}, 1},
+        {TOOL_EXTRACT_ARCHIVE,
+         {{STR_LITERAL("archivePath"), CATALOG_READS, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         2},
+        {TOOL_UNDO_CHANGES, {{{0}, CATALOG_READS, {0}}}, 0},
+    };
+
+    (void)state;
+    assert_int_equal(sizeof(rules) / sizeof(rules[0]), TOOL_COUNT);
+    for (size_t i = 0; i < TOOL_COUNT; i++) {
+        const struct catalog_tool *tool = &catalog_tools[rules[i].tool];
+
+        assert_int_equal(rules[i].tool, i);
+        assert_int_equal(tool->resource_count, rules[i].count);
+        for (size_t j = 0; j < rules[i].count; j++) {
+            const struct catalog_resource *wanted = &rules[i].resources[j];
+
+            assert_true(str_eq(tool->resources[j].argument, wanted->argument));
+            assert_int_equal(tool->resources[j].access, wanted->access);
+            assert_int_equal(tool->resources[j].fallback.ptr != NULL, wanted->fallback.ptr != NULL);
+            assert_int_equal(tool->resources[j].fallback.len, 0);
+        }
+    }
+}
+
+static void good_arguments_are_accepted(void **state)
+{
+    bool has_sample[TOOL_COUNT] = {false};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good_arguments) / sizeof(good_arguments[0]); i++) {
+        const struct fitting *sample = &good_arguments[i];
+        struct err err = ERR_INIT;
+
+        if (check_against(catalog_tools[sample->tool].input_schema, str_from(sample->json), &err))
+            fail_msg("%s: %s: %s", sample->json, err.field, err.message);
+        has_sample[sample->tool] = true;
+    }
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        assert_true(has_sample[i]);
+}
+
+static void unknown_arguments_are_accepted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(good_arguments) / sizeof(good_arguments[0]); i++) {
+        cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+        const struct fitting *sample = &good_arguments[i];
+        const char *rest = sample->json + 1;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(buf_printf(&text, "{\"another\":[]%s%s", rest[0] == '}' ? "" : ",", rest),
+                         0);
+        if (check_against(catalog_tools[sample->tool].input_schema, buf_view(&text), &err))
+            fail_msg("%s: %s: %s", sample->json, err.field, err.message);
+    }
+}
+
+static void bad_arguments_are_refused_by_name(void **state)
+{
+    bool has_sample[TOOL_COUNT] = {false};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad_arguments) / sizeof(bad_arguments[0]); i++) {
+        const struct misfit *sample = &bad_arguments[i];
+        struct err err = ERR_INIT;
+
+        if (!check_against(catalog_tools[sample->tool].input_schema, str_from(sample->json), &err))
+            fail_msg("%s was accepted", sample->json);
+        assert_int_equal(err.code, ERR_SCHEMA_MISMATCH);
+        assert_string_equal(err.field, sample->field);
+        has_sample[sample->tool] = true;
+    }
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        assert_true(has_sample[i]);
+}
+
+static int check_edits(size_t count)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 16);
+    struct err err = ERR_INIT;
+
+    assert_int_equal(buf_printf(&text, "{\"edits\":["), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(
+            buf_printf(&text, "%s{\"filePath\":\"a\",\"oldString\":\"a\",\"newString\":\"b\"}",
+                       i > 0 ? "," : ""),
+            0);
+    assert_int_equal(buf_printf(&text, "]}"), 0);
+    return check_against(catalog_tools[TOOL_EDIT_FILES].input_schema, buf_view(&text), &err);
+}
+
+static void sixty_four_edits_fit_in_a_call(void **state)
+{
+    (void)state;
+    assert_int_equal(check_edits(64), 0);
+    assert_int_equal(check_edits(65), ERR_SCHEMA_MISMATCH);
+}
+
+static void search_without_a_glob_says_which_fields_there_are(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    check_against(catalog_tools[TOOL_SEARCH_FILES].input_schema, STR("{}"), &err);
+    assert_string_equal(err.message, "must have one of these fields: name, filePattern");
+}
+
+static void results_fit_their_schemas(void **state)
+{
+    bool has_sample[TOOL_COUNT] = {false};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good_results) / sizeof(good_results[0]); i++) {
+        const struct fitting *sample = &good_results[i];
+        const struct catalog_tool *tool = &catalog_tools[sample->tool];
+        struct err err = ERR_INIT;
+
+        if (check_against(tool->output_schema, str_from(sample->json), &err))
+            fail_msg("%s: %s: %s", sample->json, err.field, err.message);
+        /* A schema that takes anything would describe nothing. */
+        assert_int_equal(check_against(tool->output_schema, STR("{}"), &err), ERR_SCHEMA_MISMATCH);
+        has_sample[sample->tool] = true;
+    }
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        assert_int_equal(has_sample[i], catalog_tools[i].output_schema.len > 0);
+    assert_int_equal(catalog_tools[TOOL_GET_FILE_TREE].output_schema.len, 0);
+}
+
+TEST_MAIN(cmocka_unit_test(ids_are_places_in_the_table),
+          cmocka_unit_test(each_tool_is_found_by_its_whole_name),
+          cmocka_unit_test(groups_have_the_names_of_the_settings),
+          cmocka_unit_test(tools_that_only_read_come_first),
+          cmocka_unit_test(each_schema_compiles_and_wants_an_object),
+          cmocka_unit_test(listing_has_what_the_table_has_in_the_usual_order),
+          cmocka_unit_test(hints_agree_with_the_group_and_what_is_touched),
+          cmocka_unit_test(each_tool_says_what_it_touches),
+          cmocka_unit_test(good_arguments_are_accepted),
+          cmocka_unit_test(unknown_arguments_are_accepted),
+          cmocka_unit_test(bad_arguments_are_refused_by_name),
+          cmocka_unit_test(sixty_four_edits_fit_in_a_call),
+          cmocka_unit_test(search_without_a_glob_says_which_fields_there_are),
+          cmocka_unit_test(results_fit_their_schemas))

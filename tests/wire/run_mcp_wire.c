@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plays conversations with an MCP session over tests/support/mcp_fixture.
+ * Each argument is a file of lines:
+ *
+ *     > {"jsonrpc":"2.0",…}    the client sends this
+ *     < {"jsonrpc":"2.0",…}    the server must send this next, members in any order
+ *     ! finish                 the oldest waiting call finishes (`fail NAME`: fails with that
+ * error) ! update URI             that resource changed; `changed`: the list of them did ! close
+ * the connection ends; `open`: and begins anew ! leave                  the server says goodbye to
+ * its streams ! cancelled N            so many calls were cancelled so far ! unsubscribed URI …
+ * these were let go since the last such line, in this order ! roots JSON             the host was
+ * given these ! set page=N             for the sessions to come (`bytes=N`: the longest message) #
+ * anything, and empty lines
+ *
+ * What the server sends and no line expects is a failure.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "mcp_fixture.h"
+
+enum { MAX_FILE_BYTES = 1 << 20, ARENA_BYTES = 64 << 20 };
+
+struct play {
+    struct mcp_fixture fixture;
+    const char *path;
+    size_t line;
+    bool has_failed;
+};
+
+static void complain(struct play *play, const char *what, struct str detail)
+{
+    fprintf(stderr, "%s:%zu: %s: %.*s\n", play->path, play->line, what, STR_ARG(detail));
+    play->has_failed = true;
+}
+
+static void expect_silence(struct play *play)
+{
+    struct str line;
+
+    while (fixture_next(&play->fixture, &line))
+        complain(play, "sent and not expected", line);
+}
+
+static bool is_same_json(struct str a, struct str b)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct json_value *left;
+    const struct json_value *right;
+
+    return json_parse(&arena, a, JSON_LIMITS_DEFAULT, &left, NULL) == 0 &&
+           json_parse(&arena, b, JSON_LIMITS_DEFAULT, &right, NULL) == 0 && json_eq(left, right);
+}
+
+static void expect_line(struct play *play, struct str wanted)
+{
+    struct str line;
+
+    if (!fixture_next(&play->fixture, &line))
+        complain(play, "nothing was sent instead of", wanted);
+    else if (!is_same_json(line, wanted))
+        complain(play, "sent something else", line);
+}
+
+static void expect_text(struct play *play, struct str got, struct str wanted)
+{
+    if (!str_eq(str_trim(got), wanted))
+        complain(play, "it is", got);
+}
+
+static int error_named(struct str name)
+{
+    for (int i = 0; i < ERR_COUNT; i++) {
+        if (str_eq_c(name, err_name(-i - 1)))
+            return -i - 1;
+    }
+    return ERR_INTERNAL;
+}
+
+static void set_option(struct play *play, struct str name, struct str value)
+{
+    int64_t number = 0;
+
+    if (!str_to_int64(value, &number))
+        complain(play, "not a number", value);
+    if (str_eq(name, STR("page")))
+        play->fixture.server.page_size = (size_t)number;
+    else if (str_eq(name, STR("bytes")))
+        play->fixture.server.max_message_bytes = (size_t)number;
+    else
+        complain(play, "no such option", name);
+}
+
+static void command(struct play *play, struct str rest)
+{
+    struct mcp_fixture *fixture = &play->fixture;
+    struct str verb = STR_EMPTY;
+
+    str_cut(&rest, ' ', &verb);
+    if (rest.ptr == NULL)
+        rest = STR_EMPTY;
+    if (str_eq(verb, STR("set"))) {
+        struct str name = STR_EMPTY;
+
+        str_cut(&rest, '=', &name);
+        set_option(play, name, rest);
+        return;
+    }
+    if (fixture->session == NULL && fixture_open(fixture) < 0) {
+        complain(play, "no session", verb);
+        return;
+    }
+    if ((str_eq(verb, STR("finish")) || str_eq(verb, STR("fail"))) && fixture->parked_count == 0)
+        complain(play, "no call waits", verb);
+    else if (str_eq(verb, STR("finish")))
+        fixture_finish(fixture, 0);
+    else if (str_eq(verb, STR("fail")))
+        fixture_fail(fixture, 0, error_named(rest));
+    else if (str_eq(verb, STR("update")))
+        mcp_session_resource_updated(fixture->session, rest);
+    else if (str_eq(verb, STR("changed")))
+        mcp_session_resources_changed(fixture->session);
+    else if (str_eq(verb, STR("close")))
+        fixture_close(fixture);
+    else if (str_eq(verb, STR("leave")))
+        mcp_session_end_streams(fixture->session);
+    else if (str_eq(verb, STR("unsubscribed"))) {
+        expect_text(play, buf_view(&fixture->unsubscribed), rest);
+        buf_clear(&fixture->unsubscribed);
+    } else if (str_eq(verb, STR("roots")))
+        expect_text(play, buf_view(&fixture->roots), rest);
+    else if (str_eq(verb, STR("cancelled"))) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "%zu", fixture->cancelled);
+        expect_text(play, str_from(text), rest);
+    } else if (!str_eq(verb, STR("open")))
+        complain(play, "no such command", verb);
+}
+
+static void play_line(struct play *play, struct str line)
+{
+    struct str rest = str_slice(line, 2, SIZE_MAX);
+
+    if (line.len == 0 || line.ptr[0] == '#')
+        return;
+    switch (line.ptr[0]) {
+    case '<':
+        expect_line(play, rest);
+        return;
+    case '!':
+        expect_silence(play);
+        command(play, rest);
+        return;
+    case '>':
+        expect_silence(play);
+        if (play->fixture.session == NULL && fixture_open(&play->fixture) < 0)
+            complain(play, "no session", rest);
+        else
+            mcp_session_receive(play->fixture.session, rest);
+        return;
+    default:
+        complain(play, "not a line of a conversation", line);
+    }
+}
+
+static int read_file(const char *path, struct buf *out)
+{
+    FILE *file = fopen(path, "re");
+    int r = file != NULL ? 0 : err_from_errno(errno);
+
+    while (r == 0) {
+        size_t got;
+
+        r = buf_reserve(out, 4096);
+        if (r < 0)
+            break;
+        got = fread(out->data + out->len, 1, 4096, file);
+        out->len += got;
+        if (got == 0)
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+    return r;
+}
+
+static bool play_file(const char *path)
+{
+    cleanup_buf struct buf text = BUF_INIT(MAX_FILE_BYTES);
+    struct play play = {.path = path};
+    struct str rest;
+    struct str line;
+
+    if (read_file(path, &text) < 0 || text.len == 0) {
+        fprintf(stderr, "%s: cannot be read, or is empty\n", path);
+        return false;
+    }
+    fixture_init(&play.fixture);
+    rest = buf_view(&text);
+    while (str_cut(&rest, '\n', &line)) {
+        play.line++;
+        play_line(&play, line);
+    }
+    expect_silence(&play);
+    fixture_done(&play.fixture);
+    return !play.has_failed;
+}
+
+int main(int argc, char **argv)
+{
+    bool is_good = argc > 1;
+
+    for (int i = 1; i < argc; i++)
+        is_good &= play_file(argv[i]);
+    return is_good ? 0 : 1;
+}
