@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,7 +15,10 @@
 #include "base/optioncomplete.h"
 #include "base/optionhelp.h"
 #include "base/options.h"
+#include "cli/config.h"
 #include "cli/doctor.h"
+#include "cli/start.h"
+#include "command/mcp.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -42,8 +46,14 @@ static const struct option_argument completions_arguments[] = {
     {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
 };
 
-enum { COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
+enum { COMMAND_MCP, COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
 static const struct option_command commands[COMMANDS] = {
+    [COMMAND_MCP] = {.name = "mcp",
+                     .summary = MCP_SUMMARY,
+                     .options = mcp_options,
+                     .option_count = MCP_OPTIONS,
+                     .arguments = mcp_arguments,
+                     .argument_count = MCP_ARGUMENTS},
     [COMMAND_DOCTOR] = {.name = "doctor",
                         .summary = "say what this machine offers, and what each lack means",
                         .options = doctor_options,
@@ -106,23 +116,51 @@ static enum option_shell shell_of(const char *name)
     abort();
 }
 
+/* The program does the work, with the words behind the command. */
+static int run_mcp(const struct option_values *values, char *const *argv, struct buf *out,
+                   struct err *err)
+{
+    const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
+    char absolute[PATH_MAX];
+    char own[PATH_MAX];
+    int r;
+
+    if (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
+        r = start_absolute(directory != NULL ? directory : ".", absolute, err);
+        if (r == 0)
+            r = start_own_path(own, err);
+        return r == 0 ? config_print(values, own, absolute, out, err) : r;
+    }
+    /* No option of the program's takes a value: the first such word is the command. */
+    while (strcmp(*argv, "mcp") != 0)
+        argv++;
+    return start_program("gatehouse-mcp", argv, err);
+}
+
 /* The text that the command prints. */
-static int run(const struct option_values *values, struct buf *out)
+static int run(const struct option_values *values, char *const *argv, struct buf *out,
+               struct err *err)
 {
     const struct option_values *top = values->above != NULL ? values->above : values;
+    int r;
 
-    if (options_is_on(top, PROGRAM_HELP))
-        return options_help(values, terminal_width(STDOUT_FILENO), out);
-    if (options_is_on(top, PROGRAM_VERSION))
-        return buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
-    switch (values->command - commands) {
-    case COMMAND_DOCTOR:
-        if (options_is_on(values, DOCTOR_JSON))
-            return doctor_tell_json(out);
-        return doctor_tell(wants_colour(STDOUT_FILENO), out);
-    default:
-        return options_complete(&program, shell_of(options_argument(values, 0)), out);
+    if (options_is_on(top, PROGRAM_HELP)) {
+        r = options_help(values, terminal_width(STDOUT_FILENO), out);
+    } else if (options_is_on(top, PROGRAM_VERSION)) {
+        r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
+    } else {
+        switch (values->command - commands) {
+        case COMMAND_MCP:
+            return run_mcp(values, argv, out, err);
+        case COMMAND_DOCTOR:
+            r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
+                                                   : doctor_tell(wants_colour(STDOUT_FILENO), out);
+            break;
+        default:
+            r = options_complete(&program, shell_of(options_argument(values, 0)), out);
+        }
     }
+    return r < 0 ? err_set_plain(err, r) : 0;
 }
 
 /* Without a command: the page that lists them, where errors go. */
@@ -150,9 +188,8 @@ int commands_run(int argc, char *const *argv)
     if (values->above == NULL && !options_is_on(values, PROGRAM_HELP) &&
         !options_is_on(values, PROGRAM_VERSION))
         return ask_for_command(values);
-    r = run(values, &out);
-    if (r < 0) {
-        fprintf(stderr, "gatehouse: %s\n", err_text(r));
+    if (run(values, argv + 1, &out, &err) < 0) {
+        fprintf(stderr, "gatehouse: %s\n", err.message);
         return EXIT_FAILURE;
     }
     r = write_all(STDOUT_FILENO, buf_view(&out));

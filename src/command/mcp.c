@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/mcp.h"
+
+#define LARGEST_FILE (INT64_C(64) << 20)
+
+static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
+static const char *const clients[] = {
+    [MCP_CLIENT_CLAUDE] = "claude", [MCP_CLIENT_VSCODE] = "vscode", [MCP_CLIENT_CURSOR] = "cursor",
+    [MCP_CLIENT_N8N] = "n8n",       [MCP_CLIENTS] = NULL,
+};
+
+const struct option mcp_options[MCP_OPTIONS] = {
+    [MCP_OPTION_WRITE] = {.name = "write",
+                          .letter = 'w',
+                          .env = "GATEHOUSE_WRITE",
+                          .help = "offer the tools that change files; without it, only reading"},
+    [MCP_OPTION_DENY] = {.name = "deny",
+                         .type = OPTION_LIST,
+                         .env = "GATEHOUSE_DENY",
+                         .placeholder = "GLOB",
+                         .help = "names that do not exist for the client, like '**/.env'; "
+                                 "repeatable, wins over --allow"},
+    [MCP_OPTION_ALLOW] = {.name = "allow",
+                          .type = OPTION_LIST,
+                          .env = "GATEHOUSE_ALLOW",
+                          .placeholder = "GLOB",
+                          .help = "the only names that exist for the client; repeatable"},
+    [MCP_OPTION_MAX_FILE_SIZE] = {.name = "max-file-size",
+                                  .type = OPTION_BYTES,
+                                  .env = "GATEHOUSE_MAX_FILE_SIZE",
+                                  .min = 1,
+                                  .max = LARGEST_FILE,
+                                  .fallback = "512KiB",
+                                  .help = "largest file that is read whole, written or edited"},
+    [MCP_OPTION_MAX_LINES] = {.name = "max-lines",
+                              .type = OPTION_INT,
+                              .env = "GATEHOUSE_MAX_LINES",
+                              .min = 1,
+                              .max = 1000000,
+                              .fallback = "500",
+                              .help = "most lines that one read answers"},
+    [MCP_OPTION_TIMEOUT] = {.name = "timeout",
+                            .type = OPTION_DURATION,
+                            .env = "GATEHOUSE_TIMEOUT",
+                            .min = 100,
+                            .max = 24 * 60 * 60 * INT64_C(1000),
+                            .fallback = "60s",
+                            .help = "longest time that a call may take"},
+    [MCP_OPTION_STATE_DIR] = {.name = "state-dir",
+                              .type = OPTION_DIR,
+                              .env = "GATEHOUSE_STATE_DIR",
+                              .help = "where the record of what was done and what undo needs are "
+                                      "kept; ~/.local/state/gatehouse if not given"},
+    [MCP_OPTION_LOG_LEVEL] = {.name = "log-level",
+                              .type = OPTION_CHOICE,
+                              .choices = levels,
+                              .env = "GATEHOUSE_LOG_LEVEL",
+                              .fallback = "warn",
+                              .help = "how much is told on standard error"},
+    [MCP_OPTION_PRINT_CONFIG] = {.name = "print-config",
+                                 .type = OPTION_CHOICE,
+                                 .choices = clients,
+                                 .placeholder = "CLIENT",
+                                 .help = "print what to put into that client's settings, and end"},
+};
+
+const struct option_argument mcp_arguments[MCP_ARGUMENTS] = {
+    [MCP_ARGUMENT_DIR] = {.name = "DIR",
+                          .type = OPTION_DIR,
+                          .is_optional = true,
+                          .help = "the folder; the current one if not given"},
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse mcp` understands: one table for the front door, which shows
+ * help and completions and starts the program, and for gatehouse-mcp, which
+ * does the work.
+ */
+#ifndef COMMAND_MCP_H
+#define COMMAND_MCP_H
+
+#include "base/options.h"
+
+enum {
+    MCP_OPTION_WRITE,
+    MCP_OPTION_DENY,
+    MCP_OPTION_ALLOW,
+    MCP_OPTION_MAX_FILE_SIZE,
+    MCP_OPTION_MAX_LINES,
+    MCP_OPTION_TIMEOUT,
+    MCP_OPTION_STATE_DIR,
+    MCP_OPTION_LOG_LEVEL,
+    MCP_OPTION_PRINT_CONFIG,
+    MCP_OPTIONS
+};
+
+enum { MCP_ARGUMENT_DIR, MCP_ARGUMENTS };
+
+/* What --print-config is for, in the order of its choices. */
+enum mcp_client {
+    MCP_CLIENT_CLAUDE,
+    MCP_CLIENT_VSCODE,
+    MCP_CLIENT_CURSOR,
+    MCP_CLIENT_N8N,
+    MCP_CLIENTS
+};
+
+extern const struct option mcp_options[MCP_OPTIONS];
+extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
+
+#define MCP_SUMMARY "give an MCP client access to one folder, on standard input and output"
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The MCP server of one connection on two descriptors: lines in, lines out,
+ * work in workers. What the work is comes from the toolbox.
+ */
+#ifndef STDIO_FRONT_H
+#define STDIO_FRONT_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "tools/toolbox.h"
+
+struct front;
+
+struct front_config {
+    struct loop *loop;
+    const struct log *log;
+    struct toolbox *box;
+    struct authority_scope *names; /* both for watching what is subscribed to */
+    struct authority_scope *files;
+    int input_fd;
+    int output_fd;
+    int64_t timeout_ms;      /* of one call */
+    uint64_t max_file_bytes; /* decides how long a message may be */
+    void (*on_answered)(void *data); /* each time a call has ended */
+    /* Once: the input has ended or the output is gone, and nothing is left to do. */
+    void (*on_end)(void *data);
+    void *data;
+};
+
+int front_new(const struct front_config *config, struct front **out_front, struct err *err);
+
+/* Takes no more; what is under way is given up, except for what has begun to change something. */
+void front_stop(struct front *front);
+
+void front_free(struct front *front);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request on its way through a worker. A job owns all that it touches: a
+ * worker that hangs in the kernel may come back long after its call was
+ * answered.
+ */
+#ifndef STDIO_JOB_H
+#define STDIO_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/err.h"
+#include "mcp/mcp.h"
+#include "tools/toolbox.h"
+
+struct job {
+    struct toolbox *box;
+    enum mcp_work work;
+    struct arena arena; /* holds what follows */
+    const struct catalog_tool *tool;
+    const struct json_value *arguments;
+    struct str text; /* cursor, address, or what is typed so far */
+    /* Told by the worker, read by the loop. */
+    atomic_uint_fast64_t done;
+    atomic_uint_fast64_t total;
+    _Atomic(const char *) what; /* static text; NULL before the first step */
+    struct buf result;
+    struct err err;
+};
+
+/* Copies what the job needs of the call. */
+int job_new(struct toolbox *box, const struct mcp_call *call, struct job **out_job);
+void job_free(void *job);
+
+/* On a worker; the result, or the error when it is negative, is in the job. */
+int job_run(void *job, struct cancel *token);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stdio/program.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/rand.h"
+#include "command/mcp.h"
+#include "loop/signal.h"
+#include "loop/timer.h"
+#include "stdio/front.h"
+#include "tools/ground.h"
+
+enum {
+    EXIT_WRONG_USE = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+    SESSION_BYTES = 24,
+    /* What was read is recorded this late at most. */
+    FLUSH_MS = 1000,
+};
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+struct program {
+    struct log log;
+    struct loop *loop;
+    struct ground *ground;
+    struct front *front;
+    struct signal_watch *watches[array_size(signals)];
+    struct timer flush;
+};
+
+static void on_signal(void *data, int signum)
+{
+    struct program *program = data;
+
+    log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
+    front_stop(program->front);
+    loop_stop(program->loop);
+}
+
+static void on_end(void *data)
+{
+    struct program *program = data;
+
+    loop_stop(program->loop);
+}
+
+static void on_answered(void *data)
+{
+    struct program *program = data;
+
+    if (!program->flush.is_started)
+        timer_start(&program->flush, FLUSH_MS);
+}
+
+static void flush_record(void *data)
+{
+    struct program *program = data;
+
+    audit_file_flush(program->ground->audit);
+}
+
+/* ---- from the command line ---- */
+
+static int read_options(struct arena *arena, int argc, char *const *argv,
+                        struct option_values **out_values, struct err *err)
+{
+    static const struct option_command command = {.name = "gatehouse-mcp",
+                                                  .summary = MCP_SUMMARY,
+                                                  .options = mcp_options,
+                                                  .option_count = MCP_OPTIONS,
+                                                  .arguments = mcp_arguments,
+                                                  .argument_count = MCP_ARGUMENTS};
+    int r = options_read_args(arena, &command, argc, argv, out_values, err);
+
+    return r == 0 ? options_read_env(*out_values, environ, err) : r;
+}
+
+/* As the authority wants them: up to a NULL. */
+static const char *const *globs(struct arena *arena, const struct option_values *values,
+                                size_t index)
+{
+    struct option_list list = options_list(values, index);
+    const char **copy = arena_alloc_array(arena, list.count + 1, sizeof(*copy));
+
+    if (copy == NULL)
+        return NULL;
+    for (size_t i = 0; i < list.count; i++)
+        copy[i] = list.items[i];
+    copy[list.count] = NULL;
+    return copy;
+}
+
+static int open_ground(struct program *program, struct arena *arena,
+                       const struct option_values *values, struct err *err)
+{
+    const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
+    const char *state = options_text(values, MCP_OPTION_STATE_DIR);
+    char default_state[PATH_MAX];
+    char session[SESSION_BYTES];
+    struct ground_config config;
+    uint64_t number;
+    int r;
+
+    if (state == NULL) {
+        r = ground_default_state(default_state, err);
+        if (r < 0)
+            return r;
+        state = default_state;
+    }
+    rand_bytes(&number, sizeof(number));
+    snprintf(session, sizeof(session), "mcp-%016llx", (unsigned long long)number);
+    config = (struct ground_config){
+        .directory = directory != NULL ? directory : ".",
+        .state_dir = state,
+        .session = session,
+        .may_write = options_is_on(values, MCP_OPTION_WRITE),
+        .denied = globs(arena, values, MCP_OPTION_DENY),
+        .allowed = globs(arena, values, MCP_OPTION_ALLOW),
+        .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(values, MCP_OPTION_MAX_LINES),
+    };
+    if (config.denied == NULL || config.allowed == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    return ground_open(&config, &program->ground, err);
+}
+
+/* ---- walls, then input ---- */
+
+static int confine(struct program *program, struct err *err)
+{
+    struct confine_report report;
+    int r = ground_confine(program->ground, false, &report, err);
+
+    if (r < 0)
+        return r;
+    for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++)
+        log_write(&program->log, report.walls[wall].is_up ? LOG_DEBUG : LOG_WARN,
+                  report.walls[wall].is_up ? "confined" : "not confined",
+                  LOG_TEXT("wall", confine_wall_name(wall)),
+                  LOG_TEXT("detail", report.walls[wall].words));
+    return 0;
+}
+
+static int serve(struct program *program, const struct option_values *values, struct err *err)
+{
+    struct front_config config = {
+        .log = &program->log,
+        .input_fd = STDIN_FILENO,
+        .output_fd = STDOUT_FILENO,
+        .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
+        .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
+        .on_answered = on_answered,
+        .on_end = on_end,
+        .data = program,
+    };
+    int r = loop_new(&clock_system, &program->loop);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    timer_init(&program->flush, program->loop, flush_record, program);
+    config.loop = program->loop;
+    config.box = program->ground->box;
+    config.names = program->ground->names;
+    config.files = program->ground->files;
+    r = front_new(&config, &program->front, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < array_size(signals); i++) {
+        r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
+        if (r < 0)
+            return err_set_plain(err, r);
+    }
+    loop_run(program->loop);
+    return 0;
+}
+
+static void close_all(struct program *program)
+{
+    front_free(program->front);
+    if (program->loop != NULL) {
+        timer_stop(&program->flush);
+        for (size_t i = 0; i < array_size(signals); i++)
+            signal_watch_free(program->watches[i]);
+        loop_free(program->loop);
+    }
+    ground_close(program->ground);
+}
+
+static enum log_level level_of(const struct option_values *values)
+{
+    enum log_level level = LOG_WARN;
+
+    (void)log_level_from(str_from(options_text(values, MCP_OPTION_LOG_LEVEL)), &level);
+    return level;
+}
+
+int program_run(int argc, char *const *argv)
+{
+    static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    struct program program = {0};
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r;
+
+    /* A client that goes away is an error of write(), not the end of us. */
+    signal(SIGPIPE, SIG_IGN);
+    /* A few threads that seldom allocate: one heap for all is smaller. */
+    mallopt(M_ARENA_MAX, 1);
+    if (read_options(&arena, argc, argv, &values, &err) < 0) {
+        fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
+        return EXIT_WRONG_USE;
+    }
+    log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
+    r = confine_close_fds(kept, array_size(kept), &err);
+    if (r == 0)
+        r = open_ground(&program, &arena, values, &err);
+    if (r == 0)
+        r = confine(&program, &err);
+    if (r == 0)
+        r = serve(&program, values, &err);
+    close_all(&program);
+    if (r < 0) {
+        fprintf(stderr, "gatehouse mcp: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

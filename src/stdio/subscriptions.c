@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stdio/subscriptions.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "loop/reader.h"
+#include "tools/resources.h"
+
+enum { LOOKUP_TIMEOUT_MS = 10000 };
+
+/* An address, in the list of the directory that it lies in. */
+struct address {
+    struct list link;
+    struct str uri;
+    struct str last; /* what it is called in there; both behind this struct */
+};
+
+struct watched {
+    struct list link;
+    struct subscriptions *owner;
+    struct authority_watch *watch;
+    struct ready_watch *ready;
+    struct list addresses;
+    size_t name_len;
+    char name[]; /* the directory, from the root on */
+};
+
+struct subscriptions {
+    struct loop *loop;
+    struct toolbox *box;
+    struct authority_scope *names;
+    struct authority_scope *files;
+    struct worker_pool *pool;
+    void (*on_updated)(void *data, struct str uri);
+    void *data;
+    struct list directories;
+};
+
+int subscriptions_new(struct loop *loop, struct toolbox *box, struct authority_scope *names,
+                      struct authority_scope *files, struct worker_pool *pool,
+                      void (*on_updated)(void *data, struct str uri), void *data,
+                      struct subscriptions **out_subscriptions)
+{
+    struct subscriptions *subscriptions = malloc(sizeof(*subscriptions));
+
+    if (subscriptions == NULL)
+        return ERR_NO_MEMORY;
+    *subscriptions = (struct subscriptions){.loop = loop,
+                                            .box = box,
+                                            .names = names,
+                                            .files = files,
+                                            .pool = pool,
+                                            .on_updated = on_updated,
+                                            .data = data};
+    list_init(&subscriptions->directories);
+    *out_subscriptions = subscriptions;
+    return 0;
+}
+
+/* ---- what comes ---- */
+
+static void end_watched(struct watched *watched)
+{
+    list_each_safe (node, &watched->addresses)
+        free(list_entry(node, struct address, link));
+    list_remove(&watched->link);
+    ready_watch_free(watched->ready);
+    authority_watch_free(watched->watch);
+    free(watched);
+}
+
+static void on_change(void *data, enum authority_change change, struct str name)
+{
+    struct watched *watched = data;
+
+    list_each_safe (node, &watched->addresses) {
+        struct address *address = list_entry(node, struct address, link);
+
+        /* After lost events everything may have changed, and so may the directory itself. */
+        if (change == AUTHORITY_RESCAN || address->last.len == 0 || str_eq(address->last, name))
+            watched->owner->on_updated(watched->owner->data, address->uri);
+    }
+}
+
+static void on_ready(void *data)
+{
+    struct watched *watched = data;
+
+    if (authority_watch_read(watched->watch, on_change, watched) < 0) {
+        /* The grant is over: nothing will come any more. */
+        ready_watch_free(watched->ready);
+        watched->ready = NULL;
+    }
+}
+
+/* ---- looking for it ---- */
+
+/* One address: what the worker finds out about it. */
+struct wanted {
+    struct str uri;
+    size_t index; /* in the call */
+    char name[PATH_MAX];
+    size_t name_len;
+    size_t directory_len; /* its beginning */
+    struct authority_watch *watch;
+    int fd;
+    int error;
+    struct err err;
+};
+
+struct search {
+    struct toolbox *box;
+    struct authority_scope *names;
+    struct authority_scope *files;
+    struct arena arena;
+    size_t count;
+    struct wanted items[];
+};
+
+enum { SEARCH_ARENA_BYTES = 32 << 20 };
+
+static void free_search(void *data)
+{
+    struct search *search = data;
+
+    for (size_t i = 0; i < search->count; i++)
+        authority_watch_free(search->items[i].watch);
+    arena_done(&search->arena);
+    free(search);
+}
+
+static struct str directory_of(const struct wanted *wanted)
+{
+    return (struct str){wanted->name, wanted->directory_len};
+}
+
+static void look_for(struct search *search, struct wanted *wanted)
+{
+    struct authority_stat about;
+    char given[PATH_MAX];
+    const char *slash;
+    size_t len;
+
+    wanted->error = resource_name_of_uri(search->box, wanted->uri, given, &len, &wanted->err);
+    /* Reading follows links that stay inside, so what changes is what they lead to. */
+    if (wanted->error == 0)
+        wanted->error =
+            authority_resolve(search->names, AUTHORITY_OP_READ, (struct str){given, len},
+                              wanted->name, &wanted->name_len, &wanted->err);
+    if (wanted->error < 0)
+        return;
+    wanted->error = authority_stat(search->files, (struct str){wanted->name, wanted->name_len},
+                                   &about, &wanted->err);
+    if (wanted->error < 0)
+        return;
+    slash = memrchr(wanted->name, '/', wanted->name_len);
+    if (about.type == AUTHORITY_DIRECTORY)
+        wanted->directory_len = wanted->name_len;
+    else
+        wanted->directory_len = slash != NULL ? (size_t)(slash - wanted->name) : 0;
+    wanted->error = authority_watch(search->files, directory_of(wanted), &wanted->watch,
+                                    &wanted->fd, &wanted->err);
+}
+
+static int run_search(void *data, struct cancel *token)
+{
+    struct search *search = data;
+
+    for (size_t i = 0; i < search->count; i++) {
+        int r = cancel_check(token);
+
+        if (r < 0)
+            return r;
+        look_for(search, &search->items[i]);
+    }
+    return 0;
+}
+
+/* ---- keeping it ---- */
+
+static struct watched *find_directory(struct subscriptions *subscriptions, struct str name)
+{
+    list_each (node, &subscriptions->directories) {
+        struct watched *watched = list_entry(node, struct watched, link);
+
+        if (str_eq((struct str){watched->name, watched->name_len}, name))
+            return watched;
+    }
+    return NULL;
+}
+
+static int add_directory(struct subscriptions *subscriptions, struct wanted *wanted,
+                         struct watched **out_watched)
+{
+    struct str name = directory_of(wanted);
+    struct watched *watched = malloc(sizeof(*watched) + name.len + 1);
+    int r;
+
+    if (watched == NULL)
+        return ERR_NO_MEMORY;
+    *watched = (struct watched){.owner = subscriptions, .name_len = name.len};
+    memcpy(watched->name, name.ptr, name.len);
+    list_init(&watched->addresses);
+    r = ready_watch_new(subscriptions->loop, wanted->fd, on_ready, watched, &watched->ready);
+    if (r < 0) {
+        free(watched);
+        return r;
+    }
+    watched->watch = wanted->watch;
+    wanted->watch = NULL;
+    list_append(&subscriptions->directories, &watched->link);
+    *out_watched = watched;
+    return 0;
+}
+
+static int add_address(struct watched *watched, const struct wanted *wanted)
+{
+    size_t start = wanted->directory_len > 0 ? wanted->directory_len + 1 : 0;
+    struct str last = str_slice((struct str){wanted->name, wanted->name_len}, start, PATH_MAX);
+    struct address *address = malloc(sizeof(*address) + wanted->uri.len + last.len);
+    char *text;
+
+    if (address == NULL)
+        return ERR_NO_MEMORY;
+    text = (char *)(address + 1);
+    memcpy(text, wanted->uri.ptr, wanted->uri.len);
+    memcpy(text + wanted->uri.len, last.ptr, last.len);
+    address->uri = (struct str){text, wanted->uri.len};
+    address->last = (struct str){text + wanted->uri.len, last.len};
+    list_append(&watched->addresses, &address->link);
+    return 0;
+}
+
+static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
+{
+    struct watched *watched = find_directory(subscriptions, directory_of(wanted));
+    int r = wanted->error;
+
+    if (r == 0 && watched == NULL)
+        r = add_directory(subscriptions, wanted, &watched);
+    if (r == 0)
+        r = add_address(watched, wanted);
+    return r;
+}
+
+struct asked {
+    struct subscriptions *subscriptions;
+    struct mcp_call *call;
+};
+
+static void on_found(void *context, int result, void *data)
+{
+    struct asked asked = *(struct asked *)context;
+    struct search *search = data;
+    struct err err = ERR_INIT;
+    size_t kept = 0;
+
+    free(context);
+    if (result == 0 && mcp_call_is_cancelled(asked.call))
+        result = ERR_CANCELLED;
+    for (size_t i = 0; result == 0 && i < search->count; i++) {
+        struct wanted *wanted = &search->items[i];
+        int r = keep(asked.subscriptions, wanted);
+
+        if (r == 0) {
+            kept++;
+            continue;
+        }
+        if (wanted->error == 0)
+            err_set_plain(&wanted->err, r);
+        err = wanted->err;
+        mcp_call_refuse_uri(asked.call, wanted->index);
+    }
+    if (result < 0)
+        err_set_plain(&err, result);
+    if (result < 0 || (kept == 0 && search->count > 0))
+        mcp_call_fail(asked.call, &err);
+    else
+        mcp_call_finish(asked.call, STR("{}"));
+}
+
+static int begin_search(struct subscriptions *subscriptions, struct mcp_call *call)
+{
+    size_t count = mcp_call_uri_count(call);
+    struct search *search = calloc(1, sizeof(*search) + count * sizeof(search->items[0]));
+    struct asked *asked = malloc(sizeof(*asked));
+    struct worker_job spec;
+    uint64_t id;
+    int r = 0;
+
+    if (search == NULL || asked == NULL) {
+        free(search);
+        free(asked);
+        return ERR_NO_MEMORY;
+    }
+    search->box = subscriptions->box;
+    search->names = subscriptions->names;
+    search->files = subscriptions->files;
+    arena_init(&search->arena, SEARCH_ARENA_BYTES);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct str uri = mcp_call_uri_at(call, i);
+        const char *copy = arena_copy(&search->arena, uri);
+
+        if (copy == NULL)
+            r = search->arena.error;
+        search->items[i].uri = (struct str){copy, uri.len};
+        search->items[i].index = i;
+        search->count++;
+    }
+    *asked = (struct asked){subscriptions, call};
+    spec = (struct worker_job){.run = run_search,
+                               .done = on_found,
+                               .free_data = free_search,
+                               .data = search,
+                               .context = asked,
+                               .timeout_ms = LOOKUP_TIMEOUT_MS};
+    if (r == 0)
+        r = worker_submit(subscriptions->pool, &spec, &id);
+    if (r < 0) {
+        free_search(search);
+        free(asked);
+    }
+    return r;
+}
+
+void subscriptions_add(struct subscriptions *subscriptions, struct mcp_call *call)
+{
+    struct err err = ERR_INIT;
+    int r = begin_search(subscriptions, call);
+
+    if (r < 0) {
+        err_set_plain(&err, r);
+        mcp_call_fail(call, &err);
+    }
+}
+
+void subscriptions_remove(struct subscriptions *subscriptions, struct str uri)
+{
+    list_each_safe (node, &subscriptions->directories) {
+        struct watched *watched = list_entry(node, struct watched, link);
+
+        list_each_safe (inner, &watched->addresses) {
+            struct address *address = list_entry(inner, struct address, link);
+
+            if (!str_eq(address->uri, uri))
+                continue;
+            list_remove(&address->link);
+            free(address);
+            if (list_is_empty(&watched->addresses))
+                end_watched(watched);
+            return;
+        }
+    }
+}
+
+void subscriptions_free(struct subscriptions *subscriptions)
+{
+    if (subscriptions == NULL)
+        return;
+    list_each_safe (node, &subscriptions->directories)
+        end_watched(list_entry(node, struct watched, link));
+    free(subscriptions);
+}

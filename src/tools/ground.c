@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/ground.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum {
+    READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
+    AUDIT_BYTES = 16 << 20,
+};
+
+int ground_default_state(char out_path[PATH_MAX], struct err *err)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int len = -1;
+
+    /* The specification of these variables: a relative path counts as none. */
+    if (state != NULL && state[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/gatehouse", state);
+    else if (home != NULL && home[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/.local/state/gatehouse", home);
+    if (len < 0 || len >= PATH_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "HOME says nothing useful, so there is no place to keep the record: use "
+                       "--state-dir");
+    return 0;
+}
+
+static int absolute(const char *name, char out_path[PATH_MAX], struct err *err)
+{
+    char directory[PATH_MAX] = "";
+
+    if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
+        return err_set(err, ERR_NOT_FOUND, "the current directory is gone");
+    if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
+        PATH_MAX)
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    return 0;
+}
+
+static int open_record(struct ground *ground, struct err *err)
+{
+    struct audit_config config = {
+        .name = "audit.jsonl", .max_bytes = AUDIT_BYTES, .gathers_reads = true};
+    int r = audit_dir_open(ground->state_path, &ground->audit_dir_fd, err);
+
+    if (r < 0)
+        return r;
+    config.dir_fd = ground->audit_dir_fd;
+    r = audit_file_open(&config, &ground->audit, err);
+    if (r == 0)
+        r = authority_add_listener(ground->authority, audit_file_record, ground->audit);
+    return r;
+}
+
+static int request(struct ground *ground, const struct ground_config *config, const char *path,
+                   unsigned access, enum authority_symlinks symlinks,
+                   struct authority_scope **out_scope, struct err *err)
+{
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_AGENT_RUN, .id = config->session, .run_id = config->session},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder", .path = path},
+        .access = access,
+        .reason = "the folder that the user named",
+        .source = AUTHORITY_FROM_USER_APPROVAL,
+        .limits = {.symlinks = symlinks,
+                   .hardlinks = AUTHORITY_HARDLINKS_REJECT,
+                   .allowed_globs = config->allowed,
+                   .denied_globs = config->denied},
+    };
+
+    return authority_request_root(ground->authority, &request, out_scope, err);
+}
+
+static int open_folder(struct ground *ground, const struct ground_config *config, struct err *err)
+{
+    unsigned access = config->may_write ? AUTHORITY_ALL_ACCESS : READING;
+    char path[PATH_MAX];
+    struct err why = ERR_INIT;
+    int r = absolute(config->directory, path, err);
+
+    if (r < 0)
+        return r;
+    r = request(ground, config, path, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT,
+                &ground->names, &why);
+    if (r == 0)
+        r = request(ground, config, path, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
+    if (r == 0)
+        r = authority_scope_path(ground->files, ground->root_path);
+    if (r < 0)
+        return err_set(err, r, "'%s' cannot be given to a client: %s", config->directory,
+                       why.code != 0 ? why.message : err_text(r));
+    return 0;
+}
+
+static int open_all(struct ground *ground, const struct ground_config *config, struct err *err)
+{
+    const struct authority_config authority = {.backend = AUTHORITY_LINUX,
+                                               .state_dir = ground->state_path};
+    struct toolbox_config box = {
+        .may_write = config->may_write,
+        .max_file_bytes = config->max_file_bytes,
+        .max_lines = config->max_lines,
+    };
+    int r = absolute(config->state_dir, ground->state_path, err);
+
+    if (r == 0)
+        r = authority_new(&authority, &ground->authority, err);
+    if (r == 0 && !config->is_recorded_elsewhere)
+        r = open_record(ground, err);
+    if (r == 0)
+        r = open_folder(ground, config, err);
+    if (r < 0)
+        return r;
+    box.authority = ground->authority;
+    box.names = ground->names;
+    box.files = ground->files;
+    box.root_path = str_from(ground->root_path);
+    return toolbox_new(&box, &ground->box, err);
+}
+
+int ground_open(const struct ground_config *config, struct ground **out_ground, struct err *err)
+{
+    struct ground *ground = calloc(1, sizeof(*ground));
+    int r;
+
+    if (ground == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    ground->audit_dir_fd = -1;
+    ground->may_write = config->may_write;
+    r = open_all(ground, config, err);
+    if (r < 0) {
+        ground_close(ground);
+        return r;
+    }
+    *out_ground = ground;
+    return 0;
+}
+
+void ground_close(struct ground *ground)
+{
+    if (ground == NULL)
+        return;
+    toolbox_free(ground->box);
+    authority_scope_free(ground->files);
+    authority_scope_free(ground->names);
+    authority_free(ground->authority);
+    audit_file_close(ground->audit);
+    if (ground->audit_dir_fd >= 0)
+        close(ground->audit_dir_fd);
+    free(ground);
+}
+
+int ground_confine(const struct ground *ground, bool passes_messages,
+                   struct confine_report *out_report, struct err *err)
+{
+    const struct landlock_place places[] = {
+        {.path = ground->root_path,
+         .rights = LANDLOCK_MAY_READ | (ground->may_write ? LANDLOCK_MAY_WRITE : 0U)},
+        {.path = ground->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
+    };
+    const struct confine_plan plan = {
+        .places = places,
+        .place_count = array_size(places),
+        .changes_files = ground->may_write,
+        .passes_messages = passes_messages,
+        .has_closed_fds = true,
+    };
+
+    return confine_process(&plan, out_report, err);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a session of tools stands on: an authority with its state and record, the
+ * grants of one folder, and the toolbox over them. Shared by the programs that
+ * do file work. The order is the point: everything is opened first, then the
+ * process confines itself, and only then does it read what somebody else sends.
+ */
+#ifndef TOOLS_GROUND_H
+#define TOOLS_GROUND_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "gatehouse/audit.h"
+#include "gatehouse/authority.h"
+#include "isolate/confine.h"
+#include "tools/toolbox.h"
+
+struct ground_config {
+    const char *directory; /* the folder, as the user named it */
+    /* Of our own, made if missing: journal, record, what undo needs. */
+    const char *state_dir;
+    const char *session; /* who acts, in the record */
+    bool is_recorded_elsewhere; /* then no record is kept here */
+    bool may_write;
+    const char *const *denied;  /* globs up to a NULL; or NULL */
+    const char *const *allowed; /* the same */
+    uint64_t max_file_bytes;
+    uint64_t max_lines;
+};
+
+struct ground {
+    bool may_write;
+    struct authority *authority;
+    struct audit_file *audit;
+    int audit_dir_fd;
+    struct authority_scope *names;
+    struct authority_scope *files;
+    struct toolbox *box;
+    char root_path[PATH_MAX];  /* without links */
+    char state_path[PATH_MAX]; /* the same */
+};
+
+/* The message is for the user who started us. */
+int ground_open(const struct ground_config *config, struct ground **out_ground, struct err *err);
+void ground_close(struct ground *ground);
+
+/* For good, and before any thread: files of the folder and of our state, no sockets, no exec. */
+int ground_confine(const struct ground *ground, bool passes_messages,
+                   struct confine_report *out_report, struct err *err);
+
+/*
+ * The user's own place for state: $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse.
+ * ERR_INVALID_ARGUMENT when the environment names neither.
+ */
+int ground_default_state(char out_path[PATH_MAX], struct err *err);
+
+#endif

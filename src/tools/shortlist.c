@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/shortlist.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+enum {
+    FIRST_ROOM = 64,
+    MAX_ROUNDS = 32, /* of selecting: about ten are usual */
+};
+
+void shortlist_init(struct shortlist *list, size_t max)
+{
+    *list = (struct shortlist){.max = max};
+}
+
+void shortlist_done(struct shortlist *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    shortlist_init(list, list->max);
+}
+
+/* How many bytes both begin with, eight at a time: long paths have long beginnings in common. */
+static size_t common_length(struct str a, struct str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    size_t i = 0;
+
+    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+        uint64_t left;
+        uint64_t right;
+
+        memcpy(&left, a.ptr + i, sizeof(left));
+        memcpy(&right, b.ptr + i, sizeof(right));
+        if (left != right)
+            return i + (size_t)__builtin_ctzll(le64toh(left ^ right)) / 8;
+    }
+    while (i < len && a.ptr[i] == b.ptr[i])
+        i++;
+    return i;
+}
+
+int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is_directory)
+{
+    size_t same = common_length(a, b);
+    bool a_ends = same == a.len || a.ptr[same] == '/';
+    bool b_ends = same == b.len || b.ptr[same] == '/';
+
+    if (same == a.len && same == b.len)
+        return (int)b_is_directory - (int)a_is_directory;
+    /* What lies below something comes behind it. */
+    if (same == a.len && b_ends)
+        return -1;
+    if (same == b.len && a_ends)
+        return 1;
+    /* They part within a component: whatever has more behind that one is a directory there. */
+    a_is_directory = a_is_directory || memchr(a.ptr + same, '/', a.len - same) != NULL;
+    b_is_directory = b_is_directory || memchr(b.ptr + same, '/', b.len - same) != NULL;
+    if (a_is_directory != b_is_directory)
+        return a_is_directory ? -1 : 1;
+    if (a_ends || b_ends)
+        return a_ends ? -1 : 1;
+    return (unsigned char)a.ptr[same] < (unsigned char)b.ptr[same] ? -1 : 1;
+}
+
+static int compare_items(const struct shortlist_item *a, const struct shortlist_item *b)
+{
+    return shortlist_compare(shortlist_name(a), a->is_directory, shortlist_name(b),
+                             b->is_directory);
+}
+
+bool shortlist_wants(const struct shortlist *list, struct str name, bool is_directory)
+{
+    const struct shortlist_item *bound = list->bound;
+
+    if (bound == NULL)
+        return list->max > 0;
+    return shortlist_compare(name, is_directory, shortlist_name(bound), bound->is_directory) < 0;
+}
+
+static void swap(struct shortlist_item **items, size_t a, size_t b)
+{
+    struct shortlist_item *item = items[a];
+
+    items[a] = items[b];
+    items[b] = item;
+}
+
+/* The one in the middle of three goes to `first`. */
+static void choose_pivot(struct shortlist_item **items, size_t first, size_t last)
+{
+    size_t middle = first + (last - first) / 2;
+
+    if (compare_items(items[middle], items[last]) > 0)
+        swap(items, middle, last);
+    if (compare_items(items[first], items[last]) > 0)
+        swap(items, first, last);
+    if (compare_items(items[first], items[middle]) < 0)
+        swap(items, first, middle);
+}
+
+/* Brings what is before the item at `first` before it, and tells where that one is then. */
+static size_t part(struct shortlist_item **items, size_t first, size_t last)
+{
+    size_t border = first;
+
+    choose_pivot(items, first, last);
+    for (size_t i = first + 1; i <= last; i++)
+        if (compare_items(items[i], items[first]) < 0)
+            swap(items, i, ++border);
+    swap(items, first, border);
+    return border;
+}
+
+static int compare_pointers(const void *left, const void *right)
+{
+    return compare_items(*(struct shortlist_item *const *)left,
+                         *(struct shortlist_item *const *)right);
+}
+
+/*
+ * The first `max` items go to the front, the last of them to their end. Parting
+ * takes a few rounds; names that were chosen to make it slow are sorted instead.
+ */
+static void select_first(struct shortlist *list)
+{
+    size_t wanted = list->max - 1;
+    size_t first = 0;
+    size_t last = list->count - 1;
+
+    for (int rounds = 0; first < last; rounds++) {
+        size_t at;
+
+        if (rounds == MAX_ROUNDS) {
+            qsort(list->items + first, last - first + 1, sizeof(list->items[0]), compare_pointers);
+            return;
+        }
+        at = part(list->items, first, last);
+        if (at == wanted)
+            return;
+        if (at < wanted)
+            first = at + 1;
+        else
+            last = at - 1;
+    }
+}
+
+static void cut(struct shortlist *list)
+{
+    if (list->count <= list->max || list->max == 0)
+        return;
+    select_first(list);
+    for (size_t i = list->max; i < list->count; i++)
+        free(list->items[i]);
+    list->count = list->max;
+    list->bound = list->items[list->max - 1];
+    list->is_dropping = true;
+}
+
+/* Room for one more; when there are twice as many as wanted, the second half goes. */
+static int make_room(struct shortlist *list)
+{
+    struct shortlist_item **items;
+    size_t room;
+
+    if (list->count / 2 >= list->max)
+        cut(list);
+    if (list->count < list->room)
+        return 0;
+    room = list->room == 0 ? FIRST_ROOM : list->room * 2;
+    items = realloc(list->items, room * sizeof(*items));
+    if (items == NULL)
+        return ERR_NO_MEMORY;
+    list->items = items;
+    list->room = room;
+    return 0;
+}
+
+static struct shortlist_item *make_item(struct str name, bool is_directory)
+{
+    struct shortlist_item *item = malloc(sizeof(*item) + name.len);
+
+    if (item == NULL)
+        return NULL;
+    *item = (struct shortlist_item){.is_directory = is_directory, .len = (uint16_t)name.len};
+    memcpy(item->name, name.ptr, name.len);
+    return item;
+}
+
+int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
+                  struct shortlist_item **out_item)
+{
+    struct shortlist_item *item;
+    int r;
+
+    assert(name.len <= UINT16_MAX);
+    if (out_item != NULL)
+        *out_item = NULL;
+    if (!shortlist_wants(list, name, is_directory)) {
+        list->is_dropping = true;
+        return 0;
+    }
+    r = make_room(list);
+    if (r < 0)
+        return r;
+    item = make_item(name, is_directory);
+    if (item == NULL)
+        return ERR_NO_MEMORY;
+    list->items[list->count++] = item;
+    if (out_item != NULL)
+        *out_item = item;
+    return 0;
+}
+
+void shortlist_sort(struct shortlist *list)
+{
+    cut(list);
+    if (list->count > 1)
+        qsort(list->items, list->count, sizeof(list->items[0]), compare_pointers);
+}

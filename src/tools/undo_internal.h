@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the log, for its own files: undo.c (changes and their steps),
+ * undo_print.c (how things are compared), undo_store.c (what is kept) and
+ * undo_back.c (taking back).
+ */
+#ifndef TOOLS_UNDO_INTERNAL_H
+#define TOOLS_UNDO_INTERNAL_H
+
+#include <limits.h>
+
+#include "base/list.h"
+#include "tools/undo.h"
+
+enum undo_kind {
+    UNDO_NEW,      /* made where nothing was: a file or a tree */
+    UNDO_REPLACED, /* a file got other content; the old is in the store */
+    UNDO_GONE,     /* what was there is in the store */
+    UNDO_MOVED,    /* from `from` to `name` */
+    UNDO_MADE_DIR, /* one directory */
+    UNDO_LOST,     /* was there and was not kept */
+};
+
+/* The last decimal and a NUL. */
+enum { UNDO_SLOT_BYTES = 24 };
+
+struct undo_step {
+    struct list link;
+    enum undo_kind kind;
+    bool is_pending;   /* announced, and not done yet */
+    bool is_tree;      /* its print is that of all below it */
+    bool is_soft;      /* a directory on the way: stays if it is used by then */
+    bool is_taken;     /* pending, and in the store already */
+    bool is_disturbed; /* pending, failed, and perhaps put together again */
+    bool is_off;       /* somebody else has changed it, or it could not be looked at */
+    uint64_t before;   /* print of what was there (of a move: at `from`); 0: nothing */
+    uint64_t now;      /* print of what is there, as long as only we change it */
+    bool is_aside;     /* while it is taken back: not worth a word of its own */
+    bool is_blocked;   /* a newer change of the same place could not be undone */
+    uint64_t carrier;  /* the change that has taken it away since; 0: none */
+    uint64_t slot;     /* in the store; 0: none */
+    uint64_t slot_bytes;
+    bool is_slot_tree;
+    bool is_partial; /* gone only in part: what is missing comes from the store */
+    struct str name;
+    struct str from;
+    char text[];
+};
+
+struct undo_change {
+    struct list link;
+    uint64_t id;
+    struct str tool;
+    struct list steps; /* in the order in which they were made */
+    size_t name_bytes;
+    const char *lost; /* why it cannot be undone; NULL: it can */
+    char lost_text[UNDO_NOTE_BYTES];
+};
+
+struct undo_log {
+    struct authority_scope *files;
+    struct authority_scope *temp;  /* goes with the log, and all in it; NULL: nothing is kept */
+    struct authority_scope *store; /* the same place, where modes survive */
+    char why_not[UNDO_NOTE_BYTES];
+    uint64_t max_bytes;
+    uint64_t kept_bytes;
+    uint64_t last_slot;
+    uint64_t last_id;
+    struct list changes; /* oldest first */
+    size_t change_count;
+    size_t lost_count;
+    size_t name_bytes;
+    uint64_t forgotten;
+    struct undo_change *open;
+};
+
+static inline struct undo_step *undo_step_of(struct list *node)
+{
+    return list_entry(node, struct undo_step, link);
+}
+
+static inline struct undo_change *undo_change_of(struct list *node)
+{
+    return list_entry(node, struct undo_change, link);
+}
+
+/* `name` is `above` or lies below it. */
+bool undo_is_within(struct str name, struct str above);
+
+/* ---- undo_print.c ---- */
+
+/* What a walk over a thing found. */
+struct undo_measure {
+    uint64_t print;
+    uint64_t bytes;
+    uint64_t entries;
+    bool is_directory;
+    bool has_others; /* links, devices and the like, which no copy keeps */
+};
+
+/* Of the thing itself, or of it and all below. A missing one has the print 0 and no entries. */
+int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
+                 struct undo_measure *out_measure);
+
+/* Before `name` is changed by change `id`: what older changes left there is with that one now. */
+void undo_carry(struct undo_log *log, uint64_t id, struct str name);
+/* `name` is back as it was before change `id`, perhaps as other objects. */
+void undo_bring_back(struct undo_log *log, uint64_t id, struct str name);
+/* Something at `name` has changed by our own hand: trees above it look different by that much. */
+void undo_shift(struct undo_log *log, struct str name, uint64_t difference);
+/* It could not be looked at: trees above it cannot be compared any more. */
+void undo_lose_track(struct undo_log *log, struct str name);
+
+/* ---- undo_store.c ---- */
+
+int undo_store_open(struct undo_log *log, struct authority *authority, struct err *err);
+void undo_store_close(struct undo_log *log);
+
+/* Whether it would fit; the reason goes to the change that is open. */
+bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure);
+/* A copy of a file; the file stays. */
+int undo_store_copy(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel);
+/*
+ * Moves a file or tree into the store. When it fails, *out_is_removal tells
+ * whether the removing failed or the keeping, and all is where it was; if even
+ * that failed, the step keeps a whole copy and says so (is_partial).
+ */
+int undo_store_take(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel,
+                    bool *out_is_removal, struct err *err);
+/* Puts what the step keeps to its name, where nothing is; the store keeps it when that fails. */
+int undo_store_restore(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err);
+/* Puts what the step keeps in place of the file at its name. */
+int undo_store_replace(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err);
+void undo_store_drop(struct undo_log *log, struct undo_step *step);
+
+/* ---- undo.c ---- */
+
+void undo_step_free(struct undo_log *log, struct undo_change *change, struct undo_step *step);
+/* Takes it out of the list and frees it, with what it keeps. */
+void undo_change_drop(struct undo_log *log, struct undo_change *change);
+/* Notes why the open change will not be undoable; the first reason stays. */
+void undo_set_lost(struct undo_change *change, const char *why);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the log keeps what changes take away: a temporary workspace, which the
+ * authority removes with its scope or sweeps at the next start. Its own kind would
+ * cut all modes down to the owner's, so a second grant of the same place, of kind
+ * workspace, does the work; nobody else gets below the directory, which is 0700.
+ */
+#include "tools/undo_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char reason[] = "keeps what a change replaces, so that it can be undone";
+
+/* ---- the place ---- */
+
+struct path_search {
+    uint64_t grant;
+    char path[PATH_MAX]; /* "" when there is none to tell */
+};
+
+static void find_path(void *data, const struct authority_grant *grant)
+{
+    struct path_search *search = data;
+
+    if (grant->id == search->grant && grant->root.path != NULL)
+        snprintf(search->path, sizeof(search->path), "%s", grant->root.path);
+}
+
+int undo_store_open(struct undo_log *log, struct authority *authority, struct err *err)
+{
+    static const struct authority_subject subject = {.type = AUTHORITY_CORE, .id = "undo"};
+    struct path_search search = {0};
+    int r = authority_create_temp(authority, &subject, reason, &log->temp, err);
+
+    if (r < 0)
+        return r;
+    search.grant = authority_scope_grant(log->temp);
+    authority_grants(authority, find_path, &search);
+    /* In memory there is no path, and then the modes of what is kept are the owner's only. */
+    log->store = log->temp;
+    if (search.path[0] == '\0')
+        return 0;
+    r = authority_request_root(
+        authority,
+        &(struct authority_request){
+            .subject = subject,
+            .root = {.kind = AUTHORITY_WORKSPACE, .id = "undo", .path = search.path},
+            .access = AUTHORITY_ALL_ACCESS,
+            .reason = reason,
+            .source = AUTHORITY_FROM_CORE,
+            .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
+        },
+        &log->store, err);
+    if (r < 0) {
+        authority_scope_free(log->temp);
+        log->temp = NULL;
+        log->store = NULL;
+    }
+    return r;
+}
+
+void undo_store_close(struct undo_log *log)
+{
+    if (log->store != log->temp)
+        authority_scope_free(log->store);
+    authority_scope_free(log->temp);
+    log->store = NULL;
+    log->temp = NULL;
+}
+
+/* ---- slots ---- */
+
+static struct str slot_name(uint64_t slot, char out_text[UNDO_SLOT_BYTES])
+{
+    int len = snprintf(out_text, UNDO_SLOT_BYTES, "%" PRIu64, slot);
+
+    return (struct str){out_text, (size_t)len};
+}
+
+static uint64_t cost_of(const struct undo_measure *measure)
+{
+    return measure->bytes + measure->entries * UNDO_ENTRY_BYTES;
+}
+
+bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure)
+{
+    char why[UNDO_NOTE_BYTES];
+
+    if (cost_of(measure) <= log->max_bytes - log->kept_bytes)
+        return true;
+    snprintf(why, sizeof(why),
+             "not kept: it has %" PRIu64 " bytes, and of the %" PRIu64 " for undoing %" PRIu64
+             " are left",
+             measure->bytes, log->max_bytes, log->max_bytes - log->kept_bytes);
+    undo_set_lost(log->open, why);
+    return false;
+}
+
+static void hold(struct undo_log *log, struct undo_step *step, uint64_t slot,
+                 const struct undo_measure *measure)
+{
+    step->slot = slot;
+    step->slot_bytes = cost_of(measure);
+    step->is_slot_tree = measure->is_directory;
+    log->kept_bytes += step->slot_bytes;
+}
+
+static void remove_slot(struct undo_log *log, struct str name)
+{
+    static const struct authority_remove_options all = {.is_recursive = true, .may_miss = true};
+
+    /* What cannot be removed now goes with the workspace. */
+    (void)authority_remove(log->store, name, &all, NULL);
+}
+
+void undo_store_drop(struct undo_log *log, struct undo_step *step)
+{
+    char text[UNDO_SLOT_BYTES];
+
+    if (step->slot == 0)
+        return;
+    remove_slot(log, slot_name(step->slot, text));
+    log->kept_bytes -= step->slot_bytes;
+    step->slot = 0;
+    step->slot_bytes = 0;
+}
+
+int undo_store_copy(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel)
+{
+    const struct authority_move_options options = {.cancel = cancel};
+    char text[UNDO_SLOT_BYTES];
+    uint64_t slot = ++log->last_slot;
+    int r = authority_copy_in(log->store, slot_name(slot, text), log->files, step->name, &options,
+                              NULL);
+
+    if (r == 0)
+        hold(log, step, slot, measure);
+    return r;
+}
+
+/* ---- taking ---- */
+
+struct refill {
+    struct undo_log *log;
+    struct str top;  /* in the files */
+    struct str slot; /* in the store */
+    int result;
+};
+
+/* What is missing in the files comes back from the store, whole subtrees at once. */
+static int refill_entry(void *data, const struct authority_entry *entry)
+{
+    struct refill *refill = data;
+    char target[PATH_MAX];
+    char source[PATH_MAX];
+    struct authority_stat about;
+    int r;
+
+    if (snprintf(target, sizeof(target), "%.*s/%.*s", STR_ARG(refill->top), STR_ARG(entry->name)) >=
+            (int)sizeof(target) ||
+        snprintf(source, sizeof(source), "%.*s/%.*s", STR_ARG(refill->slot),
+                 STR_ARG(entry->name)) >= (int)sizeof(source))
+        return ERR_INVALID_PATH;
+    r = authority_stat(refill->log->files, str_from(target), &about, NULL);
+    if (r != ERR_NOT_FOUND)
+        return r == 0 && about.type == AUTHORITY_DIRECTORY ? 0 : AUTHORITY_WALK_SKIP;
+    r = authority_move_in(refill->log->files, str_from(target), refill->log->store,
+                          str_from(source), NULL, NULL);
+    if (r < 0 && refill->result == 0)
+        refill->result = r;
+    return AUTHORITY_WALK_SKIP;
+}
+
+/* The copy is whole and the original gone in part: puts it together again. */
+static int refill(struct undo_log *log, struct str name, struct str slot)
+{
+    struct refill refill = {.log = log, .top = name, .slot = slot};
+    struct authority_stat about;
+    int r = authority_stat(log->files, name, &about, NULL);
+
+    if (r == ERR_NOT_FOUND)
+        return authority_move_in(log->files, name, log->store, slot, NULL, NULL);
+    if (r < 0)
+        return r;
+    r = authority_walk(log->store, slot, NULL, refill_entry, &refill, NULL);
+    return r < 0 ? r : refill.result;
+}
+
+int undo_store_take(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel,
+                    bool *out_is_removal, struct err *err)
+{
+    const struct authority_move_options options = {.cancel = cancel};
+    char text[UNDO_SLOT_BYTES];
+    uint64_t slot = ++log->last_slot;
+    struct str name = slot_name(slot, text);
+    bool is_kept = false;
+    int r = authority_move_in(log->store, name, log->files, step->name, &options, err);
+
+    if (r == 0) {
+        hold(log, step, slot, measure);
+        return 0;
+    }
+    *out_is_removal = authority_exists(log->store, name, &is_kept, NULL) < 0 || is_kept;
+    if (!*out_is_removal)
+        return r;
+    /* ERR_BUSY: somebody was changing it, and nothing was removed. */
+    if (measure->is_directory && r != ERR_BUSY && refill(log, step->name, name) < 0) {
+        /* Both are needed now: the rest here, the whole there. */
+        hold(log, step, slot, measure);
+        step->is_partial = true;
+        return err_set(err, r,
+                       "%s; it is removed in part, and what is missing could not be put back: "
+                       "undo_changes has a whole copy",
+                       err_text(r));
+    }
+    remove_slot(log, name);
+    return r;
+}
+
+/* ---- giving back ---- */
+
+int undo_store_restore(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err)
+{
+    const struct authority_move_options options = {.cancel = cancel};
+    char text[UNDO_SLOT_BYTES];
+    struct str slot = slot_name(step->slot, text);
+    int r;
+
+    if (step->is_partial)
+        r = refill(log, step->name, slot);
+    else if (step->is_slot_tree)
+        r = authority_move_in(log->files, step->name, log->store, slot, &options, err);
+    else
+        r = authority_copy_in(log->files, step->name, log->store, slot, &options, err);
+    if (r == 0)
+        undo_store_drop(log, step);
+    return r;
+}
+
+int undo_store_replace(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err)
+{
+    const struct authority_move_options options = {.may_replace = true, .cancel = cancel};
+    char text[UNDO_SLOT_BYTES];
+    int r = authority_copy_in(log->files, step->name, log->store, slot_name(step->slot, text),
+                              &options, err);
+
+    if (r == 0)
+        undo_store_drop(log, step);
+    return r;
+}

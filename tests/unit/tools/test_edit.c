@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "changebench.h"
+
+#include <sys/xattr.h>
+
+static const char *edit_arguments(struct bench *bench, const char *path, const char *old,
+                                  const char *new)
+{
+    return arguments(bench, "filePath", path, "oldString", old, "newString", new, (char *)NULL);
+}
+
+static void edit(struct bench *bench, const char *path, const char *old, const char *new)
+{
+    const struct json_value *result =
+        bench_call(bench, "edit_file", edit_arguments(bench, path, old, new));
+
+    assert_true(str_eq_c(str_member(result, "path"), path));
+    assert_int_equal(result->size, 1);
+}
+
+static struct str edit_error(struct bench *bench, const char *path, const char *old,
+                             const char *new)
+{
+    return bench_error(bench, "edit_file", edit_arguments(bench, path, old, new));
+}
+
+/* ---- edit_file ---- */
+
+static void the_first_occurrence_is_replaced(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "one two one two");
+    edit(bench, "a", "two", "2");
+    assert_file(bench, "a", "one 2 one two");
+    edit(bench, "a", "one 2 one two", "");
+    assert_file(bench, "a", "");
+}
+
+static void replacements_are_literal(void **state)
+{
+    static const char *const texts[] = {"$&", "$1", "$$", "$`", "$'", "\\1", "&", "\\n", "%s"};
+    struct bench *bench = *state;
+
+    for (size_t i = 0; i < array_size(texts); i++) {
+        char expected[64];
+
+        plant(bench, "a", "before x.*y after");
+        edit(bench, "a", "x.*y", texts[i]);
+        snprintf(expected, sizeof(expected), "before %s after", texts[i]);
+        assert_file(bench, "a", expected);
+    }
+}
+
+static void line_ends_mode_and_attributes_are_kept(void **state)
+{
+    struct bench *bench = *state;
+    char path[BENCH_PATH_BYTES + 8];
+    char value[8] = "";
+    bool has_attributes;
+
+    plant(bench, "a", "\xEF\xBB\xBFone\r\ntwo\r\nthree");
+    set_mode(bench, "a", 0750);
+    snprintf(path, sizeof(path), "%s/a", bench->root);
+    has_attributes = setxattr(path, "user.mark", "kept", 4, 0) == 0;
+    edit(bench, "a", "two", "2");
+    assert_file(bench, "a", "\xEF\xBB\xBFone\r\n2\r\nthree");
+    assert_int_equal(mode_of(bench, "a"), 0750);
+    if (has_attributes) {
+        assert_int_equal(getxattr(path, "user.mark", value, sizeof(value)), 4);
+        assert_memory_equal(value, "kept", 4);
+    }
+}
+
+static void a_dry_run_shows_the_diff_and_changes_nothing(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *result;
+
+    plant(bench, "a", "1\n2\n3\n");
+    result = bench_call(bench, "edit_file",
+                        "{\"filePath\":\"a\",\"oldString\":\"2\",\"newString\":\"two\","
+                        "\"dryRun\":true}");
+    assert_str(str_member(result, "path"), "a");
+    assert_str(str_member(result, "diff"), "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n");
+    assert_file(bench, "a", "1\n2\n3\n");
+    assert_int_equal(int_member(undo_all(bench), "remaining"), 0);
+}
+
+static void limits_hold_before_and_after(void **state)
+{
+    struct bench *bench = *state;
+
+    bench_reopen(bench, (struct toolbox_config){.may_write = true, .max_file_bytes = 10}, NULL);
+    plant(bench, "large", "12345678901");
+    plant(bench, "full", "1234567890");
+    assert_contains(edit_error(bench, "large", "1", ""), "11 bytes are over the limit of 10");
+    assert_contains(edit_error(bench, "full", "1", "ab"), "11 bytes are over the limit of 10");
+    assert_file(bench, "full", "1234567890");
+    edit(bench, "full", "12", "ab");
+    assert_file(bench, "full", "ab34567890");
+}
+
+static void binaries_and_others_are_refused(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_bytes_at(bench->root_fd, "nul", "a\0b", 3);
+    plant(bench, "latin", "caf\xE9");
+    plant_dir(bench, "d");
+    assert_contains(edit_error(bench, "nul", "a", "b"), "binary");
+    assert_contains(edit_error(bench, "latin", "c", "b"), "binary");
+    assert_contains(edit_error(bench, "d", "c", "b"), "is a directory");
+    assert_contains(edit_error(bench, "missing", "c", "b"), "missing: not found");
+}
+
+static void a_missing_passage_is_explained(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
+    plant(bench, "tabs", "if (x)\n\treturn  1;\nelse\n");
+    assert_contains(edit_error(bench, "crlf", "two\nthree", "x"),
+                    "oldString was not found: it would match at line 2 of 4 with other line ends; "
+                    "the file has CR LF");
+    assert_contains(edit_error(bench, "tabs", "    return 1;\nelse", "x"),
+                    "but for blanks and line ends it would match at line 2 of 4");
+    assert_contains(edit_error(bench, "tabs", "else\nnothing", "x"),
+                    "its first line stands at line 3 of 4");
+    assert_contains(edit_error(bench, "tabs", "nowhere", "x"), "the file has 4 lines");
+    assert_file(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
+}
+
+/* ---- somebody else ---- */
+
+/* A hook of the authority: while something is kept for undoing, somebody else writes. */
+struct meddling {
+    struct bench *bench;
+    const char *slot; /* where it is kept */
+    const char *names[2];
+    bool is_done;
+};
+
+static void meddle(void *data, const struct authority_context *context,
+                   struct authority_decision *decision)
+{
+    struct meddling *meddling = data;
+
+    (void)decision;
+    if (meddling->is_done || context->operation != AUTHORITY_OP_COPY_IN ||
+        !str_eq_c(context->name, meddling->slot))
+        return;
+    meddling->is_done = true;
+    for (size_t i = 0; i < array_size(meddling->names) && meddling->names[i] != NULL; i++) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "theirs %s", meddling->names[i]);
+        plant(meddling->bench, meddling->names[i], text);
+    }
+}
+
+static void meddle_with(struct bench *bench, struct meddling *meddling, const char *slot,
+                        const char *first, const char *second)
+{
+    *meddling = (struct meddling){bench, slot, {first, second}, false};
+    assert_int_equal(authority_add_hook(bench->authority,
+                                        &(struct authority_hook){
+                                            .id = "meddling", .before = meddle, .data = meddling}),
+                     0);
+}
+
+static void a_file_that_changed_meanwhile_is_not_written(void **state)
+{
+    struct bench *bench = *state;
+    struct meddling meddling;
+
+    plant(bench, "a", "one two");
+    /* When the old content is copied away, into the first slot, somebody writes. */
+    meddle_with(bench, &meddling, "1", "a", NULL);
+    assert_contains(edit_error(bench, "a", "two", "2"),
+                    "a: somebody else has changed it meanwhile");
+    authority_remove_hook(bench->authority, "meddling");
+    assert_true(meddling.is_done);
+    assert_file(bench, "a", "theirs a");
+    assert_int_equal(int_member(undo_all(bench), "remaining"), 0);
+    assert_file(bench, "a", "theirs a");
+}
+
+/* ---- edit_files ---- */
+
+static void several_files_are_edited_in_order(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *result;
+    const struct json_value *files;
+
+    plant(bench, "a", "1 2 3");
+    plant(bench, "b", "x");
+    plant_link(bench, "link", "a");
+    result =
+        bench_call(bench, "edit_files",
+                   "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"2\",\"newString\":\"two\"},"
+                   "{\"filePath\":\"b\",\"oldString\":\"x\",\"newString\":\"y\"},"
+                   "{\"filePath\":\"link\",\"oldString\":\"two 3\",\"newString\":\"$&\"}]}");
+    assert_file(bench, "a", "1 $&");
+    assert_file(bench, "b", "y");
+    assert_false(bool_member(result, "dryRun"));
+    files = json_get(result, STR("files"));
+    assert_int_equal(files->size, 2);
+    assert_str(str_member(files + 1, "path"), "a");
+    assert_int_equal(int_member(files + 1, "edits"), 2);
+    /* One call, one change. */
+    result = bench_call(bench, "undo_changes", "{}");
+    assert_int_equal(json_get(result, STR("undone"))->size, 2);
+    assert_file(bench, "a", "1 2 3");
+    assert_file(bench, "b", "x");
+}
+
+static void an_edit_that_fails_leaves_all_files(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "1 2 3");
+    plant(bench, "b", "x");
+    assert_contains(
+        bench_error(bench, "edit_files",
+                    "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"2\",\"newString\":\"two\"},"
+                    "{\"filePath\":\"b\",\"oldString\":\"nowhere\",\"newString\":\"y\"}]}"),
+        "b: edits[1]: oldString was not found");
+    assert_file(bench, "a", "1 2 3");
+    assert_file(bench, "b", "x");
+}
+
+static const char two_edits[] =
+    "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"A\",\"newString\":\"new\"},"
+    "{\"filePath\":\"b\",\"oldString\":\"B\",\"newString\":\"new\"}]%s}";
+
+static void a_dry_run_of_all_shows_one_diff(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *result;
+    char text[400];
+
+    plant(bench, "a", "A\n");
+    plant(bench, "b", "B\n");
+    snprintf(text, sizeof(text), two_edits, ",\"dryRun\":true");
+    result = bench_call(bench, "edit_files", text);
+    assert_true(bool_member(result, "dryRun"));
+    assert_str(str_member(result, "diff"), "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-A\n+new\n"
+                                           "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-B\n+new\n");
+    assert_file(bench, "a", "A\n");
+}
+
+static void a_write_that_fails_puts_the_others_back(void **state)
+{
+    struct bench *bench = *state;
+    struct meddling meddling;
+    char text[400];
+
+    plant(bench, "a", "A");
+    set_mode(bench, "a", 0640);
+    plant(bench, "b", "B");
+    snprintf(text, sizeof(text), two_edits, "");
+    /* Slot 1 has what was in a, so this is when a is written and b is not. */
+    meddle_with(bench, &meddling, "2", "b", NULL);
+    assert_contains(bench_error(bench, "edit_files", text), "the other files were put back");
+    authority_remove_hook(bench->authority, "meddling");
+    assert_true(meddling.is_done);
+    assert_file(bench, "a", "A");
+    assert_int_equal(mode_of(bench, "a"), 0640);
+    assert_file(bench, "b", "theirs b");
+    assert_int_equal(json_get(undo_all(bench), STR("undone"))->size, 0);
+}
+
+static void what_somebody_changed_is_not_put_back(void **state)
+{
+    struct bench *bench = *state;
+    struct meddling meddling;
+    char text[400];
+
+    plant(bench, "a", "A");
+    plant(bench, "b", "B");
+    snprintf(text, sizeof(text), two_edits, "");
+    /* a is written, then somebody changes both: b is not written and a not put back. */
+    meddle_with(bench, &meddling, "2", "a", "b");
+    assert_contains(bench_error(bench, "edit_files", text),
+                    "a was edited and could not be put back");
+    authority_remove_hook(bench->authority, "meddling");
+    assert_true(meddling.is_done);
+    assert_contains(outcome_of(undo_all(bench), 0), "somebody else has changed it since");
+    assert_file(bench, "a", "theirs a");
+    assert_file(bench, "b", "theirs b");
+}
+
+TEST_MAIN(CHANGE_TEST(the_first_occurrence_is_replaced), CHANGE_TEST(replacements_are_literal),
+          CHANGE_TEST(line_ends_mode_and_attributes_are_kept),
+          CHANGE_TEST(a_dry_run_shows_the_diff_and_changes_nothing),
+          CHANGE_TEST(limits_hold_before_and_after), CHANGE_TEST(binaries_and_others_are_refused),
+          CHANGE_TEST(a_missing_passage_is_explained),
+          CHANGE_TEST(a_file_that_changed_meanwhile_is_not_written),
+          CHANGE_TEST(several_files_are_edited_in_order),
+          CHANGE_TEST(an_edit_that_fails_leaves_all_files),
+          CHANGE_TEST(a_dry_run_of_all_shows_one_diff),
+          CHANGE_TEST(a_write_that_fails_puts_the_others_back),
+          CHANGE_TEST(what_somebody_changed_is_not_put_back))

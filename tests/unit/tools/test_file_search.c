@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workbench.h"
+
+/* "a b/c": the paths of the matches. */
+static struct str found(struct bench *bench, const char *arguments)
+{
+    static char text[1 << 20];
+    const struct json_value *object = bench_call(bench, "search_files", arguments);
+    size_t len = 0;
+
+    json_each_item (match, json_get(object, STR("matches")))
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len > 0 ? " " : "",
+                                STR_ARG(str_member(match, "path")));
+    assert_int_equal(int_member(object, "totalMatches"), json_get(object, STR("matches"))->size);
+    assert_false(bool_member(object, "truncated"));
+    return (struct str){text, len};
+}
+
+static void plant_project(const struct bench *bench)
+{
+    plant_dir(bench, "src");
+    plant_dir(bench, "src/lib");
+    plant_dir(bench, "src/lib/deep");
+    plant(bench, "main.c", "");
+    plant(bench, "Main.h", "");
+    plant(bench, "src/a.c", "");
+    plant(bench, "src/lib/b.c", "");
+    plant(bench, "src/lib/deep/c.c", "");
+    plant(bench, "src/lib/deep/c.h", "");
+}
+
+static void a_glob_without_a_slash_is_for_the_last_component(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_project(bench);
+    assert_str(found(bench, "{\"name\":\"*.c\"}"), "src/lib/deep/c.c src/lib/b.c src/a.c main.c");
+    assert_str(found(bench, "{\"name\":\"?.h\"}"), "src/lib/deep/c.h");
+    assert_str(found(bench, "{\"name\":\"{a,b}.[ch]\"}"), "src/lib/b.c src/a.c");
+    /* Directories are no files, and what lies in one of that name is not of that name. */
+    assert_str(found(bench, "{\"name\":\"lib\"}"), "");
+    assert_str(found(bench, "{\"name\":\"**\",\"dirPath\":\"src/lib/deep\"}"),
+               "src/lib/deep/c.c src/lib/deep/c.h");
+}
+
+static void a_glob_with_a_slash_is_for_the_path_below_the_directory(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_project(bench);
+    assert_str(found(bench, "{\"name\":\"src/*.c\"}"), "src/a.c");
+    assert_str(found(bench, "{\"name\":\"src/*\"}"), "src/a.c");
+    assert_str(found(bench, "{\"name\":\"src/**\"}"),
+               "src/lib/deep/c.c src/lib/deep/c.h src/lib/b.c src/a.c");
+    assert_str(found(bench, "{\"name\":\"**/deep/*.c\"}"), "src/lib/deep/c.c");
+    assert_str(found(bench, "{\"name\":\"src/**/*.c\"}"), "src/lib/deep/c.c src/lib/b.c src/a.c");
+    assert_str(found(bench, "{\"name\":\"lib/*.c\"}"), "");
+    assert_str(found(bench, "{\"name\":\"lib/*.c\",\"dirPath\":\"src\"}"), "src/lib/b.c");
+}
+
+static void either_argument_or_both(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant_project(bench);
+    assert_str(found(bench, "{\"filePattern\":\"src/*.c\"}"), "src/a.c");
+    assert_str(found(bench, "{\"name\":\"c.*\",\"filePattern\":\"**/*.h\"}"), "src/lib/deep/c.h");
+    object = bench_call(bench, "search_files", "{\"filePattern\":\"*.x\"}");
+    assert_str(str_member(object, "name"), "*.x");
+    object = bench_call(bench, "search_files", "{\"name\":\"*.y\",\"filePattern\":\"*.x\"}");
+    assert_str(str_member(object, "name"), "*.y");
+    assert_true(bench_is_error(bench_result(bench, "search_files", "{\"dirPath\":\"src\"}")));
+}
+
+static void case_is_ignored_when_asked_for(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_project(bench);
+    assert_str(found(bench, "{\"name\":\"MAIN.*\"}"), "");
+    assert_str(found(bench, "{\"name\":\"MAIN.*\",\"ignoreCase\":true}"), "Main.h main.c");
+    assert_str(found(bench, "{\"name\":\"SRC/LIB/*.C\",\"ignoreCase\":true}"), "src/lib/b.c");
+    assert_str(found(bench, "{\"name\":\"[L-N]AIN.H\",\"ignoreCase\":true}"), "Main.h");
+}
+
+static void what_a_tree_leaves_out_is_not_searched(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_dir(bench, "node_modules");
+    plant(bench, "node_modules/x.js", "");
+    plant_dir(bench, ".hidden");
+    plant(bench, ".hidden/x.js", "");
+    plant(bench, ".x.js", "");
+    plant(bench, "x.js", "");
+    plant_link(bench, "link.js", "x.js");
+    assert_str(found(bench, "{\"name\":\"*.js\"}"), "x.js");
+    assert_str(found(bench, "{\"name\":\"*.js\",\"dirPath\":\"node_modules\"}"),
+               "node_modules/x.js");
+}
+
+static void results_are_the_first_in_order_and_all_are_counted(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+    char name[16];
+
+    for (int i = 0; i < 80; i++) {
+        snprintf(name, sizeof(name), "f%02d", (i * 37) % 80);
+        plant(bench, name, "");
+    }
+    object = bench_call(bench, "search_files", "{\"name\":\"f*\"}");
+    assert_int_equal(json_get(object, STR("matches"))->size, 50);
+    assert_true(bool_member(object, "truncated"));
+    assert_int_equal(int_member(object, "totalMatches"), 80);
+    object = bench_call(bench, "search_files", "{\"name\":\"f*\",\"maxResults\":2}");
+    assert_str(str_member(json_get(object, STR("matches")) + 1, "path"), "f00");
+    assert_int_equal(json_get(object, STR("matches"))->size, 2);
+    assert_int_equal(int_member(object, "totalMatches"), 80);
+}
+
+static void a_glob_that_is_none_is_an_error_that_shows_it(void **state)
+{
+    struct bench *bench = *state;
+
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"[a\"}"), "[a");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"\"}"), "glob");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"x\",\"dirPath\":\"none\"}"),
+                    "none: not found");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"x\",\"dirPath\":\"..\"}"),
+                    ".. lies outside the root");
+}
+
+static void denied_names_are_not_found(void **state)
+{
+    static const char *const denied[] = {"*.key", "private/**", NULL};
+    struct bench *bench = *state;
+
+    plant(bench, "a.key", "");
+    plant(bench, "a.txt", "");
+    plant_dir(bench, "private");
+    plant(bench, "private/b.txt", "");
+    bench_deny(bench, denied);
+    assert_str(found(bench, "{\"name\":\"*\"}"), "a.txt");
+    assert_str(found(bench, "{\"name\":\"**/*.txt\"}"), "a.txt");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"*\",\"dirPath\":\"private\"}"),
+                    "denied");
+}
+
+TEST_MAIN(BENCH_TEST(a_glob_without_a_slash_is_for_the_last_component),
+          BENCH_TEST(a_glob_with_a_slash_is_for_the_path_below_the_directory),
+          BENCH_TEST(either_argument_or_both), BENCH_TEST(case_is_ignored_when_asked_for),
+          BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
+          BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
+          BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),
+          BENCH_TEST(denied_names_are_not_found))
