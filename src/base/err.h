@@ -2,7 +2,8 @@
 /*
  * Every error the product can name, in one table: what it is called on the
  * wire, what it says to a person, whether a rule or the machine refused, and
- * how HTTP and JSON-RPC spell it. Layers above add rows, never tables.
+ * how HTTP and JSON-RPC spell it (-32001 is what MCP clients take for a time-out, -32010 ours for all
+ * that has no number of its own). Layers above add rows, never tables.
  *
  * Fallible functions return 0 or one of these negative codes. Where a caller
  * needs words, the last parameter is a struct err, which may be NULL.
@@ -26,19 +27,19 @@ enum err_category {
     X(ERR_NO_MEMORY,           "no_memory",           OPERATIONAL, 503, -32603, "out of memory") \
     X(ERR_IO,                  "io",                  OPERATIONAL, 500, -32603, "input or output failed") \
     X(ERR_TIMED_OUT,           "timed_out",           OPERATIONAL, 504, -32001, "not finished within its time") \
-    X(ERR_CANCELLED,           "cancelled",           OPERATIONAL, 499, -32001, "cancelled") \
-    X(ERR_BUSY,                "busy",                OPERATIONAL, 503, -32001, "too much is waiting already") \
-    X(ERR_WORKERS_LOST,        "workers_lost",        OPERATIONAL, 503, -32001, "too many workers hang in the kernel") \
-    X(ERR_UNSUPPORTED,         "unsupported",         OPERATIONAL, 501, -32001, "not offered by this machine") \
-    X(ERR_NOT_FOUND,           "not_found",           OPERATIONAL, 404, -32001, "not found") \
-    X(ERR_ALREADY_EXISTS,      "already_exists",      OPERATIONAL, 409, -32001, "exists already") \
-    X(ERR_PERMISSION_DENIED,   "permission_denied",   OPERATIONAL, 403, -32001, "permission denied by the system") \
-    X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32001, "no space left") \
-    X(ERR_TOO_MANY_FILES,      "too_many_files",      OPERATIONAL, 503, -32001, "too many open files") \
-    X(ERR_CROSS_DEVICE,        "cross_device",        OPERATIONAL, 500, -32001, "lies on another file system") \
-    X(ERR_NOT_A_DIRECTORY,     "not_a_directory",     OPERATIONAL, 409, -32001, "not a directory") \
-    X(ERR_NOT_EMPTY,           "not_empty",           OPERATIONAL, 409, -32001, "directory is not empty") \
-    X(ERR_AUDIT_UNAVAILABLE,   "audit_unavailable",   OPERATIONAL, 503, -32001, "the record could not be written, so nothing was changed") \
+    X(ERR_CANCELLED,           "cancelled",           OPERATIONAL, 499, -32010, "cancelled") \
+    X(ERR_BUSY,                "busy",                OPERATIONAL, 503, -32010, "too much is waiting already") \
+    X(ERR_WORKERS_LOST,        "workers_lost",        OPERATIONAL, 503, -32010, "too many workers hang in the kernel") \
+    X(ERR_UNSUPPORTED,         "unsupported",         OPERATIONAL, 501, -32010, "not offered by this machine") \
+    X(ERR_NOT_FOUND,           "not_found",           OPERATIONAL, 404, -32010, "not found") \
+    X(ERR_ALREADY_EXISTS,      "already_exists",      OPERATIONAL, 409, -32010, "exists already") \
+    X(ERR_PERMISSION_DENIED,   "permission_denied",   OPERATIONAL, 403, -32010, "permission denied by the system") \
+    X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32010, "no space left") \
+    X(ERR_TOO_MANY_FILES,      "too_many_files",      OPERATIONAL, 503, -32010, "too many open files") \
+    X(ERR_CROSS_DEVICE,        "cross_device",        OPERATIONAL, 500, -32010, "lies on another file system") \
+    X(ERR_NOT_A_DIRECTORY,     "not_a_directory",     OPERATIONAL, 409, -32010, "not a directory") \
+    X(ERR_NOT_EMPTY,           "not_empty",           OPERATIONAL, 409, -32010, "directory is not empty") \
+    X(ERR_AUDIT_UNAVAILABLE,   "audit_unavailable",   OPERATIONAL, 503, -32010, "the record could not be written, so nothing was changed") \
     X(ERR_INVALID_PATH,        "invalid_path",        POLICY,      400, -32602, "not a usable name") \
     X(ERR_PATH_OUTSIDE_ROOT,   "path_outside_root",   POLICY,      403, -32602, "outside the root") \
     X(ERR_SYMLINK_REJECTED,    "symlink_rejected",    POLICY,      403, -32602, "symbolic links are not followed here") \
@@ -46,11 +47,11 @@ enum err_category {
     X(ERR_NOT_REGULAR_FILE,    "not_regular_file",    POLICY,      403, -32602, "not a regular file") \
     X(ERR_CROSSES_MOUNT,       "crosses_mount",       POLICY,      403, -32602, "another file system is mounted there") \
     X(ERR_ROOT_PROTECTED,      "root_protected",      POLICY,      403, -32602, "the root itself stays") \
-    X(ERR_DENIED_BY_POLICY,    "denied_by_policy",    POLICY,      403, -32001, "denied") \
-    X(ERR_ASK_UNAVAILABLE,     "ask_unavailable",     POLICY,      403, -32001, "nobody is here to be asked") \
-    X(ERR_ACCESS_MISSING,      "access_missing",      POLICY,      403, -32001, "this access was not granted") \
-    X(ERR_GRANT_EXPIRED,       "grant_expired",       POLICY,      403, -32001, "the grant has expired") \
-    X(ERR_GRANT_REVOKED,       "grant_revoked",       POLICY,      403, -32001, "the grant was revoked") \
+    X(ERR_DENIED_BY_POLICY,    "denied_by_policy",    POLICY,      403, -32010, "denied") \
+    X(ERR_ASK_UNAVAILABLE,     "ask_unavailable",     POLICY,      403, -32010, "nobody is here to be asked") \
+    X(ERR_ACCESS_MISSING,      "access_missing",      POLICY,      403, -32010, "this access was not granted") \
+    X(ERR_GRANT_EXPIRED,       "grant_expired",       POLICY,      403, -32010, "the grant has expired") \
+    X(ERR_GRANT_REVOKED,       "grant_revoked",       POLICY,      403, -32010, "the grant was revoked") \
     X(ERR_ARCHIVE_FORMAT,      "archive_format",      POLICY,      400, -32602, "not an archive that can be read") \
     X(ERR_ARCHIVE_ENTRY_PATH,  "archive_entry_path",  POLICY,      400, -32602, "the archive names a path outside or twice") \
     X(ERR_ARCHIVE_ENTRY_LINK,  "archive_entry_link",  POLICY,      400, -32602, "the archive contains a link") \

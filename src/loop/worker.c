@@ -310,8 +310,6 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
         if (r < 0) {
             list_remove(&job->node);
             shared->queued--;
-        } else {
-            pthread_cond_signal(&shared->work_came);
         }
     }
     worker_unlock(shared);
@@ -319,6 +317,8 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
         free(job);
         return r;
     }
+    /* After the lock, or whoever wakes up would have to wait for it first. */
+    pthread_cond_signal(&shared->work_came);
 
     job->id = ++pool->last_id;
     list_append(&pool->outstanding, &job->pool_node);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -120,9 +121,11 @@ static ssize_t write_now(const struct writer *writer, const struct str *parts, s
     struct iovec vector[WRITER_MAX_PARTS];
     ssize_t wrote;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         /* SAFETY: writev does not write through it. */
-        vector[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
+        memcpy(&vector[i].iov_base, &parts[i].ptr, sizeof(vector[i].iov_base));
+        vector[i].iov_len = parts[i].len;
+    }
     do
         wrote = writev(writer->fd, vector, (int)count);
     while (wrote < 0 && errno == EINTR);

@@ -37,9 +37,9 @@ struct catalog_resource {
 
 struct catalog_tool {
     int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
+    enum catalog_group group;
     struct str name;
     struct str description;
-    enum catalog_group group;
     struct str input_schema;  /* JSON */
     struct str output_schema; /* JSON; empty when the result is no object */
     struct str listing;       /* the finished object for tools/list */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/jsonwrite.h"
 #include "loop/reader.h"
 #include "loop/timer.h"
 #include "loop/worker.h"
@@ -12,6 +13,7 @@
 #include "stdio/job.h"
 #include "stdio/lines.h"
 #include "stdio/subscriptions.h"
+#include "tools/resources.h"
 
 enum {
     WORKERS = 4,
@@ -25,6 +27,7 @@ enum {
     OUTPUT_MAX_BYTES = 1 << 30,
     /* Every byte of a file may be escaped as six. */
     ESCAPED_BYTES = 6,
+    TEMPLATE_BYTES = 64 << 10,
 };
 
 /* A call and its job, on the loop's side. */
@@ -34,14 +37,16 @@ struct task {
     struct mcp_call *call;
     struct job *job; /* until its done was called; the worker's besides */
     bool is_running;
-    uint64_t id;   /* of the worker's job, once it runs */
-    uint64_t told; /* progress */
+    int64_t due_ms; /* it is answered by then, waiting included */
+    uint64_t id;    /* of the worker's job, once it runs */
+    uint64_t told;  /* progress */
 };
 
 struct front {
     struct front_config config;
     struct mcp_server server;
     const struct catalog_tool **tools;
+    struct buf templates;
     struct mcp_session *session;
     struct worker_pool *pool;
     struct subscriptions *subscriptions;
@@ -165,9 +170,9 @@ static int run_task(struct front *front, struct task *task)
         .free_data = job_free,
         .data = task->job,
         .context = task,
-        .timeout_ms = front->config.timeout_ms,
+        .timeout_ms = task->due_ms - loop_now_ms(front->config.loop),
     };
-    int r = worker_submit(front->pool, &spec, &task->id);
+    int r = spec.timeout_ms > 0 ? worker_submit(front->pool, &spec, &task->id) : ERR_TIMED_OUT;
 
     if (r < 0)
         return r;
@@ -196,7 +201,8 @@ static void start_waiting(struct front *front)
 static int add_task(struct front *front, struct mcp_call *call)
 {
     struct task *task = calloc(1, sizeof(*task));
-    int r = task != NULL ? job_new(front->config.box, call, &task->job) : ERR_NO_MEMORY;
+    int r = task != NULL ? job_new(front->config.box, front->config.running, call, &task->job)
+                         : ERR_NO_MEMORY;
 
     if (r < 0) {
         free(task);
@@ -204,6 +210,7 @@ static int add_task(struct front *front, struct mcp_call *call)
     }
     task->front = front;
     task->call = call;
+    task->due_ms = loop_now_ms(front->config.loop) + front->config.timeout_ms;
     mcp_call_set_data(call, task);
     list_append(&front->waiting, &task->link);
     start_waiting(front);
@@ -244,6 +251,26 @@ static void on_unsubscribe(void *data, struct mcp_session *session, struct str u
 
     (void)session;
     subscriptions_remove(front->subscriptions, uri);
+}
+
+/* What the client works on. We serve what the user named, and only say so when that is elsewhere.
+ */
+static void on_roots(void *data, struct mcp_session *session, const struct json_value *roots)
+{
+    struct front *front = data;
+    char name[PATH_MAX];
+    size_t len;
+
+    (void)session;
+    json_each_item (root, roots) {
+        struct str uri;
+
+        if (json_get_str(root, STR("uri"), &uri) &&
+            resource_name_of_uri(front->config.box, uri, name, &len, NULL) == 0)
+            return;
+    }
+    log_write(front->config.log, LOG_WARN,
+              "none of the roots that the client works on lies in the folder it was given");
 }
 
 static void on_updated(void *data, struct str uri)
@@ -376,6 +403,35 @@ static int choose_tools(struct front *front)
     return 0;
 }
 
+/* One form of address for all files: the folder's own, and a path below it. */
+static int describe_templates(struct front *front)
+{
+    cleanup_buf struct buf address = BUF_INIT(TEMPLATE_BYTES);
+    struct json_writer json;
+    int r = resource_append_uri(front->config.box, STR_EMPTY, &address);
+
+    if (r == 0 && !str_ends_with(buf_view(&address), STR("/")))
+        r = buf_append_char(&address, '/');
+    if (r == 0)
+        r = buf_append_str(&address, STR("{+path}"));
+    if (r < 0)
+        return r;
+    json_writer_init(&json, &front->templates);
+    json_begin_array(&json);
+    json_begin_object(&json);
+    json_key(&json, STR("uriTemplate"));
+    json_write_str(&json, buf_view(&address));
+    json_key(&json, STR("name"));
+    json_write_str(&json, STR("file"));
+    json_key(&json, STR("title"));
+    json_write_str(&json, STR("A file of the folder"));
+    json_end_object(&json);
+    json_end_array(&json);
+    r = json_writer_finish(&json);
+    front->server.resource_templates = buf_view(&front->templates);
+    return r;
+}
+
 static size_t largest_message(const struct front_config *config)
 {
     size_t needed = (size_t)config->max_file_bytes * ESCAPED_BYTES + (64 << 10);
@@ -389,6 +445,7 @@ static int make_parts(struct front *front)
         .start = on_start,
         .cancel = on_cancel,
         .unsubscribe = on_unsubscribe,
+        .roots = on_roots,
         .send = on_send,
     };
     const struct worker_config workers = {
@@ -404,6 +461,8 @@ static int make_parts(struct front *front)
     const struct front_config *config = &front->config;
     int r = choose_tools(front);
 
+    if (r == 0)
+        r = describe_templates(front);
     if (r == 0)
         r = mcp_session_new(&front->server, &host, front, &front->session);
     if (r == 0)
@@ -437,11 +496,10 @@ int front_new(const struct front_config *config, struct front **out_front, struc
         .has_subscriptions = true,
         .has_completions = true,
         .has_logging = true,
-        .resource_templates = STR("[{\"uriTemplate\":\"file://{+path}\",\"name\":\"file\","
-                                  "\"title\":\"A file of the folder\"}]"),
         .max_message_bytes = largest_message(config),
         .max_held_bytes = 4 * largest_message(config),
     };
+    buf_init(&front->templates, 2 * TEMPLATE_BYTES);
     list_init(&front->waiting);
     list_init(&front->running);
     lines_init(&front->lines, front->server.max_message_bytes);
@@ -478,6 +536,7 @@ void front_free(struct front *front)
     loop_task_cancel(&front->give_up);
     loop_task_cancel(&front->finish);
     lines_done(&front->lines);
+    buf_done(&front->templates);
     free(front->tools);
     free(front);
 }

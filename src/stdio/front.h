@@ -6,6 +6,7 @@
 #ifndef STDIO_FRONT_H
 #define STDIO_FRONT_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -21,10 +22,11 @@ struct front_config {
     struct toolbox *box;
     struct authority_scope *names; /* both for watching what is subscribed to */
     struct authority_scope *files;
+    atomic_uint *running; /* jobs in a worker's hands; outlives everything */
     int input_fd;
     int output_fd;
-    int64_t timeout_ms;      /* of one call */
-    uint64_t max_file_bytes; /* decides how long a message may be */
+    int64_t timeout_ms;              /* of one call */
+    uint64_t max_file_bytes;         /* decides how long a message may be */
     void (*on_answered)(void *data); /* each time a call has ended */
     /* Once: the input has ended or the output is gone, and nothing is left to do. */
     void (*on_end)(void *data);
@@ -36,6 +38,7 @@ int front_new(const struct front_config *config, struct front **out_front, struc
 /* Takes no more; what is under way is given up, except for what has begun to change something. */
 void front_stop(struct front *front);
 
+/* Afterwards a job that still runs hangs: what it uses must not be freed. */
 void front_free(struct front *front);
 
 #endif

@@ -10,7 +10,8 @@ enum {
     JOB_RESULT_BYTES = 1 << 30,
 };
 
-int job_new(struct toolbox *box, const struct mcp_call *call, struct job **out_job)
+int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *call,
+            struct job **out_job)
 {
     struct job *job = calloc(1, sizeof(*job));
     struct str text = STR_EMPTY;
@@ -19,6 +20,7 @@ int job_new(struct toolbox *box, const struct mcp_call *call, struct job **out_j
     if (job == NULL)
         return ERR_NO_MEMORY;
     job->box = box;
+    job->running = running;
     job->work = mcp_call_work(call);
     arena_init(&job->arena, JOB_ARENA_BYTES);
     buf_init(&job->result, JOB_RESULT_BYTES);
@@ -88,10 +90,8 @@ static int run_tool(struct job *job, const struct cancel *token)
     return r < 0 ? err_set_plain(&job->err, r) : 0;
 }
 
-int job_run(void *data, struct cancel *token)
+static int run(struct job *job, const struct cancel *token)
 {
-    struct job *job = data;
-
     switch (job->work) {
     case MCP_TOOL_CALL:
         return run_tool(job, token);
@@ -105,4 +105,16 @@ int job_run(void *data, struct cancel *token)
         break; /* subscriptions.c's */
     }
     return err_set_plain(&job->err, ERR_INTERNAL);
+}
+
+int job_run(void *data, struct cancel *token)
+{
+    struct job *job = data;
+    atomic_uint *running = job->running;
+    int r;
+
+    atomic_fetch_add(running, 1);
+    r = run(job, token);
+    atomic_fetch_sub(running, 1);
+    return r;
 }

@@ -20,6 +20,7 @@
 
 struct job {
     struct toolbox *box;
+    atomic_uint *running; /* counts those that are in a worker's hands */
     enum mcp_work work;
     struct arena arena; /* holds what follows */
     const struct catalog_tool *tool;
@@ -34,10 +35,11 @@ struct job {
 };
 
 /* Copies what the job needs of the call. */
-int job_new(struct toolbox *box, const struct mcp_call *call, struct job **out_job);
-void job_free(void *job);
+int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *call,
+            struct job **out_job);
+void job_free(void *data);
 
-/* On a worker; the result, or the error when it is negative, is in the job. */
-int job_run(void *job, struct cancel *token);
+/* On a worker, with the job as its data; the result, or the error when it is negative, is in the job. */
+int job_run(void *data, struct cancel *token);
 
 #endif

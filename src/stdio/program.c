@@ -33,6 +33,7 @@ struct program {
     struct front *front;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
+    atomic_uint running;
 };
 
 static void on_signal(void *data, int signum)
@@ -152,6 +153,7 @@ static int serve(struct program *program, const struct option_values *values, st
 {
     struct front_config config = {
         .log = &program->log,
+        .running = &program->running,
         .input_fd = STDIN_FILENO,
         .output_fd = STDOUT_FILENO,
         .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
@@ -184,6 +186,14 @@ static int serve(struct program *program, const struct option_values *values, st
 static void close_all(struct program *program)
 {
     front_free(program->front);
+    if (atomic_load(&program->running) > 0) {
+        /*
+         * A worker hangs in the kernel and may come back to what it uses, so nothing
+         * is freed. What is left behind is swept at the next start.
+         */
+        audit_file_flush(program->ground->audit);
+        _exit(EXIT_SUCCESS);
+    }
     if (program->loop != NULL) {
         timer_stop(&program->flush);
         for (size_t i = 0; i < array_size(signals); i++)

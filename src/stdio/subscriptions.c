@@ -38,6 +38,9 @@ struct subscriptions {
     void (*on_updated)(void *data, struct str uri);
     void *data;
     struct list directories;
+    /* One search at a time: each holds watches, of which a user has few, until its end. */
+    struct list waiting;
+    bool is_searching;
 };
 
 int subscriptions_new(struct loop *loop, struct toolbox *box, struct authority_scope *names,
@@ -57,6 +60,7 @@ int subscriptions_new(struct loop *loop, struct toolbox *box, struct authority_s
                                             .on_updated = on_updated,
                                             .data = data};
     list_init(&subscriptions->directories);
+    list_init(&subscriptions->waiting);
     *out_subscriptions = subscriptions;
     return 0;
 }
@@ -138,6 +142,15 @@ static struct str directory_of(const struct wanted *wanted)
     return (struct str){wanted->name, wanted->directory_len};
 }
 
+/* Another address of this call has its directory watched already. */
+static bool is_watched(const struct search *search, const struct wanted *wanted)
+{
+    for (const struct wanted *other = search->items; other < wanted; other++)
+        if (other->watch != NULL && str_eq(directory_of(other), directory_of(wanted)))
+            return true;
+    return false;
+}
+
 static void look_for(struct search *search, struct wanted *wanted)
 {
     struct authority_stat about;
@@ -162,8 +175,9 @@ static void look_for(struct search *search, struct wanted *wanted)
         wanted->directory_len = wanted->name_len;
     else
         wanted->directory_len = slash != NULL ? (size_t)(slash - wanted->name) : 0;
-    wanted->error = authority_watch(search->files, directory_of(wanted), &wanted->watch,
-                                    &wanted->fd, &wanted->err);
+    if (!is_watched(search, wanted))
+        wanted->error = authority_watch(search->files, directory_of(wanted), &wanted->watch,
+                                        &wanted->fd, &wanted->err);
 }
 
 static int run_search(void *data, struct cancel *token)
@@ -197,9 +211,12 @@ static int add_directory(struct subscriptions *subscriptions, struct wanted *wan
                          struct watched **out_watched)
 {
     struct str name = directory_of(wanted);
-    struct watched *watched = malloc(sizeof(*watched) + name.len + 1);
+    struct watched *watched;
     int r;
 
+    if (wanted->watch == NULL)
+        return ERR_BUSY; /* it relied on one that could not be kept */
+    watched = malloc(sizeof(*watched) + name.len + 1);
     if (watched == NULL)
         return ERR_NO_MEMORY;
     *watched = (struct watched){.owner = subscriptions, .name_len = name.len};
@@ -247,10 +264,14 @@ static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
     return r;
 }
 
+/* A call that waits for its search, or whose search is under way. */
 struct asked {
+    struct list link;
     struct subscriptions *subscriptions;
     struct mcp_call *call;
 };
+
+static void search_next(struct subscriptions *subscriptions);
 
 static void on_found(void *context, int result, void *data)
 {
@@ -260,6 +281,7 @@ static void on_found(void *context, int result, void *data)
     size_t kept = 0;
 
     free(context);
+    asked.subscriptions->is_searching = false;
     if (result == 0 && mcp_call_is_cancelled(asked.call))
         result = ERR_CANCELLED;
     for (size_t i = 0; result == 0 && i < search->count; i++) {
@@ -281,28 +303,26 @@ static void on_found(void *context, int result, void *data)
         mcp_call_fail(asked.call, &err);
     else
         mcp_call_finish(asked.call, STR("{}"));
+    search_next(asked.subscriptions);
 }
 
-static int begin_search(struct subscriptions *subscriptions, struct mcp_call *call)
+static int begin_search(struct asked *asked)
 {
-    size_t count = mcp_call_uri_count(call);
+    const struct subscriptions *subscriptions = asked->subscriptions;
+    size_t count = mcp_call_uri_count(asked->call);
     struct search *search = calloc(1, sizeof(*search) + count * sizeof(search->items[0]));
-    struct asked *asked = malloc(sizeof(*asked));
     struct worker_job spec;
     uint64_t id;
     int r = 0;
 
-    if (search == NULL || asked == NULL) {
-        free(search);
-        free(asked);
+    if (search == NULL)
         return ERR_NO_MEMORY;
-    }
     search->box = subscriptions->box;
     search->names = subscriptions->names;
     search->files = subscriptions->files;
     arena_init(&search->arena, SEARCH_ARENA_BYTES);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        struct str uri = mcp_call_uri_at(call, i);
+        struct str uri = mcp_call_uri_at(asked->call, i);
         const char *copy = arena_copy(&search->arena, uri);
 
         if (copy == NULL)
@@ -311,7 +331,6 @@ static int begin_search(struct subscriptions *subscriptions, struct mcp_call *ca
         search->items[i].index = i;
         search->count++;
     }
-    *asked = (struct asked){subscriptions, call};
     spec = (struct worker_job){.run = run_search,
                                .done = on_found,
                                .free_data = free_search,
@@ -320,22 +339,46 @@ static int begin_search(struct subscriptions *subscriptions, struct mcp_call *ca
                                .timeout_ms = LOOKUP_TIMEOUT_MS};
     if (r == 0)
         r = worker_submit(subscriptions->pool, &spec, &id);
-    if (r < 0) {
+    if (r < 0)
         free_search(search);
-        free(asked);
-    }
     return r;
+}
+
+static void fail(struct mcp_call *call, int error)
+{
+    struct err err = ERR_INIT;
+
+    err_set_plain(&err, error);
+    mcp_call_fail(call, &err);
+}
+
+static void search_next(struct subscriptions *subscriptions)
+{
+    while (!subscriptions->is_searching && !list_is_empty(&subscriptions->waiting)) {
+        struct asked *asked = list_entry(subscriptions->waiting.next, struct asked, link);
+        int r;
+
+        list_remove(&asked->link);
+        r = mcp_call_is_cancelled(asked->call) ? ERR_CANCELLED : begin_search(asked);
+        subscriptions->is_searching = r == 0;
+        if (r < 0) {
+            fail(asked->call, r);
+            free(asked);
+        }
+    }
 }
 
 void subscriptions_add(struct subscriptions *subscriptions, struct mcp_call *call)
 {
-    struct err err = ERR_INIT;
-    int r = begin_search(subscriptions, call);
+    struct asked *asked = malloc(sizeof(*asked));
 
-    if (r < 0) {
-        err_set_plain(&err, r);
-        mcp_call_fail(call, &err);
+    if (asked == NULL) {
+        fail(call, ERR_NO_MEMORY);
+        return;
     }
+    *asked = (struct asked){.subscriptions = subscriptions, .call = call};
+    list_append(&subscriptions->waiting, &asked->link);
+    search_next(subscriptions);
 }
 
 void subscriptions_remove(struct subscriptions *subscriptions, struct str uri)

@@ -18,7 +18,7 @@ enum {
     TREE_DEPTH = 2,
     TREE_MAX_ENTRIES = 10000,
     TREE_LINE_BYTES = 64, /* a guess, to reserve */
-    REPORT_ENTRIES = 100000,
+    REPORT_ENTRIES = 1000,
     STOP = 1, /* of a visitor: it has seen enough */
 };
 
@@ -29,6 +29,7 @@ struct listing {
     struct shortlist entries;
     bool with_files;
     bool with_directories;
+    bool with_sizes;
     bool is_small; /* so far: sizes come with the entries */
     uint64_t seen;
 };
@@ -59,10 +60,11 @@ static int list_entry_(void *data, const struct authority_entry *entry)
 static int read_directory(struct listing *listing, struct err *err)
 {
     const struct tool_call *call = listing->call;
-    struct authority_list_options options = {.with_stat = true, .cancel = call->cancel};
+    struct authority_list_options options = {.with_stat = listing->with_sizes,
+                                             .cancel = call->cancel};
     int r;
 
-    listing->is_small = true;
+    listing->is_small = listing->with_sizes;
     r = authority_list(call->box->config.files, tool_name(call, 0), &options, list_entry_, listing,
                        err);
     if (r != STOP)
@@ -82,7 +84,7 @@ static bool find_size(const struct listing *listing, struct str path,
     struct authority_stat about;
 
     *out_size = item->size;
-    if (item->has_size || listing->is_small)
+    if (item->has_size || listing->is_small || !listing->with_sizes)
         return item->has_size;
     if (authority_stat(listing->call->box->config.files, path, &about, NULL) < 0)
         return false;
@@ -144,7 +146,8 @@ static int write_listing(struct tool_call *call, const struct listing *listing, 
 int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
 {
     int64_t most = tool_int(call, STR("maxResults"), LIST_RESULTS);
-    struct listing listing = {.call = call, .with_files = true, .with_directories = true};
+    struct listing listing = {
+        .call = call, .with_files = true, .with_directories = true, .with_sizes = true};
     struct str type;
     int r;
 
@@ -152,6 +155,7 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
         listing.with_files = !str_eq(type, STR("directory"));
         listing.with_directories = !str_eq(type, STR("file"));
     }
+    (void)json_get_bool(call->arguments, STR("withSizes"), &listing.with_sizes);
     shortlist_init(&listing.entries, most < 1                  ? 1
                                      : most > LIST_MAX_RESULTS ? LIST_MAX_RESULTS
                                                                : (size_t)most);

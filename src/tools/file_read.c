@@ -17,7 +17,7 @@
 
 enum {
     WHOLE_MAX_BYTES = 16 << 20, /* text that is read at once; media may be larger */
-    REPORT_BYTES = 64 << 20,    /* between two reports of progress */
+    REPORT_BYTES = 1 << 20,     /* between two reports of progress */
     FRAME_BYTES = 512,          /* of a result, beside path and content */
 };
 

@@ -16,7 +16,7 @@ enum {
     SEARCH_MAX_RESULTS = 10000,
     SEARCH_MAX_COUNTED = 100000, /* matches, until it ends */
     SEARCH_MAX_PATTERNS = 2,
-    REPORT_ENTRIES = 50000,
+    REPORT_ENTRIES = 1000,
     STOP = AUTHORITY_WALK_SKIP + 1, /* of a visitor: it has seen enough */
 };
 

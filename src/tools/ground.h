@@ -23,7 +23,7 @@ struct ground_config {
     const char *directory; /* the folder, as the user named it */
     /* Of our own, made if missing: journal, record, what undo needs. */
     const char *state_dir;
-    const char *session; /* who acts, in the record */
+    const char *session;        /* who acts, in the record */
     bool is_recorded_elsewhere; /* then no record is kept here */
     bool may_write;
     const char *const *denied;  /* globs up to a NULL; or NULL */

@@ -20,7 +20,7 @@
 #include "tools/toolbox.h"
 
 enum {
-    RESOURCE_PAGE = 100,        /* files of one list */
+    RESOURCE_PAGE = 1000,       /* files of one list: some clients take no more than 64 of them */
     RESOURCE_DEPTH = 8,         /* directories that a list goes down */
     RESOURCE_COMPLETIONS = 100, /* values of one completion, as MCP has it */
 };

@@ -3,6 +3,7 @@
 #include "attempts.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "gatehouse/audit.h"
 
@@ -441,6 +442,21 @@ static void a_scope_has_only_so_many_watches(void **state)
     world->authority->backend->ops = real;
 }
 
+/* Others on this machine use up what a user may have of these for a moment. */
+static int watch_patiently(struct authority_scope *scope, struct authority_watch **out_watch)
+{
+    enum { TRIES = 100000 };
+    int r = ERR_TOO_MANY_FILES;
+    int fd;
+
+    for (int i = 0; r == ERR_TOO_MANY_FILES && i < TRIES; i++) {
+        r = authority_watch(scope, STR_EMPTY, out_watch, &fd, NULL);
+        if (r == ERR_TOO_MANY_FILES)
+            sched_yield();
+    }
+    return r;
+}
+
 static void *make_and_free(void *data)
 {
     enum { ROUNDS = 200 };
@@ -449,10 +465,9 @@ static void *make_and_free(void *data)
 
     for (int i = 0; i < ROUNDS; i++) {
         struct authority_watch *watch = NULL;
-        int fd = -1;
 
-        failed += authority_watch(scope, STR_EMPTY, &watch, &fd, NULL) != 0 ||
-                  authority_watch_read(watch, NULL, NULL) != 0;
+        failed +=
+            watch_patiently(scope, &watch) != 0 || authority_watch_read(watch, NULL, NULL) != 0;
         authority_watch_free(watch);
     }
     return (void *)(uintptr_t)failed;
@@ -462,15 +477,15 @@ static void threads_make_and_free_watches_of_one_scope(void **state)
 {
     struct world *world = *state;
     pthread_t threads[4];
+    void *failed[array_size(threads)];
 
     for (size_t i = 0; i < array_size(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, make_and_free, world->scope), 0);
-    for (size_t i = 0; i < array_size(threads); i++) {
-        void *failed = NULL;
-
-        assert_int_equal(pthread_join(threads[i], &failed), 0);
-        assert_null(failed);
-    }
+    /* All of them before anything is asserted: they use the world. */
+    for (size_t i = 0; i < array_size(threads); i++)
+        pthread_join(threads[i], &failed[i]);
+    for (size_t i = 0; i < array_size(threads); i++)
+        assert_null(failed[i]);
     assert_int_equal(world->scope->watch_count, 0);
     assert_true(list_is_empty(&world->scope->watches));
 }

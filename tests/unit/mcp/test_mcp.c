@@ -121,7 +121,7 @@ static void calls_over_the_ceiling_are_refused_until_others_end(void **state)
     for (size_t i = 0; i < MCP_MAX_CALLS; i++)
         call_tool(fixture, "wait", i);
     call_tool(fixture, "wait", 5000);
-    assert_true(next_has(fixture, "\"id\":5000,\"error\":{\"code\":-32001,\"message\":\"1024 calls "
+    assert_true(next_has(fixture, "\"id\":5000,\"error\":{\"code\":-32010,\"message\":\"1024 calls "
                                   "are waiting already\",\"data\":{\"name\":\"busy\""));
     /* What needs no host is answered still. */
     say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":5001,\"method\":\"ping\"}");

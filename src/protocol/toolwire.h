@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire between a front, which decides and talks to the world, and its
+ * toolhost, which touches the files: frames on one stream socket, bodies in
+ * JSON. docs/internals/toolhost.md says what each message means and when it may
+ * come; here is only how it looks.
+ *
+ *     u32 length of what follows | u32 call | u8 type | body     (little endian)
+ */
+#ifndef PROTOCOL_TOOLWIRE_H
+#define PROTOCOL_TOOLWIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+
+enum toolwire_side { TOOLWIRE_FRONT, TOOLWIRE_HOST };
+
+enum toolwire_type {
+    /* From the front. */
+    TOOLWIRE_PREPARE = 0x01,
+    TOOLWIRE_RUN = 0x02,
+    TOOLWIRE_DROP = 0x03,
+    TOOLWIRE_CANCEL = 0x04,
+    /* From the host. */
+    TOOLWIRE_READY = 0x11,
+    TOOLWIRE_PREPARED = 0x12,
+    TOOLWIRE_RESULT = 0x13,
+    TOOLWIRE_ERROR = 0x14,
+    TOOLWIRE_PROGRESS = 0x15,
+    TOOLWIRE_LOST = 0x16,
+};
+
+enum {
+    TOOLWIRE_VERSION = 1,
+    TOOLWIRE_HEADER_BYTES = 9,
+    TOOLWIRE_UNCOUNTED_BYTES = 4, /* the length does not count itself */
+    TOOLWIRE_NO_CALL = 0,         /* about the connection, not about a call */
+    /* Of a call's arguments; the body around them is one deeper. */
+    TOOLWIRE_MAX_DEPTH = JSON_DEFAULT_MAX_DEPTH,
+};
+#define TOOLWIRE_MAX_TIMEOUT_MS (INT64_C(24) * 60 * 60 * 1000)
+
+/* The longest bodies, for files of at most this size (itself at most 64 MiB). */
+size_t toolwire_max_request(uint64_t max_file_bytes);
+size_t toolwire_max_answer(uint64_t max_file_bytes);
+
+/* ---- frames ---- */
+
+struct toolwire_frame {
+    uint32_t call;
+    enum toolwire_type type;
+    struct str body;
+};
+
+/* Writes the header of a frame, to be followed by the body. */
+void toolwire_write_header(uint32_t call, enum toolwire_type type, size_t body_len,
+                           char out_header[TOOLWIRE_HEADER_BYTES]);
+
+struct toolwire_decoder {
+    enum toolwire_side from;
+    struct buf begun; /* of the frame that is not whole yet */
+    bool is_broken;
+};
+
+/* For what comes from that side, with bodies up to this many bytes. */
+void toolwire_decoder_init(struct toolwire_decoder *decoder, enum toolwire_side from,
+                           size_t max_body_bytes);
+void toolwire_decoder_done(struct toolwire_decoder *decoder);
+
+/* The body is gone when it returns. An error of its own ends the decoding. */
+typedef int toolwire_frame_fn(void *data, const struct toolwire_frame *frame, struct err *err);
+
+/*
+ * Takes the next bytes of the stream, however they are cut. After an error the
+ * rest of the stream has no meaning, and nothing more is taken: ERR_TOO_LARGE
+ * for a frame over the ceiling, ERR_INVALID_ARGUMENT for one that is malformed or
+ * not this side's. A bad header is told before its body has come.
+ */
+int toolwire_feed(struct toolwire_decoder *decoder, struct str bytes, toolwire_frame_fn *on_frame,
+                  void *data, struct err *err);
+
+/* ---- bodies ---- */
+
+struct toolwire_prepare {
+    struct str tool;
+    const struct json_value *arguments; /* an object */
+    int64_t timeout_ms;                 /* of preparing, and of running again */
+    int64_t keep_ms;                    /* how long it waits for RUN or DROP */
+};
+
+/*
+ * The text must live as long as what is read from it. ERR_NO_MEMORY and
+ * ERR_TOO_LARGE speak of the arena; every other error says that the body is none.
+ */
+int toolwire_read_prepare(struct arena *arena, struct str body,
+                          struct toolwire_prepare *out_prepare, struct err *err);
+
+/* `has_begun`: a worker had begun to run the call, and what it did may be there. */
+int toolwire_write_error(const struct err *error, bool has_begun, struct buf *out);
+
+/* A total of 0 is one that is not known, and left out. */
+int toolwire_write_progress(uint64_t done, uint64_t total, const char *what, struct buf *out);
+
+#endif

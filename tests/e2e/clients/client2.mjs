@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client package of SDK 2, in either era: node client2.mjs GATEHOUSE FOLDER legacy|auto|modern
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { drive } from "./drive.mjs";
+
+const [command, folder, era] = process.argv.slice(2);
+const mode = era === "modern" ? { pin: "2026-07-28" } : era;
+const client = new Client({ name: "client2", version: "1" }, { versionNegotiation: { mode } });
+const args = ["mcp", "--write", folder];
+await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const isModern = era !== "legacy"; // we speak the modern form, so `auto` must find it
+assert.equal(client.getProtocolEra(), isModern ? "modern" : "legacy");
+
+const methods = {
+  "tools/list": (params, options) => client.listTools(params, options),
+  "tools/call": (params, options) => client.callTool(params, options),
+  "resources/list": (params, options) => client.listResources(params, options),
+  "resources/read": (params, options) => client.readResource(params, options),
+  "resources/templates/list": (params, options) => client.listResourceTemplates(params, options),
+  "completion/complete": (params, options) => client.complete(params, options),
+  "logging/setLevel": ({ level }, options) => client.setLoggingLevel(level, options),
+};
+
+await drive(
+  {
+    name: `client 2.x, ${era}`,
+    setLevel: !isModern,
+    request: (method, params, options) => methods[method](params, options),
+    async subscribe(uri, onUpdated) {
+      client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+        onUpdated(params.uri),
+      );
+      if (isModern) {
+        const stream = await client.listen({ resourceSubscriptions: [uri] });
+        return () => stream.close();
+      }
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+    close: () => client.close(),
+  },
+  folder,
+);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// SDK 1.x, which most agents have today: node sdk1.mjs GATEHOUSE FOLDER
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { drive } from "./drive.mjs";
+
+const [command, folder] = process.argv.slice(2);
+const client = new Client({ name: "sdk1", version: "1" }, { capabilities: { roots: {} } });
+const args = ["mcp", "--write", folder];
+await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+
+const methods = {
+  "tools/list": (params, options) => client.listTools(params, options),
+  "tools/call": (params, options) => client.callTool(params, undefined, options),
+  "resources/list": (params, options) => client.listResources(params, options),
+  "resources/read": (params, options) => client.readResource(params, options),
+  "resources/templates/list": (params, options) => client.listResourceTemplates(params, options),
+  "completion/complete": (params, options) => client.complete(params, options),
+  "logging/setLevel": ({ level }, options) => client.setLoggingLevel(level, options),
+};
+
+await drive(
+  {
+    name: "SDK 1.x",
+    setLevel: true,
+    request: (method, params, options) => methods[method](params, options),
+    async subscribe(uri, onUpdated) {
+      client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) =>
+        onUpdated(params.uri),
+      );
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+    close: () => client.close(),
+  },
+  folder,
+);

@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Every tool of `gatehouse mcp`: the shape of its result, and what it did to the disk."""
+import io
+import json
+import os
+import sys
+import tarfile
+import zipfile
+
+sys.dont_write_bytecode = True  # not into the sources
+import mcp_client
+from mcp_client import Scene, picture
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
+PDF = b"%PDF-1.4\n\xff\xfe\n"
+
+
+class Tools(Scene):
+    def setUp(self):
+        super().setUp()
+        self.server = self.start("--write")
+
+    def put(self, name, content=""):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def twice(self, tool, /, **arguments):
+        """A result that travels as text and as structure, which must be the same."""
+        result = self.server.call(tool, **arguments)
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual([block["type"] for block in result["content"]], ["text"])
+        self.assertEqual(json.loads(result["content"][0]["text"]), result["structuredContent"])
+        return result["structuredContent"]
+
+
+class Reading(Tools):
+    def test_read_file(self):
+        for content, lines in (("one\ntwo\n", 3), ("", 1), ("a\n", 2), ("a\r\nb", 2),
+                               ("\ufeffbom\n", 2), ("no end", 1)):
+            self.put("a.txt", content)
+            self.assertEqual(self.twice("read_file", filePath="a.txt"),
+                             {"path": "a.txt", "content": content, "truncated": False,
+                              "totalLines": lines})
+        self.put("a.txt", "1\n2\n3\n4\n")
+        told = self.twice("read_file", filePath="a.txt", startLine=-7, maxLines=2)
+        self.assertEqual(told, {"path": "a.txt", "content": "1\n2", "truncated": True,
+                                "totalLines": 5, "nextStartLine": 3})
+        told = self.twice("read_file", filePath="./a.txt", startLine=4)
+        self.assertEqual((told["path"], told["content"], told["truncated"]),
+                         ("./a.txt", "4\n", False))
+
+    def test_read_file_of_pictures_and_documents(self):
+        self.put("i.png", PNG)
+        path = self.put("d.pdf", PDF)
+        blocks = self.server.call("read_file", filePath="i.png")["content"]
+        self.assertEqual((blocks[0]["type"], blocks[0]["mimeType"]), ("image", "image/png"))
+        block = self.server.call("read_file", filePath="d.pdf")["content"][0]
+        self.assertEqual((block["type"], block["resource"]["uri"], block["resource"]["mimeType"]),
+                         ("resource", path.as_uri(), "application/pdf"))
+
+    def test_read_file_refuses_what_is_no_text(self):
+        self.put("nul", b"a\0b")
+        self.put("latin", "grün".encode("latin-1"))
+        for name in ("nul", "latin", "missing"):
+            self.assertIn(name, self.server.bad("read_file", filePath=name))
+        self.server.bad("read_file", filePath=".")
+
+    def test_list_files(self):
+        for name in ("z.txt", "a.txt", ".env", ".gitignore", ".hidden", "B/x", "node_modules/y"):
+            self.put(name, name)
+        (self.root / "link").symlink_to("a.txt")
+        result = self.server.call("list_files", dirPath=".")
+        entries = json.loads(result["content"][0]["text"])
+        self.assertEqual(result["structuredContent"]["entries"], entries)
+        names = [entry["path"] for entry in entries]
+        self.assertEqual(names[-4:], [".env", ".gitignore", "a.txt", "z.txt"])
+        self.assertIn({"path": "B", "type": "directory"}, entries)
+        self.assertIn({"path": "a.txt", "type": "file", "sizeBytes": 5}, entries)
+        self.assertNotIn("link", names)
+        self.assertNotIn(".hidden", names)
+        listed = self.server.good("list_files", dirPath="B")
+        self.assertEqual(listed["entries"], [{"path": "B/x", "type": "file", "sizeBytes": 3}])
+        self.assertEqual(self.server.call("list_files", dirPath="missing")["content"][0]["text"],
+                         "[]")
+        self.assertEqual(len(self.server.good("list_files", dirPath=".", maxResults=2)["entries"]), 2)
+
+    def test_list_files_shows_200_unless_told_otherwise(self):
+        for number in range(250):
+            self.put(f"many/f{number:03}")
+        told = self.server.good("list_files", dirPath="many")
+        self.assertEqual((len(told["entries"]), told["truncated"]), (200, True))
+        self.assertEqual(told["entries"][-1]["path"], "many/f199")
+        told = self.server.good("list_files", dirPath="many", maxResults=1000)
+        self.assertEqual((len(told["entries"]), told.get("truncated", False)), (250, False))
+
+    def test_get_file_tree(self):
+        for name in ("b.txt", "a/deep/er/x", "a/y", "node_modules/m", ".git/config"):
+            self.put(name)
+        def tree(**arguments):
+            result = self.server.call("get_file_tree", **arguments)
+            self.assertNotIn("structuredContent", result)
+            return result["content"][0]["text"].split("\n")
+        self.assertEqual(tree(dirPath="."),
+                         [f"{self.root}/", "  a/", "    deep/", "    y", "  b.txt"])
+        self.assertEqual(tree(dirPath="a", maxDepth=1), [f"{self.root}/a/", "  deep/", "  y"])
+        self.assertIn("        x", tree(dirPath=".", maxDepth=9))
+        self.assertEqual(tree(dirPath="node_modules")[1:], ["  m"])
+
+    def test_search_files(self):
+        for name in ("a.ts", "src/b.ts", "src/C.TS", "src/x.js", "node_modules/n.ts"):
+            self.put(name)
+        self.assertEqual(self.twice("search_files", name="*.ts"),
+                         {"name": "*.ts", "matches": [{"path": "src/b.ts"}, {"path": "a.ts"}],
+                          "truncated": False, "totalMatches": 2})
+        found = self.twice("search_files", filePattern="src/*.ts", ignoreCase=True)
+        self.assertEqual(found["totalMatches"], 2)
+        found = self.twice("search_files", name="*.*", dirPath="src", maxResults=1)
+        self.assertEqual((len(found["matches"]), found["truncated"], found["totalMatches"]),
+                         (1, True, 3))
+
+    def test_stat_file(self):
+        self.put("a.txt", "12345").chmod(0o640)
+        told = self.twice("stat_file", path="a.txt")
+        self.assertRegex(told.pop("modifiedAt"), r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d")
+        self.assertEqual(told, {"path": "a.txt", "type": "file", "sizeBytes": 5, "mode": "0640",
+                                "isBinary": False})
+        self.assertEqual(self.twice("stat_file", path=".")["type"], "directory")
+        self.server.bad("stat_file", path="missing")
+
+
+class Writing(Tools):
+    def test_write_file(self):
+        self.assertEqual(self.twice("write_file", filePath="new/a.txt", content="ä\r\n"),
+                         {"path": "new/a.txt"})
+        self.assertEqual((self.root / "new/a.txt").read_bytes(), "ä\r\n".encode())
+        path = self.put("mode", "old")
+        path.chmod(0o754)
+        self.twice("write_file", filePath="mode", content="new")
+        self.assertEqual((path.read_text(), path.stat().st_mode & 0o777), ("new", 0o754))
+
+    def test_append_file(self):
+        for _ in range(2):
+            self.assertEqual(self.twice("append_file", filePath="log", content="x\n"),
+                             {"path": "log"})
+        self.assertEqual((self.root / "log").read_text(), "x\nx\n")
+
+    def test_edit_file(self):
+        path = self.put("a.txt", "one $1 one\r\nend\r\n")
+        self.assertEqual(self.twice("edit_file", filePath="a.txt", oldString="one", newString="$&"),
+                         {"path": "a.txt"})
+        self.assertEqual(path.read_bytes(), b"$& $1 one\r\nend\r\n")
+        self.server.bad("edit_file", filePath="a.txt", oldString="nothing", newString="x")
+        told = self.twice("edit_file", filePath="a.txt", oldString="end", newString="fin",
+                          dryRun=True)
+        self.assertIn("+fin", told["diff"])
+        self.assertEqual(path.read_bytes(), b"$& $1 one\r\nend\r\n")
+
+    def test_edit_files(self):
+        self.put("a", "one")
+        self.put("b", "two")
+        before = picture(self.root)
+        edits = [{"filePath": "a", "oldString": "one", "newString": "1"},
+                 {"filePath": "a", "oldString": "1", "newString": "uno"},
+                 {"filePath": "b", "oldString": "two", "newString": "due"}]
+        told = self.twice("edit_files", edits=edits, dryRun=True)
+        self.assertTrue(told["dryRun"] and "+uno" in told["diff"] and "+due" in told["diff"])
+        bad = [*edits, {"filePath": "b", "oldString": "never", "newString": ""}]
+        self.assertIn("3", self.server.bad("edit_files", edits=bad))
+        self.assertEqual(picture(self.root), before)
+        self.assertEqual(self.twice("edit_files", edits=edits),
+                         {"files": [{"path": "a", "edits": 2}, {"path": "b", "edits": 1}],
+                          "dryRun": False})
+        self.assertEqual(((self.root / "a").read_text(), (self.root / "b").read_text()),
+                         ("uno", "due"))
+
+    def test_create_directory(self):
+        for _ in range(2):
+            self.assertEqual(self.twice("create_directory", dirPath="p/q/r"), {"path": "p/q/r"})
+        self.assertTrue((self.root / "p/q/r").is_dir())
+
+    def test_copy_file_and_move(self):
+        self.put("a", "content")
+        self.put("there", "old")
+        ends = {"sourcePath": "a", "destinationPath": "new/b"}
+        self.assertEqual(self.twice("copy_file", **ends), ends)
+        self.assertEqual((self.root / "new/b").read_text(), (self.root / "a").read_text())
+        ends = {"sourcePath": "new", "destinationPath": "moved/new"}
+        self.assertEqual(self.twice("move", **ends), ends)
+        self.assertEqual((self.root / "moved/new/b").read_text(), "content")
+        self.assertFalse((self.root / "new").exists())
+        self.twice("move", sourcePath="a", destinationPath="there")
+        self.assertEqual((self.root / "there").read_text(), "content")
+        self.server.bad("copy_file", sourcePath="moved", destinationPath="x")
+
+    def test_delete(self):
+        self.put("d/e/f", "x")
+        self.assertEqual(self.server.good("delete", path="d")["path"], "d")
+        self.assertFalse((self.root / "d").exists())
+        self.put("stays")
+        for name in (".", "", "./", "stays/..", str(self.root), "/"):
+            self.server.bad("delete", path=name)
+        self.assertEqual(set(picture(self.root)), {"stays"})
+
+    def test_extract_archive(self):
+        with tarfile.open(self.root / "t.tar.gz", "w:gz") as archive:
+            info = tarfile.TarInfo("in/f.txt")
+            info.size = 3
+            archive.addfile(info, io.BytesIO(b"abc"))
+        with zipfile.ZipFile(self.root / "z.zip", "w") as archive:
+            archive.writestr("in/f.txt", "abc")
+        for name in ("t.tar.gz", "z.zip"):
+            told = self.twice("extract_archive", archivePath=name, destinationPath=f"{name}.d")
+            self.assertEqual(told, {"destinationPath": f"{name}.d", "files": 1, "directories": 1,
+                                    "bytes": 3})
+            self.assertEqual((self.root / f"{name}.d/in/f.txt").read_bytes(), b"abc")
+            self.server.bad("extract_archive", archivePath=name, destinationPath=f"{name}.d")
+
+    def test_archives_that_lead_outside_leave_nothing(self):
+        for name, kind in (("../evil", tarfile.REGTYPE), ("/evil", tarfile.REGTYPE),
+                           ("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE),
+                           ("pipe", tarfile.FIFOTYPE)):
+            with tarfile.open(self.root / "bad.tar", "w") as archive:
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = kind, "../outside"
+                archive.addfile(info)
+            self.server.bad("extract_archive", archivePath="bad.tar", destinationPath="out")
+            self.assertEqual(set(picture(self.root)), {"bad.tar"})
+        self.assertEqual(picture(self.outside), {})
+
+    def test_undo_changes_brings_the_first_tree_back(self):
+        self.put("a", "first")
+        self.put("d/e", "first")
+        before = picture(self.root)
+        for tool, arguments in (
+            ("write_file", {"filePath": "a", "content": "2"}),
+            ("append_file", {"filePath": "a", "content": "3"}),
+            ("edit_file", {"filePath": "a", "oldString": "2", "newString": "x"}),
+            ("write_file", {"filePath": "n/m", "content": "2"}),
+            ("copy_file", {"sourcePath": "a", "destinationPath": "d/e"}),
+            ("move", {"sourcePath": "d", "destinationPath": "n/d"}),
+            ("create_directory", {"dirPath": "p/q"}),
+            ("delete", {"path": "n"}),
+        ):
+            self.server.good(tool, **arguments)
+        told = self.twice("undo_changes")
+        self.assertEqual((told["undone"][0]["tool"], told["remaining"]), ("delete", 7))
+        told = self.twice("undo_changes", all=True)
+        self.assertEqual({change["outcome"] for change in told["undone"]}, {"restored"})
+        self.assertEqual(picture(self.root), before)
+
+    def test_undo_leaves_alone_what_somebody_else_changed(self):
+        path = self.put("a", "first")
+        self.server.good("write_file", filePath="a", content="second")
+        path.write_text("somebody else's")
+        told = self.twice("undo_changes")
+        self.assertEqual(told["undone"][0]["outcome"], "skipped")
+        self.assertTrue(told["undone"][0]["reason"])
+        self.assertEqual(path.read_text(), "somebody else's")
+
+    def test_a_full_round_of_writes_at_once(self):
+        """Many at a time, in the same directory and on the same file: each is whole."""
+        texts = [str(number) * 5000 for number in range(50)]
+        self.server.call_all(
+            [("write_file", {"filePath": f"f{n}", "content": text}) for n, text in enumerate(texts)]
+            + [("write_file", {"filePath": "same", "content": text}) for text in texts]
+            + [("append_file", {"filePath": "log", "content": f"{n}\n"}) for n in range(50)])
+        for number, text in enumerate(texts):
+            self.assertEqual((self.root / f"f{number}").read_text(), text)
+        self.assertIn((self.root / "same").read_text(), texts)
+        self.assertEqual(sorted((self.root / "log").read_text().split(), key=int),
+                         [str(number) for number in range(50)])
+
+
+class Arguments(Tools):
+    def test_what_does_not_fit_names_the_field(self):
+        for tool, arguments, field in (
+            ("read_file", {}, "filePath"),
+            ("read_file", {"filePath": 3}, "filePath"),
+            ("read_file", {"filePath": "a", "maxLines": "many"}, "maxLines"),
+            ("list_files", {"dirPath": ".", "type": "links"}, "type"),
+            ("edit_files", {"edits": []}, "edits"),
+            ("edit_files", {"edits": [{"filePath": "a", "oldString": "b"}]}, "newString"),
+            ("search_files", {}, "name"),
+        ):
+            self.assertIn(field, self.server.bad(tool, **arguments))
+
+    def test_unknown_arguments_are_ignored(self):
+        self.put("a", "x")
+        self.assertEqual(self.server.good("read_file", filePath="a", colour="red")["content"], "x")
+
+    def test_numbers_beyond_all_bounds_are_no_trouble(self):
+        self.put("a", "1\n2\n")
+        for number in (10**400, -10**400, 2**63, -2**63, 1e300, 0):
+            self.server.call("read_file", filePath="a", startLine=number)
+            self.server.call("read_file", filePath="a", maxLines=number)
+            self.server.call("list_files", dirPath=".", maxResults=number)
+            self.server.call("get_file_tree", dirPath=".", maxDepth=number)
+            self.server.call("search_files", name="*", maxResults=number)
+            self.server.call("undo_changes", count=number)
+        self.assertEqual(self.server.good("read_file", filePath="a")["content"], "1\n2\n")
+
+    def test_names_that_are_no_utf8_are_seen_and_harm_nothing(self):
+        if os.path.supports_unicode_filenames:
+            self.skipTest("names are Unicode here")
+        (self.root / os.fsdecode(b"\xff\xfe.txt")).write_text("x")
+        self.put("good.txt", "x")
+        for result in (self.server.call("list_files", dirPath="."),
+                       self.server.call("get_file_tree", dirPath="."),
+                       self.server.call("search_files", name="*.txt"),
+                       self.server.request("resources/list")):
+            self.assertIn("good.txt", json.dumps(result))
+
+
+if __name__ == "__main__":
+    mcp_client.main()
