@@ -407,7 +407,8 @@ int authority_stat(struct authority_scope *scope, struct str name, struct author
  * Where `name` leads: relative to the root, without links, "" for the root. What
  * is missing at its end stays as given. For those who must know before they let
  * `operation` be done: it is then done with this name, in a scope that rejects
- * links. For removing and moving, a last link is the thing itself.
+ * links. For removing and moving, a last link is the thing itself, and the root is
+ * ERR_ROOT_PROTECTED.
  *
  * Needs AUTHORITY_METADATA. It asks no policy and no hook, and only a refusal is
  * recorded, as one of `operation`.
@@ -467,6 +468,20 @@ int authority_mkdir(struct authority_scope *scope, struct str name,
 struct authority_move_options {
     bool may_replace;
     bool make_parents;
+    /*
+     * Of authority_move_in: where both lie on one file system it is a rename, and all comes along
+     * as it is: links, files with other names elsewhere, modes, owners, times. What stands at its
+     * end is replaced as authority_move() replaces it. Not into a scope with max_file_bytes, an
+     * artifact, or a kind of root that cuts modes down: there it is a copy, as without this.
+     */
+    bool may_rename;
+    /*
+     * Of whatever is copied: a file has the mode and the extended attributes of its source, and
+     * the owner if that may be set, also where it replaces another; set-id bits come only with the
+     * owner. A link that is copied by itself gets a second name, on the same file system. Not into
+     * a kind of root that cuts modes down.
+     */
+    bool is_exact;
     const struct cancel *cancel;
 };
 int authority_move(struct authority_scope *scope, struct str from, struct str to,

@@ -89,6 +89,12 @@ struct backend_ops {
     int (*stage_write)(struct backend_stage *stage, const void *bytes, size_t len);
     /* All of `file` from its start, by reflink where that can be; checks max_file_bytes. */
     int (*stage_copy)(struct backend_stage *stage, struct backend_file *file);
+    /*
+     * When all is in it: exactly this mode, whatever the umask or a file that is replaced say.
+     * With `after`, also that file's extended attributes, and its owner where that may be set;
+     * set-id bits only if the owner is the same then.
+     */
+    int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
     /* Frees the stage, also when it fails; then nothing has changed. */
     int (*stage_publish)(struct backend_stage *stage, bool is_synced);
     void (*stage_drop)(struct backend_stage *stage);
@@ -131,6 +137,14 @@ struct backend_ops {
                   const struct backend_lookup *to_lookup, struct str to, bool may_replace);
 
     /*
+     * A second name for a link itself, where nothing is. ERR_SYMLINK_REJECTED for what is none,
+     * ERR_CROSS_DEVICE as above.
+     */
+    int (*link)(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                struct str from, struct backend_root *to_root,
+                const struct backend_lookup *to_lookup, struct str to);
+
+    /*
      * A private directory beside where `name` will be, as a root of its own;
      * files staged in it are written in place, since nobody sees them. Publishing
      * gives it `mode`, syncs the file system once, and puts it at `name`, which must
@@ -141,6 +155,8 @@ struct backend_ops {
      */
     int (*tree_stage)(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, struct backend_root **out_tree);
+    /* Of a directory in it; what is below cannot be reached afterwards where the mode says so. */
+    int (*tree_set_mode)(struct backend_root *tree, struct str name, unsigned mode);
     int (*tree_publish)(struct backend_root *tree, unsigned mode, bool is_synced);
     void (*tree_drop)(struct backend_root *tree);
 

@@ -7,7 +7,7 @@
  *     linux_stage.c     files that appear whole
  *     linux_tree.c      trees likewise
  *     linux_dir.c       reading and making directories
- *     linux_rename.c    moving within a file system
+ *     linux_rename.c    moving within a file system, and second names for links
  *     linux_remove.c    removing, by descriptor
  *     linux_journal.c   what must be removed again after a crash; temporary workspaces
  *     linux_sweep.c     removing that, at the next start
@@ -187,10 +187,12 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
                 enum backend_create create, unsigned mode, struct backend_stage **out_stage);
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int linux_stage_copy(struct backend_stage *stage, struct backend_file *file);
+int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
 int linux_stage_publish(struct backend_stage *stage, bool is_synced);
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree);
+int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode);
 int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced);
 void linux_tree_drop(struct backend_root *tree);
 int linux_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -211,6 +213,9 @@ int linux_remove(struct backend_root *root, const struct backend_lookup *lookup,
 int linux_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
                  struct str from, struct backend_root *to_root,
                  const struct backend_lookup *to_lookup, struct str to, bool may_replace);
+int linux_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+               struct str from, struct backend_root *to_root,
+               const struct backend_lookup *to_lookup, struct str to);
 int linux_watch(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 struct backend_watch **out_watch, int *out_fd);
 int linux_watch_read(struct backend_watch *watch,

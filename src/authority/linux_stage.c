@@ -44,6 +44,7 @@ struct backend_stage {
     int old_fd; /* the file that is replaced; -1 for a new one */
     enum stage_form form;
     enum backend_create create;
+    bool is_dressed; /* has its mode and the rest, also where it replaces a file */
     uint64_t written;
     uint64_t max_bytes;
     const struct cancel *cancel;
@@ -300,25 +301,56 @@ static int copy_xattrs(int from, int to)
     return 0;
 }
 
+/* Owner and extended attributes; *out_old and *out_new say whose they are then. */
+static int take_after(int from, int to, struct stat *out_old, struct stat *out_new)
+{
+    if (fstat(from, out_old) < 0 || fstat(to, out_new) < 0)
+        return linux_error(errno);
+    if (out_old->st_uid != out_new->st_uid || out_old->st_gid != out_new->st_gid) {
+        /* EINVAL: an owner that this user namespace does not know. */
+        if (fchown(to, out_old->st_uid, out_old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
+            return linux_error(errno);
+        if (fstat(to, out_new) < 0)
+            return linux_error(errno);
+    }
+    return copy_xattrs(from, to);
+}
+
 /* The new file looks like the one that it replaces. */
 static int take_after_old(const struct backend_stage *stage)
 {
     struct stat old;
     struct stat new;
-    int r;
-
-    if (fstat(stage->old_fd, &old) < 0 || fstat(stage->fd, &new) < 0)
-        return linux_error(errno);
     /* Before the mode: changing the owner takes setuid bits away. */
-    if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) &&
-        fchown(stage->fd, old.st_uid, old.st_gid) < 0 && errno != EPERM)
-        return linux_error(errno);
-    r = copy_xattrs(stage->old_fd, stage->fd);
+    int r = take_after(stage->old_fd, stage->fd, &old, &new);
+
     if (r < 0)
         return r;
     /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
     if (fchmod(stage->fd, old.st_mode & 0777) < 0)
         return linux_error(errno);
+    return 0;
+}
+
+int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after)
+{
+    struct stat old;
+    struct stat new;
+
+    if (after != NULL) {
+        int r = take_after(linux_file_fd(after), stage->fd, &old, &new);
+
+        if (r < 0)
+            return r;
+        /* Those would make it run as somebody who never said so. */
+        if (new.st_uid != old.st_uid)
+            mode &= ~(unsigned)S_ISUID;
+        if (new.st_gid != old.st_gid)
+            mode &= ~(unsigned)S_ISGID;
+    }
+    if (fchmod(stage->fd, mode) < 0)
+        return linux_error(errno);
+    stage->is_dressed = true;
     return 0;
 }
 
@@ -383,7 +415,7 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
 {
     int r = cancel_check(stage->cancel);
 
-    if (r == 0 && stage->old_fd >= 0)
+    if (r == 0 && stage->old_fd >= 0 && !stage->is_dressed)
         r = take_after_old(stage);
     if (r == 0 && is_synced && fsync(stage->fd) < 0)
         r = linux_error(errno);

@@ -135,6 +135,19 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
     return 0;
 }
 
+int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode)
+{
+    static const struct backend_lookup strict = {.follows_links = false};
+    cleanup_place struct linux_place place = LINUX_PLACE_INIT;
+    int r = linux_open_parent(tree, &strict, name, LINUX_LAST_AS_IS, &place);
+
+    if (r < 0)
+        return r;
+    if (fchmodat(place.dir_fd, place.last, mode, AT_SYMLINK_NOFOLLOW) < 0)
+        return linux_error(errno);
+    return 0;
+}
+
 /* ---- the end ---- */
 
 /* Whether the name still means what we hold: whoever may write beside it may have put another. */
@@ -152,7 +165,8 @@ static int rename_in(const struct backend_root *tree)
     if (renameat2(tree->place.dir_fd, tree->place.last, tree->target.dir_fd, tree->target.last,
                   RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EEXIST)
+    /* EINVAL: a file system that does not know the flag. */
+    if (errno != EEXIST && errno != EINVAL)
         return linux_error(errno);
     /* Without the flag a directory replaces an empty directory, and nothing else. */
     if (renameat(tree->place.dir_fd, tree->place.last, tree->target.dir_fd, tree->target.last) == 0)

@@ -133,6 +133,21 @@ static int memory_tree_stage(struct backend_root *root, const struct backend_loo
     return 0;
 }
 
+static int memory_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode)
+{
+    static const struct backend_lookup strict = {.follows_links = false};
+    MEMORY_LOCKED(tree->backend);
+    struct memory_place place;
+    int r = memory_resolve(tree, &strict, name, false, &place);
+
+    if (r < 0)
+        return r;
+    if (place.node == NULL)
+        return ERR_NOT_FOUND;
+    place.node->mode = mode & MEMORY_MODE_BITS;
+    return 0;
+}
+
 /* Where names matter: all that was put into it was asked about by the name that it would have. */
 static bool has_kept_name(const struct backend_root *tree)
 {
@@ -240,6 +255,7 @@ static const struct backend_ops memory_ops = {
     .stage = memory_stage,
     .stage_write = memory_stage_write,
     .stage_copy = memory_stage_copy,
+    .stage_dress = memory_stage_dress,
     .stage_publish = memory_stage_publish,
     .stage_drop = memory_stage_drop,
     .append = memory_append,
@@ -252,7 +268,9 @@ static const struct backend_ops memory_ops = {
     .mkdir = memory_mkdir,
     .remove = memory_remove,
     .rename = memory_rename,
+    .link = memory_link,
     .tree_stage = memory_tree_stage,
+    .tree_set_mode = memory_tree_set_mode,
     .tree_publish = memory_tree_publish,
     .tree_drop = private_drop,
     .temp_make = memory_temp_make,

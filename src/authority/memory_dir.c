@@ -246,3 +246,26 @@ int memory_rename(struct backend_root *from_root, const struct backend_lookup *f
         memory_entry_find(source.parent, (struct str){source.last, source.last_len}));
     return 0;
 }
+
+int memory_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                struct str from, struct backend_root *to_root,
+                const struct backend_lookup *to_lookup, struct str to)
+{
+    MEMORY_LOCKED(from_root->backend);
+    struct memory_place source;
+    struct memory_place target;
+    int r = memory_resolve(from_root, from_lookup, from, false, &source);
+
+    if (r == 0)
+        r = memory_resolve(to_root, to_lookup, to, false, &target);
+    if (r < 0)
+        return r;
+    if (source.node == NULL)
+        return ERR_NOT_FOUND;
+    if (source.node->type != AUTHORITY_SYMLINK)
+        return ERR_SYMLINK_REJECTED;
+    if (target.node != NULL)
+        return ERR_ALREADY_EXISTS;
+    return memory_entry_add(to_root->backend, target.parent,
+                            (struct str){target.last, target.last_len}, source.node);
+}

@@ -17,6 +17,7 @@ struct backend_stage {
     struct memory_node *node; /* counted; has no name yet */
     struct memory_target target;
     enum backend_create create;
+    bool is_dressed; /* has its mode, also where it replaces a file */
 };
 
 int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -180,6 +181,17 @@ int memory_stage_copy(struct backend_stage *stage, struct backend_file *file)
     return stage_add(stage, content.ptr, content.len);
 }
 
+/* There are no owners or attributes here. */
+int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after)
+{
+    MEMORY_LOCKED(stage->backend);
+
+    (void)after;
+    stage->node->mode = mode & MEMORY_MODE_BITS;
+    stage->is_dressed = true;
+    return 0;
+}
+
 static int publish(struct backend_stage *stage)
 {
     struct memory_node *parent = stage->target.parent;
@@ -201,7 +213,8 @@ static int publish(struct backend_stage *stage)
     if (entry->target->type != AUTHORITY_FILE)
         return entry->target->type == AUTHORITY_SYMLINK ? ERR_SYMLINK_REJECTED
                                                         : ERR_NOT_REGULAR_FILE;
-    stage->node->mode = entry->target->mode;
+    if (!stage->is_dressed)
+        stage->node->mode = entry->target->mode;
     memory_entry_retarget(stage->backend, parent, entry, stage->node);
     return 0;
 }

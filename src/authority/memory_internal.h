@@ -248,6 +248,7 @@ int memory_stage(struct backend_root *root, const struct backend_lookup *lookup,
                  enum backend_create create, unsigned mode, struct backend_stage **out_stage);
 int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int memory_stage_copy(struct backend_stage *stage, struct backend_file *file);
+int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
 int memory_stage_publish(struct backend_stage *stage, bool is_synced);
 void memory_stage_drop(struct backend_stage *stage);
 int memory_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -270,5 +271,8 @@ int memory_remove(struct backend_root *root, const struct backend_lookup *lookup
 int memory_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
                   struct str from, struct backend_root *to_root,
                   const struct backend_lookup *to_lookup, struct str to, bool may_replace);
+int memory_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                struct str from, struct backend_root *to_root,
+                const struct backend_lookup *to_lookup, struct str to);
 
 #endif

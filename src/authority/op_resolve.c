@@ -57,6 +57,16 @@ static int resolve_missing(struct operation *op, struct str name, struct path_na
     }
 }
 
+/* No link can stand behind it: then the whole name says what is meant. */
+static bool ends_above(struct str name)
+{
+    struct str parent;
+    struct str last;
+
+    path_split(name, &parent, &last);
+    return str_eq(last, STR(".."));
+}
+
 static bool may_pass(void *data, struct str resolved)
 {
     struct operation *op = data;
@@ -76,7 +86,8 @@ static int resolve(struct operation *op, enum authority_operation operation,
         *out_name = op->name;
         return 0;
     }
-    r = keeps_last_link(operation) ? ERR_NOT_FOUND : resolve_existing(op, name, out_name);
+    r = keeps_last_link(operation) && !ends_above(name) ? ERR_NOT_FOUND
+                                                        : resolve_existing(op, name, out_name);
     if (r == ERR_NOT_FOUND) {
         op->lookup.admits = may_pass; /* only passed on the way */
         r = resolve_missing(op, name, out_name);
@@ -96,8 +107,11 @@ int authority_resolve(struct authority_scope *scope, enum authority_operation op
         &op, scope,
         &(struct operation_args){.operation = operation, .name = name, .is_question = true});
 
+    found.len = 0;
     if (r == 0)
         r = resolve(&op, operation, &found);
+    if (r == 0 && found.len == 0 && keeps_last_link(operation))
+        r = ERR_ROOT_PROTECTED;
     r = operation_end(&op, r, err);
     if (r == 0) {
         memcpy(out_name, found.text, found.len + 1);

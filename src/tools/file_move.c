@@ -97,7 +97,7 @@ static int explain(const struct tool_call *call, int code, const struct err *why
 int tool_move(struct tool_call *call, struct buf *out, struct err *err)
 {
     const struct authority_move_options options = {
-        .may_replace = true, .make_parents = true, .cancel = call->cancel};
+        .may_replace = true, .make_parents = true, .is_exact = true, .cancel = call->cancel};
     struct str from = tool_name(call, SOURCE);
     struct str to = tool_name(call, DESTINATION);
     struct err why = ERR_INIT;

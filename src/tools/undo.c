@@ -226,7 +226,7 @@ static int keep_file(struct undo_log *log, struct undo_step *step,
 
     undo_carry(log, log->open->id, step->name);
     step->before = measure->print;
-    if (measure->has_others || measure->is_directory) {
+    if (measure->is_directory) {
         lose(log, step, ERR_SYMLINK_REJECTED);
         return 0;
     }
@@ -489,12 +489,16 @@ static int delete_for_good(struct undo_log *log, struct undo_step *step,
 int undo_delete(struct undo_log *log, struct str name, const struct cancel *cancel, struct err *err)
 {
     struct undo_measure measure = {0};
+    struct authority_stat about;
     struct undo_step *step;
     bool is_removal = false;
     int r;
 
     if (log->store == NULL)
         return delete_unkept(log, name, cancel, err);
+    r = authority_stat(log->files, name, &about, err);
+    if (r < 0)
+        return r;
     r = undo_measure(log, name, true, &measure);
     if (r == 0 && measure.entries == 0)
         return err_set_plain(err, ERR_NOT_FOUND);
@@ -505,8 +509,8 @@ int undo_delete(struct undo_log *log, struct str name, const struct cancel *canc
         return no_memory(err);
     undo_carry(log, log->open->id, name);
     step->before = measure.print;
-    if (r < 0 || measure.has_others) {
-        lose(log, step, r < 0 ? r : ERR_SYMLINK_REJECTED);
+    if (r < 0) {
+        lose(log, step, r);
         return delete_for_good(log, step, cancel, err);
     }
     if (!undo_store_has_room(log, &measure)) {
@@ -542,6 +546,7 @@ void undo_rolled_back(struct undo_log *log, struct str name)
 
         if (!str_eq(step->name, name))
             continue;
+        undo_store_mend(log, step);
         put_back(log, change, step, step->now);
         undo_step_free(log, change, step);
         forget_loss(change);

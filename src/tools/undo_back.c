@@ -162,7 +162,8 @@ static int reverse(struct undo_log *log, const struct undo_change *change, struc
         return r;
     case UNDO_MOVED:
         r = authority_move(log->files, step->name, step->from,
-                           &(struct authority_move_options){.cancel = cancel}, err);
+                           &(struct authority_move_options){.is_exact = true, .cancel = cancel},
+                           err);
         if (r == 0) {
             undo_shift(log, step->name, step->now);
             follow(log, change->id, step->from, 0);

@@ -41,7 +41,8 @@ struct undo_step {
     uint64_t slot;     /* in the store; 0: none */
     uint64_t slot_bytes;
     bool is_slot_tree;
-    bool is_partial; /* gone only in part: what is missing comes from the store */
+    bool is_slot_near; /* on the same file system as the folder */
+    bool is_partial;   /* gone only in part: what is missing comes from the store */
     struct str name;
     struct str from;
     char text[];
@@ -61,6 +62,7 @@ struct undo_log {
     struct authority_scope *files;
     struct authority_scope *temp;  /* goes with the log, and all in it; NULL: nothing is kept */
     struct authority_scope *store; /* the same place, where modes survive */
+    uint64_t store_device;
     char why_not[UNDO_NOTE_BYTES];
     uint64_t max_bytes;
     uint64_t kept_bytes;
@@ -94,8 +96,9 @@ struct undo_measure {
     uint64_t print;
     uint64_t bytes;
     uint64_t entries;
+    uint64_t device; /* of the thing itself */
     bool is_directory;
-    bool has_others; /* links, devices and the like, which no copy keeps */
+    bool has_others; /* links, devices and the like, which come along only by a rename */
 };
 
 /* Of the thing itself, or of it and all below. A missing one has the print 0 and no entries. */
@@ -118,11 +121,11 @@ void undo_store_close(struct undo_log *log);
 
 /* Whether it would fit; the reason goes to the change that is open. */
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure);
-/* A copy of a file; the file stays. */
+/* A copy of a file, or a second name of a link; the thing itself stays. */
 int undo_store_copy(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel);
 /*
- * Moves a file or tree into the store. When it fails, *out_is_removal tells
+ * Moves whatever it is into the store. When it fails, *out_is_removal tells
  * whether the removing failed or the keeping, and all is where it was; if even
  * that failed, the step keeps a whole copy and says so (is_partial).
  */
@@ -135,6 +138,9 @@ int undo_store_restore(struct undo_log *log, struct undo_step *step, const struc
 /* Puts what the step keeps in place of the file at its name. */
 int undo_store_replace(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
                        struct err *err);
+/* The old content stands there again, as new: where its mode was lost, what is kept takes its
+ * place. */
+void undo_store_mend(struct undo_log *log, struct undo_step *step);
 void undo_store_drop(struct undo_log *log, struct undo_step *step);
 
 /* ---- undo.c ---- */

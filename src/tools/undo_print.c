@@ -19,10 +19,15 @@ bool undo_is_within(struct str name, struct str above)
            (str_starts_with(name, above) && (name.len == above.len || name.ptr[above.len] == '/'));
 }
 
-/* A directory's size and times change with what is in it, and that has prints of its own. */
+/*
+ * A directory's size and times change with what is in it, and that has prints of its
+ * own. What is done to another name of a file or link shows in one of the times; the
+ * content of a link never changes, and of a file that shows in the other.
+ */
 static uint64_t print_of(struct str name, const struct authority_stat *about)
 {
     bool is_directory = about->type == AUTHORITY_DIRECTORY;
+    bool may_have_others = about->type != AUTHORITY_FILE || about->links > 1;
     const uint64_t facts[] = {
         hash_str(hash_process_key(), name),
         (uint64_t)about->type,
@@ -32,7 +37,7 @@ static uint64_t print_of(struct str name, const struct authority_stat *about)
         is_directory ? 0 : about->size,
         is_directory ? 0 : (uint64_t)about->modified_ms,
         is_directory ? 0 : about->modified_ns,
-        is_directory ? 0 : about->changed_ns,
+        may_have_others ? 0 : about->changed_ns,
     };
 
     return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
@@ -43,7 +48,6 @@ static void add(struct undo_measure *measure, struct str name, const struct auth
     measure->print ^= print_of(name, about);
     measure->entries++;
     measure->bytes += about->type == AUTHORITY_FILE ? about->size : 0;
-    /* A file with several names is not copied either, but that is the authority's to say. */
     measure->has_others = measure->has_others ||
                           (about->type != AUTHORITY_FILE && about->type != AUTHORITY_DIRECTORY);
 }
@@ -86,6 +90,7 @@ int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
     if (r < 0)
         return r;
     add(&measure, name, &about);
+    measure.device = about.device;
     measure.is_directory = about.type == AUTHORITY_DIRECTORY;
     if (is_tree && measure.is_directory)
         r = authority_walk(log->files, name, &how, add_entry, &measuring, NULL);

@@ -32,6 +32,7 @@ int undo_store_open(struct undo_log *log, struct authority *authority, struct er
 {
     static const struct authority_subject subject = {.type = AUTHORITY_CORE, .id = "undo"};
     struct path_search search = {0};
+    struct authority_stat about;
     int r = authority_create_temp(authority, &subject, reason, &log->temp, err);
 
     if (r < 0)
@@ -53,12 +54,14 @@ int undo_store_open(struct undo_log *log, struct authority *authority, struct er
             .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
         },
         &log->store, err);
+    if (r == 0)
+        r = authority_stat(log->store, STR_EMPTY, &about, err);
     if (r < 0) {
-        authority_scope_free(log->temp);
-        log->temp = NULL;
-        log->store = NULL;
+        undo_store_close(log);
+        return r;
     }
-    return r;
+    log->store_device = about.device;
+    return 0;
 }
 
 void undo_store_close(struct undo_log *log)
@@ -104,6 +107,7 @@ static void hold(struct undo_log *log, struct undo_step *step, uint64_t slot,
     step->slot = slot;
     step->slot_bytes = cost_of(measure);
     step->is_slot_tree = measure->is_directory;
+    step->is_slot_near = measure->device == log->store_device;
     log->kept_bytes += step->slot_bytes;
 }
 
@@ -127,10 +131,16 @@ void undo_store_drop(struct undo_log *log, struct undo_step *step)
     step->slot_bytes = 0;
 }
 
+/* As it is: by a rename where the folder is on the same file system, else by an exact copy. */
+static struct authority_move_options as_it_is(const struct cancel *cancel)
+{
+    return (struct authority_move_options){.may_rename = true, .is_exact = true, .cancel = cancel};
+}
+
 int undo_store_copy(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel)
 {
-    const struct authority_move_options options = {.cancel = cancel};
+    const struct authority_move_options options = as_it_is(cancel);
     char text[UNDO_SLOT_BYTES];
     uint64_t slot = ++log->last_slot;
     int r = authority_copy_in(log->store, slot_name(slot, text), log->files, step->name, &options,
@@ -147,6 +157,7 @@ struct refill {
     struct undo_log *log;
     struct str top;  /* in the files */
     struct str slot; /* in the store */
+    struct authority_move_options options;
     int result;
 };
 
@@ -168,22 +179,22 @@ static int refill_entry(void *data, const struct authority_entry *entry)
     if (r != ERR_NOT_FOUND)
         return r == 0 && about.type == AUTHORITY_DIRECTORY ? 0 : AUTHORITY_WALK_SKIP;
     r = authority_move_in(refill->log->files, str_from(target), refill->log->store,
-                          str_from(source), NULL, NULL);
+                          str_from(source), &refill->options, NULL);
     if (r < 0 && refill->result == 0)
         refill->result = r;
     return AUTHORITY_WALK_SKIP;
 }
 
-/* The copy is whole and the original gone in part: puts it together again. */
+/* What is kept is whole, and the original gone or gone in part: puts it together again. */
 static int refill(struct undo_log *log, struct str name, struct str slot)
 {
-    struct refill refill = {.log = log, .top = name, .slot = slot};
+    struct refill refill = {.log = log, .top = name, .slot = slot, .options = as_it_is(NULL)};
     struct authority_stat about;
     int r = authority_stat(log->files, name, &about, NULL);
 
     if (r == ERR_NOT_FOUND)
-        return authority_move_in(log->files, name, log->store, slot, NULL, NULL);
-    if (r < 0)
+        return authority_move_in(log->files, name, log->store, slot, &refill.options, NULL);
+    if (r < 0 || about.type != AUTHORITY_DIRECTORY)
         return r;
     r = authority_walk(log->store, slot, NULL, refill_entry, &refill, NULL);
     return r < 0 ? r : refill.result;
@@ -193,13 +204,17 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel,
                     bool *out_is_removal, struct err *err)
 {
-    const struct authority_move_options options = {.cancel = cancel};
+    const struct authority_move_options options = as_it_is(cancel);
     char text[UNDO_SLOT_BYTES];
     uint64_t slot = ++log->last_slot;
     struct str name = slot_name(slot, text);
     bool is_kept = false;
-    int r = authority_move_in(log->store, name, log->files, step->name, &options, err);
+    int r;
 
+    /* Before much is copied for nothing. */
+    if (measure->has_others && measure->device != log->store_device)
+        return err_set_plain(err, ERR_SYMLINK_REJECTED);
+    r = authority_move_in(log->store, name, log->files, step->name, &options, err);
     if (r == 0) {
         hold(log, step, slot, measure);
         return 0;
@@ -207,8 +222,8 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
     *out_is_removal = authority_exists(log->store, name, &is_kept, NULL) < 0 || is_kept;
     if (!*out_is_removal)
         return r;
-    /* ERR_BUSY: somebody was changing it, and nothing was removed. */
-    if (measure->is_directory && r != ERR_BUSY && refill(log, step->name, name) < 0) {
+    /* Somebody has changed or removed it meanwhile: what is missing is missed by nobody. */
+    if (r != ERR_BUSY && r != ERR_NOT_FOUND && refill(log, step->name, name) < 0) {
         /* Both are needed now: the rest here, the whole there. */
         hold(log, step, slot, measure);
         step->is_partial = true;
@@ -223,34 +238,72 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
 
 /* ---- giving back ---- */
 
-int undo_store_restore(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
-                       struct err *err)
+/*
+ * After an error: whether what was kept is in its place all the same, and only what
+ * comes behind that failed, the removal of what was kept or a last sync.
+ */
+static bool is_given_back(struct undo_log *log, const struct undo_step *step, struct str slot,
+                          int code)
 {
-    const struct authority_move_options options = {.cancel = cancel};
+    bool is_kept = true;
+    bool is_there = false;
+
+    if (code == ERR_ALREADY_EXISTS || code == ERR_NOT_EMPTY)
+        return false;
+    return (authority_exists(log->store, slot, &is_kept, NULL) == 0 && !is_kept) ||
+           (step->is_slot_tree && authority_exists(log->files, step->name, &is_there, NULL) == 0 &&
+            is_there);
+}
+
+static int give_back(struct undo_log *log, struct undo_step *step, bool may_replace,
+                     const struct cancel *cancel, struct err *err)
+{
+    struct authority_move_options options = as_it_is(cancel);
     char text[UNDO_SLOT_BYTES];
     struct str slot = slot_name(step->slot, text);
     int r;
 
-    if (step->is_partial)
-        r = refill(log, step->name, slot);
-    else if (step->is_slot_tree)
+    options.may_replace = may_replace;
+    /* A file that has to be copied is done with when it is there. */
+    if (step->is_slot_near || step->is_slot_tree)
         r = authority_move_in(log->files, step->name, log->store, slot, &options, err);
     else
         r = authority_copy_in(log->files, step->name, log->store, slot, &options, err);
-    if (r == 0)
-        undo_store_drop(log, step);
-    return r;
+    if (r < 0 && !is_given_back(log, step, slot, r))
+        return r;
+    undo_store_drop(log, step);
+    return 0;
+}
+
+int undo_store_restore(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err)
+{
+    char text[UNDO_SLOT_BYTES];
+    int r;
+
+    if (!step->is_partial)
+        return give_back(log, step, false, cancel, err);
+    r = refill(log, step->name, slot_name(step->slot, text));
+    if (r < 0)
+        return err_set_plain(err, r);
+    undo_store_drop(log, step);
+    return 0;
 }
 
 int undo_store_replace(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
                        struct err *err)
 {
-    const struct authority_move_options options = {.may_replace = true, .cancel = cancel};
-    char text[UNDO_SLOT_BYTES];
-    int r = authority_copy_in(log->files, step->name, log->store, slot_name(step->slot, text),
-                              &options, err);
+    return give_back(log, step, true, cancel, err);
+}
 
-    if (r == 0)
-        undo_store_drop(log, step);
-    return r;
+void undo_store_mend(struct undo_log *log, struct undo_step *step)
+{
+    char text[UNDO_SLOT_BYTES];
+    struct authority_stat kept;
+    struct authority_stat about;
+
+    if (step->slot != 0 &&
+        authority_stat(log->store, slot_name(step->slot, text), &kept, NULL) == 0 &&
+        authority_stat(log->files, step->name, &about, NULL) == 0 && kept.mode != about.mode)
+        (void)undo_store_replace(log, step, NULL, NULL);
 }

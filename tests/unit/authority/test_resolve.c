@@ -13,18 +13,22 @@ static void assert_leads(struct world *world, struct authority_scope *scope,
     assert_int_equal(len, strlen(to));
 }
 
-static void assert_leads_nowhere(struct world *world, struct authority_scope *scope,
-                                 const char *name, int code)
+static void assert_not_led(struct world *world, struct authority_scope *scope,
+                           enum authority_operation operation, const char *name, int code)
 {
     char found[PATH_MAX] = "untouched";
     size_t len = 7;
 
     assert_refused(
-        world,
-        authority_resolve(scope, AUTHORITY_OP_READ, str_from(name), found, &len, &world->err),
-        code);
+        world, authority_resolve(scope, operation, str_from(name), found, &len, &world->err), code);
     assert_string_equal(found, "untouched");
     assert_int_equal(len, 7);
+}
+
+static void assert_leads_nowhere(struct world *world, struct authority_scope *scope,
+                                 const char *name, int code)
+{
+    assert_not_led(world, scope, AUTHORITY_OP_READ, name, code);
 }
 
 static void plant_links(struct world *world)
@@ -102,6 +106,36 @@ static void removing_and_moving_mean_a_last_link_itself(void **state)
     assert_leads(world, world->following, AUTHORITY_OP_REMOVE, "to_file", "to_file");
     assert_leads(world, world->following, AUTHORITY_OP_MOVE, "to_dir/inner", "dir/inner");
     assert_leads(world, world->following, AUTHORITY_OP_REMOVE, "out", "out");
+}
+
+static void the_root_is_neither_removed_nor_moved_under_any_name(void **state)
+{
+    static const enum authority_operation operations[] = {AUTHORITY_OP_REMOVE, AUTHORITY_OP_MOVE};
+    static const char *const roots[] = {"", ".", "./", "dir/..", "dir/../.", "dir/sub/../.."};
+    struct world *world = *state;
+
+    plant_links(world);
+    plant_dir(world, WORLD_ROOT, "dir/sub");
+    plant_link(world, "dir/to_root", "..");
+    plant_link(world, "to_sub", "dir/sub");
+    for (size_t i = 0; i < array_size(operations); i++) {
+        for (size_t j = 0; j < array_size(roots); j++) {
+            assert_not_led(world, world->scope, operations[i], roots[j], ERR_ROOT_PROTECTED);
+            assert_not_led(world, world->following, operations[i], roots[j], ERR_ROOT_PROTECTED);
+        }
+        assert_not_led(world, world->following, operations[i], "to_dir/..", ERR_ROOT_PROTECTED);
+        /* A link to it is a link. */
+        assert_leads(world, world->following, operations[i], "dir/to_root", "dir/to_root");
+        assert_not_led(world, world->following, operations[i], "dir/to_root/..",
+                       ERR_PATH_OUTSIDE_ROOT);
+        /* And others that end so are what they lead to. */
+        assert_leads(world, world->following, operations[i], "to_sub/..", "dir");
+        assert_leads(world, world->following, operations[i], "dir/sub/..", "dir");
+        assert_not_led(world, world->following, operations[i], "none/..", ERR_NOT_FOUND);
+    }
+    /* Whoever only looks at it may. */
+    assert_leads(world, world->following, AUTHORITY_OP_LIST, "dir/..", "");
+    assert_leads(world, world->following, AUTHORITY_OP_MKDIR, "dir/..", "");
 }
 
 static void what_leaves_the_root_is_refused(void **state)
@@ -265,6 +299,7 @@ TEST_MAIN(EVERYWHERE(links_are_taken_out_of_a_name),
           EVERYWHERE(what_is_missing_stays_as_given),
           EVERYWHERE(a_dangling_link_cannot_be_written_through),
           EVERYWHERE(removing_and_moving_mean_a_last_link_itself),
+          EVERYWHERE(the_root_is_neither_removed_nor_moved_under_any_name),
           EVERYWHERE(what_leaves_the_root_is_refused),
           EVERYWHERE(denied_names_are_refused_as_given_and_as_resolved),
           EVERYWHERE(only_a_refusal_is_recorded_and_no_policy_asked),

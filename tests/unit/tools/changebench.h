@@ -16,6 +16,32 @@ static inline int change_setup(void **state)
     return 0;
 }
 
+/* What is kept lies on another file system than the folder from now on; false: there is none. */
+static inline bool keep_elsewhere(struct bench *bench)
+{
+    char path[] = "/dev/shm/gh-bench-XXXXXX";
+    struct stat here;
+    struct stat there;
+
+    assert_int_equal(stat(bench->root, &here), 0);
+    if (mkdtemp(path) == NULL)
+        return false;
+    if (stat(path, &there) < 0 || there.st_dev == here.st_dev) {
+        rmdir(path);
+        return false;
+    }
+    bench_close(bench);
+    authority_free(bench->authority);
+    bench->authority = NULL;
+    snprintf(bench->state, sizeof(bench->state), "%s", path);
+    assert_int_equal(authority_new(&(struct authority_config){.backend = AUTHORITY_LINUX,
+                                                              .state_dir = bench->state},
+                                   &bench->authority, &bench->err),
+                     0);
+    bench_reopen(bench, (struct toolbox_config){.may_write = true}, NULL);
+    return true;
+}
+
 #define CHANGE_TEST(test) cmocka_unit_test_setup_teardown(test, change_setup, bench_teardown)
 
 /* {"key":"value", …} with any text; up to a NULL. */
@@ -87,28 +113,59 @@ static inline int compare_entries(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Names, types, modes, contents and where links lead. */
+enum { SHARED_MAX = 64 };
+
+/* Files with several names, in the order in which they are met. */
+struct shared_files {
+    ino_t inodes[SHARED_MAX];
+    size_t count;
+};
+
+static inline size_t shared_number(struct shared_files *shared, ino_t inode)
+{
+    size_t i = 0;
+
+    while (i < shared->count && shared->inodes[i] != inode)
+        i++;
+    assert_true(i < SHARED_MAX);
+    if (i == shared->count)
+        shared->inodes[shared->count++] = inode;
+    return i;
+}
+
+static inline void describe_entry(const FTSENT *entry, struct shared_files *shared, struct buf *out)
+{
+    const struct stat *about = entry->fts_statp;
+    char target[256];
+    ssize_t len;
+
+    if (S_ISREG(about->st_mode)) {
+        if (about->st_nlink > 1)
+            buf_printf(out, "(one of %ju, number %zu) ", (uintmax_t)about->st_nlink,
+                       shared_number(shared, about->st_ino));
+        read_file_at(AT_FDCWD, entry->fts_path, out);
+    } else if (S_ISLNK(about->st_mode)) {
+        len = readlink(entry->fts_path, target, sizeof(target));
+        assert_true(len > 0);
+        buf_append(out, target, (size_t)len);
+    }
+}
+
+/* Names, types, modes, owners, contents, where links lead, and which names are one file. */
 static inline void describe_tree(const struct bench *bench, struct buf *out)
 {
     char *const paths[] = {(char *)(uintptr_t)bench->root, NULL};
     FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, compare_entries);
+    struct shared_files shared = {.count = 0};
 
     assert_non_null(fts);
     for (FTSENT *entry; (entry = fts_read(fts)) != NULL;) {
-        char target[256];
-        ssize_t len;
-
         if (entry->fts_info == FTS_DP || entry->fts_level == 0)
             continue;
-        buf_printf(out, "%s %o ", entry->fts_path + strlen(bench->root),
-                   (unsigned)entry->fts_statp->st_mode);
-        if (S_ISREG(entry->fts_statp->st_mode)) {
-            read_file_at(AT_FDCWD, entry->fts_path, out);
-        } else if (S_ISLNK(entry->fts_statp->st_mode)) {
-            len = readlink(entry->fts_path, target, sizeof(target));
-            assert_true(len > 0);
-            buf_append(out, target, (size_t)len);
-        }
+        buf_printf(out, "%s %o %u:%u ", entry->fts_path + strlen(bench->root),
+                   (unsigned)entry->fts_statp->st_mode, entry->fts_statp->st_uid,
+                   entry->fts_statp->st_gid);
+        describe_entry(entry, &shared, out);
         assert_int_equal(buf_append_char(out, '\n'), 0);
     }
     fts_close(fts);

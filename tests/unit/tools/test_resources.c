@@ -167,6 +167,7 @@ static void files_deeper_than_eight_directories_are_not_listed(void **state)
 
 static void pages_together_are_the_whole_list(void **state)
 {
+    enum { DIRECTORIES = 7, IN_EACH = RESOURCE_PAGE / 2 };
     struct bench *bench = *state;
     cleanup_buf struct buf all = BUF_INIT(1 << 20);
     cleanup_buf struct buf expected = BUF_INIT(1 << 20);
@@ -174,19 +175,19 @@ static void pages_together_are_the_whole_list(void **state)
     int pages = 0;
     char name[32];
 
-    for (int d = 0; d < 7; d++) {
+    for (int d = 0; d < DIRECTORIES; d++) {
         snprintf(name, sizeof(name), "d%d", d);
         plant_dir(bench, name);
-        for (int i = 0; i < 50; i++) {
-            snprintf(name, sizeof(name), "d%d/f%02d", d, (i * 7) % 50);
+        for (int i = 0; i < IN_EACH; i++) {
+            snprintf(name, sizeof(name), "d%d/f%03d", d, (i * 7) % IN_EACH);
             plant(bench, name, "");
         }
     }
     plant(bench, "last", "");
-    for (int d = 0; d < 7; d++)
-        for (int i = 0; i < 50; i++)
+    for (int d = 0; d < DIRECTORIES; d++)
+        for (int i = 0; i < IN_EACH; i++)
             assert_int_equal(
-                buf_printf(&expected, "%sd%d/f%02d", expected.len > 0 ? " " : "", d, i), 0);
+                buf_printf(&expected, "%sd%d/f%03d", expected.len > 0 ? " " : "", d, i), 0);
     assert_int_equal(buf_append_str(&expected, STR(" last")), 0);
     do {
         struct str next = page(bench, buf_view(&cursor), &all);
@@ -196,7 +197,7 @@ static void pages_together_are_the_whole_list(void **state)
         pages++;
         /* A file that is gone meanwhile does not disturb those behind it. */
         if (pages == 1)
-            assert_int_equal(unlinkat(bench->root_fd, "d1/f49", 0), 0);
+            assert_int_equal(unlinkat(bench->root_fd, "d1/f499", 0), 0);
     } while (cursor.len > 0);
     assert_int_equal(pages, 4);
     assert_int_equal(all.len, expected.len);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Undoing, for any sequence of calls: all of it gives the first tree back, and
- * what somebody else did in between stays as they left it.
+ * what somebody else did in between stays as they left it. The tree has links of
+ * both kinds and unusual modes; what is kept is on the same file system as the
+ * folder, or on another, where a call is left out that takes away what no copy holds.
  */
 #include "changebench.h"
 
@@ -38,10 +40,17 @@ static void random_text(unsigned *seed, char *out_text, size_t size)
                                 words[below(seed, array_size(words))]);
 }
 
-static void plant_world(struct bench *bench)
+static void pack(struct bench *bench)
 {
     struct authority_archive_result result;
 
+    assert_int_equal(authority_create_archive(bench->files, STR("a/b"), STR("pack.zip"),
+                                              AUTHORITY_ZIP, NULL, &result, &bench->err),
+                     0);
+}
+
+static void plant_world(struct bench *bench)
+{
     plant_dir(bench, "a");
     plant_dir(bench, "a/b");
     plant(bench, "a/b/c", "deep x\r\n");
@@ -54,18 +63,48 @@ static void plant_world(struct bench *bench)
     plant_dir(bench, "c/a");
     set_mode(bench, "c/a", 0750);
     plant(bench, "d", "");
+    set_mode(bench, "d", 0664);
     plant(bench, "e", "one $& x\n");
     set_mode(bench, "e", 0640);
-    /* Links lie about where calls come by; where one would be deleted, the call is left out. */
+    /* Links lie about where calls come by. */
     plant_link(bench, "a/to_d", "../d");
     plant_link(bench, "c/to_a", "../a");
     plant_link(bench, "broken", "nowhere/at/all");
-    assert_int_equal(authority_create_archive(bench->files, STR("a/b"), STR("pack.zip"),
-                                              AUTHORITY_ZIP, NULL, &result, &bench->err),
-                     0);
+    pack(bench);
 }
 
-static bool holds_link(const struct bench *bench, const char *name)
+static void plant_name(struct bench *bench, const char *existing, const char *name)
+{
+    assert_int_equal(linkat(bench->root_fd, existing, bench->root_fd, name, 0), 0);
+}
+
+/* And more of them under names that calls use, which then mean one thing under two names. */
+static void plant_odd_world(struct bench *bench)
+{
+    plant_world(bench);
+    plant_link(bench, "b/a", "../d");
+    plant_link(bench, "b/b", "../a");
+    plant_link(bench, "b/c", "nowhere");
+    plant_link(bench, "a/b/d", "c");
+    plant_link(bench, "c/d", "../c/a");
+    plant(bench, "a/d", "x one of three\n");
+    plant_name(bench, "a/d", "c/e");
+    plant_name(bench, "a/d", "c/a/b");
+    plant(bench, "b/d", "fixed x\n");
+    set_mode(bench, "b/d", 0444);
+    plant_dir(bench, "b/e");
+    plant(bench, "b/e/a", "x");
+    set_mode(bench, "b/e/a", 0444);
+    plant_dir(bench, "b/e/b");
+    set_mode(bench, "b/e", 0500);
+    plant_dir(bench, "c/c");
+    set_mode(bench, "c/c", 0500);
+    plant(bench, "c/b", "set x\n");
+    set_mode(bench, "c/b", 02775);
+}
+
+/* What a copy cannot hold: a link, or a file with another name. */
+static bool holds_odd(const struct bench *bench, const char *name)
 {
     char path[BENCH_PATH_BYTES + NAME_BYTES];
     char *const paths[] = {path, NULL};
@@ -76,7 +115,10 @@ static bool holds_link(const struct bench *bench, const char *name)
     fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     assert_non_null(fts);
     for (FTSENT *entry; (entry = fts_read(fts)) != NULL;)
-        is_found = is_found || (entry->fts_statp != NULL && S_ISLNK(entry->fts_statp->st_mode));
+        is_found =
+            is_found || (entry->fts_statp != NULL && entry->fts_info != FTS_NS &&
+                         (S_ISLNK(entry->fts_statp->st_mode) ||
+                          (S_ISREG(entry->fts_statp->st_mode) && entry->fts_statp->st_nlink > 1)));
     fts_close(fts);
     return is_found;
 }
@@ -109,7 +151,7 @@ static void draw(struct bench *bench, unsigned *seed, struct random_call *call)
     random_name(seed, call->names[0]);
     random_name(seed, call->names[1]);
     random_text(seed, text, sizeof(text));
-    switch (below(seed, 10)) {
+    switch (below(seed, 13)) {
     case 0:
     case 1:
         call->tool = "write_file";
@@ -127,12 +169,15 @@ static void draw(struct bench *bench, unsigned *seed, struct random_call *call)
         draw_edits(bench, seed, call);
         return;
     case 5:
+    case 10:
         call->tool = "delete";
         call->arguments = arguments(bench, "path", call->names[0], (char *)NULL);
         call->names[1][0] = '\0';
         return;
     case 6:
     case 7:
+    case 11:
+    case 12:
         call->tool = transfers[below(seed, array_size(transfers))];
         call->arguments = arguments(bench, "sourcePath", call->names[0], "destinationPath",
                                     call->names[1], (char *)NULL);
@@ -155,13 +200,21 @@ static void draw(struct bench *bench, unsigned *seed, struct random_call *call)
     call->names[1][0] = '\0';
 }
 
+/* Of a call that takes something away: what. */
+static const char *victim_of(const struct random_call *call)
+{
+    if (strcmp(call->tool, "delete") == 0)
+        return call->names[0];
+    return strcmp(call->tool, "move") == 0 ? call->names[1] : NULL;
+}
+
 /* True when it was done; a call that failed has changed nothing. */
-static bool make_call(struct bench *bench, const struct random_call *call)
+static bool make_call(struct bench *bench, const struct random_call *call, bool is_elsewhere)
 {
     cleanup_buf struct buf before = BUF_INIT(TREE_TEXT_BYTES);
     const struct json_value *result;
 
-    if (strcmp(call->tool, "delete") == 0 && holds_link(bench, call->names[0]))
+    if (is_elsewhere && victim_of(call) != NULL && holds_odd(bench, victim_of(call)))
         return false;
     describe_tree(bench, &before);
     result = bench_result(bench, call->tool, call->arguments);
@@ -174,11 +227,10 @@ static bool make_call(struct bench *bench, const struct random_call *call)
     return true;
 }
 
-static void any_sequence_undone_gives_the_first_tree_back(void **state)
+static void undo_any_sequence(bool is_elsewhere)
 {
     unsigned done = 0;
 
-    (void)state;
     for (unsigned round = 0; round < SEQUENCES; round++) {
         cleanup_buf struct buf before = BUF_INIT(TREE_TEXT_BYTES);
         unsigned seed = round * 7919 + 1;
@@ -188,13 +240,17 @@ static void any_sequence_undone_gives_the_first_tree_back(void **state)
 
         change_setup(&fixture);
         bench = fixture;
-        plant_world(bench);
+        if (is_elsewhere && !keep_elsewhere(bench)) {
+            bench_teardown(&fixture);
+            skip_because("no second file system at /dev/shm");
+        }
+        plant_odd_world(bench);
         describe_tree(bench, &before);
         for (int i = 0; i < CALLS; i++) {
             struct random_call call = {0};
 
             draw(bench, &seed, &call);
-            done += make_call(bench, &call);
+            done += make_call(bench, &call, is_elsewhere);
             /* Some are taken back on the way. */
             if (below(&seed, 8) == 0)
                 bench_call(bench, "undo_changes", "{\"count\":2}");
@@ -208,7 +264,19 @@ static void any_sequence_undone_gives_the_first_tree_back(void **state)
         bench_teardown(&fixture);
     }
     /* Most calls must have had something to do, or this shows nothing. */
-    assert_true(done > SEQUENCES * CALLS / 4);
+    assert_true(done > SEQUENCES * CALLS / 8);
+}
+
+static void any_sequence_undone_gives_the_first_tree_back(void **state)
+{
+    (void)state;
+    undo_any_sequence(false);
+}
+
+static void any_sequence_undone_gives_it_back_from_another_file_system(void **state)
+{
+    (void)state;
+    undo_any_sequence(true);
 }
 
 /* ---- somebody else ---- */
@@ -333,7 +401,7 @@ static void what_somebody_else_did_stays(void **state)
             struct random_call call = {0};
 
             draw(bench, &seed, &call);
-            if (make_call(bench, &call)) {
+            if (make_call(bench, &call, false)) {
                 forget_ours(theirs, call.names[0]);
                 forget_ours(theirs, call.names[1]);
             }
@@ -355,4 +423,5 @@ static void what_somebody_else_did_stays(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(any_sequence_undone_gives_the_first_tree_back),
+          cmocka_unit_test(any_sequence_undone_gives_it_back_from_another_file_system),
           cmocka_unit_test(what_somebody_else_did_stays))

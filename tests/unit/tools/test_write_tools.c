@@ -268,7 +268,7 @@ static void files_and_trees_are_deleted(void **state)
 
 static void the_root_cannot_be_deleted(void **state)
 {
-    static const char *const roots[] = {".", "", "./", "./."};
+    static const char *const roots[] = {".", "", "./", "./.", "d/..", "d/../."};
     struct bench *bench = *state;
 
     plant_dir(bench, "d");
@@ -277,7 +277,6 @@ static void the_root_cannot_be_deleted(void **state)
         assert_contains(
             bench_error(bench, "delete", arguments(bench, "path", roots[i], (char *)NULL)),
             "the root itself stays");
-    (void)bench_error(bench, "delete", "{\"path\":\"d/..\"}");
     assert_file(bench, "f", "F");
     assert_true(is_there(bench, "d"));
 }
@@ -285,7 +284,6 @@ static void the_root_cannot_be_deleted(void **state)
 static void a_link_is_deleted_and_not_what_it_leads_to(void **state)
 {
     struct bench *bench = *state;
-    const struct json_value *result;
 
     plant(bench, "real", "R");
     plant_dir(bench, "d");
@@ -293,7 +291,7 @@ static void a_link_is_deleted_and_not_what_it_leads_to(void **state)
     plant_link(bench, "to_file", "real");
     plant_link(bench, "to_dir", "d");
     plant_link(bench, "away", "../outside");
-    result = bench_call(bench, "delete", "{\"path\":\"to_file\"}");
+    bench_call(bench, "delete", "{\"path\":\"to_file\"}");
     bench_call(bench, "delete", "{\"path\":\"to_dir\"}");
     bench_call(bench, "delete", "{\"path\":\"away\"}");
     assert_false(is_there(bench, "to_file"));
@@ -301,9 +299,6 @@ static void a_link_is_deleted_and_not_what_it_leads_to(void **state)
     assert_false(is_there(bench, "away"));
     assert_file(bench, "real", "R");
     assert_file(bench, "d/f", "F");
-    /* A link cannot be kept, and the result says so. */
-    assert_false(bool_member(result, "undoable"));
-    assert_contains(str_member(result, "note"), "not kept: it is or holds a link");
 }
 
 static void denied_names_stay_and_so_does_what_holds_them(void **state)
