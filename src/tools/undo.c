@@ -19,6 +19,7 @@ int undo_log_new(const struct toolbox_config *config, struct undo_log **out_log,
     log->files = config->files;
     log->max_bytes = config->max_undo_bytes;
     list_init(&log->changes);
+    list_init(&log->alive);
     /* The tools do their work without it. */
     if (undo_store_open(log, config->authority, &why) < 0)
         snprintf(log->why_not, sizeof(log->why_not), "changes of this session are not kept: %.100s",
@@ -31,9 +32,10 @@ void undo_log_free(struct undo_log *log)
 {
     if (log == NULL)
         return;
+    /* With the store goes all that is in it, at once. */
+    undo_store_close(log);
     list_each_safe (node, &log->changes)
         undo_change_drop(log, undo_change_of(node));
-    undo_store_close(log);
     free(log);
 }
 
@@ -59,6 +61,7 @@ void undo_step_free(struct undo_log *log, struct undo_change *change, struct und
     undo_store_drop(log, step);
     change->name_bytes -= step->name.len + step->from.len;
     list_remove(&step->link);
+    list_remove(&step->alive_link);
     free(step);
 }
 
@@ -132,6 +135,8 @@ void undo_close(struct undo_log *log, struct undo_note *out_note)
             undo_store_drop(log, undo_step_of(node));
     }
     list_append(&log->changes, &change->link);
+    list_each (node, &change->steps)
+        undo_revive(log, undo_step_of(node));
     log->change_count++;
     log->lost_count += change->lost != NULL;
     log->name_bytes += change->name_bytes;
@@ -156,6 +161,7 @@ static struct undo_step *add_step(struct undo_log *log, enum undo_kind kind, str
     step->is_pending = true;
     change->name_bytes += name.len + from.len;
     list_append(&change->steps, &step->link);
+    list_init(&step->alive_link);
     return step;
 }
 
@@ -222,6 +228,8 @@ static int keep_file(struct undo_log *log, struct undo_step *step,
                      const struct undo_measure *measure, const struct cancel *cancel,
                      struct err *err)
 {
+    /* What is replaced in its place keeps its mode and owner, so the content is all it takes. */
+    bool is_content = step->kind == UNDO_REPLACED && undo_store_can_hold(log, measure);
     int r;
 
     undo_carry(log, log->open->id, step->name);
@@ -234,7 +242,8 @@ static int keep_file(struct undo_log *log, struct undo_step *step,
         step->kind = UNDO_LOST;
         return 0;
     }
-    r = undo_store_copy(log, step, measure, cancel);
+    r = is_content ? undo_store_hold(log, step, measure, cancel)
+                   : undo_store_copy(log, step, measure, cancel);
     if (r < 0 && stops_the_call(r))
         return err_set_plain(err, r);
     if (r < 0)

@@ -24,8 +24,14 @@ enum undo_kind {
 /* The last decimal and a NUL. */
 enum { UNDO_SLOT_BYTES = 24 };
 
+enum {
+    UNDO_HELD_FILE_BYTES = 32 << 10, /* a file up to this is kept in memory, not in the store */
+    UNDO_HELD_BYTES = 4 << 20,       /* of all those */
+};
+
 struct undo_step {
     struct list link;
+    struct list alive_link; /* of a change that is closed: see struct undo_log */
     enum undo_kind kind;
     bool is_pending;   /* announced, and not done yet */
     bool is_tree;      /* its print is that of all below it */
@@ -42,6 +48,7 @@ struct undo_step {
     uint64_t slot_bytes;
     bool is_slot_tree;
     bool is_slot_near; /* on the same file system as the folder */
+    char *held;        /* the content itself, where that is small; it has slot_bytes */
     bool is_partial;   /* gone only in part: what is missing comes from the store */
     struct str name;
     struct str from;
@@ -66,9 +73,16 @@ struct undo_log {
     char why_not[UNDO_NOTE_BYTES];
     uint64_t max_bytes;
     uint64_t kept_bytes;
+    uint64_t held_bytes; /* of kept_bytes, in memory */
     uint64_t last_slot;
     uint64_t last_id;
     struct list changes; /* oldest first */
+    /*
+     * Steps of closed changes whose print is compared and that no newer change has
+     * carried away: those that another change may concern. Few, where the same
+     * file is written again and again.
+     */
+    struct list alive;
     size_t change_count;
     size_t lost_count;
     size_t name_bytes;
@@ -96,6 +110,7 @@ struct undo_measure {
     uint64_t print;
     uint64_t bytes;
     uint64_t entries;
+    unsigned mode;
     uint64_t device; /* of the thing itself */
     bool is_directory;
     bool has_others; /* links, devices and the like, which come along only by a rename */
@@ -105,6 +120,8 @@ struct undo_measure {
 int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
                  struct undo_measure *out_measure);
 
+/* Its change is closed, or it was brought back: others may concern it. */
+void undo_revive(struct undo_log *log, struct undo_step *step);
 /* Before `name` is changed by change `id`: what older changes left there is with that one now. */
 void undo_carry(struct undo_log *log, uint64_t id, struct str name);
 /* `name` is back as it was before change `id`, perhaps as other objects. */
@@ -118,6 +135,14 @@ void undo_lose_track(struct undo_log *log, struct str name);
 
 int undo_store_open(struct undo_log *log, struct authority *authority, struct err *err);
 void undo_store_close(struct undo_log *log);
+
+/*
+ * Small files are the usual case, and a file in the store costs more than the
+ * change itself: whether its content may be held in memory, and doing so.
+ */
+bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *measure);
+int undo_store_hold(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel);
 
 /* Whether it would fit; the reason goes to the change that is open. */
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure);

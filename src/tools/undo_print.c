@@ -91,6 +91,7 @@ int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
         return r;
     add(&measure, name, &about);
     measure.device = about.device;
+    measure.mode = about.mode;
     measure.is_directory = about.type == AUTHORITY_DIRECTORY;
     if (is_tree && measure.is_directory)
         r = authority_walk(log->files, name, &how, add_entry, &measuring, NULL);
@@ -107,20 +108,38 @@ static bool has_print(const struct undo_step *step)
     return step->kind != UNDO_GONE && step->kind != UNDO_LOST && !step->is_off;
 }
 
+static struct undo_step *alive_step_of(struct list *node)
+{
+    return list_entry(node, struct undo_step, alive_link);
+}
+
+void undo_revive(struct undo_log *log, struct undo_step *step)
+{
+    if (has_print(step) && step->carrier == 0)
+        list_append(&log->alive, &step->alive_link);
+}
+
+/* It cannot be compared any more. */
+static void lose_track_of(struct undo_step *step)
+{
+    step->is_off = true;
+    list_remove(&step->alive_link);
+}
+
 void undo_carry(struct undo_log *log, uint64_t id, struct str name)
 {
-    list_each (change_node, &log->changes) {
-        list_each (node, &undo_change_of(change_node)->steps) {
-            struct undo_step *step = undo_step_of(node);
-            struct undo_measure measure;
+    list_each_safe (node, &log->alive) {
+        struct undo_step *step = alive_step_of(node);
+        struct undo_measure measure;
 
-            if (!has_print(step) || step->carrier != 0 || !undo_is_within(step->name, name))
-                continue;
-            if (undo_measure(log, step->name, step->is_tree, &measure) == 0 &&
-                measure.print == step->now)
-                step->carrier = id;
-            else
-                step->is_off = true;
+        if (!undo_is_within(step->name, name))
+            continue;
+        if (undo_measure(log, step->name, step->is_tree, &measure) == 0 &&
+            measure.print == step->now) {
+            step->carrier = id;
+            list_remove(&step->alive_link);
+        } else {
+            lose_track_of(step);
         }
     }
 }
@@ -139,6 +158,7 @@ void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
                 step->now = measure.print;
             else
                 step->is_off = true;
+            undo_revive(log, step);
         }
     }
 }
@@ -146,30 +166,25 @@ void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
 /* Trees that `name` lies in, and that are where they were made. */
 static bool holds(const struct undo_step *step, struct str name)
 {
-    return has_print(step) && step->is_tree && step->carrier == 0 && step->name.len < name.len &&
-           undo_is_within(name, step->name);
+    return step->is_tree && step->name.len < name.len && undo_is_within(name, step->name);
 }
 
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference)
 {
-    list_each (change_node, &log->changes) {
-        list_each (node, &undo_change_of(change_node)->steps) {
-            struct undo_step *step = undo_step_of(node);
+    list_each (node, &log->alive) {
+        struct undo_step *step = alive_step_of(node);
 
-            if (holds(step, name))
-                step->now ^= difference;
-        }
+        if (holds(step, name))
+            step->now ^= difference;
     }
 }
 
 void undo_lose_track(struct undo_log *log, struct str name)
 {
-    list_each (change_node, &log->changes) {
-        list_each (node, &undo_change_of(change_node)->steps) {
-            struct undo_step *step = undo_step_of(node);
+    list_each_safe (node, &log->alive) {
+        struct undo_step *step = alive_step_of(node);
 
-            if (holds(step, name))
-                step->is_off = true;
-        }
+        if (holds(step, name))
+            lose_track_of(step);
     }
 }

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char reason[] = "keeps what a change replaces, so that it can be undone";
@@ -125,7 +126,12 @@ void undo_store_drop(struct undo_log *log, struct undo_step *step)
 
     if (step->slot == 0)
         return;
-    remove_slot(log, slot_name(step->slot, text));
+    if (step->held != NULL)
+        log->held_bytes -= step->slot_bytes;
+    else if (log->store != NULL)
+        remove_slot(log, slot_name(step->slot, text));
+    free(step->held);
+    step->held = NULL;
     log->kept_bytes -= step->slot_bytes;
     step->slot = 0;
     step->slot_bytes = 0;
@@ -135,6 +141,34 @@ void undo_store_drop(struct undo_log *log, struct undo_step *step)
 static struct authority_move_options as_it_is(const struct cancel *cancel)
 {
     return (struct authority_move_options){.may_rename = true, .is_exact = true, .cancel = cancel};
+}
+
+bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *measure)
+{
+    /* A mode with more than the usual bits may not survive being written to. */
+    return measure->bytes <= UNDO_HELD_FILE_BYTES &&
+           measure->bytes <= UNDO_HELD_BYTES - log->held_bytes && (measure->mode & 07000) == 0;
+}
+
+int undo_store_hold(struct undo_log *log, struct undo_step *step,
+                    const struct undo_measure *measure, const struct cancel *cancel)
+{
+    const struct authority_read_options options = {.cancel = cancel};
+    struct buf content = BUF_INIT(UNDO_HELD_FILE_BYTES);
+    int r = buf_reserve(&content, measure->bytes > 0 ? measure->bytes : 1);
+
+    if (r == 0)
+        r = authority_read_bytes(log->files, step->name, &options, &content, NULL);
+    if (r < 0) {
+        buf_done(&content);
+        return r;
+    }
+    step->held = content.data;
+    step->slot = ++log->last_slot;
+    step->slot_bytes = content.len;
+    log->kept_bytes += content.len;
+    log->held_bytes += content.len;
+    return 0;
 }
 
 int undo_store_copy(struct undo_log *log, struct undo_step *step,
@@ -263,6 +297,15 @@ static int give_back(struct undo_log *log, struct undo_step *step, bool may_repl
     struct str slot = slot_name(step->slot, text);
     int r;
 
+    if (step->held != NULL) {
+        r = authority_write_bytes(
+            log->files, step->name, (struct str){step->held, step->slot_bytes},
+            &(struct authority_write_options){.create = AUTHORITY_REPLACE_OLD, .cancel = cancel},
+            err);
+        if (r == 0)
+            undo_store_drop(log, step);
+        return r;
+    }
     options.may_replace = may_replace;
     /* A file that has to be copied is done with when it is there. */
     if (step->is_slot_near || step->is_slot_tree)
@@ -302,7 +345,7 @@ void undo_store_mend(struct undo_log *log, struct undo_step *step)
     struct authority_stat kept;
     struct authority_stat about;
 
-    if (step->slot != 0 &&
+    if (step->slot != 0 && step->held == NULL &&
         authority_stat(log->store, slot_name(step->slot, text), &kept, NULL) == 0 &&
         authority_stat(log->files, step->name, &about, NULL) == 0 && kept.mode != about.mode)
         (void)undo_store_replace(log, step, NULL, NULL);

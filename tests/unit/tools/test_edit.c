@@ -136,8 +136,9 @@ static void a_missing_passage_is_explained(void **state)
 /* A hook of the authority: while something is kept for undoing, somebody else writes. */
 struct meddling {
     struct bench *bench;
-    const char *slot; /* where it is kept */
+    const char *kept; /* the file whose content is read a second time, for the log */
     const char *names[2];
+    int reads;
     bool is_done;
 };
 
@@ -147,8 +148,8 @@ static void meddle(void *data, const struct authority_context *context,
     struct meddling *meddling = data;
 
     (void)decision;
-    if (meddling->is_done || context->operation != AUTHORITY_OP_COPY_IN ||
-        !str_eq_c(context->name, meddling->slot))
+    if (context->operation != AUTHORITY_OP_READ || !str_eq_c(context->name, meddling->kept) ||
+        ++meddling->reads != 2)
         return;
     meddling->is_done = true;
     for (size_t i = 0; i < array_size(meddling->names) && meddling->names[i] != NULL; i++) {
@@ -159,10 +160,10 @@ static void meddle(void *data, const struct authority_context *context,
     }
 }
 
-static void meddle_with(struct bench *bench, struct meddling *meddling, const char *slot,
+static void meddle_with(struct bench *bench, struct meddling *meddling, const char *kept,
                         const char *first, const char *second)
 {
-    *meddling = (struct meddling){bench, slot, {first, second}, false};
+    *meddling = (struct meddling){.bench = bench, .kept = kept, .names = {first, second}};
     assert_int_equal(authority_add_hook(bench->authority,
                                         &(struct authority_hook){
                                             .id = "meddling", .before = meddle, .data = meddling}),
@@ -175,8 +176,8 @@ static void a_file_that_changed_meanwhile_is_not_written(void **state)
     struct meddling meddling;
 
     plant(bench, "a", "one two");
-    /* When the old content is copied away, into the first slot, somebody writes. */
-    meddle_with(bench, &meddling, "1", "a", NULL);
+    /* When the old content is put away, somebody writes. */
+    meddle_with(bench, &meddling, "a", "a", NULL);
     assert_contains(edit_error(bench, "a", "two", "2"),
                     "a: somebody else has changed it meanwhile");
     authority_remove_hook(bench->authority, "meddling");
@@ -261,8 +262,8 @@ static void a_write_that_fails_puts_the_others_back(void **state)
     set_mode(bench, "a", 0640);
     plant(bench, "b", "B");
     snprintf(text, sizeof(text), two_edits, "");
-    /* Slot 1 has what was in a, so this is when a is written and b is not. */
-    meddle_with(bench, &meddling, "2", "b", NULL);
+    /* What was in b is put away when a is written and b is not. */
+    meddle_with(bench, &meddling, "b", "b", NULL);
     assert_contains(bench_error(bench, "edit_files", text), "the other files were put back");
     authority_remove_hook(bench->authority, "meddling");
     assert_true(meddling.is_done);
@@ -282,7 +283,7 @@ static void what_somebody_changed_is_not_put_back(void **state)
     plant(bench, "b", "B");
     snprintf(text, sizeof(text), two_edits, "");
     /* a is written, then somebody changes both: b is not written and a not put back. */
-    meddle_with(bench, &meddling, "2", "a", "b");
+    meddle_with(bench, &meddling, "b", "a", "b");
     assert_contains(bench_error(bench, "edit_files", text),
                     "a was edited and could not be put back");
     authority_remove_hook(bench->authority, "meddling");
