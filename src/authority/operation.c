@@ -189,7 +189,7 @@ __attribute__((noinline)) static bool admits_as_written(struct operation *op,
                                                         const struct path_name *name,
                                                         bool is_for_directory)
 {
-    struct path_name plain;
+    __attribute__((uninitialized)) struct path_name plain;
 
     if (!scope_has_globs(op->scope)) {
         op->is_admitted = scope_admits(op->scope, path_view(name));

@@ -30,16 +30,16 @@ static bool is_allowed(const struct authority_scope *scope, struct str name)
  */
 static bool is_private(struct str name)
 {
-    const struct str mark = STR(".gatehouse-");
-    size_t at = str_find(name, mark);
+    const char *end = name.ptr + name.len;
 
-    while (at != SIZE_MAX) {
-        size_t next;
-
-        if (at == 0 || name.ptr[at - 1] == '/')
+    /* Few names have a dot at all, and most of those behind something. */
+    for (const char *at = name.ptr; at < end; at++) {
+        at = memchr(at, '.', (size_t)(end - at));
+        if (at == NULL)
+            return false;
+        if ((at == name.ptr || at[-1] == '/') &&
+            scope_is_private((struct str){at, (size_t)(end - at)}))
             return true;
-        next = str_find(str_slice(name, at + 1, name.len), mark);
-        at = next == SIZE_MAX ? SIZE_MAX : at + 1 + next;
     }
     return false;
 }
