@@ -2,8 +2,8 @@
 /*
  * Every error the product can name, in one table: what it is called on the
  * wire, what it says to a person, whether a rule or the machine refused, and
- * how HTTP and JSON-RPC spell it (-32001 is what MCP clients take for a time-out, -32010 ours for all
- * that has no number of its own). Layers above add rows, never tables.
+ * how HTTP and JSON-RPC spell it (-32001 is what MCP clients take for a time-out, -32010 ours for
+ * all that has no number of its own). Layers above add rows, never tables.
  *
  * Fallible functions return 0 or one of these negative codes. Where a caller
  * needs words, the last parameter is a struct err, which may be NULL.

@@ -39,7 +39,8 @@ int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *ca
             struct job **out_job);
 void job_free(void *data);
 
-/* On a worker, with the job as its data; the result, or the error when it is negative, is in the job. */
+/* On a worker, with the job as its data; the result, or the error when it is negative, is in the
+ * job. */
 int job_run(void *data, struct cancel *token);
 
 #endif

@@ -108,6 +108,7 @@ int tool_write_error(const struct err *err, struct buf *out)
                          str_from(err->message[0] != '\0' ? err->message : err_text(err->code)));
     json_end_object(&w);
     r = json_writer_finish(&w);
-    /* Only as text: clients hold structuredContent against the schema of a result that went well. */
+    /* Only as text: clients hold structuredContent against the schema of a result that went well.
+     */
     return r == 0 ? tool_write_result(out, buf_view(&object), STR_EMPTY, true) : r;
 }
