@@ -64,7 +64,7 @@ int linux_rename(struct backend_root *from_root, const struct backend_lookup *fr
 {
     cleanup_place struct linux_place source = LINUX_PLACE_INIT;
     cleanup_place struct linux_place target = LINUX_PLACE_INIT;
-    struct stat about;
+    struct stat about = {.st_mode = 0};
     struct stat replaced;
     int r = linux_open_parent(from_root, from_lookup, from, LINUX_LAST_AS_IS, &source);
 

@@ -252,8 +252,8 @@ int memory_link(struct backend_root *from_root, const struct backend_lookup *fro
                 const struct backend_lookup *to_lookup, struct str to)
 {
     MEMORY_LOCKED(from_root->backend);
-    struct memory_place source;
-    struct memory_place target;
+    struct memory_place source = {.node = NULL};
+    struct memory_place target = {.node = NULL};
     int r = memory_resolve(from_root, from_lookup, from, false, &source);
 
     if (r == 0)

@@ -182,6 +182,28 @@ static int check_grant(struct operation *op, enum authority_operation operation)
 }
 
 /*
+ * With links followed ".." is left to the kernel, which passes what stands before
+ * it: a name that is denied must not tell by that whether it is there.
+ */
+static bool passes_nothing_denied(const struct authority_scope *scope, struct str name)
+{
+    struct str rest = name;
+    struct str part;
+
+    while (str_cut(&rest, '/', &part)) {
+        struct path_name before;
+        size_t len = (size_t)(part.ptr - name.ptr);
+
+        if (!str_eq(part, STR("..")) || len == 0)
+            continue;
+        if (path_normalise(str_slice(name, 0, len), NULL, false, &before) < 0 ||
+            !scope_admits_directory(scope, path_view(&before)))
+            return false;
+    }
+    return true;
+}
+
+/*
  * By the globs, on the name as it reads. Where links are followed, ".." is left
  * to the kernel, and what comes out is asked about again.
  */
@@ -195,7 +217,8 @@ __attribute__((noinline)) static bool admits_as_written(struct operation *op,
         op->is_admitted = scope_admits(op->scope, path_view(name));
         return op->is_admitted;
     }
-    if (path_normalise(path_view(name), NULL, false, &plain) < 0)
+    if (path_normalise(path_view(name), NULL, false, &plain) < 0 ||
+        !passes_nothing_denied(op->scope, path_view(name)))
         return false;
     op->is_admitted = scope_admits(op->scope, path_view(&plain));
     return op->is_admitted ||

@@ -27,8 +27,8 @@ int transfer_copy_open_file(const struct transfer *transfer, struct backend_file
                             unsigned mode);
 unsigned transfer_copied_mode(const struct transfer *transfer, unsigned mode);
 
-/* The source is a file; or a link, of an exact copy. `transfer` is a struct transfer. */
-int transfer_copy_file(void *transfer);
+/* The source is a file; or a link, of an exact copy. `data` is a struct transfer. */
+int transfer_copy_file(void *data);
 /* The source is a directory of this mode. */
 int transfer_copy_tree(struct transfer *transfer, unsigned mode);
 /* ERR_BUSY when the source is not what was copied any more. */

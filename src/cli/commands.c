@@ -117,7 +117,7 @@ static enum option_shell shell_of(const char *name)
 }
 
 /* The program does the work, with the words behind the command. */
-static int run_mcp(const struct option_values *values, char *const *argv, struct buf *out,
+static int run_mcp(struct option_values *values, char *const *argv, struct buf *out,
                    struct err *err)
 {
     const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
@@ -126,6 +126,10 @@ static int run_mcp(const struct option_values *values, char *const *argv, struct
     int r;
 
     if (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
+        /* What holds here by a variable would not hold where the client starts us. */
+        r = options_read_env(values, environ, err);
+        if (r < 0)
+            return r;
         r = start_absolute(directory != NULL ? directory : ".", absolute, err);
         if (r == 0)
             r = start_own_path(own, err);
@@ -138,8 +142,7 @@ static int run_mcp(const struct option_values *values, char *const *argv, struct
 }
 
 /* The text that the command prints. */
-static int run(const struct option_values *values, char *const *argv, struct buf *out,
-               struct err *err)
+static int run(struct option_values *values, char *const *argv, struct buf *out, struct err *err)
 {
     const struct option_values *top = values->above != NULL ? values->above : values;
     int r;

@@ -79,7 +79,7 @@ static int collect(struct words *words, const struct option_values *values, cons
     words->count = 0;
     add(words, "mcp");
     for (size_t i = 0; r == 0 && i < MCP_OPTIONS; i++)
-        if (i != MCP_OPTION_PRINT_CONFIG && options_source(values, i) == OPTION_FLAG)
+        if (i != MCP_OPTION_PRINT_CONFIG && options_source(values, i) > OPTION_DEFAULT)
             r = add_option(words, values, i, err);
     add(words, directory);
     return r;

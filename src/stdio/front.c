@@ -136,6 +136,12 @@ static void tell_progress(void *data)
 
 static void start_waiting(struct front *front);
 
+static bool is_change(const struct mcp_call *call)
+{
+    return mcp_call_work(call) == MCP_TOOL_CALL &&
+           mcp_call_tool(call)->group == CATALOG_FILESYSTEM_WRITE;
+}
+
 static void on_done(void *context, int result, void *data)
 {
     struct task *task = context;
@@ -152,6 +158,10 @@ static void on_done(void *context, int result, void *data)
     } else {
         if (job != NULL && job->err.code == result)
             err = job->err;
+        else if (result == ERR_TIMED_OUT && is_change(task->call))
+            err_set(&err, result,
+                    "not finished within its time; it may still have been made: look before "
+                    "repeating it");
         else
             err_set_plain(&err, result);
         mcp_call_fail(task->call, &err);
@@ -201,7 +211,8 @@ static void start_waiting(struct front *front)
 static int add_task(struct front *front, struct mcp_call *call)
 {
     struct task *task = calloc(1, sizeof(*task));
-    int r = task != NULL ? job_new(front->config.box, front->config.running, call, &task->job)
+    int r = task != NULL ? job_new(front->config.box, front->config.running, front->config.changing,
+                                   call, &task->job)
                          : ERR_NO_MEMORY;
 
     if (r < 0) {

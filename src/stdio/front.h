@@ -22,7 +22,8 @@ struct front_config {
     struct toolbox *box;
     struct authority_scope *names; /* both for watching what is subscribed to */
     struct authority_scope *files;
-    atomic_uint *running; /* jobs in a worker's hands; outlives everything */
+    atomic_uint *running;  /* jobs in a worker's hands; both outlive everything */
+    atomic_uint *changing; /* those of them that change something */
     int input_fd;
     int output_fd;
     int64_t timeout_ms;              /* of one call */

@@ -10,8 +10,8 @@ enum {
     JOB_RESULT_BYTES = 1 << 30,
 };
 
-int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *call,
-            struct job **out_job)
+int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
+            const struct mcp_call *call, struct job **out_job)
 {
     struct job *job = calloc(1, sizeof(*job));
     struct str text = STR_EMPTY;
@@ -21,6 +21,7 @@ int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *ca
         return ERR_NO_MEMORY;
     job->box = box;
     job->running = running;
+    job->changing = changing;
     job->work = mcp_call_work(call);
     arena_init(&job->arena, JOB_ARENA_BYTES);
     buf_init(&job->result, JOB_RESULT_BYTES);
@@ -110,11 +111,13 @@ static int run(struct job *job, const struct cancel *token)
 int job_run(void *data, struct cancel *token)
 {
     struct job *job = data;
-    atomic_uint *running = job->running;
+    unsigned change = job->work == MCP_TOOL_CALL && job->tool->group == CATALOG_FILESYSTEM_WRITE;
     int r;
 
-    atomic_fetch_add(running, 1);
+    atomic_fetch_add(job->running, 1);
+    atomic_fetch_add(job->changing, change);
     r = run(job, token);
-    atomic_fetch_sub(running, 1);
+    atomic_fetch_sub(job->changing, change);
+    atomic_fetch_sub(job->running, 1);
     return r;
 }

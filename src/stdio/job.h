@@ -20,7 +20,8 @@
 
 struct job {
     struct toolbox *box;
-    atomic_uint *running; /* counts those that are in a worker's hands */
+    atomic_uint *running;  /* counts those that are in a worker's hands */
+    atomic_uint *changing; /* of them, those that change something */
     enum mcp_work work;
     struct arena arena; /* holds what follows */
     const struct catalog_tool *tool;
@@ -35,8 +36,8 @@ struct job {
 };
 
 /* Copies what the job needs of the call. */
-int job_new(struct toolbox *box, atomic_uint *running, const struct mcp_call *call,
-            struct job **out_job);
+int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
+            const struct mcp_call *call, struct job **out_job);
 void job_free(void *data);
 
 /* On a worker, with the job as its data; the result, or the error when it is negative, is in the

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -22,6 +23,8 @@ enum {
     SESSION_BYTES = 24,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
+    /* A minute, in steps of 10 ms; another signal ends it. */
+    CHANGE_STEPS = 6000,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -34,6 +37,7 @@ struct program {
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
     atomic_uint running;
+    atomic_uint changing;
 };
 
 static void on_signal(void *data, int signum)
@@ -154,6 +158,7 @@ static int serve(struct program *program, const struct option_values *values, st
     struct front_config config = {
         .log = &program->log,
         .running = &program->running,
+        .changing = &program->changing,
         .input_fd = STDIN_FILENO,
         .output_fd = STDOUT_FILENO,
         .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
@@ -183,9 +188,22 @@ static int serve(struct program *program, const struct option_values *values, st
     return 0;
 }
 
+/* A change that was given up puts back what it has begun; its leaving in the middle would be a
+ * loss. */
+static void wait_for_changes(struct program *program)
+{
+    const struct timespec step = {.tv_nsec = 10 * 1000 * 1000};
+
+    for (size_t i = 0; i < array_size(signals); i++)
+        signal(signals[i], SIG_DFL);
+    for (int i = 0; i < CHANGE_STEPS && atomic_load(&program->changing) > 0; i++)
+        nanosleep(&step, NULL);
+}
+
 static void close_all(struct program *program)
 {
     front_free(program->front);
+    wait_for_changes(program);
     if (atomic_load(&program->running) > 0) {
         /*
          * A worker hangs in the kernel and may come back to what it uses, so nothing

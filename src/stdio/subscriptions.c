@@ -252,6 +252,14 @@ static int add_address(struct watched *watched, const struct wanted *wanted)
     return 0;
 }
 
+static bool has_address(const struct watched *watched, struct str uri)
+{
+    list_each (node, &watched->addresses)
+        if (str_eq(list_entry(node, struct address, link)->uri, uri))
+            return true;
+    return false;
+}
+
 static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
 {
     struct watched *watched = find_directory(subscriptions, directory_of(wanted));
@@ -259,7 +267,8 @@ static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
 
     if (r == 0 && watched == NULL)
         r = add_directory(subscriptions, wanted, &watched);
-    if (r == 0)
+    /* MCP counts who is interested; here an address is watched or it is not. */
+    if (r == 0 && !has_address(watched, wanted->uri))
         r = add_address(watched, wanted);
     return r;
 }

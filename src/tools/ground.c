@@ -98,6 +98,16 @@ static int open_folder(struct ground *ground, const struct ground_config *config
     return 0;
 }
 
+/* Other sessions keep their record there, wherever this one keeps its own. */
+static void protect_default_state(struct authority *authority)
+{
+    char path[PATH_MAX];
+
+    /* Where there is none, or none can be, there is nothing to protect. */
+    if (ground_default_state(path, NULL) == 0)
+        (void)authority_protect(authority, path, NULL);
+}
+
 static int open_all(struct ground *ground, const struct ground_config *config, struct err *err)
 {
     const struct authority_config authority = {.backend = AUTHORITY_LINUX,
@@ -111,6 +121,8 @@ static int open_all(struct ground *ground, const struct ground_config *config, s
 
     if (r == 0)
         r = authority_new(&authority, &ground->authority, err);
+    if (r == 0)
+        protect_default_state(ground->authority);
     if (r == 0 && !config->is_recorded_elsewhere)
         r = open_record(ground, err);
     if (r == 0)

@@ -90,14 +90,16 @@ static uint64_t cost_of(const struct undo_measure *measure)
 
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure)
 {
+    /* A file may have grown between the look at it and its reading. */
+    uint64_t left = log->kept_bytes < log->max_bytes ? log->max_bytes - log->kept_bytes : 0;
     char why[UNDO_NOTE_BYTES];
 
-    if (cost_of(measure) <= log->max_bytes - log->kept_bytes)
+    if (cost_of(measure) <= left)
         return true;
     snprintf(why, sizeof(why),
              "not kept: it has %" PRIu64 " bytes, and of the %" PRIu64 " for undoing %" PRIu64
              " are left",
-             measure->bytes, log->max_bytes, log->max_bytes - log->kept_bytes);
+             measure->bytes, log->max_bytes, left);
     undo_set_lost(log->open, why);
     return false;
 }
@@ -147,7 +149,7 @@ bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *
 {
     /* A mode with more than the usual bits may not survive being written to. */
     return measure->bytes <= UNDO_HELD_FILE_BYTES &&
-           measure->bytes <= UNDO_HELD_BYTES - log->held_bytes && (measure->mode & 07000) == 0;
+           log->held_bytes + measure->bytes <= UNDO_HELD_BYTES && (measure->mode & 07000) == 0;
 }
 
 int undo_store_hold(struct undo_log *log, struct undo_step *step,

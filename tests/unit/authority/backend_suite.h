@@ -131,6 +131,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(a_replaced_file_keeps_its_content_until_then)                                                \
     X(a_dropped_stage_leaves_nothing_behind)                                                       \
     X(a_new_file_gets_the_mode_and_a_replaced_one_keeps_its_own)                                   \
+    X(a_dressed_file_has_exactly_its_mode)                                                         \
     X(replacing_needs_the_files_own_write_permission)                                              \
     X(create_new_refuses_what_exists_at_either_end)                                                \
     X(replace_old_refuses_what_is_missing)                                                         \
@@ -174,6 +175,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(a_tree_is_a_root_of_its_own)                                                                 \
     X(a_tree_keeps_to_the_link_rules)                                                              \
     X(a_tree_has_the_modes_it_was_given)                                                           \
+    X(a_directory_in_a_tree_is_shut_when_all_is_in_it)                                             \
     X(a_tree_keeps_the_name_that_it_was_filled_by)                                                 \
     X(a_temporary_directory_works_and_goes)                                                        \
     X(files_in_a_temporary_directory_are_replaced_like_others)                                     \
@@ -188,6 +190,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(writing_through_a_link_changes_the_file_and_keeps_the_link)                                  \
     X(a_resolved_name_that_is_not_admitted_is_not_used)                                            \
     X(admission_is_asked_for_the_resolved_name)                                                    \
+    X(only_a_link_gets_a_second_name)                                                              \
     X(hard_links_to_outside_are_not_touched)                                                       \
     X(a_cancelled_token_stops_every_operation)                                                     \
     X(a_cancelled_stage_is_not_published)                                                          \

@@ -345,6 +345,43 @@ void admission_is_asked_for_the_resolved_name(void **state)
     suite_assert_content(suite, SUITE_ROOT, "a/b/new", "y");
 }
 
+void only_a_link_gets_a_second_name(void **state)
+{
+    struct suite *suite = *state;
+    const struct backend_ops *ops = suite->ops;
+    struct authority_stat about;
+
+    suite_plant(suite, "f", "file");
+    suite_plant_dir(suite, "d");
+    suite_plant_link(suite, "link", "f");
+    suite_plant_link(suite, "broken", "nowhere");
+    assert_int_equal(ops->link(suite->root, &suite_strict, STR("link"), suite->other, &suite_strict,
+                               STR("second")),
+                     0);
+    assert_int_equal(ops->link(suite->root, &suite_strict, STR("broken"), suite->root,
+                               &suite_strict, STR("d/broken")),
+                     0);
+    suite_assert_type(suite, SUITE_ROOT, "link", AUTHORITY_SYMLINK);
+    suite_assert_type(suite, SUITE_OTHER, "second", AUTHORITY_SYMLINK);
+    suite_assert_type(suite, SUITE_ROOT, "d/broken", AUTHORITY_SYMLINK);
+    /* Nothing is replaced, and nothing else linked. */
+    assert_int_equal(ops->link(suite->root, &suite_strict, STR("broken"), suite->other,
+                               &suite_strict, STR("second")),
+                     ERR_ALREADY_EXISTS);
+    assert_int_equal(
+        ops->link(suite->root, &suite_strict, STR("f"), suite->other, &suite_strict, STR("x")),
+        ERR_SYMLINK_REJECTED);
+    assert_int_equal(
+        ops->link(suite->root, &suite_strict, STR("d"), suite->other, &suite_strict, STR("x")),
+        ERR_SYMLINK_REJECTED);
+    assert_int_equal(
+        ops->link(suite->root, &suite_strict, STR("none"), suite->other, &suite_strict, STR("x")),
+        ERR_NOT_FOUND);
+    suite_assert_missing(suite, SUITE_OTHER, "x");
+    assert_int_equal(ops->stat(suite->root, &suite_strict, STR("f"), &about), 0);
+    assert_int_equal(about.links, 1);
+}
+
 void hard_links_to_outside_are_not_touched(void **state)
 {
     struct suite *suite = *state;

@@ -481,6 +481,21 @@ void a_tree_has_the_modes_it_was_given(void **state)
     umask(mask);
 }
 
+void a_directory_in_a_tree_is_shut_when_all_is_in_it(void **state)
+{
+    struct suite *suite = *state;
+    const struct backend_ops *ops = suite->ops;
+    struct backend_root *tree = stage_tree(suite, "new");
+
+    fill_tree(suite, tree);
+    assert_int_equal(ops->tree_set_mode(tree, STR("none"), 0500), ERR_NOT_FOUND);
+    assert_int_equal(ops->tree_set_mode(tree, STR("sub"), 0500), 0);
+    assert_int_equal(ops->tree_publish(tree, 0755, false), 0);
+    assert_int_equal(suite_mode(suite, SUITE_ROOT, "new/sub") & 07777, 0500);
+    suite_assert_content(suite, SUITE_ROOT, "new/sub/f", "one");
+    suite->fixture->set_mode(suite, SUITE_ROOT, "new/sub", 0700);
+}
+
 static bool admits_what_is_not_closed(void *context, struct str name)
 {
     (void)context;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int stage(struct suite *suite, const struct backend_lookup *lookup, const char *name,
                  enum backend_create create, struct backend_stage **out_stage)
@@ -86,6 +87,27 @@ void a_new_file_gets_the_mode_and_a_replaced_one_keeps_its_own(void **state)
     assert_int_equal(
         suite->ops->append(suite->root, &suite_strict, STR("log"), STR("x"), true, 0640, false), 0);
     assert_int_equal(suite_mode(suite, SUITE_ROOT, "log") & 07777, 0640);
+}
+
+void a_dressed_file_has_exactly_its_mode(void **state)
+{
+    static const char *const names[] = {"new", "old"};
+    struct suite *suite = *state;
+    mode_t mask = umask(077);
+
+    suite_plant(suite, "old", "old");
+    suite->fixture->set_mode(suite, SUITE_ROOT, "old", 0750);
+    for (size_t i = 0; i < array_size(names); i++) {
+        struct backend_stage *begun = NULL;
+
+        assert_int_equal(suite->ops->stage(suite->root, &suite_strict, str_from(names[i]),
+                                           BACKEND_CREATE_OR_REPLACE, 0600, &begun),
+                         0);
+        assert_int_equal(suite->ops->stage_dress(begun, 0664, NULL), 0);
+        assert_int_equal(suite->ops->stage_publish(begun, false), 0);
+        assert_int_equal(suite_mode(suite, SUITE_ROOT, names[i]) & 07777, 0664);
+    }
+    umask(mask);
 }
 
 void replacing_needs_the_files_own_write_permission(void **state)

@@ -169,6 +169,28 @@ static void denied_names_are_refused_as_given_and_as_resolved(void **state)
     authority_scope_free(scope);
 }
 
+/* What is denied is not told of by passing it either. */
+static void a_denied_name_cannot_be_probed_by_going_back(void **state)
+{
+    static const char *const denied[] = {"secret", "secret/**", NULL};
+    const struct authority_limits limits = {.symlinks = AUTHORITY_SYMLINKS_IN_ROOT,
+                                            .denied_globs = denied};
+    struct world *world = *state;
+    struct authority_scope *scope = world_open_limited(world, &limits);
+
+    plant_dir(world, WORLD_ROOT, "secret");
+    plant_dir(world, WORLD_ROOT, "secret/below");
+    plant(world, WORLD_ROOT, "secret/key", "k");
+    plant(world, WORLD_ROOT, "ok", "ok");
+    plant_dir(world, WORLD_ROOT, "open");
+    assert_leads_nowhere(world, scope, "secret/../ok", ERR_DENIED_BY_POLICY);
+    assert_leads_nowhere(world, scope, "secret/below/../../ok", ERR_DENIED_BY_POLICY);
+    assert_leads_nowhere(world, scope, "secret/none/../../ok", ERR_DENIED_BY_POLICY);
+    assert_leads_nowhere(world, scope, "secret/key/../../ok", ERR_DENIED_BY_POLICY);
+    assert_leads(world, scope, AUTHORITY_OP_READ, "open/../ok", "ok");
+    authority_scope_free(scope);
+}
+
 /* ---- who is told ---- */
 
 struct heard {
@@ -302,6 +324,7 @@ TEST_MAIN(EVERYWHERE(links_are_taken_out_of_a_name),
           EVERYWHERE(the_root_is_neither_removed_nor_moved_under_any_name),
           EVERYWHERE(what_leaves_the_root_is_refused),
           EVERYWHERE(denied_names_are_refused_as_given_and_as_resolved),
+          EVERYWHERE(a_denied_name_cannot_be_probed_by_going_back),
           EVERYWHERE(only_a_refusal_is_recorded_and_no_policy_asked),
           EVERYWHERE(a_grant_of_metadata_suffices_and_a_revoked_one_does_not),
           EVERYWHERE(a_file_comes_in_pieces_and_whole), EVERYWHERE(the_taker_can_stop))
