@@ -459,7 +459,7 @@ static void thousand_jobs_through_four_threads_all_come_back(void **state)
             .free_data = free,
             .data = sum,
             .context = fixture,
-            .timeout_ms = 1000,
+            .timeout_ms = WORKER_NO_DEADLINE,
         };
         assert_int_equal(worker_submit(fixture->pool, &job, &id), 0);
     }
