@@ -36,21 +36,35 @@ static int read_range(const struct operation *op, struct backend_file *file, uin
     return 0;
 }
 
+/*
+ * The file, and how much of it is wanted: no more than it had, so that one that
+ * grows while it is read does not run away with us.
+ */
+static int open_wanted(struct operation *op, const struct authority_read_options *options,
+                       struct backend_file **out_file, struct authority_stat *out_stat,
+                       uint64_t *out_wanted)
+{
+    uint64_t left;
+    int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name),
+                                         out_file, out_stat);
+
+    if (r < 0)
+        return r;
+    left = options->offset < out_stat->size ? out_stat->size - options->offset : 0;
+    *out_wanted = options->max_bytes > 0 && options->max_bytes < left ? options->max_bytes : left;
+    return 0;
+}
+
 static int read_into(struct operation *op, const struct authority_read_options *options,
                      struct buf *out)
 {
     struct backend_file *file;
     struct authority_stat about;
     uint64_t left;
-    int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name), &file,
-                                         &about);
+    int r = open_wanted(op, options, &file, &about, &left);
 
     if (r < 0)
         return r;
-    /* No more than it had: a file that grows while it is read does not run away with us. */
-    left = options->offset < about.size ? about.size - options->offset : 0;
-    if (options->max_bytes > 0 && options->max_bytes < left)
-        left = options->max_bytes;
     /* Rather than read what will not fit: a sparse file costs nothing and has no end. */
     r = left <= out->max - out->len ? read_range(op, file, options->offset, left, out)
                                     : ERR_TOO_LARGE;
@@ -144,14 +158,10 @@ static int read_pieces(struct operation *op, const struct authority_read_options
     struct backend_file *file;
     struct authority_stat about;
     uint64_t left;
-    int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name), &file,
-                                         &about);
+    int r = open_wanted(op, options, &file, &about, &left);
 
     if (r < 0)
         return r;
-    left = offset < about.size ? about.size - offset : 0;
-    if (options->max_bytes > 0 && options->max_bytes < left)
-        left = options->max_bytes;
     if (out_stat != NULL)
         *out_stat = about;
     while (r == 0 && left > 0) {
