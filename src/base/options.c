@@ -334,9 +334,10 @@ int64_t options_int(const struct option_values *values, size_t index)
 
 struct option_list options_list(const struct option_values *values, size_t index)
 {
+    static const char *const none[] = {NULL};
     const struct option_value *slot = slot_of(values, index, 1u << OPTION_LIST);
 
-    return (struct option_list){slot->items, slot->item_count};
+    return (struct option_list){slot->item_count > 0 ? slot->items : none, slot->item_count};
 }
 
 const char *options_argument(const struct option_values *values, size_t index)

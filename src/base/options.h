@@ -145,7 +145,7 @@ size_t options_choice(const struct option_values *values, size_t index); /* inde
 int64_t options_int(const struct option_values *values, size_t index);   /* bytes, ms too */
 
 struct option_list {
-    const char *const *items;
+    const char *const *items; /* with a NULL behind the last */
     size_t count;
 };
 struct option_list options_list(const struct option_values *values, size_t index);

@@ -177,7 +177,7 @@ int option_value_add_item(struct arena *arena, const struct option_given *given,
     if (item.len == 0)
         return option_refuse(given, NULL, "has an empty item", err);
     if (value->items == NULL)
-        value->items = arena_alloc_array(arena, OPTION_MAX_ITEMS, sizeof(*value->items));
+        value->items = arena_alloc_array(arena, OPTION_MAX_ITEMS + 1, sizeof(*value->items));
     if (value->items == NULL)
         return option_no_memory(err);
     if (value->item_count == OPTION_MAX_ITEMS)
@@ -185,7 +185,7 @@ int option_value_add_item(struct arena *arena, const struct option_given *given,
     value->items[value->item_count] = arena_copy(arena, item);
     if (value->items[value->item_count] == NULL)
         return option_no_memory(err);
-    value->item_count++;
+    value->items[++value->item_count] = NULL;
     return 0;
 }
 

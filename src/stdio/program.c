@@ -87,23 +87,7 @@ static int read_options(struct arena *arena, int argc, char *const *argv,
     return r == 0 ? options_read_env(*out_values, environ, err) : r;
 }
 
-/* As the authority wants them: up to a NULL. */
-static const char *const *globs(struct arena *arena, const struct option_values *values,
-                                size_t index)
-{
-    struct option_list list = options_list(values, index);
-    const char **copy = arena_alloc_array(arena, list.count + 1, sizeof(*copy));
-
-    if (copy == NULL)
-        return NULL;
-    for (size_t i = 0; i < list.count; i++)
-        copy[i] = list.items[i];
-    copy[list.count] = NULL;
-    return copy;
-}
-
-static int open_ground(struct program *program, struct arena *arena,
-                       const struct option_values *values, struct err *err)
+static int open_ground(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
     const char *state = options_text(values, MCP_OPTION_STATE_DIR);
@@ -126,13 +110,11 @@ static int open_ground(struct program *program, struct arena *arena,
         .state_dir = state,
         .session = session,
         .may_write = options_is_on(values, MCP_OPTION_WRITE),
-        .denied = globs(arena, values, MCP_OPTION_DENY),
-        .allowed = globs(arena, values, MCP_OPTION_ALLOW),
+        .denied = options_list(values, MCP_OPTION_DENY).items,
+        .allowed = options_list(values, MCP_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, MCP_OPTION_MAX_LINES),
     };
-    if (config.denied == NULL || config.allowed == NULL)
-        return err_set_plain(err, ERR_NO_MEMORY);
     return ground_open(&config, &program->ground, err);
 }
 
@@ -188,8 +170,8 @@ static int serve(struct program *program, const struct option_values *values, st
     return 0;
 }
 
-/* A change that was given up puts back what it has begun; its leaving in the middle would be a
- * loss. */
+/* A change that was given up puts back what it has begun: to leave in its middle would be a loss.
+ */
 static void wait_for_changes(struct program *program)
 {
     const struct timespec step = {.tv_nsec = 10 * 1000 * 1000};
@@ -249,7 +231,7 @@ int program_run(int argc, char *const *argv)
     log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
-        r = open_ground(&program, &arena, values, &err);
+        r = open_ground(&program, values, &err);
     if (r == 0)
         r = confine(&program, &err);
     if (r == 0)

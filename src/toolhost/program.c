@@ -93,23 +93,7 @@ static int read_options(struct arena *arena, int argc, char *const *argv,
     return r;
 }
 
-/* As the authority wants them: up to a NULL. */
-static const char *const *globs(struct arena *arena, const struct option_values *values,
-                                size_t index)
-{
-    struct option_list list = options_list(values, index);
-    const char **copy = arena_alloc_array(arena, list.count + 1, sizeof(*copy));
-
-    if (copy == NULL)
-        return NULL;
-    for (size_t i = 0; i < list.count; i++)
-        copy[i] = list.items[i];
-    copy[list.count] = NULL;
-    return copy;
-}
-
-static int open_ground(struct program *program, struct arena *arena,
-                       const struct option_values *values, struct err *err)
+static int open_ground(struct program *program, const struct option_values *values, struct err *err)
 {
     const struct ground_config config = {
         .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
@@ -117,13 +101,11 @@ static int open_ground(struct program *program, struct arena *arena,
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
         .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
-        .denied = globs(arena, values, TOOLHOST_OPTION_DENY),
-        .allowed = globs(arena, values, TOOLHOST_OPTION_ALLOW),
+        .denied = options_list(values, TOOLHOST_OPTION_DENY).items,
+        .allowed = options_list(values, TOOLHOST_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_LINES),
     };
-    if (config.denied == NULL || config.allowed == NULL)
-        return err_set_plain(err, ERR_NO_MEMORY);
     return ground_open(&config, &program->ground, err);
 }
 
@@ -234,15 +216,14 @@ static enum log_level level_of(const struct option_values *values)
     return level;
 }
 
-static int run(struct program *program, struct arena *arena, const struct option_values *values,
-               struct err *err)
+static int run(struct program *program, const struct option_values *values, struct err *err)
 {
     uint64_t max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE);
     struct confine_report walls;
     int r = take_descriptors(program, values, err);
 
     if (r == 0)
-        r = open_ground(program, arena, values, err);
+        r = open_ground(program, values, err);
     if (r == 0)
         r = confine(program, &walls, err);
     if (r == 0)
@@ -269,7 +250,7 @@ int program_run(int argc, char *const *argv)
         return EXIT_WRONG_USE;
     }
     log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
-    if (run(&program, &arena, values, &err) < 0) {
+    if (run(&program, values, &err) < 0) {
         fprintf(stderr, "gatehouse-toolhost: %s\n", err.message);
         return EXIT_FAILURE;
     }
