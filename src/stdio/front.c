@@ -479,8 +479,18 @@ static int make_parts(struct front *front)
     if (r == 0)
         r = worker_pool_new(config->loop, &workers, &front->pool);
     if (r == 0)
-        r = subscriptions_new(config->loop, config->box, config->names, config->files, front->pool,
-                              on_updated, front, &front->subscriptions);
+        r = subscriptions_new(
+            &(struct subscriptions_config){
+                .loop = config->loop,
+                .pool = front->pool,
+                .box = config->box,
+                .names = config->names,
+                .files = config->files,
+                .running = config->running,
+                .on_updated = on_updated,
+                .data = front,
+            },
+            &front->subscriptions);
     if (r == 0)
         r = writer_new(config->loop, config->output_fd, OUTPUT_MAX_BYTES, &writer, &front->writer);
     if (r == 0)

@@ -30,35 +30,21 @@ struct watched {
 };
 
 struct subscriptions {
-    struct loop *loop;
-    struct toolbox *box;
-    struct authority_scope *names;
-    struct authority_scope *files;
-    struct worker_pool *pool;
-    void (*on_updated)(void *data, struct str uri);
-    void *data;
+    struct subscriptions_config config;
     struct list directories;
     /* One search at a time: each holds watches, of which a user has few, until its end. */
     struct list waiting;
     bool is_searching;
 };
 
-int subscriptions_new(struct loop *loop, struct toolbox *box, struct authority_scope *names,
-                      struct authority_scope *files, struct worker_pool *pool,
-                      void (*on_updated)(void *data, struct str uri), void *data,
+int subscriptions_new(const struct subscriptions_config *config,
                       struct subscriptions **out_subscriptions)
 {
     struct subscriptions *subscriptions = malloc(sizeof(*subscriptions));
 
     if (subscriptions == NULL)
         return ERR_NO_MEMORY;
-    *subscriptions = (struct subscriptions){.loop = loop,
-                                            .box = box,
-                                            .names = names,
-                                            .files = files,
-                                            .pool = pool,
-                                            .on_updated = on_updated,
-                                            .data = data};
+    *subscriptions = (struct subscriptions){.config = *config};
     list_init(&subscriptions->directories);
     list_init(&subscriptions->waiting);
     *out_subscriptions = subscriptions;
@@ -86,7 +72,7 @@ static void on_change(void *data, enum authority_change change, struct str name)
 
         /* After lost events everything may have changed, and so may the directory itself. */
         if (change == AUTHORITY_RESCAN || address->last.len == 0 || str_eq(address->last, name))
-            watched->owner->on_updated(watched->owner->data, address->uri);
+            watched->owner->config.on_updated(watched->owner->config.data, address->uri);
     }
 }
 
@@ -117,9 +103,10 @@ struct wanted {
 };
 
 struct search {
-    struct toolbox *box;
+    const struct toolbox *box;
     struct authority_scope *names;
     struct authority_scope *files;
+    atomic_uint *running;
     struct arena arena;
     size_t count;
     struct wanted items[];
@@ -130,11 +117,13 @@ enum { SEARCH_ARENA_BYTES = 32 << 20 };
 static void free_search(void *data)
 {
     struct search *search = data;
+    atomic_uint *running = search->running;
 
     for (size_t i = 0; i < search->count; i++)
         authority_watch_free(search->items[i].watch);
     arena_done(&search->arena);
     free(search);
+    atomic_fetch_sub(running, 1);
 }
 
 static struct str directory_of(const struct wanted *wanted)
@@ -222,7 +211,7 @@ static int add_directory(struct subscriptions *subscriptions, struct wanted *wan
     *watched = (struct watched){.owner = subscriptions, .name_len = name.len};
     memcpy(watched->name, name.ptr, name.len);
     list_init(&watched->addresses);
-    r = ready_watch_new(subscriptions->loop, wanted->fd, on_ready, watched, &watched->ready);
+    r = ready_watch_new(subscriptions->config.loop, wanted->fd, on_ready, watched, &watched->ready);
     if (r < 0) {
         free(watched);
         return r;
@@ -326,9 +315,11 @@ static int begin_search(struct asked *asked)
 
     if (search == NULL)
         return ERR_NO_MEMORY;
-    search->box = subscriptions->box;
-    search->names = subscriptions->names;
-    search->files = subscriptions->files;
+    search->box = subscriptions->config.box;
+    search->names = subscriptions->config.names;
+    search->files = subscriptions->config.files;
+    search->running = subscriptions->config.running;
+    atomic_fetch_add(search->running, 1);
     arena_init(&search->arena, SEARCH_ARENA_BYTES);
     for (size_t i = 0; r == 0 && i < count; i++) {
         struct str uri = mcp_call_uri_at(asked->call, i);
@@ -347,7 +338,7 @@ static int begin_search(struct asked *asked)
                                .context = asked,
                                .timeout_ms = LOOKUP_TIMEOUT_MS};
     if (r == 0)
-        r = worker_submit(subscriptions->pool, &spec, &id);
+        r = worker_submit(subscriptions->config.pool, &spec, &id);
     if (r < 0)
         free_search(search);
     return r;

@@ -6,6 +6,8 @@
 #ifndef STDIO_SUBSCRIPTIONS_H
 #define STDIO_SUBSCRIPTIONS_H
 
+#include <stdatomic.h>
+
 #include "loop/loop.h"
 #include "loop/worker.h"
 #include "mcp/mcp.h"
@@ -13,13 +15,19 @@
 
 struct subscriptions;
 
-/*
- * on_updated comes on the loop, for an address that was added. `names` says where
- * links lead, `files` is watched.
- */
-int subscriptions_new(struct loop *loop, struct toolbox *box, struct authority_scope *names,
-                      struct authority_scope *files, struct worker_pool *pool,
-                      void (*on_updated)(void *data, struct str uri), void *data,
+struct subscriptions_config {
+    struct loop *loop;
+    struct worker_pool *pool;
+    struct toolbox *box;
+    struct authority_scope *names; /* says where links lead */
+    struct authority_scope *files; /* is watched */
+    atomic_uint *running;          /* counts what a worker has or had; outlives everything */
+    /* On the loop, for an address that was added. */
+    void (*on_updated)(void *data, struct str uri);
+    void *data;
+};
+
+int subscriptions_new(const struct subscriptions_config *config,
                       struct subscriptions **out_subscriptions);
 
 /* Takes an MCP_SUBSCRIBE and ends it. */
