@@ -38,10 +38,8 @@ static struct loop *new_loop_on(const struct clock *clock, enum method method)
     cleanup_fd int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
     struct loop *loop;
 
-    if (method == WITH_PIDFD && own < 0) {
-        print_message("skipped: this kernel has no pidfds\n");
-        skip();
-    }
+    if (method == WITH_PIDFD && own < 0)
+        skip_because("this kernel has no pidfds");
     assert_int_equal(loop_new(clock, &loop), 0);
     if (method == WITH_SIGCHLD)
         child_use_sigchld(loop);
@@ -352,8 +350,7 @@ static pid_t start_tracer(struct watched *watched)
     let_end(watched);
     waitpid(watched->pid, NULL, 0);
     loop_free(watched->loop);
-    print_message("skipped: tracing is not permitted here: %s\n", err_errno_text(error));
-    skip();
+    skip_because("tracing is not permitted here: %s", err_errno_text(error));
     return -1;
 }
 
@@ -483,10 +480,8 @@ static void signal_arrives_where_a_filter_knows_no_pidfd_send_signal(void **stat
             _exit(kill_under_a_filter(errors[i]));
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFEXITED(status));
-        if (WEXITSTATUS(status) == OUTCOME_SKIP) {
-            print_message("skipped: no syscall filters here\n");
-            skip();
-        }
+        if (WEXITSTATUS(status) == OUTCOME_SKIP)
+            skip_because("no syscall filters here");
         assert_int_equal(WEXITSTATUS(status), 0);
     }
 }

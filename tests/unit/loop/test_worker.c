@@ -302,10 +302,8 @@ static void assert_in_a_fork(int (*run)(struct fixture *fixture), struct fixture
         _exit(run(fixture));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == OUTCOME_SKIP) {
-        print_message("skipped: threads cannot be forbidden here\n");
-        skip();
-    }
+    if (WEXITSTATUS(status) == OUTCOME_SKIP)
+        skip_because("threads cannot be forbidden here");
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
