@@ -99,13 +99,16 @@ static int open_folder(struct ground *ground, const struct ground_config *config
 }
 
 /* Other sessions keep their record there, wherever this one keeps its own. */
-static void protect_default_state(struct authority *authority)
+static int protect_default_state(struct authority *authority, struct err *err)
 {
     char path[PATH_MAX];
+    int r;
 
-    /* Where there is none, or none can be, there is nothing to protect. */
-    if (ground_default_state(path, NULL) == 0)
-        (void)authority_protect(authority, path, NULL);
+    if (ground_default_state(path, NULL) < 0)
+        return 0; /* there is none */
+    r = authority_protect(authority, path, err);
+    /* What is not there or cannot be looked at is out of reach for the tools as well. */
+    return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
 }
 
 static int open_all(struct ground *ground, const struct ground_config *config, struct err *err)
@@ -122,7 +125,7 @@ static int open_all(struct ground *ground, const struct ground_config *config, s
     if (r == 0)
         r = authority_new(&authority, &ground->authority, err);
     if (r == 0)
-        protect_default_state(ground->authority);
+        r = protect_default_state(ground->authority, err);
     if (r == 0 && !config->is_recorded_elsewhere)
         r = open_record(ground, err);
     if (r == 0)

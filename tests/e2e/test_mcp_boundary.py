@@ -341,5 +341,22 @@ class Walls(Boundary):
         self.assertEqual(picture(self.outside), before)
 
 
+class OtherSessions(Scene):
+    def test_their_record_is_out_of_reach_wherever_ours_is_kept(self):
+        theirs = self.state / "gatehouse/audit.jsonl"
+        self.start("--write").end()
+        before = theirs.read_bytes()
+        server = self.start("--write", "--state-dir", self.outside / "own", folder=self.room)
+        for call in (("write_file", {"filePath": "state/gatehouse/audit.jsonl", "content": ""}),
+                     ("append_file", {"filePath": "state/gatehouse/audit.jsonl", "content": "x"}),
+                     ("delete", {"path": "state/gatehouse"}),
+                     ("delete", {"path": "state"}),
+                     ("read_file", {"filePath": "state/gatehouse/audit.jsonl"})):
+            server.bad(call[0], **call[1])
+        self.assertEqual(server.good("list_files", dirPath="state")["entries"], [])
+        server.end()
+        self.assertEqual(theirs.read_bytes(), before)
+
+
 if __name__ == "__main__":
     mcp_client.main()
