@@ -21,6 +21,8 @@ enum child_method { CHILD_METHOD_UNKNOWN, CHILD_METHOD_PIDFD, CHILD_METHOD_SIGCH
 struct loop {
     uv_loop_t uv;
     const struct clock *clock;
+    bool is_turning; /* inside uv_run() */
+    bool is_stopped; /* loop_stop() was called since the last run */
 
     /* loop.c: active while a task waits. */
     uv_idle_t idle;
@@ -39,6 +41,9 @@ struct loop {
     struct list children;
     struct loop_task reap;
 };
+
+/* One call of uv_run(); false when nothing is left to wait for. */
+bool loop_turn(struct loop *loop, uv_run_mode mode);
 
 /* child.c */
 void child_reap(void *loop);

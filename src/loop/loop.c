@@ -89,19 +89,36 @@ void loop_free(struct loop *loop)
     free(loop);
 }
 
+bool loop_turn(struct loop *loop, uv_run_mode mode)
+{
+    bool is_alive;
+
+    loop->is_turning = true;
+    is_alive = uv_run(&loop->uv, mode) != 0;
+    loop->is_turning = false;
+    return is_alive;
+}
+
 void loop_run(struct loop *loop)
 {
-    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    if (!loop->is_stopped)
+        loop_turn(loop, UV_RUN_DEFAULT);
+    loop->is_stopped = false;
 }
 
 void loop_run_once(struct loop *loop)
 {
-    uv_run(&loop->uv, UV_RUN_ONCE);
+    if (!loop->is_stopped)
+        loop_turn(loop, UV_RUN_ONCE);
+    loop->is_stopped = false;
 }
 
 void loop_stop(struct loop *loop)
 {
-    uv_stop(&loop->uv);
+    loop->is_stopped = true;
+    /* Between two turns libuv would keep it for whoever runs next. */
+    if (loop->is_turning)
+        uv_stop(&loop->uv);
 }
 
 int64_t loop_now_ms(const struct loop *loop)

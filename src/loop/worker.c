@@ -13,22 +13,6 @@
 /* How long jobs that have no thread at all wait for the next try to start one. */
 enum { WORKER_RETRY_MS = 100 };
 
-struct worker_pool {
-    struct loop *loop;
-    struct worker_shared *shared;
-    struct worker_config config;
-    uv_async_t async;
-    struct list threads;
-    struct list outstanding; /* done was not called */
-    struct list given_up;
-    struct list arrived; /* taken from shared->finished, not looked at yet */
-    struct timer retry;
-    unsigned outstanding_count;
-    unsigned done_depth; /* how many done callbacks are on the stack */
-    uint64_t last_id;
-    bool is_closing;
-};
-
 /*
  * Starts threads until a free one is there for each waiting job, or no more are
  * allowed. The lock is held.
@@ -38,7 +22,8 @@ static int start_threads(struct worker_pool *pool)
     const struct worker_config *config = &pool->config;
     const struct worker_shared *shared = pool->shared;
 
-    while (shared->queued > shared->threads - shared->running) {
+    /* One that the thread of the loop will do needs none. */
+    while (shared->queued > shared->threads - shared->running + pool->is_job_due) {
         struct worker_thread *thread;
         int r;
 
@@ -53,11 +38,8 @@ static int start_threads(struct worker_pool *pool)
     return 0;
 }
 
-/*
- * The same for jobs that were accepted already. While one thread is left its
- * return leads back here; without any, nothing else would. The lock is held.
- */
-static void replace_threads(struct worker_pool *pool)
+/* While one thread is left its return leads back here; without any, nothing else would. */
+void worker_replace_threads(struct worker_pool *pool)
 {
     if (start_threads(pool) < 0 && pool->shared->threads == 0)
         timer_start(&pool->retry, WORKER_RETRY_MS);
@@ -68,7 +50,7 @@ static void on_retry(void *data)
     struct worker_pool *pool = data;
 
     worker_lock(pool->shared);
-    replace_threads(pool);
+    worker_replace_threads(pool);
     worker_unlock(pool->shared);
 }
 
@@ -88,8 +70,7 @@ static void conclude(struct worker_pool *pool, struct job *job, int result, void
     pool->done_depth--;
 }
 
-/* For a job that came back and is on no list of the threads any more. */
-static void receive(struct worker_pool *pool, struct job *job)
+void worker_receive(struct worker_pool *pool, struct job *job)
 {
     if (job->state == JOB_FINISHED) {
         conclude(pool, job, job->result, job->spec.data);
@@ -108,7 +89,7 @@ static void receive_arrived(struct worker_pool *pool)
         struct job *job = list_entry(pool->arrived.next, struct job, node);
 
         list_remove(&job->node);
-        receive(pool, job);
+        worker_receive(pool, job);
     }
 }
 
@@ -119,7 +100,7 @@ static void on_async(uv_async_t *async)
 
     worker_lock(shared);
     loop_list_take(&shared->finished, &pool->arrived);
-    replace_threads(pool);
+    worker_replace_threads(pool);
     worker_unlock(shared);
     receive_arrived(pool);
 }
@@ -149,7 +130,7 @@ static void on_grace_over(void *data)
     worker_lock(shared);
     if (job->state == JOB_GIVEN_UP) {
         abandon(pool, job);
-        replace_threads(pool);
+        worker_replace_threads(pool);
     }
     worker_unlock(shared);
 }
@@ -181,7 +162,7 @@ static void give_up(struct worker_pool *pool, struct job *job, int result)
     case JOB_FINISHED:
         list_remove(&job->node);
         worker_unlock(shared);
-        receive(pool, job);
+        worker_receive(pool, job);
         return;
     case JOB_GIVEN_UP:
     case JOB_RETURNED:
@@ -282,6 +263,7 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
 {
     struct worker_shared *shared = pool->shared;
     struct job *job;
+    bool is_for_loop = false;
     int r = 0;
 
     if (pool->is_closing)
@@ -304,7 +286,8 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
         job_enter(job, JOB_QUEUED);
         list_append(&shared->queue, &job->node);
         shared->queued++;
-        r = start_threads(pool);
+        is_for_loop = worker_relay_takes(pool);
+        r = is_for_loop ? 0 : start_threads(pool);
         if (r < 0 && shared->threads > 0)
             r = 0; /* fewer threads than wished will do it too */
         if (r < 0) {
@@ -318,7 +301,8 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
         return r;
     }
     /* After the lock, or whoever wakes up would have to wait for it first. */
-    pthread_cond_signal(&shared->work_came);
+    if (!is_for_loop)
+        pthread_cond_signal(&shared->work_came);
 
     job->id = ++pool->last_id;
     list_append(&pool->outstanding, &job->pool_node);
@@ -350,7 +334,7 @@ void worker_pool_stats(struct worker_pool *pool, struct worker_stats *out_stats)
     worker_lock(shared);
     *out_stats = (struct worker_stats){
         .queued = shared->queued,
-        .running = shared->running,
+        .running = shared->running + (shared->on_loop != NULL),
         .abandoned = shared->abandoned,
         .threads = shared->threads,
     };

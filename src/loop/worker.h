@@ -30,7 +30,8 @@ struct worker_config {
 };
 
 struct worker_job {
-    /* On a worker: 0 or an ERR_* code; soon ERR_CANCELLED when the token says so. */
+    /* On a worker, or the loop's thread: 0 or an ERR_* code; soon ERR_CANCELLED when the token says
+     * so. */
     int (*run)(void *data, struct cancel *token);
     /*
      * On the loop, exactly once: with the result of run and the data, or with
@@ -51,6 +52,15 @@ struct worker_job {
 /* The pool keeps loop_run() running as long as a job waits for its done. */
 int worker_pool_new(struct loop *loop, const struct worker_config *config,
                     struct worker_pool **out_pool);
+
+/*
+ * Runs the loop as loop_run() does, but on a thread of the pool. A job that comes
+ * while no other is about is then done by the thread of the loop itself, which saves
+ * the way to a worker and back. If it takes longer than a moment, that thread stays
+ * with it as a worker and another goes on with the loop: nothing on the loop may
+ * care which thread it is on. Without any thread the loop runs on the caller's.
+ */
+void worker_run_loop(struct worker_pool *pool);
 
 /*
  * Cancels what is outstanding, calling each done on the way and none later.

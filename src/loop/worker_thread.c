@@ -21,7 +21,7 @@
 #if defined(WORKER_IS_INSTRUMENTED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { WORKER_STACK_BYTES = 1024 * 1024 };
 #else
-enum { WORKER_STACK_BYTES = 256 * 1024 };
+enum { WORKER_STACK_BYTES = 512 * 1024 };
 #endif
 
 /* The lock is held: the pool closes its handle only after it has taken the pointer away. */
@@ -31,27 +31,19 @@ static void wake_loop(struct worker_shared *shared)
         uv_async_send(shared->async);
 }
 
-/* The lock is held, and let go while waiting. NULL when the pool is closing. */
-static struct job *take_job(struct worker_thread *thread)
+struct job *worker_take_job(struct worker_thread *thread)
 {
     struct worker_shared *shared = thread->shared;
-    struct job *job;
+    struct job *job = list_entry(shared->queue.next, struct job, node);
 
-    while (list_is_empty(&shared->queue) && !shared->is_closing)
-        pthread_cond_wait(&shared->work_came, &shared->lock);
-    if (shared->is_closing)
-        return NULL;
-    job = list_entry(shared->queue.next, struct job, node);
     list_remove(&job->node);
     shared->queued--;
-    shared->running++;
     job->thread = thread;
     job_enter(job, JOB_RUNNING);
     return job;
 }
 
-/* The lock is held, and let go for freeing the data, which may hang as well as the run. */
-static void return_job(struct worker_shared *shared, struct job *job, int result)
+void worker_return_job(struct worker_shared *shared, struct job *job, int result)
 {
     if (job->state != JOB_RUNNING) {
         worker_unlock(shared);
@@ -82,11 +74,39 @@ static void return_job(struct worker_shared *shared, struct job *job, int result
     wake_loop(shared);
 }
 
+static void run_job(struct worker_thread *thread)
+{
+    struct worker_shared *shared = thread->shared;
+    struct job *job = worker_take_job(thread);
+    int result;
+
+    shared->running++;
+    worker_unlock(shared);
+    result = job->spec.run(job->spec.data, &job->token);
+    worker_lock(shared);
+    worker_return_job(shared, job, result);
+}
+
+/* Waits for something to do and does it. The lock is held. False when the pool is closing. */
+static bool work(struct worker_thread *thread)
+{
+    struct worker_shared *shared = thread->shared;
+
+    while (list_is_empty(&shared->queue) && !shared->wants_runner && !shared->is_closing)
+        pthread_cond_wait(&shared->work_came, &shared->lock);
+    if (shared->is_closing)
+        return false;
+    if (shared->wants_runner)
+        worker_relay_run(thread);
+    else
+        run_job(thread);
+    return true;
+}
+
 static void *thread_main(void *argument)
 {
     struct worker_thread *thread = argument;
     struct worker_shared *shared = thread->shared;
-    struct job *job;
     bool is_detached;
 
     /* On Linux niceness is a thread's own. Without it the work is only less polite. */
@@ -94,14 +114,8 @@ static void *thread_main(void *argument)
         (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + shared->nice);
 
     worker_lock(shared);
-    while (!thread->is_detached && (job = take_job(thread)) != NULL) {
-        int result;
-
-        worker_unlock(shared);
-        result = job->spec.run(job->spec.data, &job->token);
-        worker_lock(shared);
-        return_job(shared, job, result);
-    }
+    while (!thread->is_detached && work(thread))
+        continue;
     is_detached = thread->is_detached;
     if (!is_detached) {
         shared->threads--;
@@ -137,6 +151,7 @@ struct worker_shared *worker_shared_new(uv_async_t *async, int nice)
     pthread_mutex_init(&shared->lock, NULL);
     init_condition(&shared->work_came);
     init_condition(&shared->thread_ended);
+    init_condition(&shared->loop_news);
     list_init(&shared->queue);
     list_init(&shared->finished);
     return shared;
@@ -146,6 +161,7 @@ void worker_shared_unref(struct worker_shared *shared)
 {
     if (atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
         return;
+    pthread_cond_destroy(&shared->loop_news);
     pthread_cond_destroy(&shared->thread_ended);
     pthread_cond_destroy(&shared->work_came);
     pthread_mutex_destroy(&shared->lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads of a worker pool and all that they share with it: for worker.c
- * only. When threads start, and what becomes of their jobs on the loop, is
- * decided there.
+ * The inside of a worker pool, for its own files: worker.c (when threads start,
+ * and what becomes of jobs on the loop), worker_thread.c (the threads and all that
+ * they share with the pool) and worker_relay.c (the loop on one of them).
  */
 #ifndef LOOP_WORKER_THREAD_H
 #define LOOP_WORKER_THREAD_H
@@ -73,6 +73,32 @@ struct worker_shared {
     unsigned abandoned;
     bool is_closing;
     uv_async_t *async; /* NULL once the pool is gone */
+
+    /* worker_relay.c */
+    struct worker_pool *relay; /* whose loop runs on the threads; NULL: it does not */
+    bool wants_runner;         /* the next free thread runs the loop */
+    struct job *on_loop;       /* what the loop's thread does itself; it counts as no worker's */
+    uint64_t on_loop_count;
+    bool is_loop_over;
+    bool is_watch_resting;
+    pthread_cond_t loop_news;
+};
+
+struct worker_pool {
+    struct loop *loop;
+    struct worker_shared *shared;
+    struct worker_config config;
+    uv_async_t async;
+    struct list threads;     /* under the lock */
+    struct list outstanding; /* done was not called */
+    struct list given_up;
+    struct list arrived; /* taken from shared->finished, not looked at yet */
+    struct timer retry;
+    unsigned outstanding_count;
+    unsigned done_depth; /* how many done callbacks are on the stack */
+    uint64_t last_id;
+    bool is_closing;
+    bool is_job_due; /* for the thread of the loop, after this turn */
 };
 
 struct worker_shared *worker_shared_new(uv_async_t *async, int nice);
@@ -87,7 +113,32 @@ void job_free_data(struct job *job);
 /* The lock is held, so that the thread does not run before its handle is written. */
 int worker_thread_start(struct worker_shared *shared, struct worker_thread **out_thread);
 
+/* Of those that wait, the first, which there is: it is the thread's. The lock is held. */
+struct job *worker_take_job(struct worker_thread *thread);
+
+/* The lock is held, and let go for freeing the data, which may hang as well as the run. */
+void worker_return_job(struct worker_shared *shared, struct job *job, int result);
+
 /* Until all threads have ended or the time is over. The lock is held, and let go while waiting. */
 void worker_threads_wait(struct worker_shared *shared, int64_t at_most_ms);
+
+/* ---- worker.c ---- */
+
+/* For jobs that were accepted already: threads that they lack. The lock is held. */
+void worker_replace_threads(struct worker_pool *pool);
+
+/* On the loop: for a job that came back and is on no list of the threads any more. */
+void worker_receive(struct worker_pool *pool, struct job *job);
+
+/* ---- worker_relay.c ---- */
+
+/*
+ * Whether a job that is being submitted is for the thread of the loop. If so it is
+ * due, and no worker need be called. The lock is held.
+ */
+bool worker_relay_takes(struct worker_pool *pool);
+
+/* Runs the loop on this thread until it is over or another has taken it. The lock is held. */
+void worker_relay_run(struct worker_thread *thread);
 
 #endif

@@ -106,6 +106,11 @@ static void give_up(void *data)
     finish_if_idle(front);
 }
 
+void front_run(struct front *front)
+{
+    worker_run_loop(front->pool);
+}
+
 void front_stop(struct front *front)
 {
     front->has_input = false;

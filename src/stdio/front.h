@@ -36,6 +36,9 @@ struct front_config {
 
 int front_new(const struct front_config *config, struct front **out_front, struct err *err);
 
+/* Runs the loop, on threads of its own, until it is stopped. */
+void front_run(struct front *front);
+
 /* Takes no more; what is under way is given up, except for what has begun to change something. */
 void front_stop(struct front *front);
 

@@ -166,7 +166,7 @@ static int serve(struct program *program, const struct option_values *values, st
         if (r < 0)
             return err_set_plain(err, r);
     }
-    loop_run(program->loop);
+    front_run(program->front);
     return 0;
 }
 

@@ -452,6 +452,11 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     return 0;
 }
 
+void calls_run_loop(struct calls *calls)
+{
+    worker_run_loop(calls->pool);
+}
+
 void calls_free(struct calls *calls)
 {
     struct str key;

@@ -43,6 +43,9 @@ struct calls_config {
 
 int calls_new(const struct calls_config *config, struct calls **out_calls);
 
+/* Runs the loop, on threads of its own, until it is stopped. */
+void calls_run_loop(struct calls *calls);
+
 /* Gives all up and sends nothing more; waits for workers no longer than the grace. */
 void calls_free(struct calls *calls);
 

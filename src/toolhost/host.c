@@ -219,6 +219,11 @@ int host_new(const struct host_config *config, struct host **out_host, struct er
     return 0;
 }
 
+void host_run(struct host *host)
+{
+    calls_run_loop(host->calls);
+}
+
 void host_free(struct host *host)
 {
     if (host == NULL)

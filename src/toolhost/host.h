@@ -37,6 +37,9 @@ struct host_config {
 /* Sends READY and begins to read. */
 int host_new(const struct host_config *config, struct host **out_host, struct err *err);
 
+/* Runs the loop, on threads of its own, until it is stopped. */
+void host_run(struct host *host);
+
 /* Gives up what is under way, waiting no longer than the workers' grace. */
 void host_free(struct host *host);
 

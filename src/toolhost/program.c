@@ -183,7 +183,7 @@ static int serve(struct program *program, const struct confine_report *walls,
     r = host_new(&config, &program->host, err);
     if (r < 0)
         return r;
-    loop_run(program->loop);
+    host_run(program->host);
     return program->error < 0
                ? err_set(err, program->error, "the front has broken the wire's rules")
                : 0;
