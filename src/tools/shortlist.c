@@ -46,7 +46,17 @@ static size_t common_length(struct str a, struct str b)
     return i;
 }
 
-int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is_directory)
+/* Where the last component begins. */
+static size_t last_begin(struct str name)
+{
+    const char *slash = memrchr(name.ptr, '/', name.len);
+
+    return slash != NULL ? (size_t)(slash - name.ptr) + 1 : 0;
+}
+
+/* `a_last` and `b_last` are where their last components begin. */
+static int compare(struct str a, size_t a_last, bool a_is_directory, struct str b, size_t b_last,
+                   bool b_is_directory)
 {
     size_t same = common_length(a, b);
     bool a_ends = same == a.len || a.ptr[same] == '/';
@@ -60,8 +70,8 @@ int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is
     if (same == b.len && a_ends)
         return 1;
     /* They part within a component: whatever has more behind that one is a directory there. */
-    a_is_directory = a_is_directory || memchr(a.ptr + same, '/', a.len - same) != NULL;
-    b_is_directory = b_is_directory || memchr(b.ptr + same, '/', b.len - same) != NULL;
+    a_is_directory = a_is_directory || a_last > same;
+    b_is_directory = b_is_directory || b_last > same;
     if (a_is_directory != b_is_directory)
         return a_is_directory ? -1 : 1;
     if (a_ends || b_ends)
@@ -69,10 +79,15 @@ int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is
     return (unsigned char)a.ptr[same] < (unsigned char)b.ptr[same] ? -1 : 1;
 }
 
+int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is_directory)
+{
+    return compare(a, last_begin(a), a_is_directory, b, last_begin(b), b_is_directory);
+}
+
 static int compare_items(const struct shortlist_item *a, const struct shortlist_item *b)
 {
-    return shortlist_compare(shortlist_name(a), a->is_directory, shortlist_name(b),
-                             b->is_directory);
+    return compare(shortlist_name(a), a->last, a->is_directory, shortlist_name(b), b->last,
+                   b->is_directory);
 }
 
 bool shortlist_wants(const struct shortlist *list, struct str name, bool is_directory)
@@ -188,7 +203,11 @@ static struct shortlist_item *make_item(struct str name, bool is_directory)
 
     if (item == NULL)
         return NULL;
-    *item = (struct shortlist_item){.is_directory = is_directory, .len = (uint16_t)name.len};
+    *item = (struct shortlist_item){
+        .is_directory = is_directory,
+        .len = (uint16_t)name.len,
+        .last = (uint16_t)last_begin(name),
+    };
     memcpy(item->name, name.ptr, name.len);
     return item;
 }

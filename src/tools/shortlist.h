@@ -21,7 +21,8 @@ struct shortlist_item {
     uint64_t size; /* for the owner */
     bool has_size;
     bool is_directory;
-    uint16_t len; /* below PATH_MAX */
+    uint16_t len;  /* below PATH_MAX */
+    uint16_t last; /* where its last component begins */
     char name[];
 };
 
