@@ -379,12 +379,22 @@ enum authority_create {
     AUTHORITY_REPLACE_OLD, /* ERR_NOT_FOUND */
 };
 
+/* What is replaced and what stands there then, told by the very files. */
+struct authority_exchange {
+    struct buf
+        *content; /* gets the old one; where that is too large, ERR_TOO_LARGE and no change */
+    struct authority_stat before;
+    struct authority_stat after;
+};
+
 struct authority_write_options {
     enum authority_create create;
     bool make_parents;
     bool is_unsynced; /* leaves out fsync; torn never, lost on a power cut perhaps */
     unsigned mode;    /* of a new file; 0: 0644. A replaced file keeps its own */
     const struct cancel *cancel;
+    /* For those who may have to put it back: with AUTHORITY_REPLACE_OLD, and access to read too. */
+    struct authority_exchange *exchange;
 };
 
 int authority_write_bytes(struct authority_scope *scope, struct str name, struct str bytes,
@@ -410,11 +420,15 @@ int authority_stat(struct authority_scope *scope, struct str name, struct author
  * links. For removing and moving, a last link is the thing itself, and the root is
  * ERR_ROOT_PROTECTED.
  *
+ * *out_stat, which may be NULL, tells of what is there as far as it was looked at;
+ * its inode is 0 otherwise.
+ *
  * Needs AUTHORITY_METADATA. It asks no policy and no hook, and only a refusal is
  * recorded, as one of `operation`.
  */
 int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
-                      struct str name, char out_name[PATH_MAX], size_t *out_len, struct err *err);
+                      struct str name, char out_name[PATH_MAX], size_t *out_len,
+                      struct authority_stat *out_stat, struct err *err);
 /* Missing is no error here; a refusal is. */
 int authority_exists(struct authority_scope *scope, struct str name, bool *out_exists,
                      struct err *err);

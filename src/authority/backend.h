@@ -95,6 +95,12 @@ struct backend_ops {
      * set-id bits only if the owner is the same then.
      */
     int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+    /*
+     * Of the file that will be replaced, which there is: its content, ERR_TOO_LARGE when that does
+     * not fit. *after is filled in by stage_publish.
+     */
+    int (*stage_exchange)(struct backend_stage *stage, struct buf *content,
+                          struct authority_stat *before, struct authority_stat *after);
     /* Frees the stage, also when it fails; then nothing has changed. */
     int (*stage_publish)(struct backend_stage *stage, bool is_synced);
     void (*stage_drop)(struct backend_stage *stage);

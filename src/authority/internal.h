@@ -141,6 +141,7 @@ struct operation_args {
     struct str name;
     const struct str *destination; /* or NULL */
     const struct cancel *cancel;
+    unsigned more_access; /* needed besides what the operation needs anyway */
     bool via_artifact_call;
     bool is_question;   /* as in struct operation */
     const char *reason; /* NULL: the grant's */

@@ -72,6 +72,7 @@ static const struct backend_ops ops = {
     .stage_write = linux_stage_write,
     .stage_copy = linux_stage_copy,
     .stage_dress = linux_stage_dress,
+    .stage_exchange = linux_stage_exchange,
     .stage_publish = linux_stage_publish,
     .stage_drop = linux_stage_drop,
     .append = linux_append,

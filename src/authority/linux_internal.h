@@ -42,6 +42,7 @@ struct linux_backend {
 struct linux_place {
     int dir_fd; /* O_RDONLY: it may have to be synced */
     char last[NAME_MAX + 1];
+    mode_t last_mode; /* with LINUX_LAST_RESOLVED: of what is there; 0: nothing, or not known */
 };
 #define LINUX_PLACE_INIT                                                                           \
     {                                                                                              \
@@ -188,6 +189,8 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int linux_stage_copy(struct backend_stage *stage, struct backend_file *file);
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
+                         struct authority_stat *before, struct authority_stat *after);
 int linux_stage_publish(struct backend_stage *stage, bool is_synced);
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,

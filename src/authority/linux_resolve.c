@@ -520,12 +520,13 @@ __attribute__((noinline)) static int open_parent_following(struct backend_root *
     return open_parent_strictly(root, lookup->cancel, path_view(&joined), out_place);
 }
 
-static bool last_is_link(const struct linux_place *place)
+static bool last_is_link(struct linux_place *place)
 {
     struct stat about;
 
-    return fstatat(place->dir_fd, place->last, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISLNK(about.st_mode);
+    if (fstatat(place->dir_fd, place->last, &about, AT_SYMLINK_NOFOLLOW) == 0)
+        place->last_mode = about.st_mode;
+    return S_ISLNK(place->last_mode);
 }
 
 /* A last link is written through: the place is that of what it leads to, which must exist. */
@@ -559,6 +560,7 @@ int linux_open_parent(struct backend_root *root, const struct backend_lookup *lo
         return r;
     if (last == LINUX_LAST_RESOLVED && last_is_link(&place)) {
         linux_place_done(&place);
+        place.last_mode = 0;
         r = open_parent_of_target(root, lookup, name, &place);
         if (r < 0)
             return r;

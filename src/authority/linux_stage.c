@@ -42,6 +42,9 @@ struct backend_stage {
     struct linux_place place;
     int fd;
     int old_fd; /* the file that is replaced; -1 for a new one */
+    bool is_old_readable;
+    struct stat old_about;        /* when it was opened */
+    struct authority_stat *after; /* wanted of what is published; NULL: not */
     enum stage_form form;
     enum backend_create create;
     bool is_dressed; /* has its mode and the rest, also where it replaces a file */
@@ -103,27 +106,30 @@ static int create_nameless(struct backend_stage *stage, unsigned mode)
 
 /*
  * The file that will be replaced, opened for writing although nothing is written
- * to it: renaming over a file does not ask for its permission, so this does.
+ * to it: renaming over a file does not ask for its permission, so this does. For
+ * reading too where that may be: see stage_exchange.
  */
 static int open_old(struct backend_stage *stage, const struct backend_lookup *lookup)
 {
-    struct stat about;
-    int r;
+    const int flags = O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
+    const struct linux_place *place = &stage->place;
+    struct backend_lookup of_any_size = *lookup; /* it goes */
 
-    if (fstatat(stage->place.dir_fd, stage->place.last, &about, AT_SYMLINK_NOFOLLOW) < 0)
+    /* Nothing is opened that might act when it is. */
+    stage->old_about.st_mode = place->last_mode;
+    if (place->last_mode == 0 &&
+        fstatat(place->dir_fd, place->last, &stage->old_about, AT_SYMLINK_NOFOLLOW) < 0)
         return linux_error(errno);
-    /* Its size is no matter: it goes. */
-    {
-        struct backend_lookup any_size = *lookup;
-
-        any_size.max_file_bytes = 0;
-        r = linux_check_file(&about, &any_size);
-    }
-    if (r < 0)
-        return r;
-    stage->old_fd = openat(stage->place.dir_fd, stage->place.last,
-                           O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
-    return stage->old_fd < 0 ? linux_error(errno) : 0;
+    if (!S_ISREG(stage->old_about.st_mode))
+        return linux_check_file(&stage->old_about, lookup);
+    stage->old_fd = openat(place->dir_fd, place->last, O_RDWR | flags);
+    stage->is_old_readable = stage->old_fd >= 0;
+    if (stage->old_fd < 0 && errno == EACCES)
+        stage->old_fd = openat(place->dir_fd, place->last, O_WRONLY | flags);
+    if (stage->old_fd < 0 || fstat(stage->old_fd, &stage->old_about) < 0)
+        return linux_error(errno);
+    of_any_size.max_file_bytes = 0;
+    return linux_check_file(&stage->old_about, &of_any_size);
 }
 
 static int begin(struct backend_stage *stage, const struct backend_root *root,
@@ -175,6 +181,38 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
         return r;
     }
     *out_stage = stage;
+    return 0;
+}
+
+int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
+                         struct authority_stat *before, struct authority_stat *after)
+{
+    uint64_t size = (uint64_t)stage->old_about.st_size;
+    size_t start = content->len;
+    int r;
+
+    if (!stage->is_old_readable)
+        return ERR_PERMISSION_DENIED;
+    if (size > content->max - content->len)
+        return ERR_TOO_LARGE;
+    r = buf_reserve(content, (size_t)size);
+    while (r == 0 && content->len - start < size) {
+        ssize_t got = pread(stage->old_fd, content->data + content->len,
+                            (size_t)size - (content->len - start), (off_t)(content->len - start));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) /* it has become shorter: somebody is at it */
+            r = got < 0 ? linux_error(errno) : ERR_BUSY;
+        else
+            content->len += (size_t)got;
+    }
+    if (r < 0) {
+        content->len = start;
+        return r;
+    }
+    linux_fill_stat(&stage->old_about, before);
+    stage->after = after;
     return 0;
 }
 
@@ -316,6 +354,18 @@ static int take_after(int from, int to, struct stat *out_old, struct stat *out_n
     return copy_xattrs(from, to);
 }
 
+/* Whether the file that is replaced is still the one whose content was told. */
+static bool is_as_told(const struct backend_stage *stage, const struct stat *now)
+{
+    const struct stat *then = &stage->old_about;
+
+    return stage->after == NULL ||
+           (now->st_size == then->st_size && now->st_mtim.tv_sec == then->st_mtim.tv_sec &&
+            now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
+            now->st_ctim.tv_sec == then->st_ctim.tv_sec &&
+            now->st_ctim.tv_nsec == then->st_ctim.tv_nsec);
+}
+
 /* The new file looks like the one that it replaces. */
 static int take_after_old(const struct backend_stage *stage)
 {
@@ -326,6 +376,8 @@ static int take_after_old(const struct backend_stage *stage)
 
     if (r < 0)
         return r;
+    if (!is_as_told(stage, &old))
+        return ERR_BUSY;
     /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
     if (fchmod(stage->fd, old.st_mode & 0777) < 0)
         return linux_error(errno);
@@ -411,6 +463,16 @@ static int put_in_place(struct backend_stage *stage)
     return ERR_INTERNAL;
 }
 
+static int tell_after(const struct backend_stage *stage)
+{
+    struct stat about;
+
+    if (fstat(stage->fd, &about) < 0)
+        return linux_error(errno);
+    linux_fill_stat(&about, stage->after);
+    return 0;
+}
+
 int linux_stage_publish(struct backend_stage *stage, bool is_synced)
 {
     int r = cancel_check(stage->cancel);
@@ -431,6 +493,8 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
     stage->form = STAGE_NAMELESS;
     if (is_synced)
         r = linux_sync_dir(stage->place.dir_fd);
+    if (r == 0 && stage->after != NULL)
+        r = tell_after(stage);
     linux_stage_drop(stage);
     return r;
 }

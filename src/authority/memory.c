@@ -256,6 +256,7 @@ static const struct backend_ops memory_ops = {
     .stage_write = memory_stage_write,
     .stage_copy = memory_stage_copy,
     .stage_dress = memory_stage_dress,
+    .stage_exchange = memory_stage_exchange,
     .stage_publish = memory_stage_publish,
     .stage_drop = memory_stage_drop,
     .append = memory_append,

@@ -17,7 +17,9 @@ struct backend_stage {
     struct memory_node *node; /* counted; has no name yet */
     struct memory_target target;
     enum backend_create create;
-    bool is_dressed; /* has its mode, also where it replaces a file */
+    bool is_dressed;              /* has its mode, also where it replaces a file */
+    struct authority_stat before; /* of the file whose content was told */
+    struct authority_stat *after; /* wanted of what is published; NULL: not */
 };
 
 int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -192,6 +194,35 @@ int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backen
     return 0;
 }
 
+int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
+                          struct authority_stat *before, struct authority_stat *after)
+{
+    MEMORY_LOCKED(stage->backend);
+    struct memory_entry *entry =
+        memory_entry_find(stage->target.parent, memory_target_last(&stage->target));
+    int r;
+
+    if (entry == NULL)
+        return ERR_NOT_FOUND;
+    r = memory_check_mode(entry->target, MODE_READ);
+    if (r == 0)
+        r = buf_append_str(content, buf_view(&entry->target->content));
+    if (r < 0)
+        return r;
+    memory_fill_stat(entry->target, before);
+    stage->before = *before;
+    stage->after = after;
+    return 0;
+}
+
+/* Whether the file that is replaced is still the one whose content was told. */
+static bool is_as_told(const struct backend_stage *stage, const struct memory_node *node)
+{
+    return stage->after == NULL ||
+           (node->inode == stage->before.inode && node->content.len == stage->before.size &&
+            node->changed_ns == stage->before.changed_ns);
+}
+
 static int publish(struct backend_stage *stage)
 {
     struct memory_node *parent = stage->target.parent;
@@ -213,9 +244,13 @@ static int publish(struct backend_stage *stage)
     if (entry->target->type != AUTHORITY_FILE)
         return entry->target->type == AUTHORITY_SYMLINK ? ERR_SYMLINK_REJECTED
                                                         : ERR_NOT_REGULAR_FILE;
+    if (!is_as_told(stage, entry->target))
+        return ERR_BUSY;
     if (!stage->is_dressed)
         stage->node->mode = entry->target->mode;
     memory_entry_retarget(stage->backend, parent, entry, stage->node);
+    if (stage->after != NULL)
+        memory_fill_stat(stage->node, stage->after);
     return 0;
 }
 

@@ -249,6 +249,8 @@ int memory_stage(struct backend_root *root, const struct backend_lookup *lookup,
 int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int memory_stage_copy(struct backend_stage *stage, struct backend_file *file);
 int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
+                          struct authority_stat *before, struct authority_stat *after);
 int memory_stage_publish(struct backend_stage *stage, bool is_synced);
 void memory_stage_drop(struct backend_stage *stage);
 int memory_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,

@@ -14,7 +14,8 @@ static bool keeps_last_link(enum authority_operation operation)
 }
 
 /* A name that is there, with all links taken out. */
-static int resolve_existing(struct operation *op, struct str name, struct path_name *out_name)
+static int resolve_existing(struct operation *op, struct str name, struct path_name *out_name,
+                            struct authority_stat *out_stat)
 {
     struct authority_stat about;
     int r;
@@ -23,6 +24,8 @@ static int resolve_existing(struct operation *op, struct str name, struct path_n
     r = operation_ops(op)->stat(op->scope->root, &op->lookup, name, &about);
     if (r < 0)
         return r;
+    if (out_stat != NULL)
+        *out_stat = about;
     return path_join(STR_EMPTY, operation_resolved(op, name), out_name);
 }
 
@@ -47,7 +50,7 @@ static int resolve_missing(struct operation *op, struct str name, struct path_na
         if (r == 0) {
             struct path_name given = directory;
 
-            r = resolve_existing(op, path_view(&given), &directory);
+            r = resolve_existing(op, path_view(&given), &directory, NULL);
         }
         if (r == 0)
             return path_join(path_view(&directory),
@@ -76,7 +79,7 @@ static bool may_pass(void *data, struct str resolved)
 }
 
 static int resolve(struct operation *op, enum authority_operation operation,
-                   struct path_name *out_name)
+                   struct path_name *out_name, struct authority_stat *out_stat)
 {
     bool (*admits)(void *, struct str) = op->lookup.admits;
     struct str name = path_view(&op->name);
@@ -86,8 +89,9 @@ static int resolve(struct operation *op, enum authority_operation operation,
         *out_name = op->name;
         return 0;
     }
-    r = keeps_last_link(operation) && !ends_above(name) ? ERR_NOT_FOUND
-                                                        : resolve_existing(op, name, out_name);
+    r = keeps_last_link(operation) && !ends_above(name)
+            ? ERR_NOT_FOUND
+            : resolve_existing(op, name, out_name, out_stat);
     if (r == ERR_NOT_FOUND) {
         op->lookup.admits = may_pass; /* only passed on the way */
         r = resolve_missing(op, name, out_name);
@@ -99,7 +103,8 @@ static int resolve(struct operation *op, enum authority_operation operation,
 }
 
 int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
-                      struct str name, char out_name[PATH_MAX], size_t *out_len, struct err *err)
+                      struct str name, char out_name[PATH_MAX], size_t *out_len,
+                      struct authority_stat *out_stat, struct err *err)
 {
     __attribute__((uninitialized)) struct operation op;
     __attribute__((uninitialized)) struct path_name found;
@@ -108,8 +113,10 @@ int authority_resolve(struct authority_scope *scope, enum authority_operation op
         &(struct operation_args){.operation = operation, .name = name, .is_question = true});
 
     found.len = 0;
+    if (out_stat != NULL)
+        *out_stat = (struct authority_stat){0};
     if (r == 0)
-        r = resolve(&op, operation, &found);
+        r = resolve(&op, operation, &found, out_stat);
     if (r == 0 && found.len == 0 && keeps_last_link(operation))
         r = ERR_ROOT_PROTECTED;
     r = operation_end(&op, r, err);

@@ -106,6 +106,12 @@ struct writing {
     unsigned mode;
 };
 
+static int exchange(const struct backend_ops *ops, struct backend_stage *stage,
+                    struct authority_exchange *wanted)
+{
+    return ops->stage_exchange(stage, wanted->content, &wanted->before, &wanted->after);
+}
+
 static int write_once(void *data)
 {
     const struct writing *writing = data;
@@ -117,7 +123,10 @@ static int write_once(void *data)
 
     if (r < 0)
         return r;
-    r = ops->stage_write(stage, writing->bytes.ptr, writing->bytes.len);
+    if (writing->options->exchange != NULL)
+        r = exchange(ops, stage, writing->options->exchange);
+    if (r == 0)
+        r = ops->stage_write(stage, writing->bytes.ptr, writing->bytes.len);
     if (r < 0) {
         ops->stage_drop(stage);
         return r;
@@ -165,15 +174,20 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
     int r;
 
     options = options != NULL ? options : &write_plain;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
-                                                 .name = name,
-                                                 .cancel = options->cancel,
-                                                 .via_artifact_call = made == MADE_ARTIFACT});
+    r = operation_begin(
+        &op, scope,
+        &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
+                                 .name = name,
+                                 .cancel = options->cancel,
+                                 /* What was there is read as well as replaced. */
+                                 .more_access = options->exchange != NULL ? AUTHORITY_READ : 0,
+                                 .via_artifact_call = made == MADE_ARTIFACT});
     if (r == 0)
         r = made_error;
     if (r == 0 && made == MADE_TEXT && !utf8_is_valid(bytes))
         r = ERR_INVALID_UTF8;
+    if (r == 0 && options->exchange != NULL && options->create != AUTHORITY_REPLACE_OLD)
+        r = ERR_INVALID_ARGUMENT;
     if (r == 0)
         r = write_file(&op, bytes, options, write_once);
     return operation_end(&op, r, err);
@@ -225,6 +239,8 @@ int authority_append(struct authority_scope *scope, struct str name, struct str 
                         &(struct operation_args){.operation = AUTHORITY_OP_APPEND,
                                                  .name = name,
                                                  .cancel = options->cancel});
+    if (r == 0 && options->exchange != NULL)
+        r = ERR_INVALID_ARGUMENT; /* nothing is replaced */
     if (r == 0)
         r = write_file(&op, bytes, options,
                        options->create == AUTHORITY_CREATE_NEW ? write_once : append_once);

@@ -165,10 +165,10 @@ static int declare_intent(struct operation *op)
 
 /* ---- names and grant ---- */
 
-static int check_grant(struct operation *op, enum authority_operation operation)
+static int check_grant(struct operation *op)
 {
     const struct authority_scope *scope = op->scope;
-    unsigned needed = op->is_question ? AUTHORITY_METADATA : needs[operation].access;
+    unsigned needed = op->is_question ? AUTHORITY_METADATA : op->context.access;
     int r = scope_check_alive(scope);
 
     if (r < 0)
@@ -338,7 +338,7 @@ static void prepare(struct operation *op, struct authority *authority,
     op->context.name = shown_name(scope, args->name);
     op->context.destination =
         args->destination != NULL ? shown_name(scope, *args->destination) : STR_EMPTY;
-    op->context.access = needs[args->operation].access;
+    op->context.access = needs[args->operation].access | args->more_access;
     op->event.request_id = op->context.request_id;
     op->event.operation = args->operation;
     op->event.name = op->context.name;
@@ -396,7 +396,7 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
         .is_selective = scope_has_globs(scope),
         .cancel = &op->cancel,
     };
-    r = check_grant(op, args->operation);
+    r = check_grant(op);
     if (r == 0)
         r = check_name(op, args->name, looks_at_directories, &op->name);
     /* What is made under a second name is a file, whatever the first may be. */

@@ -152,7 +152,7 @@ static void look_for(struct search *search, struct wanted *wanted)
     if (wanted->error == 0)
         wanted->error =
             authority_resolve(search->names, AUTHORITY_OP_READ, (struct str){given, len},
-                              wanted->name, &wanted->name_len, &wanted->err);
+                              wanted->name, &wanted->name_len, NULL, &wanted->err);
     if (wanted->error < 0)
         return;
     wanted->error = authority_stat(search->files, (struct str){wanted->name, wanted->name_len},

@@ -25,7 +25,6 @@ static int end_write(const struct tool_call *call, int result, const struct err 
 
 int tool_write_file(struct tool_call *call, struct buf *out, struct err *err)
 {
-    const struct authority_write_options options = {.make_parents = true, .cancel = call->cancel};
     struct str content = change_text(call, STR("content"));
     struct err why = ERR_INIT;
     int r = change_check_size(call, change_given(call, 0), content.len, err);
@@ -33,10 +32,8 @@ int tool_write_file(struct tool_call *call, struct buf *out, struct err *err)
     if (r < 0)
         return r;
     change_begin(call);
-    r = undo_will_write(call->box->undo, tool_name(call, 0), call->cancel, &why);
-    if (r == 0)
-        r = authority_write_text(call->box->config.files, tool_name(call, 0), content, &options,
-                                 &why);
+    r = undo_write(call->box->undo, tool_name(call, 0), &call->resources[0].about, content,
+                   call->cancel, &why);
     return end_write(call, r, &why, out, err);
 }
 

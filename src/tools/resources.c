@@ -141,7 +141,7 @@ int resource_read(struct toolbox *box, struct str uri, const struct cancel *canc
         r = resource_name_of_uri(box, uri, given, &len, err);
     if (r == 0)
         r = authority_resolve(box->config.names, AUTHORITY_OP_READ, (struct str){given, len}, name,
-                              &len, err);
+                              &len, NULL, err);
     if (r == 0)
         r = read_file(box, (struct str){name, len}, cancel, &content, err);
     if (r < 0)
@@ -277,7 +277,8 @@ static int find_completions(struct toolbox *box, struct str directory,
     const struct authority_list_options options = {.cancel = cancel};
     __attribute__((uninitialized)) char name[PATH_MAX];
     size_t len;
-    int r = authority_resolve(box->config.names, AUTHORITY_OP_LIST, directory, name, &len, NULL);
+    int r =
+        authority_resolve(box->config.names, AUTHORITY_OP_LIST, directory, name, &len, NULL, NULL);
 
     if (r < 0)
         return r;

@@ -268,10 +268,11 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
                         struct str given, struct err *err)
 {
     __attribute__((uninitialized)) char name[PATH_MAX];
+    struct authority_stat about;
     const char *copy;
     size_t len;
     int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
-                              given, name, &len, err);
+                              given, name, &len, &about, err);
 
     if (r < 0)
         return explain(err, r, given, false);
@@ -282,6 +283,7 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
         .access = rule->access,
         .given = given,
         .resolved = {copy, len},
+        .about = about,
     };
     return 0;
 }

@@ -62,8 +62,9 @@ bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool);
 
 struct tool_resource {
     enum catalog_access access;
-    struct str given;    /* as the arguments have it */
-    struct str resolved; /* relative to the root; "" is the root; no links in it */
+    struct str given;            /* as the arguments have it */
+    struct str resolved;         /* relative to the root; "" is the root; no links in it */
+    struct authority_stat about; /* then; the inode is 0 when it was not seen */
 };
 
 /*

@@ -143,9 +143,8 @@ void undo_close(struct undo_log *log, struct undo_note *out_note)
     forget_old(log);
 }
 
-/* NULL without memory. */
-static struct undo_step *add_step(struct undo_log *log, enum undo_kind kind, struct str name,
-                                  struct str from)
+struct undo_step *undo_step_add(struct undo_log *log, enum undo_kind kind, struct str name,
+                                struct str from)
 {
     struct undo_change *change = log->open;
     struct undo_step *step =
@@ -213,7 +212,7 @@ static int add_parents(struct undo_log *log, struct str name)
 
         if (name.ptr[end] != '/')
             continue;
-        step = add_step(log, UNDO_MADE_DIR, str_slice(name, 0, end), STR_EMPTY);
+        step = undo_step_add(log, UNDO_MADE_DIR, str_slice(name, 0, end), STR_EMPTY);
         if (step == NULL)
             return ERR_NO_MEMORY;
         step->is_soft = true;
@@ -232,7 +231,7 @@ static int keep_file(struct undo_log *log, struct undo_step *step,
     bool is_content = step->kind == UNDO_REPLACED && undo_store_can_hold(log, measure);
     int r;
 
-    undo_carry(log, log->open->id, step->name);
+    undo_carry(log, log->open->id, step->name, measure);
     step->before = measure->print;
     if (measure->is_directory) {
         lose(log, step, ERR_SYMLINK_REJECTED);
@@ -268,7 +267,7 @@ int undo_will_write(struct undo_log *log, struct str name, const struct cancel *
     r = undo_measure(log, name, false, &measure);
     if (r == 0 && measure.entries == 0 && add_parents(log, name) < 0)
         return no_memory(err);
-    step = add_step(log, measure.entries == 0 ? UNDO_NEW : UNDO_REPLACED, name, STR_EMPTY);
+    step = undo_step_add(log, measure.entries == 0 ? UNDO_NEW : UNDO_REPLACED, name, STR_EMPTY);
     if (step == NULL)
         return no_memory(err);
     if (r < 0) {
@@ -284,7 +283,7 @@ int undo_will_make_directory(struct undo_log *log, struct str name, struct err *
 
     if (log->store == NULL || authority_stat(log->files, name, &about, NULL) != ERR_NOT_FOUND)
         return 0;
-    if (add_parents(log, name) < 0 || add_step(log, UNDO_MADE_DIR, name, STR_EMPTY) == NULL)
+    if (add_parents(log, name) < 0 || undo_step_add(log, UNDO_MADE_DIR, name, STR_EMPTY) == NULL)
         return no_memory(err);
     return 0;
 }
@@ -296,7 +295,7 @@ static int take_empty(struct undo_log *log, struct undo_step *step, const struct
     bool is_removal = false;
     int r;
 
-    undo_carry(log, log->open->id, step->name);
+    undo_carry(log, log->open->id, step->name, measure);
     step->before = measure->print;
     r = undo_store_take(log, step, measure, cancel, &is_removal, NULL);
     if (r < 0 && stops_the_call(r))
@@ -317,7 +316,7 @@ static int clear_place(struct undo_log *log, struct str name, const struct cance
 
     if (r == 0 && measure.entries == 0)
         return add_parents(log, name) < 0 ? no_memory(err) : 0;
-    step = add_step(log, UNDO_GONE, name, STR_EMPTY);
+    step = undo_step_add(log, UNDO_GONE, name, STR_EMPTY);
     if (step == NULL)
         return no_memory(err);
     if (r < 0) {
@@ -341,11 +340,11 @@ int undo_will_move(struct undo_log *log, struct str from, struct str to,
     r = clear_place(log, to, cancel, err);
     if (r < 0)
         return r;
-    step = add_step(log, UNDO_MOVED, to, from);
+    step = undo_step_add(log, UNDO_MOVED, to, from);
     if (step == NULL)
         return no_memory(err);
     step->is_tree = true;
-    undo_carry(log, log->open->id, from);
+    undo_carry(log, log->open->id, from, NULL);
     r = undo_measure(log, from, true, &measure);
     if (r == 0)
         step->before = measure.print;
@@ -365,7 +364,7 @@ int undo_will_extract(struct undo_log *log, struct str name, const struct cancel
     r = clear_place(log, name, cancel, err);
     if (r < 0)
         return r;
-    step = add_step(log, UNDO_NEW, name, STR_EMPTY);
+    step = undo_step_add(log, UNDO_NEW, name, STR_EMPTY);
     if (step == NULL)
         return no_memory(err);
     step->is_tree = true;
@@ -513,10 +512,10 @@ int undo_delete(struct undo_log *log, struct str name, const struct cancel *canc
         return err_set_plain(err, ERR_NOT_FOUND);
     if (stops_the_call(r))
         return err_set_plain(err, r);
-    step = add_step(log, UNDO_GONE, name, STR_EMPTY);
+    step = undo_step_add(log, UNDO_GONE, name, STR_EMPTY);
     if (step == NULL)
         return no_memory(err);
-    undo_carry(log, log->open->id, name);
+    undo_carry(log, log->open->id, name, NULL);
     step->before = measure.print;
     if (r < 0) {
         lose(log, step, r);

@@ -74,6 +74,12 @@ void undo_close(struct undo_log *log, struct undo_note *out_note);
  */
 int undo_will_write(struct undo_log *log, struct str name, const struct cancel *cancel,
                     struct err *err);
+/*
+ * Announces it, and writes it. `seen` is what was at `name` a moment ago, its inode 0 if that
+ * is not known: a small file is kept and replaced in one go.
+ */
+int undo_write(struct undo_log *log, struct str name, const struct authority_stat *seen,
+               struct str text, const struct cancel *cancel, struct err *err);
 int undo_will_make_directory(struct undo_log *log, struct str name, struct err *err);
 /* What stands at `to` is a file, an empty directory or missing; the latter may be taken away. */
 int undo_will_move(struct undo_log *log, struct str from, struct str to,

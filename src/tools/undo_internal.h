@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the log, for its own files: undo.c (changes and their steps),
- * undo_print.c (how things are compared), undo_store.c (what is kept) and
- * undo_back.c (taking back).
+ * undo_write.c (writing a file), undo_print.c (how things are compared), undo_store.c (what is
+ * kept) and undo_back.c (taking back).
  */
 #ifndef TOOLS_UNDO_INTERNAL_H
 #define TOOLS_UNDO_INTERNAL_H
@@ -120,10 +120,18 @@ struct undo_measure {
 int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
                  struct undo_measure *out_measure);
 
+/* Of the thing itself, which was seen already. */
+void undo_measure_seen(struct str name, const struct authority_stat *about,
+                       struct undo_measure *out_measure);
+
 /* Its change is closed, or it was brought back: others may concern it. */
 void undo_revive(struct undo_log *log, struct undo_step *step);
-/* Before `name` is changed by change `id`: what older changes left there is with that one now. */
-void undo_carry(struct undo_log *log, uint64_t id, struct str name);
+/*
+ * Before `name` is changed by change `id`: what older changes left there is with that one now.
+ * `seen` is how a file at `name` looks then; NULL: it is looked at.
+ */
+void undo_carry(struct undo_log *log, uint64_t id, struct str name,
+                const struct undo_measure *seen);
 /* `name` is back as it was before change `id`, perhaps as other objects. */
 void undo_bring_back(struct undo_log *log, uint64_t id, struct str name);
 /* Something at `name` has changed by our own hand: trees above it look different by that much. */
@@ -143,6 +151,9 @@ void undo_store_close(struct undo_log *log);
 bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *measure);
 int undo_store_hold(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel);
+
+/* Takes over content that is held from here on. */
+void undo_store_adopt(struct undo_log *log, struct undo_step *step, struct buf *content);
 
 /* Whether it would fit; the reason goes to the change that is open. */
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure);
@@ -170,6 +181,9 @@ void undo_store_drop(struct undo_log *log, struct undo_step *step);
 
 /* ---- undo.c ---- */
 
+/* To the open change; NULL without memory. */
+struct undo_step *undo_step_add(struct undo_log *log, enum undo_kind kind, struct str name,
+                                struct str from);
 void undo_step_free(struct undo_log *log, struct undo_change *change, struct undo_step *step);
 /* Takes it out of the list and frees it, with what it keeps. */
 void undo_change_drop(struct undo_log *log, struct undo_change *change);

@@ -74,6 +74,17 @@ static int add_entry(void *data, const struct authority_entry *entry)
     return 0;
 }
 
+void undo_measure_seen(struct str name, const struct authority_stat *about,
+                       struct undo_measure *out_measure)
+{
+    *out_measure = (struct undo_measure){
+        .device = about->device,
+        .mode = about->mode,
+        .is_directory = about->type == AUTHORITY_DIRECTORY,
+    };
+    add(out_measure, name, about);
+}
+
 int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
                  struct undo_measure *out_measure)
 {
@@ -89,10 +100,7 @@ int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
     }
     if (r < 0)
         return r;
-    add(&measure, name, &about);
-    measure.device = about.device;
-    measure.mode = about.mode;
-    measure.is_directory = about.type == AUTHORITY_DIRECTORY;
+    undo_measure_seen(name, &about, &measure);
     if (is_tree && measure.is_directory)
         r = authority_walk(log->files, name, &how, add_entry, &measuring, NULL);
     if (r == 0)
@@ -126,16 +134,26 @@ static void lose_track_of(struct undo_step *step)
     list_remove(&step->alive_link);
 }
 
-void undo_carry(struct undo_log *log, uint64_t id, struct str name)
+/* The print of the step's object: seen already, where it is the very file. */
+static bool looks_as_left(const struct undo_log *log, const struct undo_step *step, struct str name,
+                          const struct undo_measure *seen)
+{
+    struct undo_measure measure;
+
+    if (seen != NULL && !seen->is_directory && step->name.len == name.len)
+        return seen->print == step->now;
+    return undo_measure(log, step->name, step->is_tree, &measure) == 0 &&
+           measure.print == step->now;
+}
+
+void undo_carry(struct undo_log *log, uint64_t id, struct str name, const struct undo_measure *seen)
 {
     list_each_safe (node, &log->alive) {
         struct undo_step *step = alive_step_of(node);
-        struct undo_measure measure;
 
         if (!undo_is_within(step->name, name))
             continue;
-        if (undo_measure(log, step->name, step->is_tree, &measure) == 0 &&
-            measure.print == step->now) {
+        if (looks_as_left(log, step, name, seen)) {
             step->carrier = id;
             list_remove(&step->alive_link);
         } else {

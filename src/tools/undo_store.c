@@ -152,6 +152,16 @@ bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *
            log->held_bytes + measure->bytes <= UNDO_HELD_BYTES && (measure->mode & 07000) == 0;
 }
 
+void undo_store_adopt(struct undo_log *log, struct undo_step *step, struct buf *content)
+{
+    step->slot = ++log->last_slot;
+    step->slot_bytes = content->len;
+    log->kept_bytes += content->len;
+    log->held_bytes += content->len;
+    step->held = content->data;
+    buf_init(content, content->max);
+}
+
 int undo_store_hold(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel)
 {
@@ -165,11 +175,7 @@ int undo_store_hold(struct undo_log *log, struct undo_step *step,
         buf_done(&content);
         return r;
     }
-    step->held = content.data;
-    step->slot = ++log->last_slot;
-    step->slot_bytes = content.len;
-    log->kept_bytes += content.len;
-    log->held_bytes += content.len;
+    undo_store_adopt(log, step, &content);
     return 0;
 }
 

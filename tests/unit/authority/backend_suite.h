@@ -135,6 +135,9 @@ void suite_assert_refused(int result, int code, int or_code);
     X(replacing_needs_the_files_own_write_permission)                                              \
     X(create_new_refuses_what_exists_at_either_end)                                                \
     X(replace_old_refuses_what_is_missing)                                                         \
+    X(what_is_replaced_is_told_and_what_replaces_it)                                               \
+    X(what_does_not_fit_is_not_told_nor_replaced)                                                  \
+    X(what_was_told_and_has_changed_since_stays)                                                   \
     X(a_directory_that_took_the_name_stays)                                                        \
     X(a_link_that_took_the_name_is_not_written_through)                                            \
     X(what_appears_is_asked_about_where_it_is_by_then)                                             \

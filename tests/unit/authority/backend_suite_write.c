@@ -165,6 +165,60 @@ void replace_old_refuses_what_is_missing(void **state)
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
 }
 
+void what_is_replaced_is_told_and_what_replaces_it(void **state)
+{
+    struct suite *suite = *state;
+    cleanup_buf struct buf content = BUF_INIT(100);
+    struct authority_stat before, after, about;
+    struct backend_stage *begun;
+
+    suite_plant(suite, "f", "the old content");
+    assert_int_equal(suite->ops->stat(suite->root, &suite_strict, STR("f"), &about), 0);
+    begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
+    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
+    assert_str(buf_view(&content), "the old content");
+    assert_memory_equal(&before, &about, sizeof(about));
+    assert_int_equal(suite->ops->stage_publish(begun, false), 0);
+    assert_int_equal(suite->ops->stat(suite->root, &suite_strict, STR("f"), &about), 0);
+    assert_memory_equal(&after, &about, sizeof(about));
+    assert_int_not_equal(before.inode, after.inode);
+}
+
+void what_does_not_fit_is_not_told_nor_replaced(void **state)
+{
+    struct suite *suite = *state;
+    cleanup_buf struct buf content = BUF_INIT(15);
+    struct authority_stat before, after;
+    struct backend_stage *begun;
+
+    suite_plant(suite, "f", "the old content");
+    begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
+    assert_int_equal(buf_append_char(&content, '!'), 0);
+    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), ERR_TOO_LARGE);
+    assert_str(buf_view(&content), "!");
+    suite->ops->stage_drop(begun);
+    suite_assert_content(suite, SUITE_ROOT, "f", "the old content");
+    assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
+}
+
+void what_was_told_and_has_changed_since_stays(void **state)
+{
+    struct suite *suite = *state;
+    cleanup_buf struct buf content = BUF_INIT(100);
+    struct authority_stat before, after;
+    struct backend_stage *begun;
+
+    suite_plant(suite, "f", "old");
+    begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
+    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
+    assert_int_equal(
+        suite->ops->append(suite->root, &suite_strict, STR("f"), STR(" and more"), false, 0, false),
+        0);
+    assert_int_equal(suite->ops->stage_publish(begun, false), ERR_BUSY);
+    suite_assert_content(suite, SUITE_ROOT, "f", "old and more");
+    assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
+}
+
 void a_directory_that_took_the_name_stays(void **state)
 {
     struct suite *suite = *state;

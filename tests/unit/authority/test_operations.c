@@ -142,6 +142,37 @@ static void create_new_and_replace_old_say_what_they_expect(void **state)
     assert_content(world, WORLD_ROOT, "new", "y");
 }
 
+static void an_exchange_needs_a_file_and_access_to_read(void **state)
+{
+    struct world *world = *state;
+    cleanup_buf struct buf old = BUF_INIT(100);
+    struct authority_exchange exchange = {.content = &old};
+    struct authority_write_options options = {.create = AUTHORITY_REPLACE_OLD,
+                                              .exchange = &exchange};
+    struct authority_request request = world_request(world);
+    struct authority_scope *blind;
+
+    request.access = AUTHORITY_WRITE | AUTHORITY_METADATA;
+    blind = world_open(world, &request);
+    assert_refused(world,
+                   authority_write_text(world->scope, STR("f"), STR("1"), &options, &world->err),
+                   ERR_NOT_FOUND);
+    plant(world, WORLD_ROOT, "f", "0");
+    assert_ok(world, authority_write_text(world->scope, STR("f"), STR("1"), &options, &world->err));
+    assert_str(buf_view(&old), "0");
+    assert_int_equal(exchange.before.size, 1);
+    assert_refused(world, authority_append(world->scope, STR("f"), STR("2"), &options, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_refused(world, authority_write_text(blind, STR("f"), STR("2"), &options, &world->err),
+                   ERR_ACCESS_MISSING);
+    options.create = AUTHORITY_CREATE_OR_REPLACE;
+    assert_refused(world,
+                   authority_write_text(world->scope, STR("f"), STR("2"), &options, &world->err),
+                   ERR_INVALID_ARGUMENT);
+    assert_content(world, WORLD_ROOT, "f", "1");
+    authority_scope_free(blind);
+}
+
 static void parents_are_made_on_request(void **state)
 {
     struct world *world = *state;
@@ -489,6 +520,7 @@ TEST_MAIN(EVERYWHERE(bytes_are_read_whole_and_in_part),
           EVERYWHERE(json_goes_there_and_back), EVERYWHERE(broken_json_says_where),
           EVERYWHERE(writing_creates_and_replaces),
           EVERYWHERE(create_new_and_replace_old_say_what_they_expect),
+          EVERYWHERE(an_exchange_needs_a_file_and_access_to_read),
           EVERYWHERE(parents_are_made_on_request), EVERYWHERE(parents_do_not_stay_when_it_fails),
           EVERYWHERE(a_new_file_gets_the_mode_asked_for_and_no_other_bits),
           EVERYWHERE(a_replaced_file_keeps_its_mode), ON_DISK(a_replaced_file_keeps_its_attributes),

@@ -8,7 +8,8 @@ static void assert_leads(struct world *world, struct authority_scope *scope,
     char found[PATH_MAX] = "untouched";
     size_t len = 0;
 
-    assert_ok(world, authority_resolve(scope, operation, str_from(name), found, &len, &world->err));
+    assert_ok(world,
+              authority_resolve(scope, operation, str_from(name), found, &len, NULL, &world->err));
     assert_string_equal(found, to);
     assert_int_equal(len, strlen(to));
 }
@@ -20,7 +21,8 @@ static void assert_not_led(struct world *world, struct authority_scope *scope,
     size_t len = 7;
 
     assert_refused(
-        world, authority_resolve(scope, operation, str_from(name), found, &len, &world->err), code);
+        world, authority_resolve(scope, operation, str_from(name), found, &len, NULL, &world->err),
+        code);
     assert_string_equal(found, "untouched");
     assert_int_equal(len, 7);
 }
