@@ -7,6 +7,7 @@
 #ifndef BENCH_MCP_PEER_H
 #define BENCH_MCP_PEER_H
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -15,6 +16,7 @@
 struct mcp_peer {
     const char *name;
     pid_t pid;
+    cpu_set_t cores; /* where it runs, and whoever asks it */
     int to_fd;
     int from_fd;
     long last_id;
@@ -25,8 +27,13 @@ struct mcp_peer {
 
 double mcp_peer_now_ns(void);
 
-/* The server's argv, up to a NULL. Returns after the handshake. */
+/* Who the servers run as from here on; root would be no usual user of theirs. */
+void mcp_peer_run_as(uid_t user, gid_t group);
+
+/* The server's argv, up to a NULL. It runs where its starter does. Returns after the handshake. */
 void mcp_peer_start(struct mcp_peer *peer, const char *name, char *const *argv);
+/* Brings the caller to where the server runs. */
+void mcp_peer_go_to(const struct mcp_peer *peer);
 /* Closes its input and waits. */
 void mcp_peer_end(struct mcp_peer *peer);
 

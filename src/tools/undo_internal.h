@@ -26,7 +26,7 @@ enum { UNDO_SLOT_BYTES = 24 };
 
 enum {
     UNDO_HELD_FILE_BYTES = 32 << 10, /* a file up to this is kept in memory, not in the store */
-    UNDO_HELD_BYTES = 4 << 20,       /* of all those */
+    UNDO_HELD_BYTES = 16 << 20,      /* of all those */
 };
 
 struct undo_step {
