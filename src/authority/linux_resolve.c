@@ -31,9 +31,10 @@ static const uint64_t beneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLV
 
 void linux_place_done(struct linux_place *place)
 {
-    if (place->dir_fd >= 0)
+    if (place->dir_fd >= 0 && !place->is_dir_borrowed)
         close(place->dir_fd);
     place->dir_fd = -1;
+    place->is_dir_borrowed = false;
 }
 
 int linux_error(int errno_value)
@@ -461,24 +462,26 @@ static int open_parent_strictly(struct backend_root *root, const struct cancel *
     __attribute__((uninitialized)) struct path_name parent_name;
     struct str parent;
     struct str last;
-    int r;
 
     path_split(name, &parent, &last);
     if (last.len == 0 || str_eq(last, STR("..")))
         return ERR_ROOT_PROTECTED;
     if (last.len > NAME_MAX)
         return ERR_INVALID_PATH;
+    memcpy(out_place->last, last.ptr, last.len);
+    out_place->last[last.len] = '\0';
+    if (parent.len == 0) {
+        /* The root is open as long as anything below it is used. */
+        out_place->dir_fd = root->fd;
+        out_place->is_dir_borrowed = true;
+        return cancel_check(cancel);
+    }
     /* The kernel wants it terminated. */
     parent_name.len = parent.len;
     memcpy(parent_name.text, parent.ptr, parent.len);
     parent_name.text[parent.len] = '\0';
-    r = open_strictly(root, cancel, path_view(&parent_name), O_RDONLY | O_DIRECTORY,
-                      &out_place->dir_fd);
-    if (r < 0)
-        return r;
-    memcpy(out_place->last, last.ptr, last.len);
-    out_place->last[last.len] = '\0';
-    return 0;
+    return open_strictly(root, cancel, path_view(&parent_name), O_RDONLY | O_DIRECTORY,
+                         &out_place->dir_fd);
 }
 
 /* The parent's target and the last component, as it is. */
