@@ -578,8 +578,9 @@ enum { AUTHORITY_MAX_WATCHES = 1024 }; /* of one scope; ERR_BUSY */
 struct authority_watch;
 /*
  * One directory and what is directly in it. The fd becomes readable when there is
- * something. It is the watch's, and is closed with it or with the scope, whichever
- * is freed first: whoever polls it must stop before that.
+ * something; at times there is then nothing to tell, since watches share what the
+ * system has few of. It is for polling alone. It is the watch's, and is closed with it
+ * or with the scope, whichever is freed first: whoever polls it must stop before that.
  */
 int authority_watch(struct authority_scope *scope, struct str name,
                     struct authority_watch **out_watch, int *out_fd, struct err *err);

@@ -170,7 +170,10 @@ struct backend_ops {
     int (*temp_make)(struct backend *backend, struct backend_root **out_root);
     void (*temp_drop)(struct backend_root *root);
 
-    /* ERR_UNSUPPORTED in memory. The fd is readable when there is something to read. */
+    /*
+     * ERR_UNSUPPORTED in memory. The fd is readable when there is something to read, and may
+     * be when there is not.
+     */
     int (*watch)(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  struct backend_watch **out_watch, int *out_fd);
     int (*watch_read)(struct backend_watch *watch,

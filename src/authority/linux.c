@@ -14,6 +14,7 @@ static void free_backend(struct backend *base)
     struct linux_backend *backend = (struct linux_backend *)base;
 
     linux_journal_close(backend->journal);
+    linux_watches_done(&backend->watches);
     free(backend);
 }
 
@@ -108,10 +109,11 @@ int linux_backend_new(const char *state_dir, bool walk_components, struct backen
     backend->base.ops = &ops;
     backend->walks = walk_components || !linux_has_openat2();
     backend->is_privileged = geteuid() == 0;
+    linux_watches_init(&backend->watches);
     if (state_dir != NULL) {
         r = linux_journal_open(state_dir, &backend->journal, err);
         if (r < 0) {
-            free(backend);
+            free_backend(&backend->base);
             return r;
         }
     }

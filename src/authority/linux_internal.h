@@ -19,6 +19,7 @@
 #define AUTHORITY_LINUX_INTERNAL_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,14 +29,22 @@
 #include "authority/path.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/list.h"
 
 struct linux_journal;
+
+/* Watches share inotify instances, and are made, read and freed in several threads. */
+struct linux_watches {
+    pthread_mutex_t lock; /* never held while a file system is asked */
+    struct list hubs;
+};
 
 struct linux_backend {
     struct backend base;
     bool walks;                    /* no openat2: one component at a time */
     bool is_privileged;            /* root: opening a device could act, so look before */
     struct linux_journal *journal; /* NULL without a state directory */
+    struct linux_watches watches;
 };
 
 /* A directory and one name in it. */
@@ -163,6 +172,12 @@ void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
 /* A directory (0700) below the state directory, among those that go with the journal. */
 int linux_temp_make(struct backend *backend, struct backend_root **out_root);
 void linux_temp_drop(struct backend_root *root);
+
+/* ---- linux_watch.c ---- */
+
+void linux_watches_init(struct linux_watches *all);
+/* When the last watch is freed. */
+void linux_watches_done(struct linux_watches *all);
 
 /* ---- the rest of the table, each in the file that is named for it ---- */
 

@@ -32,7 +32,7 @@ struct watched {
 struct subscriptions {
     struct subscriptions_config config;
     struct list directories;
-    /* One search at a time: each holds watches, of which a user has few, until its end. */
+    /* One search at a time: each holds watches, of which a scope has so many, until its end. */
     struct list waiting;
     bool is_searching;
 };

@@ -303,6 +303,17 @@ class Resources(Scene):
         server.wait_until(lambda: other.as_uri() in self.updated(server))
         self.assertNotIn(path.as_uri(), self.updated(server))
 
+    def test_hundreds_of_directories_are_subscribed_to(self):
+        directories = [self.root / f"d{number:03}" for number in range(300)]
+        server = self.start()
+        for each in directories:
+            each.mkdir()
+            server.request("resources/subscribe", {"uri": each.as_uri()})
+        for each in directories:
+            (each / "new").write_text("1")
+        wanted = {each.as_uri() for each in directories}
+        server.wait_until(lambda: wanted <= set(self.updated(server)))
+
     def test_a_link_that_is_subscribed_to_tells_of_its_target(self):
         (self.root / "sub").mkdir()
         (self.root / "sub/a.txt").write_text("1")
