@@ -15,8 +15,8 @@
  *
  * Threads: operations on scopes may run in several threads at once, watches may be
  * made, read and freed in several (each of them in one at a time), and
- * authority_revoke() at any time; everything else (roots, hooks, policies, making
- * and freeing) has the authority to itself.
+ * authority_revoke() and authority_sweep() at any time; everything else (roots, hooks, policies,
+ * making and freeing) has the authority to itself.
  */
 #ifndef GATEHOUSE_AUTHORITY_H
 #define GATEHOUSE_AUTHORITY_H
@@ -255,7 +255,8 @@ struct authority_config {
     /*
      * A private directory (0700) for the journal and temporary workspaces; NULL
      * does without both. What a killed process left behind is swept when the
-     * next authority opens it, and no scope reaches it: see authority_protect().
+     * next authority opens it, as far as that takes no time: see authority_sweep().
+     * No scope reaches it: see authority_protect().
      */
     const char *state_dir;
     const struct clock *clock; /* NULL: the system's */
@@ -265,6 +266,20 @@ struct authority_config {
 int authority_new(const struct authority_config *config, struct authority **out_authority,
                   struct err *err);
 void authority_free(struct authority *authority);
+
+/*
+ * Whether processes that are gone have left more behind than authority_new() removes
+ * in a moment. None of it is in anybody's way, so there is no hurry; and what is not
+ * removed now is found again by the next start.
+ */
+bool authority_has_leftovers(const struct authority *authority);
+/*
+ * Removes up to so many files and directories of that: from a thread that has the
+ * time, while others work, or between two other things. Its own end, and that of
+ * cancel, may come at any moment.
+ */
+void authority_sweep(struct authority *authority, uint64_t max_entries,
+                     const struct cancel *cancel);
 
 /*
  * No scope that is made from now on reaches this directory or anything in it,

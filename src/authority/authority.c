@@ -56,6 +56,16 @@ void authority_free(struct authority *authority)
     free(authority);
 }
 
+bool authority_has_leftovers(const struct authority *authority)
+{
+    return authority->backend->ops->has_leftovers(authority->backend);
+}
+
+void authority_sweep(struct authority *authority, uint64_t max_entries, const struct cancel *cancel)
+{
+    authority->backend->ops->sweep(authority->backend, max_entries, cancel);
+}
+
 void authority_set_policy(struct authority *authority, const char *id, authority_decide_fn *decide,
                           void *data)
 {

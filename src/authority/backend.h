@@ -56,6 +56,11 @@ enum backend_create {
 struct backend_ops {
     void (*free)(struct backend *backend);
 
+    /* What the dead have left: whether there may be more of it, and removing some. In any thread.
+     */
+    bool (*has_leftovers)(const struct backend *backend);
+    void (*sweep)(struct backend *backend, uint64_t max_entries, const struct cancel *cancel);
+
     /* The host's own path. ERR_NOT_A_DIRECTORY unless it is one. */
     int (*root_open)(struct backend *backend, const char *path, struct backend_root **out_root);
     void (*root_close)(struct backend_root *root);

@@ -18,6 +18,23 @@ static void free_backend(struct backend *base)
     free(backend);
 }
 
+static bool has_leftovers(const struct backend *base)
+{
+    /* SAFETY: base is the first member. */
+    const struct linux_backend *backend = (const struct linux_backend *)base;
+
+    return backend->journal != NULL && linux_journal_has_leftovers(backend->journal);
+}
+
+static void sweep(struct backend *base, uint64_t max_entries, const struct cancel *cancel)
+{
+    /* SAFETY: base is the first member. */
+    const struct linux_backend *backend = (const struct linux_backend *)base;
+
+    if (backend->journal != NULL)
+        linux_journal_sweep(backend->journal, max_entries, cancel);
+}
+
 int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root)
 {
     /* The host's own path, which may go through links: it is the host who says it. */
@@ -61,6 +78,8 @@ void linux_root_close(struct backend_root *root)
 
 static const struct backend_ops ops = {
     .free = free_backend,
+    .has_leftovers = has_leftovers,
+    .sweep = sweep,
     .root_open = linux_root_open,
     .root_close = linux_root_close,
     .root_path = linux_root_path,

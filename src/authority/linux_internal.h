@@ -152,10 +152,16 @@ enum linux_leftover { LINUX_LEFTOVER_FILE, LINUX_LEFTOVER_TREE };
 
 /*
  * Opens the state directory's journal and removes what processes that are gone
- * have left behind. One file a process, locked while it lives.
+ * have left behind, or so much of it as takes no time. One file a process, locked
+ * while it lives.
  */
 int linux_journal_open(const char *state_dir, struct linux_journal **out_journal, struct err *err);
 void linux_journal_close(struct linux_journal *journal);
+
+/* The rest of that, or so much of it; in any thread. */
+void linux_journal_sweep(struct linux_journal *journal, uint64_t max_entries,
+                         const struct cancel *cancel);
+bool linux_journal_has_leftovers(const struct linux_journal *journal);
 
 /*
  * Notes, before it is made, that `last` in the directory dir_fd may have to be

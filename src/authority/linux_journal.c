@@ -35,6 +35,8 @@ enum {
     /* A sweep may take a journal that is not locked yet; then another is made. */
     CREATE_ATTEMPTS = 16,
     DROP_MAX_ENTRIES = 10000000,
+    /* Removed before the first answer; slow disks take milliseconds for each. */
+    START_MAX_ENTRIES = 64,
 };
 
 struct linux_journal {
@@ -44,6 +46,7 @@ struct linux_journal {
     int fd;            /* locked */
     pid_t owner;       /* a forked child must not remove its parent's file */
     atomic_uint workspaces;
+    atomic_bool has_leftovers; /* of others, which a sweep would remove */
     struct journal_image *image;
     char name[JOURNAL_NAME_BYTES];
 };
@@ -142,6 +145,19 @@ static int create_file(struct linux_journal *journal)
     return 0;
 }
 
+void linux_journal_sweep(struct linux_journal *journal, uint64_t max_entries,
+                         const struct cancel *cancel)
+{
+    bool has_more = linux_sweep(journal->state_fd, journal->temp_fd, &max_entries, cancel);
+
+    atomic_store(&journal->has_leftovers, has_more);
+}
+
+bool linux_journal_has_leftovers(const struct linux_journal *journal)
+{
+    return atomic_load(&journal->has_leftovers);
+}
+
 int linux_journal_open(const char *state_dir, struct linux_journal **out_journal, struct err *err)
 {
     struct linux_journal *journal = malloc(sizeof(*journal));
@@ -155,7 +171,7 @@ int linux_journal_open(const char *state_dir, struct linux_journal **out_journal
     if (r == 0)
         r = linux_open_private(journal->state_fd, "temp", O_NOFOLLOW, &journal->temp_fd, err);
     if (r == 0) {
-        linux_sweep(journal->state_fd, journal->temp_fd);
+        linux_journal_sweep(journal, START_MAX_ENTRIES, NULL);
         r = ERR_BUSY;
         for (int i = 0; r == ERR_BUSY && i < CREATE_ATTEMPTS; i++)
             r = create_file(journal);

@@ -62,8 +62,9 @@ bool linux_is_temp_name(struct str name);
 /*
  * Removes what journals of dead owners name, their workspaces, which are in the
  * directory temp_fd under the journal's name, and those journals. What fails now
- * stays noted.
+ * stays noted. *budget counts down with what is in trees and workspaces; true when it
+ * was not enough, and there may be more to do.
  */
-void linux_sweep(int state_fd, int temp_fd);
+bool linux_sweep(int state_fd, int temp_fd, uint64_t *budget, const struct cancel *cancel);
 
 #endif

@@ -7,6 +7,12 @@
  * only if all of it makes sense; even then nothing goes but a name of our own
  * making, of the kind that was noted, in the very directory that was noted.
  * Workspaces need no belief: they are in a directory that has the journal's name.
+ *
+ * Files go at once: one may be the second name of a file that was being put in its
+ * place, and with that name the file is refused. A tree is moved to its owner's
+ * workspaces first, where the file system allows, so that it is out of the user's way
+ * and in a place that a confined process still reaches. Removing those is what takes
+ * long; it has a budget, and nobody minds when the rest is done later.
  */
 #include "authority/linux_journal_internal.h"
 
@@ -21,9 +27,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    SWEEP_MAX_JOURNALS = 1024,   /* looked at in one start */
-    SWEEP_MAX_ENTRIES = 1000000, /* removed for one leftover; the next start goes on */
+enum { SWEEP_MAX_JOURNALS = 1024 }; /* looked at in one pass */
+
+struct sweep {
+    int state_fd;
+    int temp_fd;
+    uint64_t *budget;
+    const struct cancel *cancel;
+    struct journal_image image; /* of the journal that is looked at */
 };
 
 /* ---- reading a journal ---- */
@@ -139,13 +150,30 @@ static bool means_gone(int errno_value)
            errno_value == ENAMETOOLONG;
 }
 
+static bool remove_tree(const struct sweep *sweep, int dir_fd, const char *last)
+{
+    int r = linux_remove_tree(dir_fd, last, sweep->budget, sweep->cancel);
+
+    return r == 0 || r == ERR_NOT_FOUND;
+}
+
+/* False where the tree cannot be renamed: on another file system, say. */
+static bool set_aside(const struct sweep *sweep, const char *journal, int dir_fd, const char *last)
+{
+    cleanup_fd int aside_fd = -1;
+
+    if (mkdirat(sweep->temp_fd, journal, 0700) < 0 && errno != EEXIST)
+        return false;
+    aside_fd = openat(sweep->temp_fd, journal, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return aside_fd >= 0 && renameat(dir_fd, last, aside_fd, last) == 0;
+}
+
 /* False when it should have gone and is still there. */
-static bool remove_leftover(const struct journal_slot *slot)
+static bool remove_leftover(const struct sweep *sweep, const char *journal,
+                            const struct journal_slot *slot)
 {
     cleanup_fd int dir_fd = open_dir(slot->path);
-    uint64_t budget = SWEEP_MAX_ENTRIES;
     struct stat about;
-    int r;
 
     if (dir_fd < 0)
         return means_gone(errno);
@@ -162,27 +190,19 @@ static bool remove_leftover(const struct journal_slot *slot)
     }
     if (!S_ISDIR(about.st_mode))
         return true;
-    r = linux_remove_tree(dir_fd, slot->last, &budget, NULL);
-    return r == 0 || r == ERR_NOT_FOUND;
+    return set_aside(sweep, journal, dir_fd, slot->last) || remove_tree(sweep, dir_fd, slot->last);
 }
 
-static bool remove_leftovers(const struct journal_image *image)
+static bool remove_leftovers(const struct sweep *sweep, const char *journal)
 {
+    const struct journal_image *image = &sweep->image;
     bool are_gone = true;
 
     for (size_t i = 0; i < JOURNAL_SLOTS; i++)
         if (atomic_load_explicit(&image->states[i], memory_order_relaxed) == JOURNAL_USED &&
-            !remove_leftover(&image->slots[i]))
+            !remove_leftover(sweep, journal, &image->slots[i]))
             are_gone = false;
     return are_gone;
-}
-
-static bool remove_workspaces(int temp_fd, const char *journal)
-{
-    uint64_t budget = SWEEP_MAX_ENTRIES;
-    int r = linux_remove_tree(temp_fd, journal, &budget, NULL);
-
-    return r == 0 || r == ERR_NOT_FOUND;
 }
 
 /* ---- one journal after the other ---- */
@@ -202,22 +222,24 @@ static int open_orphan(int state_fd, const char *name)
     return steal_fd(&fd);
 }
 
-static void sweep_journal(int state_fd, int temp_fd, const char *name, struct journal_image *image)
+static void sweep_journal(struct sweep *sweep, const char *name)
 {
-    cleanup_fd int fd = open_orphan(state_fd, name);
+    cleanup_fd int fd = open_orphan(sweep->state_fd, name);
+    bool are_gone;
 
     if (fd < 0)
         return;
-    switch (read_image(fd, image)) {
+    switch (read_image(fd, &sweep->image)) {
     case VERDICT_SOUND:
         /* The journal goes last: without it nobody would look for its workspaces. */
-        if (remove_leftovers(image) && remove_workspaces(temp_fd, name))
-            unlinkat(state_fd, name, 0);
+        are_gone = remove_leftovers(sweep, name);
+        if (remove_tree(sweep, sweep->temp_fd, name) && are_gone)
+            unlinkat(sweep->state_fd, name, 0);
         break;
     case VERDICT_CORRUPT:
         /* Kept for whoever wants to know; one, so that they do not pile up. */
-        if (remove_workspaces(temp_fd, name))
-            (void)!renameat(state_fd, name, state_fd, JOURNAL_CORRUPT);
+        if (remove_tree(sweep, sweep->temp_fd, name))
+            (void)!renameat(sweep->state_fd, name, sweep->state_fd, JOURNAL_CORRUPT);
         break;
     case VERDICT_FOREIGN:
     case VERDICT_UNREAD:
@@ -240,25 +262,32 @@ static void close_dir(DIR **dir)
         closedir(*dir);
 }
 
-void linux_sweep(int state_fd, int temp_fd)
+bool linux_sweep(int state_fd, int temp_fd, uint64_t *budget, const struct cancel *cancel)
 {
     cleanup_fd int fd = openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    cleanup_free struct journal_image *image = malloc(sizeof(*image));
+    cleanup_free struct sweep *sweep = malloc(sizeof(*sweep));
     cleanup_with(close_dir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
 
-    if (dir == NULL || image == NULL)
-        return;
+    if (dir == NULL || sweep == NULL)
+        return false;
     (void)steal_fd(&fd);
+    sweep->state_fd = state_fd;
+    sweep->temp_fd = temp_fd;
+    sweep->budget = budget;
+    sweep->cancel = cancel;
     for (int seen = 0; seen < SWEEP_MAX_JOURNALS && (entry = readdir(dir)) != NULL;) {
         struct str name = str_from(entry->d_name);
 
+        if (cancel_check(cancel) < 0)
+            return true;
         if (str_starts_with(name, STR(JOURNAL_PREFIX)))
-            sweep_journal(state_fd, temp_fd, entry->d_name, image);
+            sweep_journal(sweep, entry->d_name);
         else if (str_starts_with(name, STR(JOURNAL_FRESH)))
             sweep_fresh(state_fd, entry->d_name);
         else
             continue;
         seen++;
     }
+    return *budget == 0;
 }

@@ -242,8 +242,23 @@ static int root_path(struct backend_root *root, char out_path[PATH_MAX])
     return ERR_UNSUPPORTED; /* nothing outside could find it */
 }
 
+static bool has_leftovers(const struct backend *backend)
+{
+    (void)backend;
+    return false; /* all of it went with the process */
+}
+
+static void sweep(struct backend *backend, uint64_t max_entries, const struct cancel *cancel)
+{
+    (void)backend;
+    (void)max_entries;
+    (void)cancel;
+}
+
 static const struct backend_ops memory_ops = {
     .free = memory_free,
+    .has_leftovers = has_leftovers,
+    .sweep = sweep,
     .root_open = memory_root_open,
     .root_close = memory_root_close,
     .root_path = root_path,

@@ -16,6 +16,7 @@
 #include "loop/timer.h"
 #include "stdio/front.h"
 #include "tools/ground.h"
+#include "tools/sweeper.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -34,6 +35,7 @@ struct program {
     struct loop *loop;
     struct ground *ground;
     struct front *front;
+    struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
     atomic_uint running;
@@ -135,6 +137,17 @@ static int confine(struct program *program, struct err *err)
     return 0;
 }
 
+/* Without it the session is as good, and another one will have the time. */
+static void start_sweeper(struct program *program)
+{
+    int r = sweeper_new(program->loop, program->ground->authority, &program->running,
+                        &program->sweeper);
+
+    if (r < 0)
+        log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
+                  LOG_TEXT("error", err_text(r)));
+}
+
 static int serve(struct program *program, const struct option_values *values, struct err *err)
 {
     struct front_config config = {
@@ -161,6 +174,7 @@ static int serve(struct program *program, const struct option_values *values, st
     r = front_new(&config, &program->front, err);
     if (r < 0)
         return r;
+    start_sweeper(program);
     for (size_t i = 0; i < array_size(signals); i++) {
         r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
         if (r < 0)
@@ -185,6 +199,7 @@ static void wait_for_changes(struct program *program)
 static void close_all(struct program *program)
 {
     front_free(program->front);
+    sweeper_free(program->sweeper);
     wait_for_changes(program);
     if (atomic_load(&program->running) > 0) {
         /*

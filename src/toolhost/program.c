@@ -19,6 +19,7 @@
 #include "toolhost/answer.h"
 #include "toolhost/host.h"
 #include "tools/ground.h"
+#include "tools/sweeper.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -37,6 +38,7 @@ struct program {
     struct loop *loop;
     struct ground *ground;
     struct host *host;
+    struct sweeper *sweeper;
     struct signal_watch *watch;
     int error; /* with which the front's connection ended */
 };
@@ -145,6 +147,16 @@ static int confine(struct program *program, struct confine_report *out_report, s
     return 0;
 }
 
+/* Without it the session is as good, and another one will have the time. */
+static void start_sweeper(struct program *program)
+{
+    int r = sweeper_new(program->loop, program->ground->authority, &running, &program->sweeper);
+
+    if (r < 0)
+        log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
+                  LOG_TEXT("error", err_text(r)));
+}
+
 static int serve(struct program *program, const struct confine_report *walls,
                  uint64_t max_file_bytes, struct err *err)
 {
@@ -183,6 +195,7 @@ static int serve(struct program *program, const struct confine_report *walls,
     r = host_new(&config, &program->host, err);
     if (r < 0)
         return r;
+    start_sweeper(program);
     host_run(program->host);
     return program->error < 0
                ? err_set(err, program->error, "the front has broken the wire's rules")
@@ -192,6 +205,7 @@ static int serve(struct program *program, const struct confine_report *walls,
 static void close_all(struct program *program)
 {
     host_free(program->host);
+    sweeper_free(program->sweeper);
     if (program->loop != NULL) {
         signal_watch_free(program->watch);
         loop_free(program->loop);

@@ -295,6 +295,29 @@ class Ends(Scene):
                 self.assertIn(path.read_text(), (old, new))
         self.assertGreater(litter, 0, "no round was killed in the middle of anything")
 
+    def test_much_that_was_left_goes_while_the_next_one_serves(self):
+        temp = self.state / "gatehouse/temp"
+        many = self.root / "many"
+        many.mkdir()
+        for number in range(3000):
+            (many / str(number)).touch()
+        server = self.start("-w")
+        server.good("delete", path="many")  # is kept for undoing it
+        # The second is killed while it removes, and what it has not removed is the third's.
+        for _ in range(2):
+            server.process.kill()
+            server.wait()
+            server.discard()
+            self.assertTrue(os.listdir(temp))
+            server = self.start()
+            server.good("list_files", dirPath=".")
+        deadline = time.monotonic() + PATIENCE
+        while len(os.listdir(temp)) > 1 or len(list(temp.parent.glob("journal-*"))) > 1:
+            server.good("list_files", dirPath=".")
+            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual(server.end(), 0)
+        self.assert_no_litter()
+
     def test_one_that_lives_is_not_swept_by_another(self):
         (self.root / "a").write_text("first")
         server = self.start("-w")
