@@ -511,6 +511,11 @@ struct authority_move_options {
      * a kind of root that cuts modes down.
      */
     bool is_exact;
+    /*
+     * Of whatever is copied: bytes in all, of a tree together. Holes stay holes and are not
+     * counted. 0: no more than the scopes' max_file_bytes says of each file.
+     */
+    uint64_t max_copy_bytes;
     const struct cancel *cancel;
 };
 int authority_move(struct authority_scope *scope, struct str from, struct str to,

@@ -92,8 +92,12 @@ struct backend_ops {
     int (*stage)(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  enum backend_create create, unsigned mode, struct backend_stage **out_stage);
     int (*stage_write)(struct backend_stage *stage, const void *bytes, size_t len);
-    /* All of `file` from its start, by reflink where that can be; checks max_file_bytes. */
-    int (*stage_copy)(struct backend_stage *stage, struct backend_file *file);
+    /*
+     * All of `file` from its start, by reflink where that can be, holes as holes; checks
+     * max_file_bytes, holes included. *budget counts down with the data alone; ERR_TOO_LARGE
+     * when it is not enough, if that can be said beforehand before anything is written.
+     */
+    int (*stage_copy)(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
     /*
      * When all is in it: exactly this mode, whatever the umask or a file that is replaced say.
      * With `after`, also that file's extended attributes, and its owner where that may be set;

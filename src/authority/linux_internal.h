@@ -209,7 +209,7 @@ int linux_append(struct backend_root *root, const struct backend_lookup *lookup,
 int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 enum backend_create create, unsigned mode, struct backend_stage **out_stage);
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
-int linux_stage_copy(struct backend_stage *stage, struct backend_file *file);
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
 int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
                          struct authority_stat *before, struct authority_stat *after);

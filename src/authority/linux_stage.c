@@ -218,7 +218,7 @@ int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
 
 /* ---- writing ---- */
 
-static int grow_by(struct backend_stage *stage, size_t len)
+static int grow_by(struct backend_stage *stage, uint64_t len)
 {
     uint64_t size;
 
@@ -249,60 +249,179 @@ int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len
     return 0;
 }
 
-/* By reading and writing, where the kernel cannot copy between the two. */
-static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, uint64_t offset)
+/* ---- copying ---- */
+
+static int spend(uint64_t *budget, uint64_t len)
 {
-    cleanup_free char *buffer = malloc(COPY_BUFFER_BYTES);
-
-    if (buffer == NULL)
-        return ERR_NO_MEMORY;
-    while (true) {
-        size_t got;
-        int r = linux_file_read(file, offset, buffer, COPY_BUFFER_BYTES, &got);
-
-        if (r < 0)
-            return r;
-        if (got == 0)
-            return 0;
-        r = linux_stage_write(stage, buffer, got);
-        if (r < 0)
-            return r;
-        offset += got;
-    }
+    if (len > *budget)
+        return ERR_TOO_LARGE;
+    *budget -= len;
+    return 0;
 }
 
-int linux_stage_copy(struct backend_stage *stage, struct backend_file *file)
+/* The next data at or after `offset`; false when there is only a hole or nothing at all. */
+static bool find_data(int fd, uint64_t offset, uint64_t *out_start, uint64_t *out_end)
 {
-    int from = linux_file_fd(file);
-    uint64_t offset = 0;
-    struct stat about;
+    off_t start = lseek(fd, (off_t)offset, SEEK_DATA);
+    off_t end;
 
-    if (stage->written == 0 && ioctl(stage->fd, FICLONE, from) == 0) {
-        /* The clone is as large as the file was at that moment, which may have grown. */
-        if (fstat(stage->fd, &about) < 0)
-            return linux_error(errno);
-        return grow_by(stage, (size_t)about.st_size);
+    if (start < 0 && errno == ENXIO)
+        return false;
+    end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+    /* A file system that does not tell: data, to wherever the file ends. */
+    *out_start = start < 0 ? offset : (uint64_t)start;
+    *out_end = end < 0 ? INT64_MAX : (uint64_t)end;
+    return true;
+}
+
+/* Before anything is written. The file may still grow, so what is copied is counted again. */
+static int check_budget(const struct backend_stage *stage, int fd, uint64_t budget,
+                        uint64_t *out_data)
+{
+    uint64_t offset = 0;
+    uint64_t start;
+    uint64_t end;
+    struct stat about;
+    int r = fstat(fd, &about) < 0 ? linux_error(errno) : 0;
+
+    *out_data = 0;
+    while (r == 0 && offset < (uint64_t)about.st_size && find_data(fd, offset, &start, &end)) {
+        offset = end < (uint64_t)about.st_size ? end : (uint64_t)about.st_size;
+        r = spend(&budget, offset > start ? offset - start : 0);
+        *out_data += offset > start ? offset - start : 0;
+        if (r == 0)
+            r = cancel_check(stage->cancel);
     }
-    while (true) {
-        off64_t from_offset = (off64_t)offset;
-        ssize_t copied = copy_file_range(from, &from_offset, stage->fd, NULL, COPY_STEP_BYTES, 0);
+    return r;
+}
+
+/* By reading and writing, where the kernel cannot copy between the two. */
+static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
+                        uint64_t end, uint64_t *budget)
+{
+    cleanup_free char *buffer = malloc(COPY_BUFFER_BYTES);
+    size_t got = 1;
+    int r = buffer == NULL ? ERR_NO_MEMORY : 0;
+
+    while (r == 0 && got > 0 && *offset < end) {
+        size_t most =
+            end - *offset < COPY_BUFFER_BYTES ? (size_t)(end - *offset) : COPY_BUFFER_BYTES;
+
+        r = linux_file_read(file, *offset, buffer, most, &got);
+        if (r == 0)
+            r = spend(budget, got);
+        if (r == 0 && got > 0)
+            r = linux_stage_write(stage, buffer, got);
+        if (r == 0)
+            *offset += got;
+    }
+    return r;
+}
+
+/* Up to `end`, or less where the file ends before that. */
+static int copy_data(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
+                     uint64_t end, uint64_t *budget)
+{
+    while (*offset < end) {
+        off64_t from = (off64_t)*offset;
+        size_t most = end - *offset < COPY_STEP_BYTES ? (size_t)(end - *offset) : COPY_STEP_BYTES;
+        ssize_t copied = copy_file_range(linux_file_fd(file), &from, stage->fd, NULL, most, 0);
         int r;
 
         if (copied < 0 && errno == EINTR)
             continue;
-        if (copied < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS ||
-                           errno == EOPNOTSUPP || errno == EBADF))
-            return copy_by_hand(stage, file, offset);
+        /* Some file systems answer 0 for files that have more to give (procfs): ask read too. */
+        if (copied == 0 || (copied < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS ||
+                                           errno == EOPNOTSUPP || errno == EBADF)))
+            return copy_by_hand(stage, file, offset, end, budget);
         if (copied < 0)
             return linux_error(errno);
-        /* Some file systems answer 0 for files that have more to give (procfs): ask read too. */
-        if (copied == 0)
-            return copy_by_hand(stage, file, offset);
-        r = grow_by(stage, (size_t)copied);
+        r = spend(budget, (uint64_t)copied);
+        if (r == 0)
+            r = grow_by(stage, (uint64_t)copied);
         if (r < 0)
             return r;
-        offset += (uint64_t)copied;
+        *offset += (uint64_t)copied;
     }
+    return 0;
+}
+
+/* Nothing is written, and what comes next is written behind it. */
+static int copy_hole(struct backend_stage *stage, uint64_t *offset, uint64_t end)
+{
+    int r = grow_by(stage, end - *offset);
+
+    if (r < 0)
+        return r;
+    if (lseek(stage->fd, (off_t)stage->written, SEEK_SET) < 0)
+        return errno == EINVAL ? ERR_TOO_LARGE : linux_error(errno);
+    *offset = end;
+    return 0;
+}
+
+/* The file has no more data; it may end with a hole. */
+static int copy_end(struct backend_stage *stage, struct backend_file *file, uint64_t offset,
+                    uint64_t *budget)
+{
+    struct stat about;
+    int r = fstat(linux_file_fd(file), &about) < 0 ? linux_error(errno) : 0;
+
+    if (r == 0 && (uint64_t)about.st_size > offset) {
+        r = copy_hole(stage, &offset, (uint64_t)about.st_size);
+        if (r == 0 && ftruncate(stage->fd, (off_t)stage->written) < 0)
+            r = linux_error(errno);
+    }
+    /* What has come since, or was there without a size that said so. */
+    return r < 0 ? r : copy_by_hand(stage, file, &offset, UINT64_MAX, budget);
+}
+
+static int copy_parts(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    uint64_t offset = 0;
+    uint64_t start;
+    uint64_t end;
+
+    while (find_data(linux_file_fd(file), offset, &start, &end)) {
+        int r = cancel_check(stage->cancel);
+
+        if (r == 0 && start > offset)
+            r = copy_hole(stage, &offset, start);
+        if (r == 0)
+            r = copy_data(stage, file, &offset, end, budget);
+        /* It ended before its data did: it was cut meanwhile, or nobody knew its end. */
+        if (r < 0 || offset < end)
+            return r;
+    }
+    return copy_end(stage, file, offset, budget);
+}
+
+static int copy_whole(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    int from = linux_file_fd(file);
+    struct stat about;
+    uint64_t data = 0;
+    int r = *budget < UINT64_MAX ? check_budget(stage, from, *budget, &data) : 0;
+
+    if (r < 0)
+        return r;
+    if (stage->written > 0 || ioctl(stage->fd, FICLONE, from) < 0)
+        return copy_parts(stage, file, budget);
+    /* The clone is as large as the file was at that moment, which may have grown. */
+    if (fstat(stage->fd, &about) < 0)
+        return linux_error(errno);
+    *budget -= data;
+    return grow_by(stage, (uint64_t)about.st_size);
+}
+
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    /* Looking for data moves it, and the host may have opened this file. */
+    off_t position = lseek(linux_file_fd(file), 0, SEEK_CUR);
+    int r = copy_whole(stage, file, budget);
+
+    if (position >= 0)
+        (void)lseek(linux_file_fd(file), position, SEEK_SET);
+    return r;
 }
 
 /* ---- the end ---- */

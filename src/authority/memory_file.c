@@ -175,11 +175,15 @@ int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t le
     return stage_add(stage, bytes, len);
 }
 
-int memory_stage_copy(struct backend_stage *stage, struct backend_file *file)
+/* There are no holes here: all of it is data. */
+int memory_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
 {
     MEMORY_LOCKED(stage->backend);
     struct str content = buf_view(&file->node->content);
 
+    if (content.len > *budget)
+        return ERR_TOO_LARGE;
+    *budget -= content.len;
     return stage_add(stage, content.ptr, content.len);
 }
 

@@ -247,7 +247,7 @@ void memory_file_close(struct backend_file *file);
 int memory_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  enum backend_create create, unsigned mode, struct backend_stage **out_stage);
 int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
-int memory_stage_copy(struct backend_stage *stage, struct backend_file *file);
+int memory_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
 int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
                           struct authority_stat *before, struct authority_stat *after);

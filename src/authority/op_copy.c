@@ -20,12 +20,21 @@ static bool is_exact(const struct transfer *transfer)
     return transfer->options->is_exact && transfer_mode_mask(transfer) == 0777;
 }
 
+/* Bytes of data that may be copied, in all. */
+static uint64_t copy_budget(const struct transfer *transfer)
+{
+    uint64_t most = transfer->options->max_copy_bytes;
+
+    return most > 0 ? most : UINT64_MAX;
+}
+
 /* ---- a file ---- */
 
 int transfer_copy_open_file(const struct transfer *transfer, struct backend_file *file,
                             unsigned mode)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
+    uint64_t budget = copy_budget(transfer);
     struct backend_stage *stage;
     int r =
         ops->stage(transfer->op->scope->root, &transfer->lookup, transfer->to,
@@ -34,7 +43,7 @@ int transfer_copy_open_file(const struct transfer *transfer, struct backend_file
 
     if (r < 0)
         return r;
-    r = ops->stage_copy(stage, file);
+    r = ops->stage_copy(stage, file, &budget);
     if (r == 0 && is_exact(transfer))
         r = ops->stage_dress(stage, mode, file);
     if (r < 0) {
@@ -120,6 +129,7 @@ struct tree_copy {
     struct backend_lookup lookup;
     uint64_t seen;
     uint64_t copied;
+    uint64_t budget;
     struct arena arena;
     struct list shut; /* outer ones before those in them */
 };
@@ -140,7 +150,7 @@ static int copy_tree_file(struct tree_copy *copy, const struct walk_entry *entry
     mode = about.mode & (exact ? 07777 : transfer_mode_mask(copy->transfer));
     r = ops->stage(copy->tree, &copy->lookup, entry->name, BACKEND_CREATE_NEW, mode & 0777, &stage);
     if (r == 0) {
-        r = ops->stage_copy(stage, file);
+        r = ops->stage_copy(stage, file, &copy->budget);
         if (r == 0)
             r = ops->stage_dress(stage, mode, exact ? file : NULL);
         if (r == 0)
@@ -228,6 +238,7 @@ int transfer_copy_tree(struct transfer *transfer, unsigned mode)
     const struct walk_options how = {
         .max_depth = AUTHORITY_MAX_DEPTH, .is_strict = true, .cancel = &transfer->op->cancel};
     struct tree_copy copy = {.transfer = transfer,
+                             .budget = copy_budget(transfer),
                              .lookup = {.max_file_bytes = transfer->lookup.max_file_bytes,
                                         .cancel = &transfer->op->cancel}};
     struct backend_dir *dir;

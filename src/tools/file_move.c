@@ -2,6 +2,8 @@
 /* move, copy_file and delete. A last link is moved or deleted itself, never what it leads to. */
 #include "tools/change.h"
 
+#include <inttypes.h>
+
 enum { SOURCE, DESTINATION };
 
 static int end_with_both(const struct tool_call *call, struct buf *out)
@@ -96,8 +98,12 @@ static int explain(const struct tool_call *call, int code, const struct err *why
 
 int tool_move(struct tool_call *call, struct buf *out, struct err *err)
 {
-    const struct authority_move_options options = {
-        .may_replace = true, .make_parents = true, .is_exact = true, .cancel = call->cancel};
+    const struct authority_move_options options = {.may_replace = true,
+                                                   .make_parents = true,
+                                                   .is_exact = true,
+                                                   .max_copy_bytes =
+                                                       call->box->config.max_copy_bytes,
+                                                   .cancel = call->cancel};
     struct str from = tool_name(call, SOURCE);
     struct str to = tool_name(call, DESTINATION);
     struct err why = ERR_INIT;
@@ -121,8 +127,11 @@ int tool_move(struct tool_call *call, struct buf *out, struct err *err)
 
 int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
 {
-    const struct authority_move_options options = {
-        .may_replace = true, .make_parents = true, .cancel = call->cancel};
+    const struct authority_move_options options = {.may_replace = true,
+                                                   .make_parents = true,
+                                                   .max_copy_bytes =
+                                                       call->box->config.max_copy_bytes,
+                                                   .cancel = call->cancel};
     struct authority_scope *files = call->box->config.files;
     struct str to = tool_name(call, DESTINATION);
     struct authority_stat about;
@@ -147,6 +156,11 @@ int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
     if (r == 0)
         return end_with_both(call, out);
     change_give_up(call);
+    if (r == ERR_TOO_LARGE)
+        return change_fail(err, r, change_given(call, SOURCE),
+                           "is too large: one call copies at most %" PRIu64
+                           " bytes, holes not counted",
+                           call->box->config.max_copy_bytes);
     return explain(call, r, &why, err);
 }
 

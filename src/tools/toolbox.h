@@ -42,6 +42,7 @@ struct toolbox_config {
     uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */
     uint64_t max_undo_bytes;   /* 0: TOOLBOX_UNDO_BYTES */
+    uint64_t max_copy_bytes;   /* of data, in one call; 0: TOOLBOX_COPY_BYTES */
     const struct clock *clock; /* NULL: the system's */
 };
 
@@ -51,6 +52,7 @@ enum {
     TOOLBOX_MAX_LINES = 500,
     TOOLBOX_UNDO_BYTES = 256 << 20,
 };
+#define TOOLBOX_COPY_BYTES (UINT64_C(4) << 30)
 
 /* The grants stay the caller's and must outlive the toolbox. */
 int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, struct err *err);

@@ -437,7 +437,7 @@ void a_cancelled_stage_is_not_published(void **state)
         ops->stage(suite->root, &lookup, STR("f"), BACKEND_CREATE_OR_REPLACE, 0644, &stage), 0);
     assert_int_equal(suite_open(suite, &suite_strict, "f", &file), 0);
     cancel_now(&token);
-    assert_int_equal(ops->stage_copy(stage, file), ERR_CANCELLED);
+    assert_int_equal(ops->stage_copy(stage, file, &(uint64_t){UINT64_MAX}), ERR_CANCELLED);
     assert_int_equal(ops->stage_publish(stage, false), ERR_CANCELLED);
     ops->file_close(file);
     suite_assert_content(suite, SUITE_ROOT, "f", "old");

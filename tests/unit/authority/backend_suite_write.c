@@ -332,11 +332,13 @@ void a_copy_is_whole_and_its_own(void **state)
     cleanup_free char *content = long_text(300001);
     struct backend_stage *begun = NULL;
     struct backend_file *file = NULL;
+    uint64_t budget = 300002;
 
     suite_plant(suite, "from", content);
     assert_int_equal(suite_open(suite, &suite_strict, "from", &file), 0);
     assert_int_equal(stage(suite, &suite_strict, "to", BACKEND_CREATE_NEW, &begun), 0);
-    assert_int_equal(suite->ops->stage_copy(begun, file), 0);
+    assert_int_equal(suite->ops->stage_copy(begun, file, &budget), 0);
+    assert_int_equal(budget, 1);
     suite_assert_handle(suite, file, content);
     assert_int_equal(suite->ops->stage_publish(begun, false), 0);
     suite_assert_content(suite, SUITE_ROOT, "to", content);
@@ -348,16 +350,22 @@ void a_copy_is_whole_and_its_own(void **state)
 void a_copy_is_held_to_the_limit(void **state)
 {
     struct suite *suite = *state;
-    struct backend_lookup limited = {.max_file_bytes = 5};
-    struct backend_stage *begun = NULL;
+    const struct backend_lookup limited = {.max_file_bytes = 5};
     struct backend_file *file = NULL;
 
     suite_plant(suite, "from", "123456");
     suite_plant(suite, "to", "old");
     assert_int_equal(suite_open(suite, &suite_strict, "from", &file), 0);
-    assert_int_equal(stage(suite, &limited, "to", BACKEND_CREATE_OR_REPLACE, &begun), 0);
-    assert_int_equal(suite->ops->stage_copy(begun, file), ERR_TOO_LARGE);
-    suite->ops->stage_drop(begun);
+    for (int i = 0; i < 2; i++) {
+        struct backend_stage *begun = NULL;
+        uint64_t budget = i == 0 ? UINT64_MAX : 5;
+
+        assert_int_equal(stage(suite, i == 0 ? &limited : &suite_strict, "to",
+                               BACKEND_CREATE_OR_REPLACE, &begun),
+                         0);
+        assert_int_equal(suite->ops->stage_copy(begun, file, &budget), ERR_TOO_LARGE);
+        suite->ops->stage_drop(begun);
+    }
     suite->ops->file_close(file);
     suite_assert_content(suite, SUITE_ROOT, "to", "old");
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 2);

@@ -3,8 +3,7 @@
 #include "attempts.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
 
 /* ---- requests ---- */
 
@@ -350,38 +349,34 @@ static void a_long_look_ends_with_its_grant(void **state)
     }
 }
 
-static struct revoker revoker_of_signal;
+static struct revoker *revoker_of_copy;
 
-static void revoke_on_signal(int number)
+/* SAFETY: takes the place of the libc's, which does the same call and nothing else. */
+ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                        unsigned flags)
 {
-    (void)number;
-    authority_revoke(revoker_of_signal.world->authority, revoker_of_signal.id);
+    if (revoker_of_copy != NULL) {
+        revoker_of_copy->seen++;
+        authority_revoke(revoker_of_copy->world->authority, revoker_of_copy->id);
+    }
+    return syscall(SYS_copy_file_range, from, from_offset, to, to_offset, len, flags);
 }
 
-/* A copy that would take hours. */
+/* Within one step, of which a large file takes many. */
 static void a_long_copy_ends_with_its_grant(void **state)
 {
     struct world *world = *state;
     struct authority_request request = world_request(world);
     struct authority_scope *scope = world_open(world, &request);
-    const struct sigaction action = {.sa_handler = revoke_on_signal};
-    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
-    struct sigaction before;
+    struct revoker revoker = {.world = world, .id = authority_scope_grant(scope)};
     int r;
 
-    plant(world, WORLD_ROOT, "huge", "");
-    {
-        cleanup_fd int fd = openat(world->fds[WORLD_ROOT], "huge", O_WRONLY | O_CLOEXEC);
-
-        if (ftruncate(fd, (off_t)1 << 40) < 0)
-            skip_because("no room for a sparse file of 1 TiB");
-    }
-    revoker_of_signal = (struct revoker){.world = world, .id = authority_scope_grant(scope)};
-    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
-    r = authority_copy(scope, STR("huge"), STR("copy"), NULL, &world->err);
-    sigaction(SIGALRM, &before, NULL);
-    if (r != 0) { /* a file system with reflinks is faster than that */
+    plant(world, WORLD_ROOT, "long", "text");
+    revoker_of_copy = &revoker;
+    r = authority_copy(scope, STR("long"), STR("copy"), NULL, &world->err);
+    revoker_of_copy = NULL;
+    if (revoker.seen > 0) { /* a file system with reflinks has no steps */
+        assert_int_equal(revoker.seen, 1);
         assert_int_equal(r, ERR_GRANT_REVOKED);
         assert_false(is_there(world, WORLD_ROOT, "copy"));
     }

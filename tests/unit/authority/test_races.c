@@ -6,19 +6,30 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
 
 /* ---- kill -9 ---- */
 
+static bool ends_in_a_copy;
+
+/* SAFETY: takes the place of the libc's, which does the same call and nothing else. */
+ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                        unsigned flags)
+{
+    ssize_t copied = syscall(SYS_copy_file_range, from, from_offset, to, to_offset, len, flags);
+
+    if (ends_in_a_copy)
+        kill(getpid(), SIGKILL);
+    return copied;
+}
+
 static void copy_until_killed(struct world *world)
 {
-    const struct itimerval soon = {.it_value = {.tv_usec = 30000}};
     const struct authority_move_options replace = {.may_replace = true};
 
     world_reopen(world, world->state);
-    signal(SIGALRM, SIG_DFL);
-    setitimer(ITIMER_REAL, &soon, NULL);
-    authority_copy(world->scope, STR("huge"), STR("old"), &replace, &world->err);
+    ends_in_a_copy = true;
+    authority_copy(world->scope, STR("new"), STR("old"), &replace, &world->err);
 }
 
 static void what_a_killed_process_left_goes_with_the_next_start(void **state)
@@ -32,13 +43,7 @@ static void what_a_killed_process_left_goes_with_the_next_start(void **state)
     pid_t pid;
 
     plant(world, WORLD_ROOT, "old", "old");
-    plant(world, WORLD_ROOT, "huge", "");
-    {
-        cleanup_fd int fd = openat(world->fds[WORLD_ROOT], "huge", O_WRONLY | O_CLOEXEC);
-
-        if (ftruncate(fd, (off_t)1 << 40) < 0)
-            skip_because("no room for a sparse file of 1 TiB");
-    }
+    plant(world, WORLD_ROOT, "new", "new");
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -55,7 +60,7 @@ static void what_a_killed_process_left_goes_with_the_next_start(void **state)
     assert_ok(world, authority_walk(world->scope, STR_EMPTY,
                                     &(struct authority_walk_options){.is_sorted = true},
                                     world_note_entry, &out, &world->err));
-    assert_str(buf_view(&out), "huge\nold\n");
+    assert_str(buf_view(&out), "new\nold\n");
     assert_content(world, WORLD_ROOT, "old", "old");
 }
 

@@ -249,6 +249,24 @@ static void only_files_are_copied(void **state)
     assert_false(is_there(bench, "x"));
 }
 
+static void only_so_much_is_copied_in_one_call(void **state)
+{
+    struct bench *bench = *state;
+
+    bench_reopen(bench, (struct toolbox_config){.may_write = true, .max_copy_bytes = 5}, NULL);
+    plant(bench, "f", "123456");
+    plant(bench, "old", "old");
+    assert_contains(
+        bench_error(bench, "copy_file", "{\"sourcePath\":\"f\",\"destinationPath\":\"n/c\"}"),
+        "at most 5 bytes");
+    (void)bench_error(bench, "copy_file", "{\"sourcePath\":\"f\",\"destinationPath\":\"old\"}");
+    assert_false(is_there(bench, "n"));
+    assert_file(bench, "old", "old");
+    /* A rename copies nothing. */
+    bench_call(bench, "move", "{\"sourcePath\":\"f\",\"destinationPath\":\"g\"}");
+    assert_file(bench, "g", "123456");
+}
+
 /* ---- delete ---- */
 
 static void files_and_trees_are_deleted(void **state)
@@ -417,8 +435,8 @@ TEST_MAIN(CHANGE_TEST(a_file_is_written_with_its_directories),
           CHANGE_TEST(a_file_is_moved_over_another),
           CHANGE_TEST(a_directory_is_moved_with_all_in_it), CHANGE_TEST(what_cannot_be_moved_stays),
           CHANGE_TEST(a_link_is_moved_itself), CHANGE_TEST(a_file_is_copied_over_another),
-          CHANGE_TEST(only_files_are_copied), CHANGE_TEST(files_and_trees_are_deleted),
-          CHANGE_TEST(the_root_cannot_be_deleted),
+          CHANGE_TEST(only_files_are_copied), CHANGE_TEST(only_so_much_is_copied_in_one_call),
+          CHANGE_TEST(files_and_trees_are_deleted), CHANGE_TEST(the_root_cannot_be_deleted),
           CHANGE_TEST(a_link_is_deleted_and_not_what_it_leads_to),
           CHANGE_TEST(denied_names_stay_and_so_does_what_holds_them),
           CHANGE_TEST(an_archive_is_unpacked_and_counted),
