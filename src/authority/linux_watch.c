@@ -128,7 +128,7 @@ static int hub_new(struct hub **out_hub)
 /* One more will be in it. */
 static int hub_reserve(struct linux_watches *all, struct hub **out_hub)
 {
-    struct hub *hub = NULL;
+    struct hub *hub;
     int r;
 
     list_each (node, &all->hubs) {
@@ -139,9 +139,11 @@ static int hub_reserve(struct linux_watches *all, struct hub **out_hub)
             return 0;
         }
     }
+    hub = NULL;
     r = hub_new(&hub);
     if (r < 0)
         return r;
+    assert(hub != NULL);
     list_append(&all->hubs, &hub->link);
     hub->count = 1;
     *out_hub = hub;

@@ -352,8 +352,11 @@ static void a_long_look_ends_with_its_grant(void **state)
 static struct revoker *revoker_of_copy;
 
 /* SAFETY: takes the place of the libc's, which does the same call and nothing else. */
-ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
-                        unsigned flags)
+ssize_t copy_instead(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                     unsigned flags) __asm__("copy_file_range");
+
+ssize_t copy_instead(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                     unsigned flags)
 {
     if (revoker_of_copy != NULL) {
         revoker_of_copy->seen++;

@@ -13,8 +13,11 @@
 static bool ends_in_a_copy;
 
 /* SAFETY: takes the place of the libc's, which does the same call and nothing else. */
-ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
-                        unsigned flags)
+ssize_t copy_instead(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                     unsigned flags) __asm__("copy_file_range");
+
+ssize_t copy_instead(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t len,
+                     unsigned flags)
 {
     ssize_t copied = syscall(SYS_copy_file_range, from, from_offset, to, to_offset, len, flags);
 
