@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of the audit share: auditformat.c makes lines, auditstore.c
- * looks after the files that all processes share, auditfile.c records into them,
- * auditquery.c reads them.
+ * looks after the files that all processes share, auditring.c appends to them,
+ * auditfile.c says what is recorded when, auditquery.c reads.
  */
 #ifndef AUTHORITY_AUDIT_INTERNAL_H
 #define AUTHORITY_AUDIT_INTERNAL_H
@@ -88,5 +88,42 @@ int audit_store_rotate(struct audit_store *store, int fd, size_t least);
 
 /* Frees space that was allocated to a sealed file, if nobody else can still write there. */
 void audit_store_trim(int fd);
+
+/* ---- Appending ---- */
+
+/* A file with those who still use it: a thread may be syncing it while another moves on. */
+struct audit_segment {
+    int fd;
+    unsigned users;
+};
+
+/* A file and the older ones that it was rotated to. Its users have a lock of their own. */
+struct audit_ring {
+    struct audit_store store;
+    struct audit_segment *segment;
+    uint64_t expected_end; /* of the file, if nobody else has written; its last line is whole */
+    uint64_t rotate_at;
+    size_t credit;   /* leased bytes that were not written yet */
+    size_t reserved; /* of those, promised to outcomes */
+};
+
+/* What is to be written. */
+struct audit_lines {
+    struct buf text;  /* a line end, then whole lines */
+    uint64_t carried; /* lost records that the first of those lines tells of */
+};
+
+/* *ring is zeroed or closed; closing one like that is fine. */
+int audit_ring_open(struct audit_ring *ring, const struct audit_config *config, struct err *err);
+void audit_ring_close(struct audit_ring *ring);
+
+/*
+ * Writes the lines and leaves `later` bytes for another. What was promised may use its own space
+ * in the old file when there is no new one. Afterwards *lines holds what was not written.
+ */
+int audit_ring_append(struct audit_ring *ring, struct audit_lines *lines, size_t later,
+                      bool is_promised);
+
+void audit_segment_release(struct audit_segment *segment);
 
 #endif
