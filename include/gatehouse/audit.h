@@ -4,6 +4,9 @@
  * space that is allocated beforehand, so that a full disk refuses a change
  * before it happens and not after. A listener for authority_add_listener().
  *
+ * Changes, refusals and grants have files of their own; everything else stands
+ * beside them in "….reads", so that reading drives none of those out.
+ *
  * Several processes may use the same directory and name at once.
  */
 #ifndef GATEHOUSE_AUDIT_H
@@ -21,7 +24,7 @@
 
 enum {
     AUDIT_MAX_RECORD_BYTES = 56 << 10, /* a line without its end; nothing makes a longer one */
-    AUDIT_MAX_FILES = 64,              /* rotated ones */
+    AUDIT_MAX_FILES = 64,              /* rotated ones of a kind */
 };
 
 enum audit_sync {
@@ -31,10 +34,10 @@ enum audit_sync {
 };
 
 struct audit_config {
-    int dir_fd;         /* the directory it lives in; stays the caller's */
-    const char *name;   /* "audit.jsonl"; rotated to "audit.jsonl.1", … */
+    int dir_fd;       /* the directory it lives in; stays the caller's */
+    const char *name; /* "audit.jsonl", and "audit.jsonl.reads"; rotated to "audit.jsonl.1", … */
     uint64_t max_bytes; /* of one file; 0: 16 MiB */
-    unsigned max_files; /* rotated ones that are kept, at most AUDIT_MAX_FILES; 0: 8 */
+    unsigned max_files; /* rotated ones that are kept of each, at most AUDIT_MAX_FILES; 0: 8 */
     enum audit_sync sync;
     /*
      * Records of what changed nothing and succeeded wait in memory until there
@@ -82,8 +85,9 @@ struct audit_query {
 };
 
 /*
- * Reads all files, oldest first, and calls `visit` with each record that fits; not 0 stops and
- * is returned. A torn or foreign line is skipped and counted in *out_skipped (which may be NULL).
+ * Reads all files, in the order of time, and calls `visit` with each record that fits; not 0 stops
+ * and is returned. A torn or foreign line is skipped and counted in *out_skipped (which may be
+ * NULL).
  */
 int audit_query(const struct audit_config *config, const struct audit_query *query,
                 int (*visit)(void *data, const struct json_value *record), void *data,

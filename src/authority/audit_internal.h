@@ -19,8 +19,16 @@ enum {
     AUDIT_TIMESTAMP_BYTES = 24,             /* 2026-03-01T12:00:00.123Z */
     AUDIT_CHUNK_BYTES = 64 << 10,           /* space is allocated in steps of this */
     AUDIT_LOCK_WAIT_MS = 1000,              /* for another process that rotates or allocates */
-    AUDIT_MAX_NAME = NAME_MAX - 8,          /* leaves room for ".lock", ".new", ".64" */
-    AUDIT_NAME_BYTES = AUDIT_MAX_NAME + 16, /* one of those names, terminated */
+    AUDIT_MAX_NAME = NAME_MAX - 16,         /* leaves room for ".reads", and ".lock" or ".64" */
+    AUDIT_MAX_STEM = AUDIT_MAX_NAME + 8,    /* with ".reads" */
+    AUDIT_NAME_BYTES = AUDIT_MAX_STEM + 16, /* one of those names, terminated */
+};
+
+/* Nothing that reads can be repeated so often that a change or a refusal is forgotten for it. */
+enum audit_kind {
+    AUDIT_CHANGES, /* what changed something or was to, what was refused, grants */
+    AUDIT_READS,   /* everything else */
+    AUDIT_KINDS
 };
 
 /* ---- Lines ---- */
@@ -50,18 +58,21 @@ struct audit_store {
     uint64_t max_bytes;
     unsigned max_files;
     enum audit_sync sync;
-    char name[AUDIT_NAME_BYTES];
+    char stem[AUDIT_NAME_BYTES];
 };
 
 /* *store is zeroed or done; on failure it needs no audit_store_done(). */
-int audit_store_init(struct audit_store *store, const struct audit_config *config, struct err *err);
+int audit_store_init(struct audit_store *store, const struct audit_config *config,
+                     enum audit_kind kind, struct err *err);
 void audit_store_done(struct audit_store *store);
 
 /* Opens for reading what a person may have put there: a regular file and no link, or ERR_*. */
 int audit_open_to_read(int dir_fd, const char *name, struct stat *out_about);
 bool audit_name_is_usable(const char *name);
+/* "audit.jsonl" or "audit.jsonl.reads". */
+void audit_stem(const char *name, enum audit_kind kind, char out_stem[AUDIT_NAME_BYTES]);
 /* "audit.jsonl.3"; 0 is the current file. */
-void audit_file_name(const char *name, unsigned number, char out_name[AUDIT_NAME_BYTES]);
+void audit_file_name(const char *stem, unsigned number, char out_name[AUDIT_NAME_BYTES]);
 
 /* Between processes; ERR_TIMED_OUT when one holds it for too long. All below need it. */
 int audit_store_lock(struct audit_store *store);
@@ -114,7 +125,8 @@ struct audit_lines {
 };
 
 /* *ring is zeroed or closed; closing one like that is fine. */
-int audit_ring_open(struct audit_ring *ring, const struct audit_config *config, struct err *err);
+int audit_ring_open(struct audit_ring *ring, const struct audit_config *config,
+                    enum audit_kind kind, struct err *err);
 void audit_ring_close(struct audit_ring *ring);
 
 /*

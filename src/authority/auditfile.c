@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is recorded at once and what may wait, which space an outcome was
- * promised, and what is told of records that were lost.
+ * What is recorded in which ring, at once or after a while, which space an
+ * outcome was promised, and what is told of records that were lost.
  */
 #include "authority/audit_internal.h"
+#include "authority/internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,12 +24,13 @@ enum {
 struct pending {
     uint64_t request_id;
     size_t bytes;
+    enum audit_kind kind; /* of the ring where they are promised */
 };
 
 struct audit_file {
     /* Operations run in several threads and each records for itself, so there is a lock here. */
     pthread_mutex_t mutex;
-    struct audit_ring ring;
+    struct audit_ring rings[AUDIT_KINDS];
     uint64_t dropped; /* records that were lost and that no line tells of yet */
     struct audit_lines lines;
     bool gathers;
@@ -68,32 +70,40 @@ static int make_line(struct audit_file *file, const struct authority_event *even
 /* ---- Intents and their outcomes ---- */
 
 /* Takes back the promise at this index. */
-static void forget_pending(struct audit_file *file, size_t index)
+static struct pending forget_pending(struct audit_file *file, size_t index)
 {
-    file->ring.reserved -= file->pending[index].bytes;
+    struct pending pending = file->pending[index];
+
+    file->rings[pending.kind].reserved -= pending.bytes;
     file->pending_count--;
     memmove(&file->pending[index], &file->pending[index + 1],
             (file->pending_count - index) * sizeof(file->pending[0]));
+    return pending;
 }
 
-static bool take_pending(struct audit_file *file, uint64_t request_id)
+static bool take_pending(struct audit_file *file, uint64_t request_id, struct pending *out_pending)
 {
     for (size_t i = 0; i < file->pending_count; i++) {
         if (file->pending[i].request_id == request_id) {
-            forget_pending(file, i);
+            *out_pending = forget_pending(file, i);
             return true;
         }
     }
     return false;
 }
 
-static void add_pending(struct audit_file *file, uint64_t request_id, size_t bytes)
+static void add_pending(struct audit_file *file, struct pending pending)
 {
     /* An intent that old has lost its outcome. */
     if (file->pending_count == MAX_PENDING)
         forget_pending(file, 0);
-    file->pending[file->pending_count++] = (struct pending){request_id, bytes};
-    file->ring.reserved += bytes;
+    file->pending[file->pending_count++] = pending;
+    file->rings[pending.kind].reserved += pending.bytes;
+}
+
+static int append(struct audit_file *file, enum audit_kind kind, size_t later, bool is_promised)
+{
+    return audit_ring_append(&file->rings[kind], &file->lines, later, is_promised);
 }
 
 /* ---- Gathering ---- */
@@ -121,7 +131,7 @@ static void write_gathered(struct audit_file *file)
     file->lines.carried = file->gathered_carried;
     file->gathered_carried = 0;
     buf_clear(&file->gathered);
-    if (audit_ring_append(&file->ring, &file->lines, 0, false) < 0)
+    if (append(file, AUDIT_READS, 0, false) < 0)
         file->dropped += count_lines(file->lines.text.data + 1, file->lines.text.len - 1);
 }
 
@@ -154,47 +164,62 @@ static int record_gathered(struct audit_file *file, const struct authority_event
     r = make_line(file, event, false);
     if (r < 0)
         return r;
-    return file->lines.text.len - 1 > GATHERED_BYTES
-               ? audit_ring_append(&file->ring, &file->lines, 0, false)
-               : gather(file);
+    return file->lines.text.len - 1 > GATHERED_BYTES ? append(file, AUDIT_READS, 0, false)
+                                                     : gather(file);
 }
+
+/* ---- What is recorded where ---- */
 
 static int record_intent(struct audit_file *file, const struct authority_event *event)
 {
+    struct pending old;
     size_t later;
     int r = make_line(file, event, false);
 
     if (r < 0)
         return r;
     later = file->lines.text.len + AUDIT_OUTCOME_EXTRA_BYTES;
-    r = audit_ring_append(&file->ring, &file->lines, later, false);
+    r = append(file, AUDIT_CHANGES, later, false);
     if (r < 0)
         return r;
-    take_pending(file, event->request_id);
-    add_pending(file, event->request_id, later);
+    (void)take_pending(file, event->request_id, &old);
+    add_pending(file, (struct pending){event->request_id, later, AUDIT_CHANGES});
     return 0;
 }
 
-static int record_outcome(struct audit_file *file, const struct authority_event *event)
+/* A grant changes what may be done. */
+static bool is_about_change(enum authority_operation operation)
 {
-    bool is_promised = take_pending(file, event->request_id);
+    return operation == AUTHORITY_OP_REQUEST_ROOT || operation_is_mutation(operation);
+}
+
+static enum audit_kind kind_of_outcome(const struct authority_event *event)
+{
+    return event->outcome == AUTHORITY_DENIED || is_about_change(event->operation) ? AUDIT_CHANGES
+                                                                                   : AUDIT_READS;
+}
+
+static int record_outcome(struct audit_file *file, const struct authority_event *event,
+                          enum audit_kind kind)
+{
+    struct pending promise;
+    bool is_promised = take_pending(file, event->request_id, &promise);
     int r;
 
-    if (file->gathers && !is_promised && event->outcome == AUTHORITY_SUCCESS)
+    if (kind == AUDIT_READS && file->gathers && event->outcome == AUTHORITY_SUCCESS)
         return record_gathered(file, event);
     write_gathered(file);
     r = make_line(file, event, false);
-
     if (r == 0)
-        r = audit_ring_append(&file->ring, &file->lines, 0, is_promised);
+        r = append(file, kind, 0, is_promised);
     if (r < 0 && is_promised && make_line(file, event, true) == 0)
-        r = audit_ring_append(&file->ring, &file->lines, 0, true);
+        r = append(file, promise.kind, 0, true);
     return r;
 }
 
 static bool wants_sync(const struct audit_file *file, const struct authority_event *event)
 {
-    switch (file->ring.store.sync) {
+    switch (file->rings[AUDIT_CHANGES].store.sync) {
     case AUDIT_SYNC_NEVER:
         return false;
     case AUDIT_SYNC_INTENTS:
@@ -220,21 +245,24 @@ int audit_file_record(void *data, const struct authority_event *event)
 {
     struct audit_file *file = data;
     struct audit_segment *to_sync = NULL;
+    enum audit_kind kind;
     int r;
 
     if (event->outcome == AUTHORITY_NOTICED)
         return 0;
     pthread_mutex_lock(&file->mutex);
     if (event->outcome == AUTHORITY_INTENT) {
+        kind = AUDIT_CHANGES;
         write_gathered(file);
         r = record_intent(file, event);
     } else {
-        r = record_outcome(file, event);
+        kind = kind_of_outcome(event);
+        r = record_outcome(file, event, kind);
     }
     if (r < 0 && event->outcome != AUTHORITY_INTENT)
         file->dropped++;
     if (r == 0 && wants_sync(file, event)) {
-        to_sync = file->ring.segment;
+        to_sync = file->rings[kind].segment;
         to_sync->users++;
     }
     pthread_mutex_unlock(&file->mutex);
@@ -255,7 +283,8 @@ void audit_file_flush(struct audit_file *file)
 /* Of *file, whatever was opened already. */
 static void close_all(struct audit_file *file)
 {
-    audit_ring_close(&file->ring);
+    for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
+        audit_ring_close(&file->rings[kind]);
     buf_done(&file->lines.text);
     buf_done(&file->gathered);
 }
@@ -277,8 +306,8 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
         r = buf_reserve(&file->gathered, GATHERED_BYTES);
     if (r < 0)
         err_set_plain(err, r);
-    else
-        r = audit_ring_open(&file->ring, config, err);
+    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
+        r = audit_ring_open(&file->rings[kind], config, (enum audit_kind)kind, err);
     if (r < 0) {
         close_all(file);
         return r;

@@ -146,12 +146,7 @@ struct search {
     char until[AUDIT_TIMESTAMP_BYTES];
     char request_id[20];
     size_t request_id_len;
-    int (*visit)(void *data, const struct json_value *record);
-    void *data;
-    size_t found;
     uint64_t skipped;
-    struct arena arena;
-    struct buf block;
 };
 
 static bool next_component(struct str *rest, struct str *out_component)
@@ -220,82 +215,36 @@ static bool fits(const struct search *search, const struct json_value *record)
             fits_name(record, STR("destinationPath"), query->name_prefix));
 }
 
-/* ---- All lines ---- */
+/* ---- The lines of one ring ---- */
 
-static bool is_full(const struct search *search)
-{
-    return search->query->max_records > 0 && search->found == search->query->max_records;
-}
-
-static int look_at(struct search *search, struct str line)
-{
-    const struct json_value *record;
-    int r;
-
-    /* Somebody made sure that a line of theirs begins on its own. */
-    if (line.len == 0)
-        return 0;
-    arena_reset(&search->arena);
-    r = audit_parse(&search->arena, line, &record);
-    if (r == ERR_INVALID_JSON) {
-        search->skipped++;
-        return 0;
-    }
-    if (r < 0)
-        return r;
-    if (!fits(search, record))
-        return 0;
-    search->found++;
-    return search->visit(search->data, record);
-}
-
-/* The position in a file that is read line by line. */
-struct lines {
-    uint64_t begun; /* where the line at the front of the block begins */
-    uint64_t limit; /* lines that begin here or later came after the search */
-    bool is_too_long;
+struct opened {
+    size_t count;
+    struct {
+        int fd;
+        uint64_t size;
+        dev_t device;
+        ino_t inode;
+    } files[AUDIT_MAX_FILES + 1]; /* newest first */
 };
 
-/* Leaves the beginning of a line for the next block, unless it is longer than any record. */
-static void keep_beginning(struct search *search, struct lines *lines, size_t at)
+/* A ring that is read line by line, from its oldest file on. */
+struct source {
+    struct opened opened;
+    size_t left;      /* files that were not read to their end; the last of them is being read */
+    struct buf block; /* of that file */
+    size_t at;        /* in the block, where the next line begins */
+    uint64_t begun;   /* the same in the file; lines that begin behind its size came later */
+    bool is_too_long; /* the line there: its beginning is gone, and counted */
+    struct arena arena;
+    const struct json_value *head; /* the next record that fits; NULL at the end */
+};
+
+static void source_done(struct source *source)
 {
-    struct buf *block = &search->block;
-
-    buf_drop_front(block, at);
-    if (block->len <= AUDIT_MAX_RECORD_BYTES)
-        return;
-    search->skipped += !lines->is_too_long;
-    lines->is_too_long = true;
-    lines->begun += block->len;
-    buf_clear(block);
-}
-
-static int look_at_block(struct search *search, struct lines *lines)
-{
-    const struct buf *block = &search->block;
-    size_t at = 0;
-
-    while (lines->begun < lines->limit && !is_full(search)) {
-        const char *line = block->data + at;
-        const char *end = memchr(line, '\n', block->len - at);
-        size_t len;
-        int r = 0;
-
-        if (end == NULL) {
-            keep_beginning(search, lines, at);
-            return 0;
-        }
-        len = (size_t)(end - line);
-        /* The beginning of a line that is too long is gone, and counted. */
-        if (!lines->is_too_long)
-            r = look_at(search, (struct str){line, len});
-        if (r != 0)
-            return r;
-        lines->is_too_long = false;
-        lines->begun += len + 1;
-        at += len + 1;
-    }
-    return 0;
+    for (size_t i = 0; i < source->opened.count; i++)
+        close(source->opened.files[i].fd);
+    buf_done(&source->block);
+    arena_done(&source->arena);
 }
 
 /* At the end, but in a line: torn, or just being written, and then its rest is a moment away. */
@@ -313,46 +262,93 @@ static ssize_t read_on(int fd, char *at, size_t room)
     return 0;
 }
 
-static int search_file(struct search *search, int fd, uint64_t size)
+static void next_file(struct source *source)
 {
-    struct lines lines = {.limit = size};
-    struct buf *block = &search->block;
+    source->left--;
+    source->begun = 0;
+    source->is_too_long = false;
+    source->at = 0;
+    buf_clear(&source->block);
+}
 
-    buf_clear(block);
-    while (lines.begun < lines.limit && !is_full(search)) {
-        ssize_t got = read_on(fd, block->data + block->len, BLOCK_BYTES - block->len);
-        int r;
+/* Leaves the beginning of a line in front, unless it is longer than any record, and reads on. */
+static int fill_block(struct source *source, uint64_t *skipped)
+{
+    struct buf *block = &source->block;
+    ssize_t got;
 
-        if (got < 0)
-            return err_from_errno(errno);
-        if (got == 0) {
-            search->skipped += block->len > 0 && !lines.is_too_long;
-            return 0;
-        }
-        block->len += (size_t)got;
-        r = look_at_block(search, &lines);
-        if (r != 0)
-            return r;
+    buf_drop_front(block, source->at);
+    source->at = 0;
+    if (block->len > AUDIT_MAX_RECORD_BYTES) {
+        *skipped += !source->is_too_long;
+        source->is_too_long = true;
+        source->begun += block->len;
+        buf_clear(block);
     }
+    got = read_on(source->opened.files[source->left - 1].fd, block->data + block->len,
+                  BLOCK_BYTES - block->len);
+    if (got < 0)
+        return err_from_errno(errno);
+    if (got == 0) {
+        *skipped += block->len > 0 && !source->is_too_long;
+        next_file(source);
+        return 0;
+    }
+    block->len += (size_t)got;
     return 0;
 }
 
-/* ---- All files ---- */
-
-struct opened {
-    size_t count;
-    struct {
-        int fd;
-        uint64_t size;
-        dev_t device;
-        ino_t inode;
-    } files[AUDIT_MAX_FILES + 1]; /* newest first */
-};
-
-static void opened_done(const struct opened *opened)
+/* The next line that is not too long, valid until the next call; ERR_NOT_FOUND at the end. */
+static int next_line(struct source *source, uint64_t *skipped, struct str *out_line)
 {
-    for (size_t i = 0; i < opened->count; i++)
-        close(opened->files[i].fd);
+    while (source->left > 0) {
+        const char *line = source->block.data + source->at;
+        const char *end = memchr(line, '\n', source->block.len - source->at);
+        bool is_whole = !source->is_too_long;
+        int r;
+
+        if (source->begun >= source->opened.files[source->left - 1].size) {
+            next_file(source);
+        } else if (end == NULL) {
+            r = fill_block(source, skipped);
+            if (r < 0)
+                return r;
+        } else {
+            size_t len = (size_t)(end - line);
+
+            source->is_too_long = false;
+            source->begun += len + 1;
+            source->at += len + 1;
+            /* An empty one: somebody made sure that a line of theirs begins on its own. */
+            if (is_whole && len > 0) {
+                *out_line = (struct str){line, len};
+                return 0;
+            }
+        }
+    }
+    return ERR_NOT_FOUND;
+}
+
+/* Goes to the next record that fits. */
+static int advance(struct search *search, struct source *source)
+{
+    const struct json_value *record;
+    struct str line;
+    int r;
+
+    source->head = NULL;
+    do {
+        r = next_line(source, &search->skipped, &line);
+        if (r < 0)
+            return r == ERR_NOT_FOUND ? 0 : r;
+        arena_reset(&source->arena);
+        r = audit_parse(&source->arena, line, &record);
+        if (r < 0 && r != ERR_INVALID_JSON)
+            return r;
+        search->skipped += r < 0;
+    } while (r < 0 || !fits(search, record));
+    source->head = record;
+    return 0;
 }
 
 static bool has_opened(const struct opened *opened, const struct stat *about)
@@ -369,14 +365,18 @@ static bool has_opened(const struct opened *opened, const struct stat *about)
  * moves meanwhile is met twice and none is missed. Open files stay, whatever becomes of their
  * names.
  */
-static int open_all(const struct audit_config *config, struct opened *opened, uint64_t *skipped)
+static int open_all(const struct audit_config *config, enum audit_kind kind, struct opened *opened,
+                    uint64_t *skipped)
 {
+    char stem[AUDIT_NAME_BYTES];
+
+    audit_stem(config->name, kind, stem);
     for (unsigned number = 0; number <= AUDIT_MAX_FILES; number++) {
         char name[AUDIT_NAME_BYTES];
         struct stat about;
         cleanup_fd int fd = -1;
 
-        audit_file_name(config->name, number, name);
+        audit_file_name(stem, number, name);
         fd = audit_open_to_read(config->dir_fd, name, &about);
         if (fd == ERR_SYMLINK_REJECTED || fd == ERR_NOT_REGULAR_FILE) {
             *skipped += 1;
@@ -392,36 +392,97 @@ static int open_all(const struct audit_config *config, struct opened *opened, ui
     return 0;
 }
 
-static int search_all(struct search *search, const struct opened *opened)
+static int source_open(struct source *source, const struct audit_config *config,
+                       enum audit_kind kind, uint64_t *skipped)
 {
-    for (size_t i = opened->count; i > 0 && !is_full(search); i--) {
-        int r = search_file(search, opened->files[i - 1].fd, opened->files[i - 1].size);
+    int r = buf_reserve(&source->block, BLOCK_BYTES);
 
-        if (r != 0)
-            return r;
-    }
-    return 0;
+    if (r == 0)
+        r = open_all(config, kind, &source->opened, skipped);
+    source->left = source->opened.count;
+    return r;
 }
 
-static void search_done(struct search *search)
+/* ---- Both rings ---- */
+
+static struct str text_of(const struct json_value *record, struct str field)
 {
-    arena_done(&search->arena);
-    buf_done(&search->block);
+    struct str text = STR_EMPTY;
+
+    json_get_str(record, field, &text);
+    return text;
+}
+
+/* Digits without zeros before them compare like their numbers. */
+static int compare_numbers(struct str left, struct str right)
+{
+    if (left.len != right.len)
+        return left.len < right.len ? -1 : 1;
+    return memcmp(left.ptr, right.ptr, left.len);
+}
+
+/* By time; within a millisecond by request, and of one request its intent first. */
+static bool comes_before(const struct json_value *left, const struct json_value *right)
+{
+    int order = memcmp(text_of(left, STR("timestamp")).ptr, text_of(right, STR("timestamp")).ptr,
+                       AUDIT_TIMESTAMP_BYTES);
+
+    if (order == 0)
+        order = compare_numbers(text_of(left, STR("requestId")), text_of(right, STR("requestId")));
+    if (order == 0)
+        return str_eq_c(text_of(left, STR("outcome")), authority_outcome_name(AUTHORITY_INTENT));
+    return order < 0;
+}
+
+static struct source *earlier(struct source sources[AUDIT_KINDS])
+{
+    struct source *changes = &sources[AUDIT_CHANGES];
+    struct source *reads = &sources[AUDIT_READS];
+
+    if (changes->head == NULL || reads->head == NULL)
+        return changes->head != NULL ? changes : reads;
+    return comes_before(changes->head, reads->head) ? changes : reads;
+}
+
+struct sources {
+    struct source of[AUDIT_KINDS];
+};
+
+static void sources_done(struct sources *sources)
+{
+    for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
+        source_done(&sources->of[kind]);
+}
+
+static int search_all(struct search *search, struct sources *sources,
+                      int (*visit)(void *data, const struct json_value *record), void *data)
+{
+    size_t max = search->query->max_records;
+    int r = 0;
+
+    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
+        r = advance(search, &sources->of[kind]);
+    for (size_t found = 1; r == 0; found++) {
+        struct source *source = earlier(sources->of);
+
+        if (source->head == NULL)
+            return 0;
+        r = visit(data, source->head);
+        /* What comes behind the last that was wanted is nobody's concern. */
+        if (r != 0 || found == max)
+            return r;
+        r = advance(search, source);
+    }
+    return r;
 }
 
 int audit_query(const struct audit_config *config, const struct audit_query *query,
                 int (*visit)(void *data, const struct json_value *record), void *data,
                 uint64_t *out_skipped, struct err *err)
 {
-    cleanup_with(opened_done) struct opened opened = {.count = 0};
-    cleanup_with(search_done) struct search search = {
-        .query = query,
-        .visit = visit,
-        .data = data,
-        .arena = ARENA_INIT(ARENA_BYTES),
-        .block = BUF_INIT(BLOCK_BYTES),
-    };
-    int r;
+    cleanup_with(sources_done) struct sources sources = {.of = {{.head = NULL}}};
+    struct search search = {.query = query};
+    int r = 0;
 
     if (!audit_name_is_usable(config->name))
         return err_set(err, ERR_INVALID_ARGUMENT, "the audit needs a plain file name");
@@ -429,12 +490,16 @@ int audit_query(const struct audit_config *config, const struct audit_query *que
     audit_timestamp(query->until_ms, search.until);
     if (query->request_id > 0)
         search.request_id_len = audit_digits(query->request_id, search.request_id);
-    r = buf_reserve(&search.block, BLOCK_BYTES);
-    if (r == 0)
-        r = open_all(config, &opened, &search.skipped);
+    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++) {
+        struct source *source = &sources.of[kind];
+
+        buf_init(&source->block, BLOCK_BYTES);
+        source->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
+        r = source_open(source, config, (enum audit_kind)kind, &search.skipped);
+    }
     if (r < 0)
         return err_set(err, r, "the audit's files: %s", err_text(r));
-    r = search_all(&search, &opened);
+    r = search_all(&search, &sources, visit, data);
     if (out_skipped != NULL)
         *out_skipped = search.skipped;
     return r;

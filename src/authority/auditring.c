@@ -310,9 +310,10 @@ static int open_segment(struct audit_ring *ring)
     return 0;
 }
 
-int audit_ring_open(struct audit_ring *ring, const struct audit_config *config, struct err *err)
+int audit_ring_open(struct audit_ring *ring, const struct audit_config *config,
+                    enum audit_kind kind, struct err *err)
 {
-    int r = audit_store_init(&ring->store, config, err);
+    int r = audit_store_init(&ring->store, config, kind, err);
 
     if (r < 0)
         return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beside the files "name", "name.1", … stands "name.lock". It is locked while
+ * Beside the files "stem", "stem.1", … stands "stem.lock". It is locked while
  * one process rotates or allocates, and holds a few bytes about the space of the
  * current file. Appending needs no lock.
  */
@@ -49,18 +49,24 @@ bool audit_name_is_usable(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-void audit_file_name(const char *name, unsigned number, char out_name[AUDIT_NAME_BYTES])
+void audit_stem(const char *name, enum audit_kind kind, char out_stem[AUDIT_NAME_BYTES])
+{
+    snprintf(out_stem, AUDIT_NAME_BYTES, "%.*s%s", AUDIT_MAX_NAME, name,
+             kind == AUDIT_READS ? ".reads" : "");
+}
+
+void audit_file_name(const char *stem, unsigned number, char out_name[AUDIT_NAME_BYTES])
 {
     if (number == 0)
-        snprintf(out_name, AUDIT_NAME_BYTES, "%.*s", AUDIT_MAX_NAME, name);
+        snprintf(out_name, AUDIT_NAME_BYTES, "%.*s", AUDIT_MAX_STEM, stem);
     else
-        snprintf(out_name, AUDIT_NAME_BYTES, "%.*s.%u", AUDIT_MAX_NAME, name, number);
+        snprintf(out_name, AUDIT_NAME_BYTES, "%.*s.%u", AUDIT_MAX_STEM, stem, number);
 }
 
 static void name_with(const struct audit_store *store, const char *suffix,
                       char out_name[AUDIT_NAME_BYTES])
 {
-    snprintf(out_name, AUDIT_NAME_BYTES, "%.*s%s", AUDIT_MAX_NAME, store->name, suffix);
+    snprintf(out_name, AUDIT_NAME_BYTES, "%.*s%s", AUDIT_MAX_STEM, store->stem, suffix);
 }
 
 /* Never through a link, never waiting for the other end of a FIFO. The fd or ERR_*. */
@@ -124,7 +130,8 @@ static int open_lock(struct audit_store *store)
     return 0;
 }
 
-int audit_store_init(struct audit_store *store, const struct audit_config *config, struct err *err)
+int audit_store_init(struct audit_store *store, const struct audit_config *config,
+                     enum audit_kind kind, struct err *err)
 {
     cleanup_fd int dir_fd = -1;
     int r;
@@ -147,7 +154,7 @@ int audit_store_init(struct audit_store *store, const struct audit_config *confi
         .max_files = config->max_files > 0 ? config->max_files : DEFAULT_MAX_FILES,
         .sync = config->sync,
     };
-    snprintf(store->name, sizeof(store->name), "%s", config->name);
+    audit_stem(config->name, kind, store->stem);
     r = open_lock(store);
     if (r < 0)
         return err_set(err, r, "the audit's lock file: %s", err_text(r));
@@ -342,7 +349,7 @@ static bool exists(const struct audit_store *store, unsigned number)
     char name[AUDIT_NAME_BYTES];
     struct stat about;
 
-    audit_file_name(store->name, number, name);
+    audit_file_name(store->stem, number, name);
     return fstatat(store->dir_fd, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -374,14 +381,14 @@ static int shift_files(const struct audit_store *store)
     char to[AUDIT_NAME_BYTES];
 
     for (unsigned number = first_free(store); number > 0; number--) {
-        audit_file_name(store->name, number - 1, from);
-        audit_file_name(store->name, number, to);
+        audit_file_name(store->stem, number - 1, from);
+        audit_file_name(store->stem, number, to);
         if (renameat(store->dir_fd, from, store->dir_fd, to) < 0 && errno != ENOENT)
             return err_from_errno(errno);
     }
     /* Left from a time when more were kept. */
     for (unsigned number = store->max_files + 1; number <= AUDIT_MAX_FILES; number++) {
-        audit_file_name(store->name, number, to);
+        audit_file_name(store->stem, number, to);
         unlinkat(store->dir_fd, to, 0);
     }
     return 0;
@@ -435,7 +442,7 @@ static int make_next(const struct audit_store *store, const char *name, size_t l
         return r;
     /* On a full disk the file whose time has come makes room, and a few pages must do. */
     if (first_free(store) == store->max_files) {
-        audit_file_name(store->name, store->max_files, oldest);
+        audit_file_name(store->stem, store->max_files, oldest);
         unlinkat(store->dir_fd, oldest, 0);
     }
     unlinkat(store->dir_fd, name, 0);
@@ -463,7 +470,7 @@ int audit_store_rotate(struct audit_store *store, int fd, size_t least)
         (void)fchmod(fd, WRITABLE_MODE);
         goto undo;
     }
-    if (renameat(store->dir_fd, next, store->dir_fd, store->name) < 0) {
+    if (renameat(store->dir_fd, next, store->dir_fd, store->stem) < 0) {
         r = err_from_errno(errno);
         goto undo;
     }
@@ -483,14 +490,14 @@ bool audit_store_is_current(const struct audit_store *store, int fd)
     struct stat named;
 
     return fstat(fd, &mine) == 0 &&
-           fstatat(store->dir_fd, store->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(store->dir_fd, store->stem, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            mine.st_dev == named.st_dev && mine.st_ino == named.st_ino && mine.st_nlink == 1 &&
            !audit_is_sealed(&mine);
 }
 
 static int create_current(const struct audit_store *store, int *out_fd)
 {
-    cleanup_fd int fd = create_file(store, store->name);
+    cleanup_fd int fd = create_file(store, store->stem);
     struct space space;
     struct stat about;
     int r;
@@ -514,7 +521,7 @@ static int create_current(const struct audit_store *store, int *out_fd)
 static int finish_rotation(const struct audit_store *store)
 {
     struct stat about = {0};
-    cleanup_fd int fd = open_own(store->dir_fd, store->name, O_RDONLY, &about);
+    cleanup_fd int fd = open_own(store->dir_fd, store->stem, O_RDONLY, &about);
 
     if (fd < 0)
         return fd == ERR_NOT_FOUND ? 0 : fd;
@@ -534,7 +541,7 @@ int audit_store_open_current(struct audit_store *store, int *out_fd)
 
     if (r < 0)
         return r;
-    fd = open_own(store->dir_fd, store->name, O_RDWR | O_APPEND, &about);
+    fd = open_own(store->dir_fd, store->stem, O_RDWR | O_APPEND, &about);
     if (fd == ERR_NOT_FOUND)
         return create_current(store, out_fd);
     if (fd < 0)

@@ -167,6 +167,8 @@ int operation_begin_request(struct operation *op, struct authority *authority,
 
 /* Tells all listeners, at the present time: 0, or what the first that failed returned. */
 int operation_notify(const struct authority *authority, struct authority_event *event);
+/* Whether it has an intent before its outcome. */
+bool operation_is_mutation(enum authority_operation operation);
 
 /* Of a lookup: by the globs, as a name that will be a file. Notes where links led. */
 bool operation_admits(void *op, struct str resolved);

@@ -447,3 +447,8 @@ int operation_end(struct operation *op, int result, struct err *err)
     }
     return result;
 }
+
+bool operation_is_mutation(enum authority_operation operation)
+{
+    return needs[operation].is_mutation;
+}

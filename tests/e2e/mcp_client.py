@@ -296,8 +296,10 @@ class Scene(unittest.TestCase):
 
     def records(self):
         """What the audit has written down."""
-        text = (self.state / "gatehouse/audit.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        texts = [(self.state / "gatehouse" / name).read_text()
+                 for name in ("audit.jsonl", "audit.jsonl.reads")]
+        records = [json.loads(line) for text in texts for line in text.splitlines()]
+        return sorted(records, key=lambda record: record["timestamp"])
 
 
 def run_as_user(program, gatehouse, without_syscall):

@@ -96,7 +96,8 @@ class Clients(unittest.TestCase):
             shutil.copy(CLIENTS / name, CACHE)
         print(self.run_node(CACHE / script, GATEHOUSE, self.folder, *arguments).strip(), flush=True)
         left = sorted(path.name for path in (self.room / "state/gatehouse").iterdir())
-        self.assertEqual(left, ["audit.jsonl", "audit.jsonl.lock", "temp"])
+        self.assertEqual(left, ["audit.jsonl", "audit.jsonl.lock", "audit.jsonl.reads",
+                                "audit.jsonl.reads.lock", "temp"])
         self.assertEqual(os.listdir(self.room / "state/gatehouse/temp"), [])
 
     def inspect(self, era, *arguments, fails=None):

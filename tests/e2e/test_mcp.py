@@ -540,7 +540,8 @@ class State(Scene):
         server = self.start("-w", "--state-dir", inside)
         server.good("write_file", filePath="seen.txt", content="y")  # something to undo
         before = picture(inside)
-        for name in ("inside", "inside/audit.jsonl", "inside/temp", "./inside/../inside/temp"):
+        for name in ("inside", "inside/audit.jsonl", "inside/audit.jsonl.reads", "inside/temp",
+                     "./inside/../inside/temp"):
             server.bad("read_file", filePath=name)
             server.bad("stat_file", path=name)
             server.bad("write_file", filePath=name, content="x")

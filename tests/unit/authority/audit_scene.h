@@ -94,6 +94,15 @@ static inline int scene_record(struct audit_file *file, uint64_t request_id,
     return audit_file_record(file, &event);
 }
 
+static inline int scene_record_read(struct audit_file *file, uint64_t request_id,
+                                    enum authority_outcome outcome)
+{
+    struct authority_event event = scene_event(request_id, outcome);
+
+    event.operation = AUTHORITY_OP_READ;
+    return audit_file_record(file, &event);
+}
+
 /* The request ids of what was found, as text, in order: "1 2 3". */
 struct scene_found {
     size_t count;

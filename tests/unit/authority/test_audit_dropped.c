@@ -89,11 +89,13 @@ struct tally {
 
 static struct tally tally;
 
-static int attempt(struct sequence *sequence, uint64_t id, enum authority_outcome outcome)
+static int attempt_any(struct sequence *sequence, uint64_t id, enum authority_operation operation,
+                       enum authority_outcome outcome)
 {
     struct authority_event event = scene_event(id, outcome);
     int r;
 
+    event.operation = operation;
     /* Each needs six bytes: an outcome like that does not fit into what it was promised. */
     if (outcome != AUTHORITY_INTENT && chance(3) == 0) {
         memset(sequence->reason, 1, LONG_REASON);
@@ -113,11 +115,16 @@ static int attempt(struct sequence *sequence, uint64_t id, enum authority_outcom
     return r;
 }
 
+static int attempt(struct sequence *sequence, uint64_t id, enum authority_outcome outcome)
+{
+    return attempt_any(sequence, id, AUTHORITY_OP_WRITE, outcome);
+}
+
 static int step(struct sequence *sequence)
 {
     uint64_t id = ++sequence->last_id;
 
-    switch (chance(8)) {
+    switch (chance(10)) {
     case 0:
         return sequence->set_full(sequence, chance(2) == 0);
     case 1:
@@ -133,8 +140,11 @@ static int step(struct sequence *sequence)
         else
             (void)attempt(sequence, id, AUTHORITY_FAILED);
         return 0;
+    case 5:
+        (void)attempt_any(sequence, id, AUTHORITY_OP_READ, AUTHORITY_FAILED);
+        return 0;
     default:
-        (void)attempt(sequence, id, AUTHORITY_SUCCESS);
+        (void)attempt_any(sequence, id, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
         return 0;
     }
 }
@@ -195,16 +205,24 @@ static int run_sequence(struct sequence *sequence, uint32_t seed)
     return 0;
 }
 
+static int remove_ring(int dir_fd, const char *stem)
+{
+    char name[64];
+
+    for (unsigned number = 1; number <= AUDIT_MAX_FILES; number++) {
+        snprintf(name, sizeof(name), "%s.%u", stem, number);
+        unlinkat(dir_fd, name, 0);
+    }
+    snprintf(name, sizeof(name), "%s.new", stem);
+    unlinkat(dir_fd, name, 0);
+    snprintf(name, sizeof(name), "%s.lock", stem);
+    unlinkat(dir_fd, name, 0);
+    return unlinkat(dir_fd, stem, 0);
+}
+
 static int remove_files(int dir_fd)
 {
-    char name[64] = "audit.jsonl";
-
-    for (unsigned number = 1; number <= AUDIT_MAX_FILES + 1; number++) {
-        unlinkat(dir_fd, name, 0);
-        snprintf(name, sizeof(name), "audit.jsonl.%u", number);
-    }
-    unlinkat(dir_fd, "audit.jsonl.new", 0);
-    return unlinkat(dir_fd, "audit.jsonl.lock", 0);
+    return remove_ring(dir_fd, "audit.jsonl") | remove_ring(dir_fd, "audit.jsonl.reads");
 }
 
 /* ---- The tests ---- */
@@ -306,15 +324,17 @@ static void expect_told(const char *expected)
         fail_msg("told %.*s", STR_ARG(buf_view(&told)));
 }
 
-/* A second name of its file stops the audit, and ends that again. */
+/* A second name of its files stops the audit, and ends that again. */
 static void stop_audit(void)
 {
     assert_int_equal(linkat(scene_fd, "audit.jsonl", scene_fd, "alias", 0), 0);
+    assert_int_equal(linkat(scene_fd, "audit.jsonl.reads", scene_fd, "reads-alias", 0), 0);
 }
 
 static void let_audit_go_on(void)
 {
     assert_int_equal(unlinkat(scene_fd, "alias", 0), 0);
+    assert_int_equal(unlinkat(scene_fd, "reads-alias", 0), 0);
 }
 
 static void a_count_that_waited_and_was_lost_comes_back(void **state)
@@ -329,8 +349,8 @@ static void a_count_that_waited_and_was_lost_comes_back(void **state)
     assert_int_equal(scene_record(file, 1, AUTHORITY_DENIED), ERR_AUDIT_UNAVAILABLE);
     assert_int_equal(scene_record(file, 2, AUTHORITY_DENIED), ERR_AUDIT_UNAVAILABLE);
     /* These would tell of the two, and are lost with what they would tell. */
-    assert_int_equal(scene_record(file, 3, AUTHORITY_SUCCESS), 0);
-    assert_int_equal(scene_record(file, 4, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(scene_record_read(file, 3, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(scene_record_read(file, 4, AUTHORITY_SUCCESS), 0);
     audit_file_flush(file);
     let_audit_go_on();
     assert_int_equal(scene_record(file, 5, AUTHORITY_DENIED), 0);
@@ -399,6 +419,7 @@ static void a_long_record_does_not_overtake_waiting_ones(void **state)
 
     (void)state;
     memset(id, 1, sizeof(id) - 1);
+    event.operation = AUTHORITY_OP_READ;
     event.wrapper_count = AUTHORITY_MAX_HOOKS;
     for (size_t i = 0; i < AUTHORITY_MAX_HOOKS; i++)
         event.wrapper_ids[i] = id;
@@ -411,12 +432,12 @@ static void a_long_record_does_not_overtake_waiting_ones(void **state)
         event.destination = event.name;
         config.gathers_reads = true;
         file = scene_open(&config);
-        assert_int_equal(scene_record(file, 1, AUTHORITY_SUCCESS), 0);
+        assert_int_equal(scene_record_read(file, 1, AUTHORITY_SUCCESS), 0);
         assert_int_equal(audit_file_record(file, &event), 0);
-        assert_int_equal(scene_record(file, 3, AUTHORITY_SUCCESS), 0);
+        assert_int_equal(scene_record_read(file, 3, AUTHORITY_SUCCESS), 0);
         audit_file_close(file);
     }
-    assert_true(scene_stat("audit.jsonl").st_size > 32 << 10);
+    assert_true(scene_stat("audit.jsonl.reads").st_size > 32 << 10);
     expect_told("1:0 2:0 3:0 ");
 }
 

@@ -99,8 +99,10 @@ static void records_are_appended_also_by_the_next_process(void **state)
     expect_ids("1 1 2", 0);
 }
 
-static void the_file_is_private(void **state)
+static void the_files_are_private(void **state)
 {
+    static const char *const names[] = {"audit.jsonl", "audit.jsonl.lock", "audit.jsonl.reads",
+                                        "audit.jsonl.reads.lock"};
     static const mode_t masks[] = {0, 0277, 0777};
 
     (void)state;
@@ -108,22 +110,25 @@ static void the_file_is_private(void **state)
         mode_t old = umask(masks[i]);
         struct audit_file *file;
 
-        unlinkat(scene_fd, "audit.jsonl", 0);
-        unlinkat(scene_fd, "audit.jsonl.lock", 0);
+        for (size_t j = 0; j < array_size(names); j++)
+            unlinkat(scene_fd, names[j], 0);
         file = scene_open(&config);
         umask(old);
-        assert_int_equal(scene_stat("audit.jsonl").st_mode & 07777, 0600);
-        assert_int_equal(scene_stat("audit.jsonl.lock").st_mode & 07777, 0600);
+        for (size_t j = 0; j < array_size(names); j++)
+            assert_int_equal(scene_stat(names[j]).st_mode & 07777, 0600);
         audit_file_close(file);
     }
-    assert_int_equal(fchmodat(scene_fd, "audit.jsonl", 0666, 0), 0);
+    for (size_t j = 0; j < array_size(names); j++)
+        assert_int_equal(fchmodat(scene_fd, names[j], 0666, 0), 0);
     audit_file_close(scene_open(&config));
-    assert_int_equal(scene_stat("audit.jsonl").st_mode & 07777, 0600);
+    for (size_t j = 0; j < array_size(names); j++)
+        assert_int_equal(scene_stat(names[j]).st_mode & 07777, 0600);
 }
 
 static void planted_links_are_refused_and_their_targets_untouched(void **state)
 {
-    static const char *const places[] = {"audit.jsonl", "audit.jsonl.lock"};
+    static const char *const places[] = {"audit.jsonl", "audit.jsonl.lock", "audit.jsonl.reads",
+                                         "audit.jsonl.reads.lock"};
 
     (void)state;
     for (size_t i = 0; i < array_size(places); i++) {
@@ -513,6 +518,18 @@ static void a_lock_that_is_never_given_back_refuses_changes(void **state)
     expect_ids("2 2 3", 0);
 }
 
+/* One millisecond after the other. */
+static void record_next(struct audit_file *file, uint64_t id, enum authority_operation operation,
+                        enum authority_outcome outcome)
+{
+    static int64_t next_ms = 1772366400123;
+    struct authority_event event = scene_event(id, outcome);
+
+    event.wall_ms = next_ms++;
+    event.operation = operation;
+    assert_int_equal(audit_file_record(file, &event), 0);
+}
+
 static void reads_wait_and_nothing_overtakes_them(void **state)
 {
     struct audit_file *file;
@@ -520,24 +537,27 @@ static void reads_wait_and_nothing_overtakes_them(void **state)
     (void)state;
     config.gathers_reads = true;
     file = scene_open(&config);
-    assert_int_equal(scene_record(file, 1, AUTHORITY_SUCCESS), 0);
-    assert_int_equal(scene_record(file, 2, AUTHORITY_SUCCESS), 0);
+    record_next(file, 1, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    record_next(file, 2, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
     expect_ids("", 0);
-    assert_int_equal(scene_record(file, 3, AUTHORITY_INTENT), 0);
+    record_next(file, 3, AUTHORITY_OP_WRITE, AUTHORITY_INTENT);
     expect_ids("1 2 3", 0);
     /* The outcome of a change does not wait, and neither does a refusal. */
-    assert_int_equal(scene_record(file, 4, AUTHORITY_SUCCESS), 0);
-    assert_int_equal(scene_record(file, 3, AUTHORITY_SUCCESS), 0);
+    record_next(file, 4, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    record_next(file, 3, AUTHORITY_OP_WRITE, AUTHORITY_SUCCESS);
     expect_ids("1 2 3 4 3", 0);
-    assert_int_equal(scene_record(file, 5, AUTHORITY_SUCCESS), 0);
-    assert_int_equal(scene_record(file, 6, AUTHORITY_DENIED), 0);
+    record_next(file, 5, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    record_next(file, 6, AUTHORITY_OP_READ, AUTHORITY_DENIED);
     expect_ids("1 2 3 4 3 5 6", 0);
-    assert_int_equal(scene_record(file, 7, AUTHORITY_SUCCESS), 0);
-    audit_file_flush(file);
-    expect_ids("1 2 3 4 3 5 6 7", 0);
-    assert_int_equal(scene_record(file, 8, AUTHORITY_SUCCESS), 0);
-    audit_file_close(file);
+    record_next(file, 7, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    record_next(file, 8, AUTHORITY_OP_READ, AUTHORITY_FAILED);
     expect_ids("1 2 3 4 3 5 6 7 8", 0);
+    record_next(file, 9, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    audit_file_flush(file);
+    expect_ids("1 2 3 4 3 5 6 7 8 9", 0);
+    record_next(file, 10, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    audit_file_close(file);
+    expect_ids("1 2 3 4 3 5 6 7 8 9 10", 0);
 }
 
 static void a_thousand_waiting_reads_are_all_written(void **state)
@@ -549,14 +569,15 @@ static void a_thousand_waiting_reads_are_all_written(void **state)
     config.gathers_reads = true;
     file = scene_open(&config);
     for (uint64_t id = 1; id <= 1000; id++)
-        assert_int_equal(scene_record(file, id, AUTHORITY_SUCCESS), 0);
+        assert_int_equal(scene_record_read(file, id, AUTHORITY_SUCCESS), 0);
     audit_file_close(file);
     found = scene_find_all();
     assert_int_equal(found.count, 1000);
     assert_int_equal(found.skipped, 0);
 }
 
-TEST_MAIN(file_test(records_are_appended_also_by_the_next_process), file_test(the_file_is_private),
+TEST_MAIN(file_test(records_are_appended_also_by_the_next_process),
+          file_test(the_files_are_private),
           file_test(planted_links_are_refused_and_their_targets_untouched),
           file_test(what_is_no_file_of_ours_is_refused), file_test(another_owners_file_is_refused),
           file_test(a_link_planted_later_stops_changes),

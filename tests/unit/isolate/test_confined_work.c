@@ -309,7 +309,7 @@ static void read_and_turn_over(void *data)
     for (int i = 0; i < 2000; i++)
         expect_ok(work, authority_stat(work->scope, STR("one"), &stat, &work->err));
     work_end(work);
-    expect(fstatat(work->audit_dir, "audit.jsonl.1", &about, 0) == 0);
+    expect(fstatat(work->audit_dir, "audit.jsonl.reads.1", &about, 0) == 0);
 }
 
 static void who_only_reads_still_turns_its_record_over(void **state)
