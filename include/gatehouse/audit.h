@@ -24,6 +24,7 @@
 
 enum {
     AUDIT_MAX_RECORD_BYTES = 56 << 10, /* a line without its end; nothing makes a longer one */
+    AUDIT_KEPT_NAME_BYTES = 256,       /* of a name in a record that changes nothing */
     AUDIT_MAX_FILES = 64,              /* rotated ones of a kind */
 };
 
@@ -99,7 +100,8 @@ int audit_parse(struct arena *arena, struct str line, const struct json_value **
 
 /*
  * The bytes of a record's name, which is written as text or in hex: `field` is "relativePath" or
- * "destinationPath". False when the record has none. Of records that audit_parse() has read.
+ * "destinationPath". Where the record also has "relativePathBytes", only the beginning was kept.
+ * False when the record has none. Of records that audit_parse() has read.
  */
 bool audit_record_name(const struct json_value *record, struct str field, char out_bytes[PATH_MAX],
                        size_t *out_len);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "authority/internal.h"
+#include "base/hash.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
 
@@ -144,23 +146,74 @@ static void put_hex(struct json_writer *writer, struct str bytes)
     json_splice(writer, (struct str){text, len});
 }
 
-/* A name is any bytes, and is written without losing one: as text, or under another key in hex. */
-static void put_name(struct json_writer *writer, struct str key, struct str hex_key,
-                     struct str name, bool *is_cut)
+/* Where a name goes: as text, in hex, and what is told of one that was cut. */
+struct name_keys {
+    struct str text;
+    struct str hex;
+    struct str bytes;
+    struct str hash;
+};
+#define NAME_KEYS(field)                                                                           \
+    {                                                                                              \
+        STR_LITERAL(field), STR_LITERAL(field AUDIT_HEX_SUFFIX), STR_LITERAL(field "Bytes"),       \
+            STR_LITERAL(field "Hash")                                                              \
+    }
+static const struct name_keys name_keys = NAME_KEYS("relativePath");
+static const struct name_keys destination_keys = NAME_KEYS("destinationPath");
+
+/*
+ * What a change was done to is needed whole, by whoever has to undo it. Anybody can make up any
+ * number of other names, of any length.
+ */
+static size_t longest_name(const struct authority_event *event)
 {
+    switch (event->outcome) {
+    case AUTHORITY_INTENT:
+    case AUTHORITY_NOTICED:
+        return PATH_MAX;
+    case AUTHORITY_SUCCESS:
+        return operation_is_mutation(event->operation) ? PATH_MAX : AUDIT_KEPT_NAME_BYTES;
+    case AUTHORITY_DENIED:
+    case AUTHORITY_FAILED:
+        return AUDIT_KEPT_NAME_BYTES;
+    }
+    return AUDIT_KEPT_NAME_BYTES;
+}
+
+/* Tells names apart that begin alike; the key is the same everywhere, so that records compare. */
+static void put_cut(struct json_writer *writer, const struct name_keys *keys, struct str name)
+{
+    static const struct hash_key key = {0, 0};
+    static const char digits[] = "0123456789abcdef";
+    uint64_t hash = hash_str(&key, name);
+    char text[16];
+
+    json_key(writer, keys->bytes);
+    json_write_int(writer, (int64_t)name.len);
+    for (size_t i = sizeof(text); i > 0; i--, hash >>= 4)
+        text[i - 1] = digits[hash & 15];
+    json_key(writer, keys->hash);
+    json_write_str(writer, (struct str){text, sizeof(text)});
+}
+
+/* A name is any bytes, and what is kept is written without losing one. */
+static void put_name(struct json_writer *writer, const struct name_keys *keys, struct str name,
+                     size_t longest, bool *is_cut)
+{
+    struct str kept = name.len > longest ? utf8_cut(name, longest) : name;
+
     if (name.len == 0)
         return;
-    /* Longer ones are refused names; what they began with is enough to see that. */
-    if (name.len > PATH_MAX) {
-        name = utf8_cut(name, PATH_MAX);
-        *is_cut = true;
-    }
-    if (is_plain(name)) {
-        json_key(writer, key);
-        json_write_str(writer, name);
+    if (is_plain(kept)) {
+        json_key(writer, keys->text);
+        json_write_str(writer, kept);
     } else {
-        json_key(writer, hex_key);
-        put_hex(writer, name);
+        json_key(writer, keys->hex);
+        put_hex(writer, kept);
+    }
+    if (kept.len < name.len) {
+        put_cut(writer, keys, name);
+        *is_cut = true;
     }
 }
 
@@ -235,6 +288,7 @@ int audit_write_record(const struct authority_event *event, uint64_t dropped, bo
     struct json_writer writer;
     bool is_cut = is_brief;
     size_t start = out->len;
+    size_t longest = longest_name(event);
     int r;
 
     audit_timestamp(event->wall_ms, timestamp);
@@ -247,10 +301,8 @@ int audit_write_record(const struct authority_event *event, uint64_t dropped, bo
     put_root(&writer, event->root, &is_cut);
     json_key(&writer, STR("operation"));
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));
-    put_name(&writer, STR("relativePath"), STR("relativePath" AUDIT_HEX_SUFFIX), event->name,
-             &is_cut);
-    put_name(&writer, STR("destinationPath"), STR("destinationPath" AUDIT_HEX_SUFFIX),
-             event->destination, &is_cut);
+    put_name(&writer, &name_keys, event->name, longest, &is_cut);
+    put_name(&writer, &destination_keys, event->destination, longest, &is_cut);
     put_result(&writer, event);
     if (!is_brief)
         put_circumstances(&writer, event, &is_cut);

@@ -2,7 +2,8 @@
 /*
  * Any bytes as a line of the record: reading ends, and what is taken for a
  * record has readable names. Any bytes as names and words of an event: they make
- * one line of valid UTF-8, which reads back as the same event.
+ * one line of valid UTF-8, which reads back as the same event, and says so where
+ * a name was cut.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -37,15 +38,22 @@ static void check_line(struct str line)
     }
 }
 
-/* An empty name is left out; one that is too long keeps its beginning. */
-static void check_name(const struct json_value *record, struct str field, struct str name)
+/* An empty name is left out; one that is too long keeps its beginning and its length. */
+static void check_name(const struct json_value *record, struct str field, struct str length_field,
+                       struct str name, size_t longest)
 {
     char bytes[PATH_MAX];
     size_t len = 0;
+    int64_t told = 0;
     bool has_name = audit_record_name(record, field, bytes, &len);
+    bool is_cut = json_get_int(record, length_field, &told);
 
     assert(has_name == (name.len > 0));
-    assert(len == name.len || (name.len > PATH_MAX && len > PATH_MAX - 4));
+    assert(is_cut == (name.len > longest));
+    if (is_cut)
+        assert((size_t)told == name.len && len <= longest && len > longest - 4);
+    else
+        assert(len == name.len);
     assert(len == 0 || memcmp(bytes, name.ptr, len) == 0);
 }
 
@@ -66,6 +74,7 @@ static void check_event(const struct authority_event *event)
     cleanup_buf struct buf line = BUF_INIT(AUDIT_MAX_RECORD_BYTES);
     const struct json_value *record;
     struct str text;
+    size_t longest = event->outcome == AUTHORITY_INTENT ? PATH_MAX : AUDIT_KEPT_NAME_BYTES;
     bool is_cut = false;
     int r = audit_format(event, &line);
 
@@ -76,8 +85,9 @@ static void check_event(const struct authority_event *event)
         assert((unsigned char)text.ptr[i] >= 0x20);
     r = audit_parse(&arena, text, &record);
     assert(r == 0);
-    check_name(record, STR("relativePath"), event->name);
-    check_name(record, STR("destinationPath"), event->destination);
+    check_name(record, STR("relativePath"), STR("relativePathBytes"), event->name, longest);
+    check_name(record, STR("destinationPath"), STR("destinationPathBytes"), event->destination,
+               longest);
     json_get_bool(record, STR("truncated"), &is_cut);
     check_text(json_get(record, STR("subject")), STR("id"), event->subject->id, !is_cut);
     check_text(json_get(record, STR("root")), STR("id"), event->root->id, !is_cut);
@@ -127,6 +137,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_event(&event);
     /* All of it as a name. */
     event.name = input;
+    check_event(&event);
+    event.outcome = AUTHORITY_INTENT;
+    event.error = 0;
     check_event(&event);
     return 0;
 }

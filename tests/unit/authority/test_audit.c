@@ -228,6 +228,7 @@ static void what_is_too_long_is_cut_and_says_so(void **state)
     struct authority_event event = scene_event(1, AUTHORITY_DENIED);
     const struct json_value *record;
     struct str found;
+    int64_t bytes = 0;
     bool is_cut = false;
 
     (void)state;
@@ -236,10 +237,98 @@ static void what_is_too_long_is_cut_and_says_so(void **state)
     event.reason = text;
     record = parse(format(&event));
     assert_true(json_get_str(record, STR("relativePath"), &found));
-    assert_int_equal(found.len, PATH_MAX);
+    assert_int_equal(found.len, 256);
+    assert_true(json_get_int(record, STR("relativePathBytes"), &bytes));
+    assert_int_equal(bytes, sizeof(text) - 1);
     assert_true(json_get_str(record, STR("reason"), &found));
     assert_int_equal(found.len, 512);
     assert_true(json_get_bool(record, STR("truncated"), &is_cut) && is_cut);
+}
+
+/* The bytes that a record keeps of a name, and whether it says that it is not all. */
+static size_t kept_bytes(const struct authority_event *event, bool *out_is_cut)
+{
+    const struct json_value *record = parse(format(event));
+    char bytes[PATH_MAX];
+    size_t len = 0;
+
+    assert_true(audit_record_name(record, STR("relativePath"), bytes, &len));
+    assert_memory_equal(bytes, event->name.ptr, len);
+    *out_is_cut = json_get(record, STR("relativePathHash")) != NULL;
+    assert_int_equal(json_get(record, STR("truncated")) != NULL, *out_is_cut);
+    return len;
+}
+
+static void only_changes_keep_long_names(void **state)
+{
+    static const struct {
+        enum authority_operation operation;
+        enum authority_outcome outcome;
+        bool is_whole;
+    } cases[] = {
+        {AUTHORITY_OP_WRITE, AUTHORITY_INTENT, true},
+        {AUTHORITY_OP_WRITE, AUTHORITY_SUCCESS, true},
+        {AUTHORITY_OP_WRITE, AUTHORITY_FAILED, false},
+        {AUTHORITY_OP_WRITE, AUTHORITY_DENIED, false},
+        {AUTHORITY_OP_READ, AUTHORITY_SUCCESS, false},
+        {AUTHORITY_OP_READ, AUTHORITY_FAILED, false},
+        {AUTHORITY_OP_WATCH, AUTHORITY_NOTICED, true},
+    };
+    static char name[PATH_MAX];
+
+    (void)state;
+    memset(name, 'x', sizeof(name));
+    for (size_t i = 0; i < array_size(cases); i++) {
+        struct authority_event event = scene_event(1, cases[i].outcome);
+        bool is_cut;
+
+        event.operation = cases[i].operation;
+        event.name = (struct str){name, sizeof(name)};
+        assert_int_equal(kept_bytes(&event, &is_cut), cases[i].is_whole ? PATH_MAX : 256);
+        assert_int_equal(is_cut, !cases[i].is_whole);
+        event.name.len = 256;
+        assert_int_equal(kept_bytes(&event, &is_cut), 256);
+        assert_false(is_cut);
+    }
+}
+
+static void cut_names_are_told_apart(void **state)
+{
+    static char names[3][1000];
+    struct authority_event event = scene_event(1, AUTHORITY_DENIED);
+    struct str hashes[3];
+    char texts[3][16];
+
+    (void)state;
+    memset(names, 'x', sizeof(names));
+    names[1][999] = 'y';
+    for (size_t i = 0; i < 3; i++) {
+        event.name = STR("short");
+        event.destination = (struct str){names[i], sizeof(names[i])};
+        assert_true(json_get_str(parse(format(&event)), STR("destinationPathHash"), &hashes[i]));
+        assert_int_equal(hashes[i].len, sizeof(texts[i]));
+        memcpy(texts[i], hashes[i].ptr, sizeof(texts[i]));
+    }
+    assert_memory_not_equal(texts[0], texts[1], sizeof(texts[0]));
+    assert_memory_equal(texts[0], texts[2], sizeof(texts[0]));
+}
+
+/* No character is halved, and what is no text keeps its bytes all the same. */
+static void a_cut_name_stays_what_it_was(void **state)
+{
+    static char name[1000];
+    struct authority_event event = scene_event(1, AUTHORITY_DENIED);
+    bool is_cut;
+
+    (void)state;
+    event.name = (struct str){name, sizeof(name)};
+    for (size_t i = 0; i < sizeof(name); i++)
+        name[i] = i == 0 ? 'x' : i % 2 == 1 ? '\xc3' : '\xa9';
+    assert_int_equal(kept_bytes(&event, &is_cut), 255);
+    assert_true(str_find(buf_view(&line), STR("\"relativePath\":\"x\xc3\xa9")) != SIZE_MAX);
+    memset(name, '\n', sizeof(name));
+    assert_int_equal(kept_bytes(&event, &is_cut), 256);
+    assert_true(str_find(buf_view(&line), STR("\"relativePathHex\":\"0a0a")) != SIZE_MAX);
 }
 
 static void the_longest_record_keeps_the_ceiling(void **state)
@@ -259,6 +348,7 @@ static void the_longest_record_keeps_the_ceiling(void **state)
     event.operation = AUTHORITY_OP_EXTRACT;
     event.name = (struct str){name, sizeof(name)};
     event.destination = event.name;
+    event.outcome = AUTHORITY_INTENT;
     event.error = ERR_ARCHIVE_ENTRIES;
     event.policy_source = text;
     event.reason = text;
@@ -507,7 +597,8 @@ TEST_MAIN(plain_test(a_record_has_all_its_fields), plain_test(what_is_not_there_
           plain_test(every_value_has_a_word_of_its_own),
           plain_test(hostile_names_stay_one_line_and_lose_nothing),
           plain_test(bytes_that_are_no_text_are_written_in_hex),
-          plain_test(what_is_too_long_is_cut_and_says_so),
+          plain_test(what_is_too_long_is_cut_and_says_so), plain_test(only_changes_keep_long_names),
+          plain_test(cut_names_are_told_apart), plain_test(a_cut_name_stays_what_it_was),
           plain_test(the_longest_record_keeps_the_ceiling), plain_test(only_records_are_records),
           scene_test(a_search_finds_what_fits_and_nothing_else),
           scene_test(the_visitor_may_stop_a_search),

@@ -414,29 +414,27 @@ static void a_long_record_does_not_overtake_waiting_ones(void **state)
 {
     struct audit_config config = scene_config();
     struct authority_event event = scene_event(2, AUTHORITY_SUCCESS);
-    char id[257] = "";
+    char text[LONG_REASON + 1] = "";
+    struct authority_subject subject = {.id = text, .run_id = text};
+    struct authority_root root = {.id = text, .display_name = text};
     struct audit_file *file;
 
     (void)state;
-    memset(id, 1, sizeof(id) - 1);
+    memset(text, 1, sizeof(text) - 1);
     event.operation = AUTHORITY_OP_READ;
+    event.subject = &subject;
+    event.root = &root;
+    event.policy_source = text;
+    event.reason = text;
     event.wrapper_count = AUTHORITY_MAX_HOOKS;
     for (size_t i = 0; i < AUTHORITY_MAX_HOOKS; i++)
-        event.wrapper_ids[i] = id;
-    {
-        cleanup_free char *name = malloc(PATH_MAX);
-
-        assert_non_null(name);
-        memset(name, 1, PATH_MAX);
-        event.name = (struct str){name, PATH_MAX};
-        event.destination = event.name;
-        config.gathers_reads = true;
-        file = scene_open(&config);
-        assert_int_equal(scene_record_read(file, 1, AUTHORITY_SUCCESS), 0);
-        assert_int_equal(audit_file_record(file, &event), 0);
-        assert_int_equal(scene_record_read(file, 3, AUTHORITY_SUCCESS), 0);
-        audit_file_close(file);
-    }
+        event.wrapper_ids[i] = text;
+    config.gathers_reads = true;
+    file = scene_open(&config);
+    assert_int_equal(scene_record_read(file, 1, AUTHORITY_SUCCESS), 0);
+    assert_int_equal(audit_file_record(file, &event), 0);
+    assert_int_equal(scene_record_read(file, 3, AUTHORITY_SUCCESS), 0);
+    audit_file_close(file);
     assert_true(scene_stat("audit.jsonl.reads").st_size > 32 << 10);
     expect_told("1:0 2:0 3:0 ");
 }
