@@ -4,8 +4,9 @@
  * space that is allocated beforehand, so that a full disk refuses a change
  * before it happens and not after. A listener for authority_add_listener().
  *
- * Changes, refusals and grants have files of their own; everything else stands
- * beside them in "….reads", so that reading drives none of those out.
+ * Changes, refusals and grants have files of their own; everything else, and
+ * what is refused too often, stands beside them in "….reads". So neither reading
+ * nor being refused drives a change out.
  *
  * Several processes may use the same directory and name at once.
  */
@@ -46,6 +47,7 @@ struct audit_config {
      * faster; a kill -9 takes those that wait. Changes and refusals never wait.
      */
     bool gathers_reads;
+    const struct clock *clock; /* for counting refusals; NULL: the system's */
 };
 
 struct audit_file;
@@ -57,7 +59,10 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
                     struct err *err);
 void audit_file_close(struct audit_file *file);
 
-/* Writes what waits: on a timer, say, or before the program looks at its own record. */
+/*
+ * Writes what waits, and how often was refused what was refused too often: on a timer, say, or
+ * before the program looks at its own record.
+ */
 void audit_file_flush(struct audit_file *file);
 
 /*

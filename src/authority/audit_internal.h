@@ -2,7 +2,8 @@
 /*
  * What the parts of the audit share: auditformat.c makes lines, auditstore.c
  * looks after the files that all processes share, auditring.c appends to them,
- * auditfile.c says what is recorded when, auditquery.c reads.
+ * auditflood.c counts what is refused too often, auditfile.c says what is
+ * recorded where and when, auditquery.c reads.
  */
 #ifndef AUTHORITY_AUDIT_INTERNAL_H
 #define AUTHORITY_AUDIT_INTERNAL_H
@@ -13,10 +14,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "gatehouse/audit.h"
 
 enum {
     AUDIT_TIMESTAMP_BYTES = 24,             /* 2026-03-01T12:00:00.123Z */
+    AUDIT_TEXT_BYTES = 256,                 /* of an id or a word from the host */
     AUDIT_CHUNK_BYTES = 64 << 10,           /* space is allocated in steps of this */
     AUDIT_LOCK_WAIT_MS = 1000,              /* for another process that rotates or allocates */
     AUDIT_MAX_NAME = NAME_MAX - 16,         /* leaves room for ".reads", and ".lock" or ".64" */
@@ -27,7 +30,7 @@ enum {
 /* Nothing that reads can be repeated so often that a change or a refusal is forgotten for it. */
 enum audit_kind {
     AUDIT_CHANGES, /* what changed something or was to, what was refused, grants */
-    AUDIT_READS,   /* everything else */
+    AUDIT_READS,   /* everything else, and what is refused too often */
     AUDIT_KINDS
 };
 
@@ -35,14 +38,19 @@ enum audit_kind {
 
 #define AUDIT_HEX_SUFFIX "Hex"
 
-/*
- * Appends a record's line without its end. `dropped` says how many records before it could not be
- * written. A brief record has only what its intent had too, and the result: it never needs more
- * than the intent's length and AUDIT_OUTCOME_EXTRA_BYTES.
- */
-int audit_write_record(const struct authority_event *event, uint64_t dropped, bool is_brief,
-                       struct buf *out);
+/* What a line tells besides its event. */
+struct audit_extra {
+    uint64_t dropped; /* so many records before it could not be written */
+    uint64_t more;    /* so many like it were written to the other ring */
+    /* Only what its intent had too, and the result; never needs more than the intent's length and
+     * AUDIT_OUTCOME_EXTRA_BYTES. */
+    bool is_brief;
+};
 enum { AUDIT_OUTCOME_EXTRA_BYTES = 1024 };
+
+/* Appends a record's line without its end. */
+int audit_write_record(const struct authority_event *event, const struct audit_extra *extra,
+                       struct buf *out);
 
 /* Texts compare like the times they stand for. Outside the years 1970 to 9999: the nearest one. */
 void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES]);
@@ -137,5 +145,54 @@ int audit_ring_append(struct audit_ring *ring, struct audit_lines *lines, size_t
                       bool is_promised);
 
 void audit_segment_release(struct audit_segment *segment);
+
+/* ---- Floods ---- */
+
+enum {
+    AUDIT_FLOOD_MS = 20 * 60 * 1000, /* from the first of a kind until it may come again */
+    AUDIT_FLOOD_FIRST = 32,          /* of a kind within that time, among the changes */
+    AUDIT_FLOOD_KINDS = 64,          /* at a time; the last is shared by those without a place */
+};
+
+/* Refusals and failures of one subject, operation and code. */
+struct audit_flood_kind {
+    int64_t begun_ms;
+    unsigned seen; /* 0: the place was never used */
+    uint64_t more; /* beyond the first, and not told of yet */
+    enum authority_operation operation;
+    enum authority_outcome outcome;
+    int error;
+    enum authority_subject_type subject_type;
+    char subject_id[AUDIT_TEXT_BYTES + 1];
+    /* Of the last one. */
+    uint64_t request_id;
+    enum authority_root_kind root_kind;
+    char root_id[AUDIT_TEXT_BYTES + 1];
+};
+
+struct audit_flood_failing {
+    int64_t begun_ms;
+    unsigned count;
+};
+
+/* Zeroed at birth. */
+struct audit_flood {
+    struct audit_flood_kind kinds[AUDIT_FLOOD_KINDS];
+    struct audit_flood_failing failing[AUTHORITY_OPERATIONS]; /* after their intent */
+};
+
+/* Whether this refusal or failure is one of the first of its kind; else it is counted. */
+bool audit_flood_admits(struct audit_flood *flood, const struct authority_event *event,
+                        int64_t now_ms);
+
+/* An intent is written before it fails, so intents of what keeps failing are no better. */
+void audit_flood_note_failed(struct audit_flood *flood, enum authority_operation operation,
+                             int64_t now_ms);
+bool audit_flood_is_failing(const struct audit_flood *flood, enum authority_operation operation,
+                            const struct clock *clock);
+
+/* A kind whose count is to be told now; it is told by setting `more` to 0. NULL: none. */
+struct audit_flood_kind *audit_flood_to_tell(struct audit_flood *flood, int64_t now_ms,
+                                             bool is_end);
 
 #endif

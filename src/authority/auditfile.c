@@ -36,6 +36,8 @@ struct audit_file {
     bool gathers;
     struct buf gathered;       /* whole lines; allocated once */
     uint64_t gathered_carried; /* lost records that the first of those tells of */
+    const struct clock *clock;
+    struct audit_flood flood;
     size_t pending_count;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
@@ -49,22 +51,32 @@ static int begin_line(struct audit_file *file)
     return buf_append_char(&file->lines.text, '\n');
 }
 
-static int make_line(struct audit_file *file, const struct authority_event *event, bool is_brief)
+static int make_line_with(struct audit_file *file, const struct authority_event *event,
+                          struct audit_extra extra)
 {
-    uint64_t told;
     int r = begin_line(file);
 
     /* Of lines that wait together only the first tells; a brief one has no room promised for it. */
-    told = is_brief || file->gathered.len > 0 ? 0 : file->dropped;
+    extra.dropped = extra.is_brief || file->gathered.len > 0 ? 0 : file->dropped;
     if (r == 0)
-        r = audit_write_record(event, told, is_brief, &file->lines.text);
+        r = audit_write_record(event, &extra, &file->lines.text);
     if (r == 0)
         r = buf_append_char(&file->lines.text, '\n');
     if (r < 0)
         return r;
-    file->dropped -= told;
-    file->lines.carried = told;
+    file->dropped -= extra.dropped;
+    file->lines.carried = extra.dropped;
     return 0;
+}
+
+static int make_line(struct audit_file *file, const struct authority_event *event)
+{
+    return make_line_with(file, event, (struct audit_extra){.is_brief = false});
+}
+
+static int append(struct audit_file *file, enum audit_kind kind, size_t later, bool is_promised)
+{
+    return audit_ring_append(&file->rings[kind], &file->lines, later, is_promised);
 }
 
 /* ---- Intents and their outcomes ---- */
@@ -99,11 +111,6 @@ static void add_pending(struct audit_file *file, struct pending pending)
         forget_pending(file, 0);
     file->pending[file->pending_count++] = pending;
     file->rings[pending.kind].reserved += pending.bytes;
-}
-
-static int append(struct audit_file *file, enum audit_kind kind, size_t later, bool is_promised)
-{
-    return audit_ring_append(&file->rings[kind], &file->lines, later, is_promised);
 }
 
 /* ---- Gathering ---- */
@@ -153,7 +160,7 @@ static int gather(struct audit_file *file)
 
 static int record_gathered(struct audit_file *file, const struct authority_event *event)
 {
-    int r = make_line(file, event, false);
+    int r = make_line(file, event);
 
     if (r == 0)
         r = gather(file);
@@ -161,30 +168,76 @@ static int record_gathered(struct audit_file *file, const struct authority_event
         return r;
     /* Which needs the place where the line is. */
     write_gathered(file);
-    r = make_line(file, event, false);
+    r = make_line(file, event);
     if (r < 0)
         return r;
     return file->lines.text.len - 1 > GATHERED_BYTES ? append(file, AUDIT_READS, 0, false)
                                                      : gather(file);
 }
 
+/* ---- Floods ---- */
+
+static int tell_flood(struct audit_file *file, const struct audit_flood_kind *kind)
+{
+    const struct authority_subject subject = {.type = kind->subject_type, .id = kind->subject_id};
+    const struct authority_root root = {.kind = kind->root_kind, .id = kind->root_id};
+    const struct authority_event event = {
+        .wall_ms = clock_wall_ms(file->clock),
+        .request_id = kind->request_id,
+        .subject = &subject,
+        .root = &root,
+        .operation = kind->operation,
+        .outcome = kind->outcome,
+        .error = kind->error,
+    };
+    int r = make_line_with(file, &event, (struct audit_extra){.more = kind->more});
+
+    return r == 0 ? append(file, AUDIT_CHANGES, 0, false) : r;
+}
+
+/* What cannot be told now is told later. */
+static void tell_floods(struct audit_file *file, int64_t now_ms, bool is_end)
+{
+    struct audit_flood_kind *kind;
+
+    while ((kind = audit_flood_to_tell(&file->flood, now_ms, is_end)) != NULL) {
+        if (tell_flood(file, kind) < 0)
+            return;
+        kind->more = 0;
+    }
+}
+
 /* ---- What is recorded where ---- */
 
-static int record_intent(struct audit_file *file, const struct authority_event *event)
+static int record_intent(struct audit_file *file, const struct authority_event *event,
+                         enum audit_kind kind)
 {
     struct pending old;
     size_t later;
-    int r = make_line(file, event, false);
+    int r = make_line(file, event);
 
     if (r < 0)
         return r;
     later = file->lines.text.len + AUDIT_OUTCOME_EXTRA_BYTES;
-    r = append(file, AUDIT_CHANGES, later, false);
+    r = append(file, kind, later, false);
     if (r < 0)
         return r;
     (void)take_pending(file, event->request_id, &old);
-    add_pending(file, (struct pending){event->request_id, later, AUDIT_CHANGES});
+    add_pending(file, (struct pending){event->request_id, later, kind});
     return 0;
+}
+
+/* Of what keeps failing, the intents are no more than reads, unless those cannot be recorded. */
+static int record_any_intent(struct audit_file *file, const struct authority_event *event,
+                             enum audit_kind *out_kind)
+{
+    write_gathered(file);
+    *out_kind = AUDIT_READS;
+    if (audit_flood_is_failing(&file->flood, event->operation, file->clock) &&
+        record_intent(file, event, AUDIT_READS) == 0)
+        return 0;
+    *out_kind = AUDIT_CHANGES;
+    return record_intent(file, event, AUDIT_CHANGES);
 }
 
 /* A grant changes what may be done. */
@@ -193,26 +246,50 @@ static bool is_about_change(enum authority_operation operation)
     return operation == AUTHORITY_OP_REQUEST_ROOT || operation_is_mutation(operation);
 }
 
-static enum audit_kind kind_of_outcome(const struct authority_event *event)
+/* `promise` is NULL for what had no intent. */
+static enum audit_kind kind_of_outcome(struct audit_file *file, const struct authority_event *event,
+                                       const struct pending *promise)
 {
-    return event->outcome == AUTHORITY_DENIED || is_about_change(event->operation) ? AUDIT_CHANGES
-                                                                                   : AUDIT_READS;
+    int64_t now_ms;
+
+    if (event->outcome != AUTHORITY_DENIED && !is_about_change(event->operation))
+        return AUDIT_READS;
+    if (event->outcome == AUTHORITY_SUCCESS)
+        return AUDIT_CHANGES;
+    now_ms = clock_monotonic_ms(file->clock);
+    tell_floods(file, now_ms, false);
+    if (promise != NULL)
+        audit_flood_note_failed(&file->flood, event->operation, now_ms);
+    /* An intent among the changes would look like one that a crash interrupted. */
+    if (promise != NULL && promise->kind == AUDIT_CHANGES)
+        return AUDIT_CHANGES;
+    return audit_flood_admits(&file->flood, event, now_ms) ? AUDIT_CHANGES : AUDIT_READS;
 }
 
 static int record_outcome(struct audit_file *file, const struct authority_event *event,
-                          enum audit_kind kind)
+                          enum audit_kind *out_kind)
 {
     struct pending promise;
     bool is_promised = take_pending(file, event->request_id, &promise);
+    enum audit_kind kind;
     int r;
 
+    if (event->outcome != AUTHORITY_SUCCESS || is_about_change(event->operation))
+        write_gathered(file);
+    kind = kind_of_outcome(file, event, is_promised ? &promise : NULL);
+    *out_kind = kind;
     if (kind == AUDIT_READS && file->gathers && event->outcome == AUTHORITY_SUCCESS)
         return record_gathered(file, event);
-    write_gathered(file);
-    r = make_line(file, event, false);
+    r = make_line(file, event);
     if (r == 0)
-        r = append(file, kind, 0, is_promised);
-    if (r < 0 && is_promised && make_line(file, event, true) == 0)
+        r = append(file, kind, 0, is_promised && promise.kind == kind);
+    if (r == 0 || !is_promised)
+        return r;
+    *out_kind = promise.kind;
+    r = promise.kind != kind ? make_line(file, event) : r;
+    if (r == 0)
+        r = append(file, promise.kind, 0, true);
+    if (r < 0 && make_line_with(file, event, (struct audit_extra){.is_brief = true}) == 0)
         r = append(file, promise.kind, 0, true);
     return r;
 }
@@ -251,14 +328,8 @@ int audit_file_record(void *data, const struct authority_event *event)
     if (event->outcome == AUTHORITY_NOTICED)
         return 0;
     pthread_mutex_lock(&file->mutex);
-    if (event->outcome == AUTHORITY_INTENT) {
-        kind = AUDIT_CHANGES;
-        write_gathered(file);
-        r = record_intent(file, event);
-    } else {
-        kind = kind_of_outcome(event);
-        r = record_outcome(file, event, kind);
-    }
+    r = event->outcome == AUTHORITY_INTENT ? record_any_intent(file, event, &kind)
+                                           : record_outcome(file, event, &kind);
     if (r < 0 && event->outcome != AUTHORITY_INTENT)
         file->dropped++;
     if (r == 0 && wants_sync(file, event)) {
@@ -275,6 +346,7 @@ void audit_file_flush(struct audit_file *file)
 {
     pthread_mutex_lock(&file->mutex);
     write_gathered(file);
+    tell_floods(file, clock_monotonic_ms(file->clock), false);
     pthread_mutex_unlock(&file->mutex);
 }
 
@@ -299,6 +371,7 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
         return err_set_plain(err, ERR_NO_MEMORY);
     buf_init(&file->lines.text, LINE_BYTES);
     buf_init(&file->gathered, GATHERED_BYTES);
+    file->clock = config->clock != NULL ? config->clock : &clock_system;
     /* Waiting is not what somebody wants who syncs each record. */
     file->gathers = config->gathers_reads && config->sync != AUDIT_SYNC_ALL;
     r = buf_reserve(&file->lines.text, LINE_BYTES);
@@ -322,6 +395,7 @@ void audit_file_close(struct audit_file *file)
     if (file == NULL)
         return;
     write_gathered(file);
+    tell_floods(file, 0, true);
     close_all(file);
     pthread_mutex_destroy(&file->mutex);
     free(file);

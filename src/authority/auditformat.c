@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 
 enum {
-    MAX_TEXT_BYTES = 256, /* of an id or a word from the host */
     MAX_REASON_BYTES = 512,
     LONGEST_ESCAPE = 6,
     PLAIN_ESCAPE = 2, /* of a name: a quote, a backslash, or two hex digits */
@@ -19,7 +18,7 @@ enum {
         5 + AUTHORITY_MAX_HOOKS, /* subject, run, root, its display name, policy source, hooks */
 };
 
-_Static_assert(2 * PATH_MAX * PLAIN_ESCAPE + TEXTS * (MAX_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+_Static_assert(2 * PATH_MAX * PLAIN_ESCAPE + TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
                        MAX_REASON_BYTES * LONGEST_ESCAPE + FIXED_BYTES <=
                    AUDIT_MAX_RECORD_BYTES,
                "the longest record fits");
@@ -225,8 +224,8 @@ static void put_subject(struct json_writer *writer, const struct authority_subje
     json_key(writer, STR("type"));
     json_write_str(writer, str_from(authority_subject_type_name(subject->type)));
     json_key(writer, STR("id"));
-    put_text(writer, subject->id, MAX_TEXT_BYTES, is_cut);
-    put_optional(writer, STR("runId"), subject->run_id, MAX_TEXT_BYTES, is_cut);
+    put_text(writer, subject->id, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("runId"), subject->run_id, AUDIT_TEXT_BYTES, is_cut);
     json_end_object(writer);
 }
 
@@ -237,8 +236,8 @@ static void put_root(struct json_writer *writer, const struct authority_root *ro
     json_key(writer, STR("kind"));
     json_write_str(writer, str_from(authority_root_kind_name(root->kind)));
     json_key(writer, STR("id"));
-    put_text(writer, root->id, MAX_TEXT_BYTES, is_cut);
-    put_optional(writer, STR("displayName"), root->display_name, MAX_TEXT_BYTES, is_cut);
+    put_text(writer, root->id, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("displayName"), root->display_name, AUDIT_TEXT_BYTES, is_cut);
     json_end_object(writer);
 }
 
@@ -270,23 +269,31 @@ static void put_circumstances(struct json_writer *writer, const struct authority
                               bool *is_cut)
 {
     assert(event->wrapper_count <= AUTHORITY_MAX_HOOKS);
-    put_optional(writer, STR("policySource"), event->policy_source, MAX_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("policySource"), event->policy_source, AUDIT_TEXT_BYTES, is_cut);
     if (event->wrapper_count > 0) {
         json_key(writer, STR("wrapperIds"));
         json_begin_array(writer);
         for (size_t i = 0; i < event->wrapper_count; i++)
-            put_text(writer, event->wrapper_ids[i], MAX_TEXT_BYTES, is_cut);
+            put_text(writer, event->wrapper_ids[i], AUDIT_TEXT_BYTES, is_cut);
         json_end_array(writer);
     }
     put_optional(writer, STR("reason"), event->reason, MAX_REASON_BYTES, is_cut);
 }
 
-int audit_write_record(const struct authority_event *event, uint64_t dropped, bool is_brief,
+static void put_count(struct json_writer *writer, struct str key, uint64_t count)
+{
+    if (count == 0)
+        return;
+    json_key(writer, key);
+    json_write_int(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+int audit_write_record(const struct authority_event *event, const struct audit_extra *extra,
                        struct buf *out)
 {
     char timestamp[AUDIT_TIMESTAMP_BYTES];
     struct json_writer writer;
-    bool is_cut = is_brief;
+    bool is_cut = extra->is_brief;
     size_t start = out->len;
     size_t longest = longest_name(event);
     int r;
@@ -304,16 +311,14 @@ int audit_write_record(const struct authority_event *event, uint64_t dropped, bo
     put_name(&writer, &name_keys, event->name, longest, &is_cut);
     put_name(&writer, &destination_keys, event->destination, longest, &is_cut);
     put_result(&writer, event);
-    if (!is_brief)
+    if (!extra->is_brief)
         put_circumstances(&writer, event, &is_cut);
     if (is_cut) {
         json_key(&writer, STR("truncated"));
         json_write_bool(&writer, true);
     }
-    if (dropped > 0) {
-        json_key(&writer, STR("dropped"));
-        json_write_int(&writer, dropped > INT64_MAX ? INT64_MAX : (int64_t)dropped);
-    }
+    put_count(&writer, STR("dropped"), extra->dropped);
+    put_count(&writer, STR("more"), extra->more);
     json_end_object(&writer);
     r = json_writer_finish(&writer);
     if (r < 0) {
@@ -326,5 +331,5 @@ int audit_write_record(const struct authority_event *event, uint64_t dropped, bo
 
 int audit_format(const struct authority_event *event, struct buf *out)
 {
-    return audit_write_record(event, 0, false, out);
+    return audit_write_record(event, &(struct audit_extra){.dropped = 0}, out);
 }

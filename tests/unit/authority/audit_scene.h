@@ -103,6 +103,15 @@ static inline int scene_record_read(struct audit_file *file, uint64_t request_id
     return audit_file_record(file, &event);
 }
 
+/* A record among the changes that is neither one nor a refusal, so that it may come often. */
+static inline int scene_record_grant(struct audit_file *file, uint64_t request_id)
+{
+    struct authority_event event = scene_event(request_id, AUTHORITY_SUCCESS);
+
+    event.operation = AUTHORITY_OP_REQUEST_ROOT;
+    return audit_file_record(file, &event);
+}
+
 /* The request ids of what was found, as text, in order: "1 2 3". */
 struct scene_found {
     size_t count;

@@ -157,11 +157,14 @@ static int count_record(void *data, const struct json_value *record)
     bool is_intent;
 
     (void)data;
+    if (json_get_int(record, STR("dropped"), &dropped))
+        tally.dropped += (uint64_t)dropped;
+    /* Tells of others, which are there themselves. */
+    if (json_get(record, STR("more")) != NULL)
+        return 0;
     if (!json_get_str(record, STR("requestId"), &text) || !str_to_int64(text, &id) || id < 0 ||
         id >= MAX_IDS || !json_get_str(record, STR("outcome"), &text))
         return ERR_INTERNAL;
-    if (json_get_int(record, STR("dropped"), &dropped))
-        tally.dropped += (uint64_t)dropped;
     is_intent = str_eq(text, STR("intent"));
     tally.repeated += tally.seen[id][is_intent];
     tally.seen[id][is_intent] = true;
@@ -378,8 +381,8 @@ static int record_briefly(void *data)
     CHECK(fill_disk(config.dir_fd) == 0);
     do
         attempted++;
-    while (scene_record(file, attempted, AUTHORITY_DENIED) == 0 && attempted < MAX_IDS - 2);
-    CHECK(scene_record(file, attempted + 1, AUTHORITY_DENIED) == ERR_NO_SPACE);
+    while (scene_record_grant(file, attempted) == 0 && attempted < MAX_IDS - 2);
+    CHECK(scene_record_grant(file, attempted + 1) == ERR_NO_SPACE);
     attempted++;
     memset(reason, 1, LONG_REASON);
     outcome.reason = reason;

@@ -250,9 +250,10 @@ static int count_one(void *data, const struct json_value *record)
     return 0;
 }
 
-static size_t count_outcomes(const struct audit_config *config, struct str outcome)
+static size_t count_outcomes(const struct audit_config *config, struct str operation,
+                             struct str outcome)
 {
-    struct audit_query query = {.outcome = outcome};
+    struct audit_query query = {.operation = operation, .outcome = outcome};
     size_t count = 0;
 
     return audit_query(config, &query, count_one, &count, NULL, NULL) == 0 ? count : SIZE_MAX;
@@ -288,16 +289,16 @@ static int record_on_a_full_disk(void *data)
     CHECK(intents > 10 && others > 10);
     /* What is recorded otherwise may use up its own space only. */
     for (unsigned i = 0; i < MANY; i++)
-        (void)scene_record(file, MANY + 1, AUTHORITY_DENIED);
-    CHECK(scene_record(file, MANY + 1, AUTHORITY_DENIED) == ERR_NO_SPACE);
+        (void)scene_record_grant(file, MANY + 1);
+    CHECK(scene_record_grant(file, MANY + 1) == ERR_NO_SPACE);
     /* All outcomes of what was begun still fit, one after a long delay of the other. */
     for (uint64_t id = 1; id <= intents; id++)
         CHECK(scene_record(file, id, AUTHORITY_SUCCESS) == 0);
     for (uint64_t id = 1; id <= others; id++)
         CHECK(scene_record(other, id, AUTHORITY_FAILED) == 0);
-    CHECK(count_outcomes(&config, STR("intent")) == intents + others);
-    CHECK(count_outcomes(&config, STR("success")) == intents);
-    CHECK(count_outcomes(&config, STR("failed")) == others);
+    CHECK(count_outcomes(&config, STR("write"), STR("intent")) == intents + others);
+    CHECK(count_outcomes(&config, STR("write"), STR("success")) == intents);
+    CHECK(count_outcomes(&config, STR("write"), STR("failed")) == others);
     /* With space again, it goes on, and says what is missing. */
     CHECK(unlinkat(config.dir_fd, "filler", 0) == 0);
     CHECK(scene_record(file, MANY + 2, AUTHORITY_INTENT) == 0);
@@ -325,13 +326,13 @@ static int end_in_the_rotated_file(void *data)
     CHECK(audit_file_open(&config, &other, NULL) == 0);
     CHECK(scene_record(file, 1, AUTHORITY_INTENT) == 0);
     while (fstatat(config.dir_fd, "audit.jsonl.1", &about, 0) < 0)
-        CHECK(scene_record(other, 2, AUTHORITY_DENIED) == 0);
+        CHECK(scene_record_grant(other, 2) == 0);
     CHECK(fill_disk(config.dir_fd) == 0);
-    while (scene_record(other, 2, AUTHORITY_DENIED) == 0)
+    while (scene_record_grant(other, 2) == 0)
         continue;
     CHECK(scene_record(file, 1, AUTHORITY_SUCCESS) == 0);
     CHECK(scene_record(file, 3, AUTHORITY_INTENT) == ERR_NO_SPACE);
-    CHECK(count_outcomes(&config, STR("success")) == 1);
+    CHECK(count_outcomes(&config, STR("write"), STR("success")) == 1);
     audit_file_close(file);
     audit_file_close(other);
     return 0;
@@ -413,8 +414,8 @@ static int record_over_the_limit(void *data)
     limit.rlim_cur = RLIM_INFINITY;
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     CHECK(scene_record(file, 60, AUTHORITY_INTENT) == 0);
-    CHECK(count_outcomes(&config, STR("intent")) == *count + 1);
-    CHECK(count_outcomes(&config, STR("denied")) == 0);
+    CHECK(count_outcomes(&config, STR("write"), STR("intent")) == *count + 1);
+    CHECK(count_outcomes(&config, STR("write"), STR("denied")) == 0);
     audit_file_close(file);
     return 0;
 }
