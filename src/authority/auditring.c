@@ -149,12 +149,21 @@ static int look_at_file(const struct audit_ring *ring, struct look *out_look)
 }
 
 /* Sees to it that the file is the right one and has room; *out_size is set in any case. */
-static int prepare(struct audit_ring *ring, size_t need, uint64_t *out_size)
+static int prepare(struct audit_ring *ring, size_t need, bool is_promised, uint64_t *out_size)
 {
     struct look look = {.size = 0};
-    int r = look_at_file(ring, &look);
     int again;
+    int r;
 
+    /*
+     * What came of a change: as the look behind its intent left it. If somebody else has been at it
+     * since, the look behind this one sees that, and what was spoilt by it is written again.
+     */
+    *out_size = ring->expected_end;
+    if (is_promised && ring->expected_end != END_UNKNOWN && spare(ring) >= need &&
+        ring->expected_end + need <= ring->rotate_at)
+        return 0;
+    r = look_at_file(ring, &look);
     *out_size = look.size;
     if (r < 0)
         return r;
@@ -254,7 +263,7 @@ static int write_lines(struct audit_ring *ring, struct audit_lines *lines, uint6
         if (end < (off_t)written)
             return ERR_IO;
         is_first_spoilt = !leads && !ends_line(fd, (uint64_t)(end - written));
-    } else if (!is_torn) {
+    } else if (!is_torn && look.names == 1 && !look.is_sealed) {
         ring->expected_end = look.size;
     }
     if (is_torn) {
@@ -276,7 +285,7 @@ int audit_ring_append(struct audit_ring *ring, struct audit_lines *lines, size_t
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         size_t need = lines->text.len + later;
         uint64_t size;
-        int r = prepare(ring, need, &size);
+        int r = prepare(ring, need, is_promised, &size);
 
         if (r < 0 && !(is_promised && spare(ring) >= need))
             return r;
