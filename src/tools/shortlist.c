@@ -11,17 +11,29 @@
 enum {
     FIRST_ROOM = 64,
     MAX_ROUNDS = 32, /* of selecting: about ten are usual */
+    MAX_ITEM_BYTES = sizeof(struct shortlist_item) + UINT16_MAX + ARENA_ALIGN,
+    SPARE_BYTES = 4 << 20, /* what an arena holds beyond what is asked for */
 };
+
+/* For twice as many as wanted: see make_room(). */
+static size_t most_bytes(size_t max)
+{
+    size_t bytes;
+
+    return __builtin_mul_overflow(2 * MAX_ITEM_BYTES, max, &bytes) || bytes > SIZE_MAX / 2
+               ? SIZE_MAX
+               : bytes + SPARE_BYTES;
+}
 
 void shortlist_init(struct shortlist *list, size_t max)
 {
     *list = (struct shortlist){.max = max};
+    arena_init(&list->store, most_bytes(max));
 }
 
 void shortlist_done(struct shortlist *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
+    arena_done(&list->store);
     free(list->items);
     shortlist_init(list, list->max);
 }
@@ -171,11 +183,33 @@ static void cut(struct shortlist *list)
     if (list->count <= list->max || list->max == 0)
         return;
     select_first(list);
-    for (size_t i = list->max; i < list->count; i++)
-        free(list->items[i]);
     list->count = list->max;
     list->bound = list->items[list->max - 1];
     list->is_dropping = true;
+}
+
+/* Those that are left move to a store of their own, and the others go with the old one. */
+static int move_house(struct shortlist *list)
+{
+    struct arena store = ARENA_INIT(list->store.max);
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct shortlist_item *item = list->items[i];
+        struct shortlist_item *copy = arena_alloc(&store, sizeof(*item) + item->len);
+
+        if (copy == NULL) {
+            arena_done(&store);
+            list->count = 0;
+            list->bound = NULL;
+            return ERR_NO_MEMORY;
+        }
+        memcpy(copy, item, sizeof(*item) + item->len);
+        list->items[i] = copy;
+    }
+    arena_done(&list->store);
+    list->store = store;
+    list->bound = list->items[list->count - 1];
+    return 0;
 }
 
 /* Room for one more; when there are twice as many as wanted, the second half goes. */
@@ -184,8 +218,14 @@ static int make_room(struct shortlist *list)
     struct shortlist_item **items;
     size_t room;
 
-    if (list->count / 2 >= list->max)
+    if (list->count / 2 >= list->max && list->max > 0) {
+        int r;
+
         cut(list);
+        r = move_house(list);
+        if (r < 0)
+            return r;
+    }
     if (list->count < list->room)
         return 0;
     room = list->room == 0 ? FIRST_ROOM : list->room * 2;
@@ -197,9 +237,9 @@ static int make_room(struct shortlist *list)
     return 0;
 }
 
-static struct shortlist_item *make_item(struct str name, bool is_directory)
+static struct shortlist_item *make_item(struct arena *store, struct str name, bool is_directory)
 {
-    struct shortlist_item *item = malloc(sizeof(*item) + name.len);
+    struct shortlist_item *item = arena_alloc(store, sizeof(*item) + name.len);
 
     if (item == NULL)
         return NULL;
@@ -228,7 +268,7 @@ int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
     r = make_room(list);
     if (r < 0)
         return r;
-    item = make_item(name, is_directory);
+    item = make_item(&list->store, name, is_directory);
     if (item == NULL)
         return ERR_NO_MEMORY;
     list->items[list->count++] = item;

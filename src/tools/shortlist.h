@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "gatehouse/authority.h"
@@ -27,6 +28,7 @@ struct shortlist_item {
 };
 
 struct shortlist {
+    struct arena store; /* of the items, dropped ones included until the next cut */
     struct shortlist_item **items;
     size_t count;
     size_t room;
