@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static void free_backend(struct backend *base)
@@ -35,6 +37,13 @@ static void sweep(struct backend *base, uint64_t max_entries, const struct cance
         linux_journal_sweep(backend->journal, max_entries, cancel);
 }
 
+static bool is_in_memory(int fd)
+{
+    struct statfs about;
+
+    return fstatfs(fd, &about) == 0 && (about.f_type == TMPFS_MAGIC || about.f_type == RAMFS_MAGIC);
+}
+
 int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root)
 {
     /* The host's own path, which may go through links: it is the host who says it. */
@@ -60,6 +69,7 @@ int linux_root_open(struct backend *backend, const char *path, struct backend_ro
     root->backend = (struct linux_backend *)backend;
     root->fd = steal_fd(&fd);
     root->mount_id = mount_id;
+    root->is_in_memory = is_in_memory(root->fd);
     root->place = (struct linux_place)LINUX_PLACE_INIT;
     root->target = (struct linux_place)LINUX_PLACE_INIT;
     root->journal_slot = LINUX_NO_SLOT;

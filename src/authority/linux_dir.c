@@ -183,6 +183,7 @@ int linux_mkdir(struct backend_root *root, const struct backend_lookup *lookup, 
         return r;
     if (mkdirat(place.dir_fd, place.last, mode) < 0)
         return linux_error(errno);
+    linux_journal_moved(root->backend->journal);
     /* In a tree that is being copied it is the source's mode, which no umask changes. */
     if (root->is_private && fchmodat(place.dir_fd, place.last, mode, AT_SYMLINK_NOFOLLOW) < 0)
         return linux_error(errno);

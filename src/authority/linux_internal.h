@@ -67,6 +67,7 @@ struct backend_root {
     struct linux_backend *backend;
     int fd;            /* O_RDONLY | O_DIRECTORY */
     uint64_t mount_id; /* for the walk, which has no RESOLVE_NO_XDEV */
+    bool is_in_memory; /* all of it, since no operation leaves the mount: nothing to sync */
     char *path;        /* the host's, for the journal; NULL for trees and workspaces */
     /* A staged tree or a temporary workspace: where it is and what the journal calls it. */
     bool is_private;
@@ -162,6 +163,9 @@ void linux_journal_close(struct linux_journal *journal);
 void linux_journal_sweep(struct linux_journal *journal, uint64_t max_entries,
                          const struct cancel *cancel);
 bool linux_journal_has_leftovers(const struct linux_journal *journal);
+
+/* A directory has moved, or was made and may have the number of one that is gone. */
+void linux_journal_moved(struct linux_journal *journal);
 
 /*
  * Notes, before it is made, that `last` in the directory dir_fd may have to be

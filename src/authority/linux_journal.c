@@ -22,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/rand.h"
@@ -35,6 +36,8 @@ enum {
     /* A sweep may take a journal that is not locked yet; then another is made. */
     CREATE_ATTEMPTS = 16,
     DROP_MAX_ENTRIES = 10000000,
+    /* So long the path of a directory holds, unless we move something ourselves. */
+    PATH_FRESH_MS = 20,
     /* Removed before the first answer; slow disks take milliseconds for each. */
     START_MAX_ENTRIES = 64,
 };
@@ -44,9 +47,14 @@ struct linux_journal {
     int temp_fd;       /* holds everybody's directories of workspaces */
     int workspaces_fd; /* our own */
     int fd;            /* locked */
-    int self_fd;       /* /proc/self/fd, of the owner; -1: not to be had */
     pid_t owner;       /* a forked child must not remove its parent's file */
     atomic_uint workspaces;
+    atomic_uint moves;
+    /* When the path that stands in a slot was read; whoever has the slot has this. */
+    struct {
+        int64_t at_ms;
+        unsigned moves;
+    } read[JOURNAL_SLOTS];
     atomic_bool has_leftovers; /* of others, which a sweep would remove */
     struct journal_image *image;
     char name[JOURNAL_NAME_BYTES];
@@ -168,7 +176,6 @@ int linux_journal_open(const char *state_dir, struct linux_journal **out_journal
         return err_set_plain(err, ERR_NO_MEMORY);
     *journal = (struct linux_journal){
         .state_fd = -1, .temp_fd = -1, .workspaces_fd = -1, .fd = -1, .owner = getpid()};
-    journal->self_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     r = linux_open_private(AT_FDCWD, state_dir, 0, &journal->state_fd, err);
     if (r == 0)
         r = linux_open_private(journal->state_fd, "temp", O_NOFOLLOW, &journal->temp_fd, err);
@@ -224,7 +231,6 @@ void linux_journal_close(struct linux_journal *journal)
         munmap(journal->image, sizeof(*journal->image));
     }
     close_if_open(journal->fd);
-    close_if_open(journal->self_fd);
     close_if_open(journal->workspaces_fd);
     close_if_open(journal->temp_fd);
     close_if_open(journal->state_fd);
@@ -248,36 +254,56 @@ static int claim(struct journal_image *image, enum linux_leftover kind)
     return LINUX_NO_SLOT;
 }
 
-/* The way through /proc is the dearest part of a small write; but it leads to the owner's files. */
-static ssize_t read_path(const struct linux_journal *journal, int fd, char *out_path, size_t size)
+static int64_t coarse_now_ms(void)
 {
-    static const char start[] = "/proc/self/fd/";
-    char link[sizeof(start) + 11];
+    struct timespec now;
 
-    snprintf(link, sizeof(link), "%s%d", start, fd);
-    if (journal->self_fd >= 0 && journal->owner == getpid())
-        return readlinkat(journal->self_fd, link + sizeof(start) - 1, out_path, size);
-    return readlink(link, out_path, size);
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Where a directory is now; the sweep compares what it finds there. */
-static int fill(const struct linux_journal *journal, struct journal_slot *slot, int dir_fd,
-                const char *last, enum linux_leftover kind)
+static int read_path(struct journal_slot *slot, int dir_fd)
 {
-    struct stat about;
+    char proc[32];
     ssize_t len;
 
-    if (fstat(dir_fd, &about) < 0)
-        return linux_error(errno);
-    len = read_path(journal, dir_fd, slot->path, sizeof(slot->path));
+    snprintf(proc, sizeof(proc), "/proc/self/fd/%d", dir_fd);
+    len = readlink(proc, slot->path, sizeof(slot->path));
     if (len < 0)
         return errno == ENOENT ? ERR_UNSUPPORTED : linux_error(errno);
     if ((size_t)len >= sizeof(slot->path))
         return ERR_INVALID_PATH;
     slot->path[len] = '\0';
     /* Nobody can find a directory again that has no path from here. */
-    if (slot->path[0] != '/')
-        return ERR_UNSUPPORTED;
+    return slot->path[0] == '/' ? 0 : ERR_UNSUPPORTED;
+}
+
+/*
+ * Where a directory is now; the sweep compares what it finds there. Asking for its path is the
+ * dearest part of a small write, and the next one is often in the same directory.
+ */
+static int fill(struct linux_journal *journal, int index, int dir_fd, const char *last,
+                enum linux_leftover kind)
+{
+    struct journal_slot *slot = &journal->image->slots[index];
+    unsigned moves = atomic_load(&journal->moves);
+    int64_t now_ms = coarse_now_ms();
+    struct stat about;
+
+    if (fstat(dir_fd, &about) < 0)
+        return linux_error(errno);
+    if (slot->device != about.st_dev || slot->inode != about.st_ino ||
+        journal->read[index].at_ms + PATH_FRESH_MS <= now_ms ||
+        journal->read[index].moves != moves) {
+        int r;
+
+        slot->inode = 0; /* none, should this fail */
+        r = read_path(slot, dir_fd);
+        if (r < 0)
+            return r;
+        journal->read[index].at_ms = now_ms;
+        journal->read[index].moves = moves;
+    }
     slot->device = about.st_dev;
     slot->inode = about.st_ino;
     slot->kind = kind;
@@ -296,7 +322,7 @@ int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *las
     assert(linux_is_temp_name(str_from(last)));
     if (slot == LINUX_NO_SLOT)
         return ERR_BUSY;
-    r = fill(journal, &image->slots[slot], dir_fd, last, kind);
+    r = fill(journal, slot, dir_fd, last, kind);
     /* Released: whoever sees that it is used sees all of it. */
     atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
                           memory_order_release);
@@ -304,6 +330,12 @@ int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *las
         return r;
     *out_slot = slot;
     return 0;
+}
+
+void linux_journal_moved(struct linux_journal *journal)
+{
+    if (journal != NULL)
+        atomic_fetch_add(&journal->moves, 1);
 }
 
 void linux_journal_remove(struct linux_journal *journal, int slot)

@@ -87,6 +87,7 @@ int linux_rename(struct backend_root *from_root, const struct backend_lookup *fr
         r = 0;
     if (r < 0)
         return r;
+    linux_journal_moved(from_root->backend->journal);
     r = linux_sync_dir(target.dir_fd);
     return r < 0 ? r : linux_sync_dir(source.dir_fd);
 }

@@ -596,6 +596,7 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
 {
     int r = cancel_check(stage->cancel);
 
+    is_synced = is_synced && !stage->root->is_in_memory;
     if (r == 0 && stage->old_fd >= 0 && !stage->is_dressed)
         r = take_after_old(stage);
     if (r == 0 && is_synced && fsync(stage->fd) < 0)

@@ -185,6 +185,7 @@ static int put_in_place(struct backend_root *tree)
     if (!is_at(&tree->place, tree->fd))
         return ERR_BUSY;
     r = rename_in(tree);
+    linux_journal_moved(tree->backend->journal);
     /* Once more: between the look and the rename it may have been swapped. */
     return r < 0 || is_at(&tree->target, tree->fd) ? r : ERR_BUSY;
 }

@@ -151,6 +151,19 @@ static int compare_pointers(const void *left, const void *right)
                          *(struct shortlist_item *const *)right);
 }
 
+/* The same where no name has a slash. */
+static int compare_plain(const void *left, const void *right)
+{
+    const struct shortlist_item *a = *(struct shortlist_item *const *)left;
+    const struct shortlist_item *b = *(struct shortlist_item *const *)right;
+    int order;
+
+    if (a->is_directory != b->is_directory)
+        return (int)b->is_directory - (int)a->is_directory;
+    order = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
+    return order != 0 ? order : (int)a->len - (int)b->len;
+}
+
 /*
  * The first `max` items go to the front, the last of them to their end. Parting
  * takes a few rounds; names that were chosen to make it slow are sorted instead.
@@ -272,6 +285,7 @@ int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
     if (item == NULL)
         return ERR_NO_MEMORY;
     list->items[list->count++] = item;
+    list->has_slashes = list->has_slashes || item->last > 0;
     if (out_item != NULL)
         *out_item = item;
     return 0;
@@ -281,5 +295,6 @@ void shortlist_sort(struct shortlist *list)
 {
     cut(list);
     if (list->count > 1)
-        qsort(list->items, list->count, sizeof(list->items[0]), compare_pointers);
+        qsort(list->items, list->count, sizeof(list->items[0]),
+              list->has_slashes ? compare_pointers : compare_plain);
 }

@@ -36,6 +36,7 @@ struct shortlist {
     const struct shortlist_item
         *bound;       /* of the items: what is not before it is none of the first */
     bool is_dropping; /* something did not fit */
+    bool has_slashes; /* one of the names has */
 };
 
 void shortlist_init(struct shortlist *list, size_t max);

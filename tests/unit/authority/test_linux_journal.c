@@ -55,6 +55,30 @@ static void closing_with_something_noted_keeps_the_journal(void **state)
     assert_int_equal(count_journals(world), 0);
 }
 
+/* The way to a directory is not asked for again at once; where it leads is what counts. */
+static void a_directory_that_has_moved_is_found(void **state)
+{
+    struct world *world = *state;
+    struct linux_journal *journal = open_journal(world);
+    cleanup_fd int before = -1;
+    int slot;
+
+    assert_int_equal(mkdirat(world->work, "before", 0700), 0);
+    before = openat(world->work, "before", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(linux_journal_add(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot),
+                         0);
+        linux_journal_remove(journal, slot);
+    }
+    assert_int_equal(renameat(world->work, "before", world->work, "after"), 0);
+    linux_journal_moved(journal);
+    assert_int_equal(linux_journal_add(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
+    make_file(before, LEFT_FILE, "half");
+    linux_journal_close(journal);
+    sweep(world);
+    assert_false(is_there(before, LEFT_FILE));
+}
+
 static struct linux_journal *inherited;
 
 static int close_inherited(struct world *world)
@@ -423,6 +447,7 @@ static void temporary_names_are_known_by_their_shape(void **state)
 
 TEST_MAIN(with_world(the_living_are_not_swept),
           with_world(closing_with_something_noted_keeps_the_journal),
+          with_world(a_directory_that_has_moved_is_found),
           with_world(a_forked_child_does_not_take_the_journal_along),
           with_world(starts_at_the_same_time_do_not_take_each_others_files),
           with_world(a_slot_has_one_holder), with_world(slots_run_out_and_come_back),

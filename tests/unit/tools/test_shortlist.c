@@ -125,6 +125,28 @@ static void a_list_that_was_never_full_drops_nothing(void **state)
     assert_str(shortlist_name(list.items[0]), "k");
 }
 
+/* There is a shorter way to compare those. */
+static void names_without_slashes_are_sorted_like_all(void **state)
+{
+    static const char *const names[] = {"b", "a", "ab", "a.b", "a\xff", "a b", "B", "abc", "a-"};
+    cleanup_shortlist struct shortlist list;
+
+    (void)state;
+    shortlist_init(&list, 100);
+    for (size_t i = 0; i < array_size(names); i++) {
+        assert_int_equal(shortlist_add(&list, str_from(names[i]), i % 2 == 0, NULL), 0);
+        assert_int_equal(shortlist_add(&list, str_from(names[i]), i % 3 == 0, NULL), 0);
+    }
+    shortlist_sort(&list);
+    for (size_t i = 1; i < list.count; i++) {
+        const struct shortlist_item *a = list.items[i - 1];
+        const struct shortlist_item *b = list.items[i];
+
+        assert_true(shortlist_compare(shortlist_name(a), a->is_directory, shortlist_name(b),
+                                      b->is_directory) <= 0);
+    }
+}
+
 /* All alike: parting gets nowhere, and must not take for ever over it. */
 static void equal_names_do_not_make_it_slow(void **state)
 {
@@ -142,4 +164,5 @@ TEST_MAIN(cmocka_unit_test(the_order_is_that_of_a_tree),
           cmocka_unit_test(the_first_are_kept_whatever_the_order),
           cmocka_unit_test(a_list_wants_what_may_still_be_among_the_first),
           cmocka_unit_test(a_list_that_was_never_full_drops_nothing),
+          cmocka_unit_test(names_without_slashes_are_sorted_like_all),
           cmocka_unit_test(equal_names_do_not_make_it_slow))
