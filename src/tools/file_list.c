@@ -14,6 +14,7 @@
 enum {
     LIST_RESULTS = 200,
     LIST_MAX_RESULTS = 10000,
+    ENTRY_BYTES = 64,  /* as JSON, about */
     LIST_SMALL = 2000, /* entries whose sizes are read on the way; of a larger one, those shown */
     TREE_DEPTH = 2,
     TREE_MAX_ENTRIES = 10000,
@@ -126,19 +127,24 @@ static int write_entries(const struct listing *listing, struct buf *out)
 /* The array as text; the same in an object as structuredContent, which also says if it was cut. */
 static int write_listing(struct tool_call *call, const struct listing *listing, struct buf *out)
 {
-    cleanup_buf struct buf entries = BUF_INIT(out->max);
+    const struct str start = STR("{\"entries\":");
     cleanup_buf struct buf object = BUF_INIT(out->max);
-    int r = write_entries(listing, &entries);
+    size_t room = (listing->entries.count + 1) * ENTRY_BYTES;
+    size_t end = 0;
+    int r = buf_reserve(&object, room < out->max ? room : out->max);
 
     if (r == 0)
-        r = buf_append_str(&object, STR("{\"entries\":"));
+        r = buf_append_str(&object, start);
     if (r == 0)
-        r = buf_append_str(&object, buf_view(&entries));
-    if (r == 0)
+        r = write_entries(listing, &object);
+    if (r == 0) {
+        end = object.len;
         r = buf_append_str(&object,
                            listing->entries.is_dropping ? STR(",\"truncated\":true}") : STR("}"));
+    }
     if (r == 0)
-        r = tool_write_result(out, buf_view(&entries), buf_view(&object), false);
+        r = tool_write_result(out, str_slice(buf_view(&object), start.len, end - start.len),
+                              buf_view(&object), false);
     call->is_whole_result = true;
     return r;
 }

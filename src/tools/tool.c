@@ -62,7 +62,7 @@ const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES])
 int tool_write_result(struct buf *out, struct str text, struct str structured, bool is_error)
 {
     /* Escaping once more makes it a little longer; what is reserved and not used costs nothing. */
-    size_t room = text.len + text.len / 8 + structured.len + RESULT_FRAME_BYTES;
+    size_t room = text.len + text.len / 4 + structured.len + RESULT_FRAME_BYTES;
     size_t before = out->len;
     struct json_writer w;
     int r = buf_reserve(out, room <= out->max - out->len ? room : out->max - out->len);
