@@ -117,8 +117,11 @@ void mcp_session_free(struct mcp_session *session);
 /* One message, not an empty one. Everything that is wrong with it is answered. */
 void mcp_session_receive(struct mcp_session *session, struct str bytes);
 
-/* For a transport that could not take a whole message (too long, cut off): says why. */
-void mcp_session_refuse(struct mcp_session *session, const struct err *err);
+/*
+ * For a transport that could not take a whole message (too long, cut off): says why. The id is what
+ * protocol/requestid.h finds in what there was of it; empty for none.
+ */
+void mcp_session_refuse(struct mcp_session *session, struct str id, const struct err *err);
 
 /* The largest message that mcp_session_receive() takes. */
 size_t mcp_session_max_message(const struct mcp_session *session);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "protocol/requestid.h"
+
 enum { CONSTANT_BYTES = 64 << 10 };
 
 int mcp_session_new(const struct mcp_server *server, const struct mcp_host *host, void *data,
@@ -151,12 +153,22 @@ static int parse(struct mcp_session *session, struct mcp_message *message, struc
     return r;
 }
 
-void mcp_session_refuse(struct mcp_session *session, const struct err *err)
+void mcp_session_refuse(struct mcp_session *session, struct str id, const struct err *err)
 {
     /* Too large is the message here, not a parameter in it. */
     int code = err->code == ERR_TOO_LARGE ? JSONRPC_INVALID_REQUEST : err_rpc_code(err->code);
 
-    mcp_answer_err_as(session, NULL, STR_EMPTY, code, err);
+    mcp_answer_err_as(session, NULL, id, code, err);
+}
+
+/* Refused as a whole, but whoever waits for its answer gets one. */
+static void refuse_unread(struct mcp_session *session, struct str bytes, const struct err *err)
+{
+    struct requestid scan;
+
+    requestid_init(&scan);
+    requestid_feed(&scan, bytes);
+    mcp_session_refuse(session, requestid_end(&scan), err);
 }
 
 static void cancel_request(struct mcp_session *session, struct mcp_message *message,
@@ -245,12 +257,12 @@ void mcp_session_receive(struct mcp_session *session, struct str bytes)
     message = message_new(session);
     if (message == NULL) {
         err_set_plain(&err, ERR_NO_MEMORY);
-        mcp_session_refuse(session, &err);
+        refuse_unread(session, bytes, &err);
         return;
     }
     session->is_receiving = true;
     if (parse(session, message, bytes, &document, &err) < 0 || document == NULL)
-        mcp_session_refuse(session, &err);
+        refuse_unread(session, bytes, &err);
     else if (document->type == JSON_ARRAY)
         take_batch(session, message, document);
     else

@@ -10,6 +10,7 @@
 #include "loop/worker.h"
 #include "loop/writer.h"
 #include "mcp/mcp.h"
+#include "protocol/requestid.h"
 #include "stdio/job.h"
 #include "stdio/lines.h"
 #include "stdio/subscriptions.h"
@@ -53,6 +54,7 @@ struct front {
     struct reader *reader;
     struct writer *writer;
     struct lines lines;
+    struct requestid long_line; /* whose the line is that is passed over */
     struct list waiting;
     struct list running;
     size_t running_count;
@@ -369,18 +371,29 @@ static void on_line(void *data, struct str line)
     mcp_session_receive(front->session, line);
 }
 
+static void on_long_piece(void *data, struct str piece)
+{
+    struct front *front = data;
+
+    requestid_feed(&front->long_line, piece);
+}
+
 static void on_long_line(void *data)
 {
     struct front *front = data;
     struct err err = ERR_INIT;
 
     err_set(&err, ERR_TOO_LARGE, "a message may have at most %zu bytes", front->lines.begun.max);
-    mcp_session_refuse(front->session, &err);
+    mcp_session_refuse(front->session, requestid_end(&front->long_line), &err);
+    requestid_init(&front->long_line);
 }
 
 static struct lines_events line_events(struct front *front)
 {
-    return (struct lines_events){.on_line = on_line, .on_long_line = on_long_line, .data = front};
+    return (struct lines_events){.on_line = on_line,
+                                 .on_long_piece = on_long_piece,
+                                 .on_long_line = on_long_line,
+                                 .data = front};
 }
 
 static void on_bytes(void *data, struct str bytes)
@@ -529,6 +542,7 @@ int front_new(const struct front_config *config, struct front **out_front, struc
     list_init(&front->waiting);
     list_init(&front->running);
     lines_init(&front->lines, front->server.max_message_bytes);
+    requestid_init(&front->long_line);
     timer_init(&front->progress, config->loop, tell_progress, front);
     loop_task_init(&front->give_up, give_up, front);
     loop_task_init(&front->finish, finish, front);

@@ -30,16 +30,26 @@ static void forget(struct lines *lines)
 
 static void keep(struct lines *lines, struct str piece, const struct lines_events *events)
 {
-    if (lines->is_skipping || buf_append_str(&lines->begun, piece) == 0)
+    if (!lines->is_skipping && buf_append_str(&lines->begun, piece) == 0)
         return;
-    lines->is_skipping = true;
-    forget(lines);
+    if (!lines->is_skipping) {
+        lines->is_skipping = true;
+        events->on_long_piece(events->data, buf_view(&lines->begun));
+        forget(lines);
+    }
+    events->on_long_piece(events->data, piece);
+}
+
+static void end_long(struct lines *lines, const struct lines_events *events)
+{
+    lines->is_skipping = false;
     events->on_long_line(events->data);
 }
 
 static void tell(struct lines *lines, struct str line, const struct lines_events *events)
 {
     if (line.len > lines->begun.max) {
+        events->on_long_piece(events->data, line);
         events->on_long_line(events->data);
         return;
     }
@@ -58,15 +68,14 @@ void lines_feed(struct lines *lines, struct str bytes, const struct lines_events
         bytes = str_slice(bytes, end != NULL ? len + 1 : len, bytes.len);
         if (end == NULL) {
             keep(lines, piece, events);
-        } else if (lines->is_skipping) {
-            lines->is_skipping = false;
-        } else if (lines->begun.len == 0) {
+        } else if (!lines->is_skipping && lines->begun.len == 0) {
             tell(lines, piece, events); /* the usual case: no copy */
         } else {
             keep(lines, piece, events);
-            if (!lines->is_skipping)
+            if (lines->is_skipping)
+                end_long(lines, events);
+            else
                 tell(lines, buf_view(&lines->begun), events);
-            lines->is_skipping = false;
             forget(lines);
         }
     }
@@ -74,8 +83,9 @@ void lines_feed(struct lines *lines, struct str bytes, const struct lines_events
 
 void lines_end(struct lines *lines, const struct lines_events *events)
 {
-    if (!lines->is_skipping && lines->begun.len > 0)
+    if (lines->is_skipping)
+        end_long(lines, events);
+    else if (lines->begun.len > 0)
         tell(lines, buf_view(&lines->begun), events);
-    lines->is_skipping = false;
     forget(lines);
 }

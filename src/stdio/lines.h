@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines out of bytes that come in pieces. A line over its ceiling is passed over
- * without being kept, and told once.
+ * Lines out of bytes that come in pieces. A line over its ceiling is not kept:
+ * its pieces are shown as they pass, and its end is told.
  */
 #ifndef STDIO_LINES_H
 #define STDIO_LINES_H
@@ -18,7 +18,8 @@ struct lines {
 
 struct lines_events {
     void (*on_line)(void *data, struct str line); /* without its end; empty ones are left out */
-    void (*on_long_line)(void *data);
+    void (*on_long_piece)(void *data, struct str piece);
+    void (*on_long_line)(void *data); /* once, at its end */
     void *data;
 };
 

@@ -37,16 +37,15 @@ class Messages(Scene):
         for line, code in (
             (b"hello", -32700), (b"{", -32700), (b'{"jsonrpc":"2.0","id":1,', -32700),
             (b"\xff\xfe\xfd", -32700), (b'"text"', -32600), (b"17", -32600), (b"null", -32600),
-            (b'{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}', None),
             (b"[" * 100000, -32700), (b'{"a":' * 100000, -32700),
             (b"\0" * 1000, -32700), (b"{}", -32600), (b"[]", -32600),
         ):
             self.server.send_bytes(line + b"\n")
             error = self.server.stray()
             self.assertTrue(error["message"], line[:40])
-            if code is not None:
-                self.assertEqual(error["code"], code, line[:40])
+            self.assertEqual(error["code"], code, line[:40])
         for line in (b'{"jsonrpc":"1.0","id":77,"method":"ping"}', b'{"id":77,"method":"ping"}',
+                     b'{"jsonrpc":"2.0","jsonrpc":"2.0","id":77,"method":"ping"}',
                      b'{"jsonrpc":"2.0","id":77,"method":5}',
                      b'{"jsonrpc":"2.0","id":77,"method":"ping","params":[1]}',
                      b'{"jsonrpc":"2.0","id":77,"method":"no/such"}',
@@ -59,7 +58,7 @@ class Messages(Scene):
                 lambda: self.server.answers.pop("77", None)
                 or (self.server.strays and self.server.strays.pop(0)))
             self.assertIn("error", answer, line)
-            self.assertIn(answer["error"]["code"], (-32600, -32601, -32602), line)
+            self.assertIn(answer["error"]["code"], (-32600, -32601, -32602, -32700), line)
         self.assert_alive()
 
     def test_empty_lines_and_line_ends_of_others_are_no_trouble(self):
@@ -121,9 +120,27 @@ class Messages(Scene):
         for _ in range(100):
             self.server.send_bytes(piece)
         self.server.send_bytes(b'"}\n')
-        self.assertIn("bytes", self.server.stray()["message"])
+        self.assertIn("bytes", self.server.answer(1)["error"]["message"])
         self.assert_alive()
         self.assertLess(self.server.peak_kb(), memory_limit(64 * MB))
+
+    def test_a_request_that_cannot_be_read_is_answered_under_its_id(self):
+        long = "x" * (17 << 20)
+        for line in (
+            '{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"a":"\\ud800"}}',
+            '{"method":"tools/call","params":{"a":"\\ud800"},"jsonrpc":"2.0","id":77}',
+            '{"method":"x","params":' + '{"a":' * 70 + "1" + "}" * 70 + ',"jsonrpc":"2.0","id":77}',
+            '{"jsonrpc":"2.0","id":77,"method":"x","params":{"a":"' + long + '"}}',
+            # The order that the SDK for TypeScript has.
+            '{"method":"x","params":{"a":"' + long + '"},"jsonrpc":"2.0","id":77}',
+        ):
+            self.server.send_bytes(line.encode() + b"\n")
+            self.assertIn(self.server.answer(77)["error"]["code"], (-32600, -32700), line[:80])
+        for line in ('{"jsonrpc":"2.0","method":"x","params":{"id":1,"a":"\\ud800"}}',
+                     '{"method":"x","params":{"id":1,"a":"' + long + '"},"jsonrpc":"2.0"}'):
+            self.server.send_bytes(line.encode() + b"\n")
+            self.assertTrue(self.server.stray()["message"], line[:80])
+        self.assert_alive()
 
     def test_many_calls_at_once_are_all_answered(self):
         results = self.server.call_all([("read_file", {"filePath": "a.txt"})] * 1000)

@@ -18,6 +18,11 @@ static void tell_line(void *data, struct str line)
     assert(buf_append_str(data, line) == 0 && buf_append_char(data, '\n') == 0);
 }
 
+static void tell_long_piece(void *data, struct str piece)
+{
+    assert(buf_append_str(data, piece) == 0);
+}
+
 static void tell_long_line(void *data)
 {
     assert(buf_append_str(data, STR("\n\n")) == 0);
@@ -25,8 +30,10 @@ static void tell_long_line(void *data)
 
 static void cut(struct str text, size_t step, struct buf *told)
 {
-    const struct lines_events events = {
-        .on_line = tell_line, .on_long_line = tell_long_line, .data = told};
+    const struct lines_events events = {.on_line = tell_line,
+                                        .on_long_piece = tell_long_piece,
+                                        .on_long_line = tell_long_line,
+                                        .data = told};
     struct lines lines;
 
     lines_init(&lines, CEILING);

@@ -223,11 +223,13 @@ static void a_transport_can_refuse_for_the_session(void **state)
 
     initialize(fixture);
     err_set(&err, ERR_TOO_LARGE, "a line is longer than it may be");
-    mcp_session_refuse(fixture->session, &err);
+    mcp_session_refuse(fixture->session, STR_EMPTY, &err);
     assert_true(fixture_next(fixture, &line));
     assert_str(line,
                "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"a line is longer "
                "than it may be\",\"data\":{\"name\":\"too_large\",\"category\":\"policy\"}}}");
+    mcp_session_refuse(fixture->session, STR("\"a\""), &err);
+    assert_true(next_has(fixture, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32600,"));
 }
 
 static void calls_outlive_their_session_and_are_not_answered(void **state)

@@ -15,13 +15,24 @@ static void note_line(void *data, struct str line)
     assert_int_equal(buf_printf(&told, "[%.*s]", STR_ARG(line)), 0);
 }
 
+static size_t passed; /* bytes of long lines */
+
+static void note_long_piece(void *data, struct str piece)
+{
+    (void)data;
+    passed += piece.len;
+    if (piece.len <= 3 * CEILING)
+        assert_int_equal(buf_append_str(&told, piece), 0);
+}
+
 static void note_long_line(void *data)
 {
     (void)data;
-    assert_int_equal(buf_append_str(&told, STR("LONG")), 0);
+    assert_int_equal(buf_append_str(&told, STR(" LONG")), 0);
 }
 
-static const struct lines_events events = {.on_line = note_line, .on_long_line = note_long_line};
+static const struct lines_events events = {
+    .on_line = note_line, .on_long_piece = note_long_piece, .on_long_line = note_long_line};
 
 static int reset(void **state)
 {
@@ -61,11 +72,12 @@ static void empty_lines_and_carriage_returns_are_left_out(void **state)
     assert_lines(STR("\n\r\n  \na\r\n\n"), "[a]");
 }
 
-static void a_line_that_is_too_long_is_passed_over_and_told_once(void **state)
+static void a_line_that_is_too_long_is_shown_in_passing_and_told_at_its_end(void **state)
 {
     (void)state;
-    assert_lines(STR("123456789\nb\n"), "LONG[b]");
-    assert_lines(STR("a\n12345678901234567890123456789\nb\n123456789"), "[a]LONG[b]LONG");
+    assert_lines(STR("123456789\nb\n"), "123456789 LONG[b]");
+    assert_lines(STR("a\n123456789012345678901234\nb\n123456789"),
+                 "[a]123456789012345678901234 LONG[b]123456789 LONG");
 }
 
 static void what_is_held_stays_small(void **state)
@@ -74,6 +86,7 @@ static void what_is_held_stays_small(void **state)
     static char flood[1 << 20];
 
     (void)state;
+    passed = 0;
     memset(flood, 'x', sizeof(flood));
     lines_init(&lines, 2 * sizeof(flood));
     for (int i = 0; i < 100; i++)
@@ -81,7 +94,8 @@ static void what_is_held_stays_small(void **state)
     assert_true(lines.begun.capacity <= 4 * sizeof(flood));
     lines_feed(&lines, STR("\nz\n"), &events);
     assert_true(lines.begun.capacity <= sizeof(flood));
-    assert_int_equal(told.len, strlen("LONG[z]"));
+    assert_int_equal(told.len, strlen(" LONG[z]"));
+    assert_int_equal(passed, 100 * sizeof(flood));
     lines_done(&lines);
 }
 
@@ -89,5 +103,5 @@ static void what_is_held_stays_small(void **state)
 
 TEST_MAIN(lines_test(lines_come_whole_however_they_were_cut),
           lines_test(empty_lines_and_carriage_returns_are_left_out),
-          lines_test(a_line_that_is_too_long_is_passed_over_and_told_once),
+          lines_test(a_line_that_is_too_long_is_shown_in_passing_and_told_at_its_end),
           lines_test(what_is_held_stays_small))
