@@ -237,7 +237,7 @@ static int append_line(struct buf *out, const struct shortlist_item *item)
 
 static int append_root(const struct tool_call *call, struct buf *out)
 {
-    struct str root = call->box->config.root_path;
+    struct str root = str_from(call->box->config.root_path);
     struct str name = tool_name(call, 0);
     int r = append_shown(out, root);
 

@@ -304,7 +304,7 @@ static int write_media(struct tool_call *call, const char *type, struct str byte
         r = buf_append_str(out,
                            STR("{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\""));
         if (r == 0)
-            r = fileuri_append(out, config->root_path, tool_name(call, 0));
+            r = fileuri_append(out, str_from(config->root_path), tool_name(call, 0));
         if (r == 0)
             r = buf_printf(out, "\",\"mimeType\":\"%s\",\"blob\":\"", type);
         if (r == 0)

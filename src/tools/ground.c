@@ -80,9 +80,9 @@ static int request(struct ground *ground, const struct ground_config *config, co
 static int open_folder(struct ground *ground, const struct ground_config *config, struct err *err)
 {
     unsigned access = config->may_write ? AUTHORITY_ALL_ACCESS : READING;
-    char path[PATH_MAX];
+    const char *path = ground->given_path;
     struct err why = ERR_INIT;
-    int r = absolute(config->directory, path, err);
+    int r = absolute(config->directory, ground->given_path, err);
 
     if (r < 0)
         return r;
@@ -135,7 +135,8 @@ static int open_all(struct ground *ground, const struct ground_config *config, s
     box.authority = ground->authority;
     box.names = ground->names;
     box.files = ground->files;
-    box.root_path = str_from(ground->root_path);
+    box.root_path = ground->root_path;
+    box.given_path = ground->given_path;
     return toolbox_new(&box, &ground->box, err);
 }
 

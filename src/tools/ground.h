@@ -40,6 +40,7 @@ struct ground {
     struct authority_scope *names;
     struct authority_scope *files;
     struct toolbox *box;
+    char given_path[PATH_MAX]; /* the folder as the user named it, from / on */
     char root_path[PATH_MAX];  /* without links */
     char state_path[PATH_MAX]; /* the same */
 };

@@ -23,12 +23,17 @@ enum {
 int resource_name_of_uri(const struct toolbox *box, struct str uri, char out_name[PATH_MAX],
                          size_t *out_len, struct err *err)
 {
-    return fileuri_name(uri, box->config.root_path, out_name, out_len, err);
+    const struct toolbox_config *config = &box->config;
+    int r = fileuri_name(uri, str_from(config->root_path), out_name, out_len, err);
+
+    if (r == ERR_PATH_OUTSIDE_ROOT && config->given_path != NULL)
+        r = fileuri_name(uri, str_from(config->given_path), out_name, out_len, err);
+    return r;
 }
 
 int resource_append_uri(const struct toolbox *box, struct str name, struct buf *out)
 {
-    return fileuri_append(out, box->config.root_path, name);
+    return fileuri_append(out, str_from(box->config.root_path), name);
 }
 
 /* ---- reading ---- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "authority/path.h"
 #include "base/schema.h"
 #include "base/utf8.h"
 #include "protocol/toolids.h"
@@ -266,6 +267,16 @@ static enum authority_operation operation_of(const struct catalog_tool *tool,
     return AUTHORITY_OP_LIST;
 }
 
+/* The authority knows the folder by the name that it was asked for; clients also see the other. */
+static struct str below_root(const struct toolbox_config *config, struct str given)
+{
+    struct str name = given;
+
+    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&name, config->given_path))
+        (void)path_strip_root(&name, config->root_path);
+    return name;
+}
+
 static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
                         struct str given, struct err *err)
 {
@@ -274,7 +285,7 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
     const char *copy;
     size_t len;
     int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
-                              given, name, &len, &about, err);
+                              below_root(&call->box->config, given), name, &len, &about, err);
 
     if (r < 0)
         return explain(err, r, given, false);

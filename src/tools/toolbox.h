@@ -37,7 +37,9 @@ struct toolbox_config {
      */
     struct authority_scope *names;
     struct authority_scope *files;
-    struct str root_path;      /* shown to the user of the tree and in file:// addresses */
+    const char *root_path; /* without links; in trees and file:// addresses */
+    /* The same as the user named it, which absolute names may begin with too; NULL: none. */
+    const char *given_path;
     bool may_write;            /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */

@@ -327,6 +327,26 @@ class Resources(Scene):
         (self.root / "sub/a.txt").write_text("2")
         server.wait_until(lambda: uri in self.updated(server))
 
+    def test_a_folder_given_through_a_link_has_both_names(self):
+        (self.root / "a.txt").write_text("1")
+        link = self.root.parent / "way-to-the-root"
+        link.symlink_to(self.root)
+        self.addCleanup(link.unlink)
+        server = self.start("-w", folder=link)
+        for folder in (link, self.root):
+            path = folder / "a.txt"
+            self.assertEqual(server.good("read_file", filePath=str(path))["content"], "1")
+            read = server.request("resources/read", {"uri": path.as_uri()})["contents"][0]
+            self.assertEqual((read["uri"], read["text"]), (path.as_uri(), "1"))
+            server.request("resources/subscribe", {"uri": path.as_uri()})
+            for outside in (folder / "../outside/x", self.outside / "x", f"{folder}x/a.txt"):
+                server.bad("read_file", filePath=str(outside))
+        (self.root / "a.txt").write_text("2")
+        for folder in (link, self.root):
+            server.wait_until(lambda uri=(folder / "a.txt").as_uri(): uri in self.updated(server))
+        listed = server.request("resources/list")["resources"]
+        self.assertEqual([each["uri"] for each in listed], [(self.root / "a.txt").as_uri()])
+
     def test_subscribing_twice_counts_once(self):
         path = self.root / "a.txt"
         path.write_text("1")

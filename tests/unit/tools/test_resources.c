@@ -67,6 +67,29 @@ static void any_name_has_an_address(void **state)
     assert_str(str_member(content(bench, "a b%20\xFF.c"), "text"), "x");
 }
 
+static void an_address_may_begin_with_either_name_of_the_root(void **state)
+{
+    struct bench *bench = *state;
+    char link[sizeof(bench->base) + 8];
+    cleanup_buf struct buf uri = BUF_INIT(4096);
+
+    plant(bench, "file", "x");
+    snprintf(link, sizeof(link), "%s/link", bench->base);
+    assert_int_equal(symlink("root", link), 0);
+    assert_int_equal(buf_printf(&uri, "file://%s/file", link), 0);
+    assert_int_equal(read_uri(bench, buf_view(&uri)), ERR_PATH_OUTSIDE_ROOT);
+    bench_reopen(bench, (struct toolbox_config){.given_path = link}, NULL);
+    if (read_uri(bench, buf_view(&uri)) < 0)
+        fail_msg("%s", bench->err.message);
+    assert_str(str_member(content(bench, "file"), "text"), "x");
+    /* What we make up ourselves has the one without links. */
+    assert_contains(uri_of(bench, "file"), "/root/file");
+    buf_clear(&uri);
+    assert_int_equal(buf_printf(&uri, "file://%s/../outside/x", link), 0);
+    assert_int_equal(read_uri(bench, buf_view(&uri)), ERR_PATH_OUTSIDE_ROOT);
+    assert_int_equal(unlink(link), 0);
+}
+
 static void a_file_over_the_limit_is_refused_with_its_size(void **state)
 {
     struct bench *bench = *state;
@@ -303,6 +326,7 @@ static void denied_names_are_neither_read_nor_listed_nor_completed(void **state)
 
 TEST_MAIN(BENCH_TEST(text_comes_as_text_and_the_rest_as_a_blob),
           BENCH_TEST(any_name_has_an_address),
+          BENCH_TEST(an_address_may_begin_with_either_name_of_the_root),
           BENCH_TEST(a_file_over_the_limit_is_refused_with_its_size),
           BENCH_TEST(nothing_outside_or_special_can_be_read),
           BENCH_TEST(the_files_of_a_tree_are_listed),

@@ -89,7 +89,8 @@ static inline void bench_reopen(struct bench *bench, struct toolbox_config confi
     config.authority = bench->authority;
     config.names = bench->names;
     config.files = bench->files;
-    config.root_path = str_from(bench->root);
+    if (config.root_path == NULL)
+        config.root_path = bench->root;
     if (toolbox_new(&config, &bench->box, &bench->err) < 0)
         fail_msg("%s", bench->err.message);
 }
