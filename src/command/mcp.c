@@ -19,12 +19,13 @@ const struct option mcp_options[MCP_OPTIONS] = {
                          .env = "GATEHOUSE_DENY",
                          .placeholder = "GLOB",
                          .help = "names that do not exist for the client, like '**/.env'; "
-                                 "repeatable, wins over --allow"},
+                                 "repeatable or with commas, wins over --allow"},
     [MCP_OPTION_ALLOW] = {.name = "allow",
                           .type = OPTION_LIST,
                           .env = "GATEHOUSE_ALLOW",
                           .placeholder = "GLOB",
-                          .help = "the only names that exist for the client; repeatable"},
+                          .help = "the only names that exist for the client; "
+                                  "repeatable or with commas"},
     [MCP_OPTION_MAX_FILE_SIZE] = {.name = "max-file-size",
                                   .type = OPTION_BYTES,
                                   .env = "GATEHOUSE_MAX_FILE_SIZE",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tools/patterns.h"
 
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
@@ -58,13 +59,13 @@ static int open_record(struct ground *ground, struct err *err)
     return r;
 }
 
-static int request(struct ground *ground, const struct ground_config *config, const char *path,
-                   unsigned access, enum authority_symlinks symlinks,
-                   struct authority_scope **out_scope, struct err *err)
+static int request(struct ground *ground, const struct ground_config *config, unsigned access,
+                   enum authority_symlinks symlinks, struct authority_scope **out_scope,
+                   struct err *err)
 {
     const struct authority_request request = {
         .subject = {.type = AUTHORITY_AGENT_RUN, .id = config->session, .run_id = config->session},
-        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder", .path = path},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder", .path = ground->given_path},
         .access = access,
         .reason = "the folder that the user named",
         .source = AUTHORITY_FROM_USER_APPROVAL,
@@ -77,25 +78,51 @@ static int request(struct ground *ground, const struct ground_config *config, co
     return authority_request_root(ground->authority, &request, out_scope, err);
 }
 
-static int open_folder(struct ground *ground, const struct ground_config *config, struct err *err)
+static int refuse_folder(const struct ground_config *config, int code, const struct err *why,
+                         struct err *err)
 {
-    unsigned access = config->may_write ? AUTHORITY_ALL_ACCESS : READING;
-    const char *path = ground->given_path;
+    return err_set(err, code, "'%s' cannot be given to a client: %s", config->directory,
+                   why->code != 0 ? why->message : err_text(code));
+}
+
+/* Both spellings must be known before a pattern can be told to lie in the folder. */
+static int find_root_path(struct ground *ground, const struct ground_config *config,
+                          struct err *err)
+{
+    const struct ground_config plain = {.session = config->session};
+    struct authority_scope *scope = NULL;
     struct err why = ERR_INIT;
     int r = absolute(config->directory, ground->given_path, err);
 
     if (r < 0)
         return r;
-    r = request(ground, config, path, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT,
-                &ground->names, &why);
+    r = request(ground, &plain, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_REJECT, &scope, &why);
     if (r == 0)
-        r = request(ground, config, path, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
+        r = authority_scope_path(scope, ground->root_path);
+    authority_scope_free(scope);
+    return r < 0 ? refuse_folder(config, r, &why, err) : 0;
+}
+
+static int open_folder(struct ground *ground, const struct ground_config *given, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
+    const char *const roots[] = {ground->given_path, ground->root_path, NULL};
+    unsigned access = given->may_write ? AUTHORITY_ALL_ACCESS : READING;
+    struct ground_config config = *given;
+    struct err why = ERR_INIT;
+    int r = find_root_path(ground, given, err);
+
     if (r == 0)
-        r = authority_scope_path(ground->files, ground->root_path);
+        r = patterns_take(&arena, "--deny", given->denied, roots, &config.denied, err);
+    if (r == 0)
+        r = patterns_take(&arena, "--allow", given->allowed, roots, &config.allowed, err);
     if (r < 0)
-        return err_set(err, r, "'%s' cannot be given to a client: %s", config->directory,
-                       why.code != 0 ? why.message : err_text(r));
-    return 0;
+        return r;
+    r = request(ground, &config, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT, &ground->names,
+                &why);
+    if (r == 0)
+        r = request(ground, &config, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
+    return r < 0 ? refuse_folder(given, r, &why, err) : 0;
 }
 
 /* Other sessions keep their record there, wherever this one keeps its own. */

@@ -502,6 +502,34 @@ class Use(Scene):
         self.assertIn(result.returncode, (1, 2))
         self.assertIn("a[", result.stderr)
 
+    def test_a_glob_that_would_match_nothing_is_refused_with_what_to_write(self):
+        for option in ("--deny", "--allow"):
+            for glob, words in (("~/secrets", "'\\~'"), ("~", "'\\~'"), ("!a", "'\\!'"),
+                                ("./a", "'/NAME'"), ("../a", "'/NAME'"), ("a/../b", "'/NAME'"),
+                                (str(self.room / "elsewhere"), "from the folder on"),
+                                (str(self.root), "from the folder on")):
+                result = run(option, glob, self.root, env={"HOME": str(self.state)})
+                self.assertEqual(result.returncode, 1, glob)
+                self.assertIn(f"{option} '{glob}'", result.stderr)
+                self.assertIn(words, result.stderr)
+
+    def test_a_path_in_the_folder_is_a_glob_from_there_on(self):
+        link = self.root.parent / "way-to-the-root"
+        link.symlink_to(self.root)
+        self.addCleanup(link.unlink)
+        (self.root / "sub").mkdir()
+        for name in ("key", "sub/key", "\\~a"):
+            (self.root / name).touch()
+        for folder in (self.root, link):
+            for named in (self.root, link) if folder == link else (self.root,):
+                server = self.start("--deny", str(named / "key"), folder=folder)
+                names = [each["path"] for each in server.good(
+                    "search_files", dirPath=".", name="key*")["matches"]]
+                self.assertEqual(names, ["sub/key"], (folder, named))
+        server = self.start("--deny", "/key,sub")
+        self.assertEqual([each["path"] for each in server.good("list_files", dirPath=".")["entries"]],
+                         ["\\~a"])
+
     def test_without_a_home_it_says_what_to_do(self):
         result = run(self.root)
         self.assertEqual(result.returncode, 1)
