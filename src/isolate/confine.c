@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "isolate/capabilities.h"
 #include "isolate/sanitized.h"
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"
@@ -200,11 +201,18 @@ static int wall_descriptors(const struct confine_plan *plan, struct confine_find
     return r;
 }
 
-static int wall_privileges(struct confine_finding *finding, struct err *err)
+static int wall_privileges(const struct confine_plan *plan, struct confine_finding *finding,
+                           struct err *err)
 {
+    bool holds_any;
+    int r = capabilities_drop(plan->changes_files, &holds_any, err);
+
+    if (r < 0)
+        return r;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set(err, err_from_errno(errno), "no_new_privs: %s", err_errno_text(errno));
-    found(finding, true, "none can be gained any more");
+    found(finding, true, "none can be gained any more%s",
+          holds_any ? "; of root's own, only access to files is left" : "");
     return 0;
 }
 
@@ -298,7 +306,7 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
     if (r == 0)
         r = wall_descriptors(plan, &report.walls[CONFINE_DESCRIPTORS], err);
     if (r == 0)
-        r = wall_privileges(&report.walls[CONFINE_PRIVILEGES], err);
+        r = wall_privileges(plan, &report.walls[CONFINE_PRIVILEGES], err);
     if (r == 0)
         r = wall_memory(&report.walls[CONFINE_MEMORY], err);
     if (r == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process gives up what it does not need, for good, before it reads its first
- * input: descriptors it inherited, new privileges, being looked into, files
- * elsewhere, and most system calls, exec and sockets among them.
+ * input: descriptors it inherited, new privileges and root's old ones but for files,
+ * being looked into, files elsewhere, and most system calls, exec and sockets among them.
  *
  * Opening what is needed from outside the places comes before, threads and input
  * after. What the process may do inside the places is left to the authority.

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <sched.h>
@@ -41,7 +42,6 @@ enum { NONE = -1 };
     X(lseek,                  8,    62,   ALWAYS) \
     X(close,                  3,    57,   ALWAYS) \
     X(close_range,            436,  436,  ALWAYS) \
-    X(fcntl,                  72,   25,   ALWAYS) \
     X(flock,                  73,   32,   ALWAYS) \
     X(dup,                    32,   23,   ALWAYS) \
     L(dup2,                   33,         ALWAYS) \
@@ -188,6 +188,7 @@ enum { NONE = -1 };
     X(process_vm_readv,       310,  270,  SANITIZED) \
     /* With conditions, below. */ \
     X(fchmod,                 91,   52,   RULED) \
+    X(fcntl,                  72,   25,   RULED) \
     X(clone,                  56,   220,  RULED) \
     X(clone3,                 435,  435,  RULED) \
     X(execve,                 59,   221,  RULED) \
@@ -254,6 +255,22 @@ static const struct {
     /* Whoever tries this is not our code any more. */
     {CALL_execve, ALWAYS, {0, 0, SECCOMP_RET_KILL_PROCESS, 0, {{0}}}},
     {CALL_execveat, ALWAYS, {0, 0, SECCOMP_RET_KILL_PROCESS, 0, {{0}}}},
+
+    /* Flags, locks and copies; nobody is made to get a signal (F_SETOWN, F_SETSIG, F_SETLEASE). */
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_DUPFD}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_DUPFD_CLOEXEC}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_GETFD}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_SETFD}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_GETFL}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_SETFL}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_GETLK}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_SETLK}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_SETLKW}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_OFD_GETLK}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_OFD_SETLK}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_OFD_SETLKW}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_GETPIPE_SZ}}}},
+    {CALL_fcntl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, F_SETPIPE_SZ}}}},
 
     /* A terminal may be recognised and measured, but nothing typed into it (TIOCSTI). */
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FICLONE}}}},

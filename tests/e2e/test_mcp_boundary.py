@@ -283,6 +283,32 @@ class Walls(Boundary):
             for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
                 self.assertIn("Seccomp:\t2", (task / "status").read_text())
 
+    def test_of_what_root_may_do_only_its_files_are_left(self):
+        mine = self.root / "theirs"
+        mine.write_text("1")
+        mine.chmod(0o600)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.chown(mine, 65534, 65534)
+        server = self.start("-w")
+        server.call_all([("read_file", {"filePath": "theirs"})] * 20)
+        server.good("edit_file", filePath="theirs", oldString="1", newString="2")
+        about = mine.stat()
+        self.assertEqual((mine.read_text(), about.st_mode & 0o7777), ("2", 0o600))
+        self.assertEqual(about.st_uid, 65534 if is_root else os.geteuid())
+        tasks = list(pathlib.Path(f"/proc/{server.pid}/task").iterdir())
+        self.assertGreater(len(tasks), 1)
+        for task in tasks:
+            sets = {line.split(":")[0]: int(line.split()[1], 16)
+                    for line in (task / "status").read_text().splitlines()
+                    if line.startswith("Cap")}
+            # Owners, access and modes of files: the lowest five.
+            self.assertEqual(sets["CapEff"] & ~0b11111, 0, sets)
+            self.assertEqual(sets["CapPrm"], sets["CapEff"])
+            self.assertEqual(sets["CapInh"] | sets["CapAmb"], 0)
+            if is_root:
+                self.assertEqual(sets["CapBnd"], 0)
+
     def test_the_walls_stand_before_the_first_answer(self):
         server = self.start(opens=False)
         server.request("ping")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -90,6 +91,53 @@ static void all_walls_stand_around_all_threads(void **state)
 
     scheme.plan.changes_files = true;
     in_child(confine_all, &scheme);
+}
+
+/* A set of /proc/self/status, opened before the walls. */
+static uint64_t capabilities(int status_fd, const char *set)
+{
+    char text[4096];
+    ssize_t len = pread(status_fd, text, sizeof(text) - 1, 0);
+    const char *line;
+
+    expect(len > 0);
+    text[len] = '\0';
+    line = strstr(text, set);
+    expect(line != NULL);
+    return strtoull(line + strlen(set), NULL, 16);
+}
+
+static void give_up_capabilities(void *data)
+{
+    const uint64_t to_read = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_FOWNER;
+    const uint64_t to_change = to_read | 1 << CAP_CHOWN | 1 << CAP_FSETID;
+    struct scheme *scheme = data;
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    uint64_t wanted = scheme->plan.changes_files ? to_change : to_read;
+    uint64_t before = capabilities(fd, "CapEff:");
+    int kept_fds[] = {0, 1, 2, fd};
+
+    expect(before != 0 || geteuid() != 0);
+    scheme->plan.kept_fds = kept_fds;
+    scheme->plan.kept_count = array_size(kept_fds);
+    expect(confine(scheme) == 0);
+    expect(capabilities(fd, "CapEff:") == (before & wanted));
+    expect(capabilities(fd, "CapPrm:") == (before & wanted));
+    expect(capabilities(fd, "CapInh:") == 0);
+    expect(capabilities(fd, "CapAmb:") == 0);
+    /* Who has none has nothing to take them from, and no program to start with them. */
+    if ((before & 1 << CAP_SETPCAP) != 0)
+        expect(capabilities(fd, "CapBnd:") == 0);
+    expect(capabilities(fd, "NoNewPrivs:") == 1);
+}
+
+static void root_keeps_nothing_but_its_files(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE);
+
+    in_child(give_up_capabilities, &scheme);
+    scheme.plan.changes_files = true;
+    in_child(give_up_capabilities, &scheme);
 }
 
 static void exec_confined(void *data)
@@ -342,6 +390,7 @@ static void every_wall_has_a_name(void **state)
 }
 
 TEST_MAIN(place_test(all_walls_stand_around_all_threads),
+          place_test(root_keeps_nothing_but_its_files),
           place_test(a_confined_process_starts_no_program),
           place_test(who_only_reads_changes_nothing), place_test(what_was_inherited_is_closed),
           place_test(nothing_takes_the_place_of_a_standard_stream),

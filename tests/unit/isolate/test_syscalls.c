@@ -212,6 +212,13 @@ static void try_what_is_allowed(void *data)
     expect(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) == 0);
     expect_errno(setpriority(PRIO_PROCESS, 1, 0), EPERM);
     expect(fcntl(fds[0], F_DUPFD_CLOEXEC, 0) >= 0);
+    expect(fcntl(fds[0], F_SETFL, fcntl(fds[0], F_GETFL)) == 0);
+    expect(fcntl(fds[0], F_SETPIPE_SZ, 4096) >= 0);
+    /* Not even itself: with what it could be told to signal, it could signal others. */
+    expect_errno(fcntl(fds[0], F_SETOWN, getpid()), EPERM);
+    expect_errno(fcntl(fds[0], F_SETOWN_EX, &(struct f_owner_ex){F_OWNER_PID, getpid()}), EPERM);
+    expect_errno(fcntl(fds[0], F_SETSIG, SIGURG), EPERM);
+    expect_errno(fcntl(fds[0], F_SETLEASE, F_RDLCK), EPERM);
 }
 
 static void threads_and_questions_are_allowed(void **state)

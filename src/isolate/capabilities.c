@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/capabilities.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CAPABILITIES_END = 64 };
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/* Files that belong to others: to be found, read and written; the mode of our record set. */
+#define TO_READ   (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER))
+/* What is written, moved or brought back keeps its owner and all of its mode. */
+#define TO_CHANGE (TO_READ | BIT(CAP_CHOWN) | BIT(CAP_FSETID))
+
+struct sets {
+    struct __user_cap_data_struct halves[_LINUX_CAPABILITY_U32S_3];
+};
+
+static const struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+/* Its pid of 0 is the calling thread. SAFETY: the kernel writes to the header only to refuse it. */
+static int get_sets(struct sets *out_sets)
+{
+    struct __user_cap_header_struct own = header;
+
+    return (int)syscall(SYS_capget, &own, out_sets->halves);
+}
+
+static int set_sets(const struct sets *sets)
+{
+    struct __user_cap_header_struct own = header;
+
+    return (int)syscall(SYS_capset, &own, sets->halves);
+}
+
+/* What a program that is started could have; none is, so what cannot be dropped does not matter. */
+static void drop_bounds(void)
+{
+    for (unsigned long i = 0; i < CAPABILITIES_END; i++)
+        if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 && errno == EINVAL)
+            return; /* the kernel knows no more */
+}
+
+int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err)
+{
+    const uint64_t kept = changes_files ? TO_CHANGE : TO_READ;
+    bool has_more = false;
+    bool holds_any = false;
+    struct sets sets;
+
+    if (get_sets(&sets) < 0)
+        return err_set(err, err_from_errno(errno), "capabilities: %s", err_errno_text(errno));
+    drop_bounds();
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        struct __user_cap_data_struct *half = &sets.halves[i];
+        uint32_t wanted = (uint32_t)(kept >> (32 * i));
+
+        has_more = has_more || ((half->permitted | half->effective) & ~wanted) != 0 ||
+                   half->inheritable != 0;
+        half->permitted &= wanted;
+        half->effective &= wanted;
+        half->inheritable = 0;
+        holds_any = holds_any || half->permitted != 0;
+    }
+    if (has_more && set_sets(&sets) < 0)
+        return err_set(err, err_from_errno(errno), "capabilities: %s", err_errno_text(errno));
+    *out_holds_any = holds_any;
+    return 0;
+}
