@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/optionhelp.h"
 #include "base/options.h"
 #include "base/rand.h"
 #include "command/mcp.h"
@@ -21,11 +23,21 @@
 enum {
     EXIT_WRONG_USE = 2,
     ARGS_MAX_BYTES = 4 << 20,
+    HELP_MAX_BYTES = 1 << 20,
+    HELP_WIDTH = 80,
     SESSION_BYTES = 24,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
     /* A minute, in steps of 10 ms; another signal ends it. */
     CHANGE_STEPS = 6000,
+};
+
+/* What the front door has for all its commands; for who calls this program itself. */
+enum {
+    OPTION_HELP = MCP_OPTIONS,
+    OPTION_VERSION,
+    OPTIONS_END,
+    OWN_OPTIONS = OPTIONS_END - MCP_OPTIONS
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -78,15 +90,37 @@ static void flush_record(void *data)
 static int read_options(struct arena *arena, int argc, char *const *argv,
                         struct option_values **out_values, struct err *err)
 {
+    static struct option options[MCP_OPTIONS + OWN_OPTIONS];
     static const struct option_command command = {.name = "gatehouse-mcp",
                                                   .summary = MCP_SUMMARY,
-                                                  .options = mcp_options,
-                                                  .option_count = MCP_OPTIONS,
+                                                  .options = options,
+                                                  .option_count = array_size(options),
                                                   .arguments = mcp_arguments,
                                                   .argument_count = MCP_ARGUMENTS};
-    int r = options_read_args(arena, &command, argc, argv, out_values, err);
+    int r;
 
+    memcpy(options, mcp_options, sizeof(mcp_options));
+    options[OPTION_HELP] =
+        (struct option){.name = "help", .letter = 'h', .is_final = true, .help = "show this page"};
+    options[OPTION_VERSION] =
+        (struct option){.name = "version", .is_final = true, .help = "show the version"};
+    r = options_read_args(arena, &command, argc, argv, out_values, err);
     return r == 0 ? options_read_env(*out_values, environ, err) : r;
+}
+
+/* False when there is more to do. */
+static bool tell_about_ourselves(const struct option_values *values)
+{
+    cleanup_buf struct buf out = BUF_INIT(HELP_MAX_BYTES);
+
+    if (options_is_on(values, OPTION_HELP))
+        (void)options_help(values, HELP_WIDTH, &out);
+    else if (options_is_on(values, OPTION_VERSION))
+        (void)buf_printf(&out, "gatehouse-mcp %s\n", GATEHOUSE_VERSION);
+    else
+        return false;
+    fwrite(out.data, 1, out.len, stdout);
+    return true;
 }
 
 static int open_ground(struct program *program, const struct option_values *values, struct err *err)
@@ -243,6 +277,8 @@ int program_run(int argc, char *const *argv)
         fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
         return EXIT_WRONG_USE;
     }
+    if (tell_about_ourselves(values))
+        return EXIT_SUCCESS;
     log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)

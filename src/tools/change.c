@@ -39,6 +39,9 @@ int change_refuse(struct err *err, int code, struct str given, const struct err 
 {
     if (code == ERR_NOT_FOUND)
         return change_fail(err, code, given, "not found; list_files shows what there is");
+    if (code == ERR_DENIED_BY_POLICY &&
+        (why->message[0] == '\0' || strcmp(why->message, err_text(code)) == 0))
+        return change_fail(err, code, given, TOOL_DENIED_BEHIND);
     return change_fail(err, code, given, "%s",
                        why->message[0] != '\0' ? why->message : err_text(code));
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "tools/patterns.h"
+#include "tools/tool.h"
 
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
@@ -103,26 +104,26 @@ static int find_root_path(struct ground *ground, const struct ground_config *con
     return r < 0 ? refuse_folder(config, r, &why, err) : 0;
 }
 
-static int open_folder(struct ground *ground, const struct ground_config *given, struct err *err)
+/* The globs are those that were given, as the authority takes them. */
+static int open_folder(struct ground *ground, struct arena *arena, struct ground_config *config,
+                       struct err *err)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
     const char *const roots[] = {ground->given_path, ground->root_path, NULL};
-    unsigned access = given->may_write ? AUTHORITY_ALL_ACCESS : READING;
-    struct ground_config config = *given;
+    unsigned access = config->may_write ? AUTHORITY_ALL_ACCESS : READING;
     struct err why = ERR_INIT;
-    int r = find_root_path(ground, given, err);
+    int r = find_root_path(ground, config, err);
 
     if (r == 0)
-        r = patterns_take(&arena, "--deny", given->denied, roots, &config.denied, err);
+        r = patterns_take(arena, "--deny", config->denied, roots, &config->denied, err);
     if (r == 0)
-        r = patterns_take(&arena, "--allow", given->allowed, roots, &config.allowed, err);
+        r = patterns_take(arena, "--allow", config->allowed, roots, &config->allowed, err);
     if (r < 0)
         return r;
-    r = request(ground, &config, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT, &ground->names,
+    r = request(ground, config, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT, &ground->names,
                 &why);
     if (r == 0)
-        r = request(ground, &config, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
-    return r < 0 ? refuse_folder(given, r, &why, err) : 0;
+        r = request(ground, config, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
+    return r < 0 ? refuse_folder(config, r, &why, err) : 0;
 }
 
 /* Other sessions keep their record there, wherever this one keeps its own. */
@@ -138,10 +139,39 @@ static int protect_default_state(struct authority *authority, struct err *err)
     return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
 }
 
-static int open_all(struct ground *ground, const struct ground_config *config, struct err *err)
+/* Whoever sees this chose the directory, or can. */
+static int refuse_state(const struct ground *ground, int code, const struct err *why,
+                        struct err *err)
+{
+    char shown[TOOL_SHOWN_BYTES];
+    char words[ERR_MESSAGE_BYTES];
+
+    snprintf(words, sizeof(words), "%s", why->code != 0 ? why->message : err_text(code));
+    tool_show(str_from(ground->state_path), shown);
+    return err_set(err, code, "'%s': %s; --state-dir names another", shown, words);
+}
+
+static int open_state(struct ground *ground, const struct ground_config *config, struct err *err)
 {
     const struct authority_config authority = {.backend = AUTHORITY_LINUX,
                                                .state_dir = ground->state_path};
+    struct err why = ERR_INIT;
+    int r = authority_new(&authority, &ground->authority, &why);
+
+    if (r < 0)
+        return refuse_state(ground, r, &why, err);
+    r = protect_default_state(ground->authority, err);
+    if (r < 0 || config->is_recorded_elsewhere)
+        return r;
+    r = open_record(ground, &why);
+    return r < 0 ? refuse_state(ground, r, &why, err) : 0;
+}
+
+static int open_all(struct ground *ground, const struct ground_config *given, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
+    struct ground_config own = *given;
+    struct ground_config *config = &own;
     struct toolbox_config box = {
         .may_write = config->may_write,
         .max_file_bytes = config->max_file_bytes,
@@ -150,13 +180,9 @@ static int open_all(struct ground *ground, const struct ground_config *config, s
     int r = absolute(config->state_dir, ground->state_path, err);
 
     if (r == 0)
-        r = authority_new(&authority, &ground->authority, err);
+        r = open_state(ground, config, err);
     if (r == 0)
-        r = protect_default_state(ground->authority, err);
-    if (r == 0 && !config->is_recorded_elsewhere)
-        r = open_record(ground, err);
-    if (r == 0)
-        r = open_folder(ground, config, err);
+        r = open_folder(ground, &arena, config, err);
     if (r < 0)
         return r;
     box.authority = ground->authority;
@@ -164,6 +190,8 @@ static int open_all(struct ground *ground, const struct ground_config *config, s
     box.files = ground->files;
     box.root_path = ground->root_path;
     box.given_path = ground->given_path;
+    box.denied = config->denied;
+    box.allowed = config->allowed;
     return toolbox_new(&box, &ground->box, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "authority/glob.h"
 #include "authority/path.h"
 #include "tools/tool.h"
 
@@ -115,4 +116,14 @@ int patterns_take(struct arena *arena, const char *option, const char *const *gi
     patterns[count] = NULL;
     *out_patterns = patterns;
     return 0;
+}
+
+const char *patterns_verdict(const struct glob_set *denied, const struct glob_set *allowed,
+                             struct str name)
+{
+    if (glob_set_matches(denied, name))
+        return "is denied by --deny";
+    if (!glob_set_is_empty(allowed) && !glob_set_matches(allowed, name))
+        return "is not among the names of --allow";
+    return NULL;
 }

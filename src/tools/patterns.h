@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 
 enum { PATTERNS_MAX_BYTES = 4 << 20 }; /* what the arena has to have room for */
 
@@ -18,5 +19,11 @@ enum { PATTERNS_MAX_BYTES = 4 << 20 }; /* what the arena has to have room for */
  */
 int patterns_take(struct arena *arena, const char *option, const char *const *given,
                   const char *const *roots, const char *const **out_patterns, struct err *err);
+
+struct glob_set;
+
+/* Which option keeps this name out, as the end of a sentence; NULL when neither does by itself. */
+const char *patterns_verdict(const struct glob_set *denied, const struct glob_set *allowed,
+                             struct str name);
 
 #endif

@@ -39,17 +39,23 @@ int resource_append_uri(const struct toolbox *box, struct str name, struct buf *
 /* ---- reading ---- */
 
 /* The words that the authority has, behind the address as it was given. */
-static int refuse(struct err *err, int code, struct str uri)
+static int refuse(const struct toolbox *box, struct err *err, int code, struct str uri)
 {
+    __attribute__((uninitialized)) char name[PATH_MAX];
     char shown[TOOL_SHOWN_BYTES];
     char why[ERR_MESSAGE_BYTES];
+    const char *denial = NULL;
+    size_t len;
 
     if (err == NULL)
         return code;
     snprintf(why, sizeof(why), "%s",
              err->code == code && err->message[0] != '\0' ? err->message : err_text(code));
     tool_show(uri, shown);
-    return err_set_field(err, code, shown, "%s: %s", shown, why);
+    if (code == ERR_DENIED_BY_POLICY && resource_name_of_uri(box, uri, name, &len, NULL) == 0)
+        denial = tool_denial(box, (struct str){name, len});
+    return err_set_field(err, code, shown, "%s%s %s", shown, denial != NULL ? "" : ":",
+                         denial != NULL ? denial : why);
 }
 
 static int read_file(struct toolbox *box, struct str name, const struct cancel *cancel,
@@ -150,7 +156,7 @@ int resource_read(struct toolbox *box, struct str uri, const struct cancel *canc
     if (r == 0)
         r = read_file(box, (struct str){name, len}, cancel, &content, err);
     if (r < 0)
-        return refuse(err, r, uri);
+        return refuse(box, err, r, uri);
     r = write_content(uri, (struct str){name, len}, buf_view(&content), out);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

@@ -76,6 +76,12 @@ static inline struct str tool_name(const struct tool_call *call, size_t index)
 /* An integer argument that fits the schema: 3, 3.0 and 3e0 alike, clamped to an int64_t. */
 int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback);
 
+/* Why a name as it was given is denied: the end of a sentence; NULL when its globs do not say. */
+const char *tool_denial(const struct toolbox *box, struct str given);
+
+/* The end of that sentence when it is not about the name itself. */
+#define TOOL_DENIED_BEHIND "leads to, or holds, a name that is denied here"
+
 enum { TOOL_SHOWN_BYTES = 132 };
 /* A name for a message, cut where it is long. */
 const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES]);

@@ -7,17 +7,20 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "authority/glob.h"
 #include "authority/path.h"
 #include "base/schema.h"
 #include "base/utf8.h"
 #include "protocol/toolids.h"
+#include "tools/patterns.h"
 #include "tools/tool.h"
 #include "tools/undo.h"
 
 enum {
     SCHEMAS_MAX_BYTES = 4 << 20,  /* of all tools together, compiled */
     SCHEMA_MAX_BYTES = 256 << 10, /* of one, as it is read */
-    TURN_SLICE_MS = 20,           /* between two looks at the token while others change things */
+    GLOBS_MAX_BYTES = 1 << 20,
+    TURN_SLICE_MS = 20, /* between two looks at the token while others change things */
 };
 #define TOOL_CALL_MAX_BYTES ((size_t)256 << 20)
 
@@ -48,6 +51,9 @@ struct toolbox_private {
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_is_free;
     bool is_changing;
+    struct arena glob_arena;
+    const struct glob_set *denied; /* what the grants have too, for words */
+    const struct glob_set *allowed;
 };
 
 /* ---- making ---- */
@@ -64,10 +70,22 @@ static void init_locks(struct toolbox_private *own)
     pthread_condattr_destroy(&monotonic);
 }
 
+static int compile_globs(struct toolbox *box, struct toolbox_private *own, struct err *err)
+{
+    int r = glob_set_compile(&own->glob_arena, box->config.denied, &own->denied, err);
+
+    if (r == 0)
+        r = glob_set_compile(&own->glob_arena, box->config.allowed, &own->allowed, err);
+    box->config.denied = NULL; /* the caller's, who may have let them go */
+    box->config.allowed = NULL;
+    return r;
+}
+
 int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, struct err *err)
 {
     struct toolbox *box = calloc(1, sizeof(*box));
     struct toolbox_private *own = calloc(1, sizeof(*own));
+    int r;
 
     if (box == NULL || own == NULL) {
         free(box);
@@ -85,14 +103,15 @@ int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, s
         box->config.max_undo_bytes = TOOLBOX_UNDO_BYTES;
     if (box->config.clock == NULL)
         box->config.clock = &clock_system;
-    if (box->config.may_write) {
-        int r = undo_log_new(&box->config, &box->undo, err);
-
-        if (r < 0) {
-            free(box);
-            free(own);
-            return r;
-        }
+    arena_init(&own->glob_arena, GLOBS_MAX_BYTES);
+    r = compile_globs(box, own, err);
+    if (r == 0 && box->config.may_write)
+        r = undo_log_new(&box->config, &box->undo, err);
+    if (r < 0) {
+        arena_done(&own->glob_arena);
+        free(box);
+        free(own);
+        return r;
     }
     arena_init(&own->schema_arena, SCHEMAS_MAX_BYTES);
     init_locks(own);
@@ -110,6 +129,7 @@ void toolbox_free(struct toolbox *box)
     pthread_mutex_destroy(&box->own->turn_lock);
     pthread_mutex_destroy(&box->own->schema_lock);
     arena_done(&box->own->schema_arena);
+    arena_done(&box->own->glob_arena);
     free(box->own);
     free(box);
 }
@@ -127,9 +147,30 @@ bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool)
 
 /* ---- words ---- */
 
-/* The authority's refusal in the client's terms, and what to do about it. */
-static int explain(struct err *err, int code, struct str given, bool is_running)
+/* The authority knows the folder by the name that it was asked for; clients also see the other. */
+static struct str below_root(const struct toolbox_config *config, struct str given)
 {
+    struct str name = given;
+
+    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&name, config->given_path))
+        (void)path_strip_root(&name, config->root_path);
+    return name;
+}
+
+const char *tool_denial(const struct toolbox *box, struct str given)
+{
+    __attribute__((uninitialized)) struct path_name name;
+
+    if (path_normalise(below_root(&box->config, given), box->config.given_path, false, &name) < 0)
+        return NULL;
+    return patterns_verdict(box->own->denied, box->own->allowed, path_view(&name));
+}
+
+/* The authority's refusal in the client's terms, and what to do about it. */
+static int explain(const struct toolbox *box, struct err *err, int code, struct str given,
+                   bool is_running)
+{
+    const char *denial;
     char name[TOOL_SHOWN_BYTES];
     char why[ERR_MESSAGE_BYTES];
 
@@ -139,6 +180,12 @@ static int explain(struct err *err, int code, struct str given, bool is_running)
     snprintf(why, sizeof(why), "%s",
              err->code == code && err->message[0] != '\0' ? err->message : err_text(code));
     switch (code) {
+    case ERR_DENIED_BY_POLICY:
+        denial = tool_denial(box, given);
+        if (denial == NULL && strcmp(why, err_text(code)) == 0)
+            denial = TOOL_DENIED_BEHIND;
+        return err_set_field(err, code, name, "%s%s %s", name, denial != NULL ? "" : ":",
+                             denial != NULL ? denial : why);
     case ERR_NOT_FOUND:
         return err_set_field(err, code, name, "%s: not found; list_files shows what there is",
                              name);
@@ -267,16 +314,6 @@ static enum authority_operation operation_of(const struct catalog_tool *tool,
     return AUTHORITY_OP_LIST;
 }
 
-/* The authority knows the folder by the name that it was asked for; clients also see the other. */
-static struct str below_root(const struct toolbox_config *config, struct str given)
-{
-    struct str name = given;
-
-    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&name, config->given_path))
-        (void)path_strip_root(&name, config->root_path);
-    return name;
-}
-
 static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
                         struct str given, struct err *err)
 {
@@ -288,7 +325,7 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
                               below_root(&call->box->config, given), name, &len, &about, err);
 
     if (r < 0)
-        return explain(err, r, given, false);
+        return explain(call->box, err, r, given, false);
     copy = arena_copy(&call->arena, (struct str){name, len});
     if (copy == NULL)
         return err_set_plain(err, call->arena.error);
@@ -441,7 +478,7 @@ static void describe(const struct tool_call *call, int code, struct err *err)
 
         if (is_only || (err->code == code && resource->resolved.len > 0 &&
                         str_eq(utf8_cut(resource->resolved, longest), utf8_cut(field, longest)))) {
-            (void)explain(err, code, resource->given, true);
+            (void)explain(call->box, err, code, resource->given, true);
             return;
         }
     }

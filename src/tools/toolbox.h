@@ -40,6 +40,9 @@ struct toolbox_config {
     const char *root_path; /* without links; in trees and file:// addresses */
     /* The same as the user named it, which absolute names may begin with too; NULL: none. */
     const char *given_path;
+    /* The globs of both grants, up to a NULL, for the words of refusals; NULL: none. */
+    const char *const *denied;
+    const char *const *allowed;
     bool may_write;            /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */

@@ -530,6 +530,43 @@ class Use(Scene):
         self.assertEqual([each["path"] for each in server.good("list_files", dirPath=".")["entries"]],
                          ["\\~a"])
 
+    def test_a_refusal_says_which_option_it_comes_from(self):
+        (self.root / "sub").mkdir()
+        (self.root / "sub/key").touch()
+        (self.root / "link").symlink_to("sub/key")
+        server = self.start("-w", "--deny", "key")
+        self.assertEqual(server.bad("read_file", filePath="sub/key"),
+                         "sub/key is denied by --deny")
+        self.assertEqual(server.bad("write_file", filePath="x/../key", content=""),
+                         "x/../key is denied by --deny")
+        with self.assertRaisesRegex(Refused, "sub/key is denied by --deny"):
+            server.request("resources/read", {"uri": (self.root / "sub/key").as_uri()})
+        for tool, arguments in (("read_file", {"filePath": "link"}), ("delete", {"path": "sub"}),
+                                ("move", {"sourcePath": "sub", "destinationPath": "new"})):
+            self.assertIn("leads to, or holds, a name that is denied",
+                          server.bad(tool, **arguments))
+        server = self.start("--allow", "sub")
+        self.assertEqual(server.bad("read_file", filePath="other"),
+                         "other is not among the names of --allow")
+
+    def test_a_state_directory_that_is_refused_is_named(self):
+        (self.room / "open").mkdir()
+        (self.room / "open").chmod(0o755)
+        (self.room / "file").touch()
+        for state in (self.room / "open", self.room / "file/below"):
+            result = run("--state-dir", state, self.root)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(f"'{state}'", result.stderr)
+            self.assertIn("--state-dir", result.stderr)
+
+    def test_the_program_itself_has_help_and_a_version(self):
+        program = mcp_client.GATEHOUSE.parent / "gatehouse-mcp"
+        asked = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+        self.assertIn("--state-dir", asked.stdout)
+        self.assertEqual(asked.stdout.splitlines()[2:5], run("--help").stdout.splitlines()[2:5])
+        asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        self.assertRegex(asked.stdout, r"^gatehouse-mcp \d")
+
     def test_without_a_home_it_says_what_to_do(self):
         result = run(self.root)
         self.assertEqual(result.returncode, 1)
