@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -28,8 +27,6 @@ enum {
     SESSION_BYTES = 24,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
-    /* A minute, in steps of 10 ms; another signal ends it. */
-    CHANGE_STEPS = 6000,
 };
 
 /* What the front door has for all its commands; for who calls this program itself. */
@@ -218,23 +215,13 @@ static int serve(struct program *program, const struct option_values *values, st
     return 0;
 }
 
-/* A change that was given up puts back what it has begun: to leave in its middle would be a loss.
- */
-static void wait_for_changes(struct program *program)
-{
-    const struct timespec step = {.tv_nsec = 10 * 1000 * 1000};
-
-    for (size_t i = 0; i < array_size(signals); i++)
-        signal(signals[i], SIG_DFL);
-    for (int i = 0; i < CHANGE_STEPS && atomic_load(&program->changing) > 0; i++)
-        nanosleep(&step, NULL);
-}
-
 static void close_all(struct program *program)
 {
     front_free(program->front);
     sweeper_free(program->sweeper);
-    wait_for_changes(program);
+    for (size_t i = 0; i < array_size(signals); i++)
+        signal(signals[i], SIG_DFL); /* another one ends the waiting */
+    ground_wait_for_changes(&program->changing);
     if (atomic_load(&program->running) > 0) {
         /*
          * A worker hangs in the kernel and may come back to what it uses, so nothing

@@ -434,6 +434,7 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     calls->job_config = (struct job_config){
         .box = config->box,
         .running = config->running,
+        .changing = config->changing,
         .max_arena_bytes = ARENA_PER_REQUEST * config->max_request_bytes + ARENA_SPARE_BYTES,
         .max_answer_bytes = config->max_answer_bytes,
     };

@@ -32,6 +32,7 @@ struct calls_config {
     struct toolbox *box;
     /* Counts the jobs on workers; must live as long as any thread. */
     atomic_uint *running;
+    atomic_uint *changing; /* those of them that change files */
     size_t max_request_bytes;
     size_t max_answer_bytes;
     /* An answer to a call, or LOST. The body is gone when it returns. */

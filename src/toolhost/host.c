@@ -177,6 +177,7 @@ static int make_parts(struct host *host)
         .loop = config->loop,
         .box = config->box,
         .running = config->running,
+        .changing = config->changing,
         .max_request_bytes = config->max_request_bytes,
         .max_answer_bytes = config->max_answer_bytes,
         .send = on_send,

@@ -22,7 +22,8 @@ struct host_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
-    atomic_uint *running; /* see calls.h */
+    atomic_uint *running;  /* see calls.h */
+    atomic_uint *changing; /* the same */
     /* One socket, opened twice: libuv wants a descriptor for each direction. */
     int input_fd;
     int output_fd;

@@ -103,13 +103,16 @@ static void note_progress(void *data, uint64_t done, uint64_t total, const char 
 int job_run(void *data, struct cancel *token)
 {
     struct job *job = data;
+    unsigned change = job->tool->group == CATALOG_FILESYSTEM_WRITE;
     int r;
 
     atomic_fetch_add(job->config.running, 1);
+    atomic_fetch_add(job->config.changing, change);
     buf_clear(&job->answer);
     r = tool_run(job->call, token, note_progress, job, &job->answer);
     if (r < 0)
         err_set_plain(&job->err, r);
+    atomic_fetch_sub(job->config.changing, change);
     atomic_fetch_sub(job->config.running, 1);
     return r;
 }

@@ -19,7 +19,8 @@
 
 struct job_config {
     struct toolbox *box;
-    atomic_uint *running; /* counts the jobs that are on a worker; outlives them all */
+    atomic_uint *running;  /* counts the jobs that are on a worker; outlives them all */
+    atomic_uint *changing; /* the same for those that run and change files */
     size_t max_arena_bytes;
     size_t max_answer_bytes;
 };

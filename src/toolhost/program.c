@@ -30,6 +30,7 @@ enum {
 
 /* Also for threads that never return. */
 static atomic_uint running;
+static atomic_uint changing;
 
 struct program {
     struct log log;
@@ -172,6 +173,7 @@ static int serve(struct program *program, const struct confine_report *walls,
         .log = &program->log,
         .box = program->ground->box,
         .running = &running,
+        .changing = &changing,
         .input_fd = program->socket,
         .output_fd = program->socket_again,
         .max_request_bytes = ready.max_request_bytes,
@@ -206,6 +208,10 @@ static void close_all(struct program *program)
 {
     host_free(program->host);
     sweeper_free(program->sweeper);
+    if (atomic_load(&changing) > 0)
+        log_write(&program->log, LOG_INFO, "a change is still at work; waiting for it");
+    signal(SIGTERM, SIG_DFL); /* another one ends the waiting */
+    ground_wait_for_changes(&changing);
     if (program->loop != NULL) {
         signal_watch_free(program->watch);
         loop_free(program->loop);

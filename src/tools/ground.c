@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,6 +14,9 @@
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
     AUDIT_BYTES = 16 << 20,
+    /* A minute. */
+    CHANGE_STEP_NS = 10 * 1000 * 1000,
+    CHANGE_STEPS = 6000,
 };
 
 int ground_default_state(char out_path[PATH_MAX], struct err *err)
@@ -225,6 +229,14 @@ void ground_close(struct ground *ground)
     if (ground->audit_dir_fd >= 0)
         close(ground->audit_dir_fd);
     free(ground);
+}
+
+void ground_wait_for_changes(const atomic_uint *changing)
+{
+    const struct timespec step = {.tv_nsec = CHANGE_STEP_NS};
+
+    for (int i = 0; i < CHANGE_STEPS && atomic_load(changing) > 0; i++)
+        nanosleep(&step, NULL);
 }
 
 int ground_confine(const struct ground *ground, bool passes_messages,

@@ -9,6 +9,7 @@
 #define TOOLS_GROUND_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,13 @@ void ground_close(struct ground *ground);
 /* For good, and before any thread: files of the folder and of our state, no sockets, no exec. */
 int ground_confine(const struct ground *ground, bool passes_messages,
                    struct confine_report *out_report, struct err *err);
+
+/*
+ * At the end, when nobody waits any more: until all changes have returned, a minute at most. One
+ * that was given up puts back what it has begun, and to leave in its middle would be a loss. Which
+ * signals end the process meanwhile is the caller's to say.
+ */
+void ground_wait_for_changes(const atomic_uint *changing);
 
 /*
  * The user's own place for state: $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse.

@@ -567,6 +567,18 @@ class HungFiles(Scene):
             calls.remove(frame.call)
             self.assertIn(frame.body["error"], ("timed_out", "workers_lost"))
 
+    def test_the_end_waits_for_a_change_that_was_given_up(self):
+        folder, _ = self.mount()
+        front = self.started("--write", "--log-level", "info", root=folder)
+        frame = front.run("edit_file", {"filePath": "stuck", "oldString": "a", "newString": "b"},
+                          timeout_ms=300)
+        self.assertEqual((frame.body["error"], frame.body["hasBegun"]), ("timed_out", True))
+        front.socket.shutdown(socket.SHUT_WR)
+        self.assertTrue(is_so_in_time(lambda: "waiting for it" in front.errors_so_far()))
+        self.assertIsNone(front.process.poll())
+        front.process.send_signal(signal.SIGTERM)
+        self.assertEqual(front.process.wait(TIMEOUT), -signal.SIGTERM)
+
     def test_it_is_gone_even_when_the_kernel_keeps_a_thread(self):
         folder, stop = self.mount("stubborn")
         front = self.started("--log-level", "error", root=folder)
