@@ -553,6 +553,9 @@ struct authority_archive_options {
     unsigned max_ratio;
     unsigned max_depth;
     const struct cancel *cancel;
+    /* Extracting: told as content is written, bytes so far and of all; 0 when not known. */
+    void (*progress)(void *data, uint64_t bytes, uint64_t total_bytes);
+    void *progress_data;
 };
 #define AUTHORITY_ARCHIVE_BYTES       ((uint64_t)256 << 20)
 #define AUTHORITY_ARCHIVE_ENTRIES     ((uint64_t)50000)

@@ -9,6 +9,7 @@ struct extraction {
     const struct backend_lookup *lookup;
     struct archive_stream *stream;
     struct backend_stage *stage;
+    const struct archive_gate *gate;
 };
 
 static int make_directory(void *context, struct str name)
@@ -20,6 +21,8 @@ static int make_directory(void *context, struct str name)
 
 static int write_content(struct extraction *x, struct str name, struct err *err)
 {
+    const struct archive_rules *rules = x->gate->rules;
+
     while (true) {
         struct str bytes;
         int r = archive_stream_read(x->stream, &bytes, err);
@@ -29,6 +32,9 @@ static int write_content(struct extraction *x, struct str name, struct err *err)
         r = x->ops->stage_write(x->stage, bytes.ptr, bytes.len);
         if (r < 0)
             return archive_refuse(err, r, name, err_text(r));
+        if (rules->progress != NULL)
+            rules->progress(rules->progress_data, x->gate->result.bytes,
+                            archive_stream_total(x->stream));
     }
 }
 
@@ -78,6 +84,7 @@ int archive_extract(struct backend *backend, struct backend_file *archive, uint6
         .ops = backend->ops,
         .tree = tree,
         .lookup = lookup,
+        .gate = &gate,
     };
     struct archive_item item;
     int r;

@@ -66,6 +66,9 @@ struct archive_rules {
     bool (*admits)(void *context, struct str name, bool is_directory);
     void *context;
     const struct cancel *cancel; /* may be NULL */
+    /* Extracting: see struct authority_archive_options. */
+    void (*progress)(void *data, uint64_t bytes, uint64_t total_bytes);
+    void *progress_data;
 };
 
 /* ---- What is offered to the operations ---- */
@@ -224,6 +227,8 @@ bool archive_stream_next(struct archive_stream *stream, struct archive_item *out
                          int *out_error, struct err *err);
 /* A part of the content, holes as zeros; empty at its end. Valid until the next call. */
 int archive_stream_read(struct archive_stream *stream, struct str *out_bytes, struct err *err);
+/* Content of all entries, as the archive declares it beforehand; 0 when it does not. */
+uint64_t archive_stream_total(const struct archive_stream *stream);
 
 /*
  * libarchive converts names by the thread's locale. This makes it UTF-8 for as

@@ -504,3 +504,8 @@ int archive_stream_read(struct archive_stream *stream, struct str *out_bytes, st
         *out_bytes = bytes;
     return r;
 }
+
+uint64_t archive_stream_total(const struct archive_stream *stream)
+{
+    return stream->is_zip ? stream->zip.total_size : 0;
+}

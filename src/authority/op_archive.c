@@ -64,7 +64,11 @@ static int extract(struct operation *op, const struct authority_archive_options 
     const struct backend_ops *ops = operation_ops(op);
     struct extraction extraction = {
         .op = op,
-        .rules = {.limits = archive_limits_from(options), .admits = admits, .cancel = &op->cancel},
+        .rules = {.limits = archive_limits_from(options),
+                  .admits = admits,
+                  .cancel = &op->cancel,
+                  .progress = options->progress,
+                  .progress_data = options->progress_data},
         .why = why,
     };
     struct backend_lookup lookup = op->lookup;

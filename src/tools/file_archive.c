@@ -70,9 +70,17 @@ static int check_ends(const struct tool_call *call, struct err *err)
     return r == 0 && is_used ? explain(call, ERR_NOT_EMPTY, &why, err) : 0;
 }
 
+static void report(void *data, uint64_t bytes, uint64_t total_bytes)
+{
+    const struct tool_call *call = data;
+
+    tool_report(call, bytes, total_bytes, "unpacking");
+}
+
 int tool_extract_archive(struct tool_call *call, struct buf *out, struct err *err)
 {
-    const struct authority_archive_options options = {.cancel = call->cancel};
+    const struct authority_archive_options options = {
+        .cancel = call->cancel, .progress = report, .progress_data = call};
     struct str destination = tool_name(call, DESTINATION);
     struct authority_archive_result result;
     struct undo_note note;

@@ -381,6 +381,58 @@ static void an_archive_is_unpacked_and_counted(void **state)
     assert_file(bench, "d/f", "12345");
 }
 
+struct reports {
+    unsigned count;
+    uint64_t last;
+    uint64_t total;
+};
+
+static void count_report(void *data, uint64_t done, uint64_t total, const char *what)
+{
+    struct reports *reports = data;
+
+    assert_string_equal(what, "unpacking");
+    assert_true(done > reports->last);
+    reports->last = done;
+    reports->total = total;
+    reports->count++;
+}
+
+static void unpacking_tells_how_far_it_is(void **state)
+{
+    static const struct {
+        enum authority_archive_format format;
+        const char *name;
+        uint64_t total;
+    } formats[] = {{AUTHORITY_TAR_GZ, "a.tgz", 0}, {AUTHORITY_ZIP, "a.zip", 8}};
+    struct bench *bench = *state;
+
+    plant_dir(bench, "d");
+    plant(bench, "d/f", "12345");
+    plant(bench, "d/g", "678");
+    for (size_t i = 0; i < array_size(formats); i++) {
+        struct authority_archive_result result;
+        struct reports reports = {0};
+        struct tool_call *call;
+        char arguments[128];
+
+        assert_int_equal(authority_create_archive(bench->files, STR("d"), str_from(formats[i].name),
+                                                  formats[i].format, NULL, &result, &bench->err),
+                         0);
+        snprintf(arguments, sizeof(arguments),
+                 "{\"archivePath\":\"%s\",\"destinationPath\":\"out-%s\"}", formats[i].name,
+                 formats[i].name);
+        call = bench_prepare(bench, "extract_archive", arguments);
+        assert_non_null(call);
+        buf_clear(&bench->out);
+        assert_int_equal(tool_run(call, NULL, count_report, &reports, &bench->out), 0);
+        assert_true(reports.count >= 2);
+        assert_int_equal(reports.last, 8);
+        assert_int_equal(reports.total, formats[i].total);
+        tool_free(call);
+    }
+}
+
 static void a_broken_archive_leaves_nothing(void **state)
 {
     struct bench *bench = *state;
@@ -440,4 +492,5 @@ TEST_MAIN(CHANGE_TEST(a_file_is_written_with_its_directories),
           CHANGE_TEST(a_link_is_deleted_and_not_what_it_leads_to),
           CHANGE_TEST(denied_names_stay_and_so_does_what_holds_them),
           CHANGE_TEST(an_archive_is_unpacked_and_counted),
-          CHANGE_TEST(a_broken_archive_leaves_nothing), CHANGE_TEST(what_is_read_only_stays))
+          CHANGE_TEST(unpacking_tells_how_far_it_is), CHANGE_TEST(a_broken_archive_leaves_nothing),
+          CHANGE_TEST(what_is_read_only_stays))
