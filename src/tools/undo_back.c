@@ -3,7 +3,7 @@
  * Taking changes back. All steps of a change are checked first; one that somebody
  * else has touched leaves the whole change as it is. Then they are reversed, last
  * one first, each leaving the log when it is done: what fails in the middle is
- * still known and still kept.
+ * still known and still kept. A change whose place is taken waits in the log.
  */
 #include "tools/tool.h"
 #include "tools/undo_internal.h"
@@ -37,12 +37,34 @@ static bool has_parent(const struct undo_log *log, struct str name)
     return end == 0 || !is_missing(log, str_slice(name, 0, end - 1));
 }
 
+static const char later[] = "a later change of it could not be undone";
+
+/* What stands against a step; NULL: nothing. It may pass, and the change waits for that. */
+struct obstacle {
+    const char *why;
+    bool may_pass;
+};
+
+static const struct obstacle no_obstacle;
+
 /* Where something comes back to, nothing may be, and its directory must. */
-static const char *why_no_place(const struct undo_log *log, struct str name)
+static struct obstacle find_place(const struct undo_log *log, struct str name)
 {
     if (!is_missing(log, name))
-        return "something else stands in its place";
-    return has_parent(log, name) ? NULL : "its directory is gone";
+        return (struct obstacle){
+            "something else stands in its place; it is kept until that is moved away", true};
+    return has_parent(log, name)
+               ? no_obstacle
+               : (struct obstacle){"its directory is gone; it is kept until there is one again",
+                                   true};
+}
+
+static bool is_waiting(const struct undo_log *log, uint64_t id)
+{
+    list_each (node, &log->changes)
+        if (undo_change_of(node)->id == id)
+            return undo_change_of(node)->is_waiting;
+    return false;
 }
 
 static const char *why_changed(const struct undo_log *log, const struct undo_step *step)
@@ -50,7 +72,7 @@ static const char *why_changed(const struct undo_log *log, const struct undo_ste
     struct undo_measure measure = {0};
 
     if (step->carrier != 0)
-        return "a later change of it could not be undone";
+        return later;
     if (step->is_off)
         return "somebody else has changed it since";
     if (undo_measure(log, step->name, step->is_tree, &measure) < 0)
@@ -75,42 +97,87 @@ static bool is_in_use(const struct undo_log *log, struct str name)
     return authority_list(log->files, name, &one, refuse_entry, &has_entry, NULL) == 0 && has_entry;
 }
 
-/* NULL: nothing stands against it. */
-static const char *why_not(const struct undo_log *log, struct undo_change *change,
-                           struct undo_step *step)
+static bool do_overlap(struct str a, struct str b)
 {
-    const char *why;
+    return undo_is_within(a, b) || undo_is_within(b, a);
+}
+
+static bool touches(const struct undo_step *step, struct str name)
+{
+    return do_overlap(step->name, name) || (step->from.len > 0 && do_overlap(step->from, name));
+}
+
+/* A newer change of the same place waits; what comes back must not get under its feet. */
+static bool is_behind_waiting(const struct undo_log *log, const struct undo_change *change,
+                              const struct undo_step *step)
+{
+    for (struct list *node = log->changes.prev; node != &change->link; node = node->prev) {
+        struct undo_change *newer = undo_change_of(node);
+
+        if (!newer->is_waiting)
+            continue;
+        list_each (step_node, &newer->steps) {
+            const struct undo_step *its = undo_step_of(step_node);
+
+            if (!its->is_soft &&
+                (touches(step, its->name) || (its->from.len > 0 && touches(step, its->from))))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What somebody did to it does not pass; a later change of ours that waits may. */
+static struct obstacle compare(const struct undo_log *log, const struct undo_step *step)
+{
+    return (struct obstacle){why_changed(log, step),
+                             step->carrier != 0 && is_waiting(log, step->carrier)};
+}
+
+static struct obstacle obstacle_of(const struct undo_log *log, struct undo_change *change,
+                                   struct undo_step *step)
+{
+    struct obstacle found;
 
     if (step->is_blocked)
-        return "a later change of it could not be undone";
+        return (struct obstacle){later, false};
     switch (step->kind) {
     case UNDO_NEW:
     case UNDO_REPLACED:
-        return why_changed(log, step);
+        return compare(log, step);
     case UNDO_GONE:
-        return step->is_partial || is_covered(change, step) ? NULL : why_no_place(log, step->name);
+        if (is_behind_waiting(log, change, step))
+            return (struct obstacle){later, true};
+        return step->is_partial || is_covered(change, step) ? no_obstacle
+                                                            : find_place(log, step->name);
     case UNDO_MOVED:
-        why = why_changed(log, step);
-        return why != NULL ? why : why_no_place(log, step->from);
+        if (is_behind_waiting(log, change, step))
+            return (struct obstacle){later, true};
+        found = compare(log, step);
+        return found.why != NULL ? found : find_place(log, step->from);
     case UNDO_MADE_DIR:
         if (step->is_soft)
-            return NULL;
-        why = why_changed(log, step);
-        return why == NULL && is_in_use(log, step->name) ? "it is not empty any more" : why;
+            return no_obstacle;
+        found = compare(log, step);
+        if (found.why == NULL && is_in_use(log, step->name))
+            found.why = "it is not empty any more";
+        return found;
     case UNDO_LOST:
         break;
     }
-    return "not kept";
+    return (struct obstacle){"not kept", false};
 }
 
 /* ---- taking it back ---- */
 
-static int remove_new(const struct undo_log *log, const struct undo_step *step,
-                      const struct cancel *cancel, struct err *err)
+static int remove_new(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                      struct err *err)
 {
+    if (!step->is_tree)
+        return undo_store_discard(log, step, cancel, err);
     return authority_remove(
         log->files, step->name,
-        &(struct authority_remove_options){.is_recursive = step->is_tree, .cancel = cancel}, err);
+        &(struct authority_remove_options){.is_recursive = true, .cancel = cancel}, err);
 }
 
 /* A directory on the way that somebody uses by now stays, and shows as theirs. */
@@ -215,16 +282,6 @@ static void tell_all(struct undo_report *report, struct undo_change *change, con
 
 /* ---- one change after the other ---- */
 
-static bool do_overlap(struct str a, struct str b)
-{
-    return undo_is_within(a, b) || undo_is_within(b, a);
-}
-
-static bool touches(const struct undo_step *step, struct str name)
-{
-    return do_overlap(step->name, name) || (step->from.len > 0 && do_overlap(step->from, name));
-}
-
 /*
  * A change stays: what older ones took from there must not come back, or it would
  * stand where somebody else has removed or changed something since. What they left
@@ -254,25 +311,56 @@ static void leave(struct undo_log *log, struct undo_change *change)
     undo_change_drop(log, change);
 }
 
-/* Told about the name in question; the change is out of the log then. */
-static bool skip(struct undo_log *log, struct undo_change *change, struct undo_report *report)
+bool undo_forget_waiting(struct undo_log *log)
 {
+    list_each (node, &log->changes) {
+        if (!undo_change_of(node)->is_waiting)
+            continue;
+        leave(log, undo_change_of(node));
+        log->forgotten++;
+        return true;
+    }
+    return false;
+}
+
+enum verdict {
+    VERDICT_GO,
+    VERDICT_LEFT,  /* as it is, and out of the log */
+    VERDICT_WAITS, /* stays in the log */
+};
+
+/* Told about the name in question, where the change is not to be taken back now. */
+static enum verdict judge(struct undo_log *log, struct undo_change *change,
+                          struct undo_report *report)
+{
+    struct obstacle obstacle = no_obstacle;
+    struct undo_step *where = NULL;
+
     if (change->lost != NULL) {
         tell_all(report, change, change->lost);
         leave(log, change);
-        return true;
+        return VERDICT_LEFT;
     }
+    /* One that does not pass counts before all others. */
     list_each (node, &change->steps) {
-        struct undo_step *step = undo_step_of(node);
-        const char *why = why_not(log, change, step);
+        struct obstacle found = obstacle_of(log, change, undo_step_of(node));
 
-        if (why != NULL) {
-            tell(report, change, step->name, why);
-            leave(log, change);
-            return true;
-        }
+        if (found.why == NULL || (where != NULL && found.may_pass))
+            continue;
+        obstacle = found;
+        where = undo_step_of(node);
+        if (!found.may_pass)
+            break;
     }
-    return false;
+    if (where == NULL)
+        return VERDICT_GO;
+    tell(report, change, where->name, obstacle.why);
+    if (obstacle.may_pass) {
+        change->is_waiting = true;
+        return VERDICT_WAITS;
+    }
+    leave(log, change);
+    return VERDICT_LEFT;
 }
 
 /* 0 when it is all reversed. */
@@ -303,14 +391,27 @@ static int reverse_all(struct undo_log *log, struct undo_change *change,
 int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *cancel,
                    struct undo_report *report)
 {
-    for (; count > 0 && !list_is_empty(&log->changes); count--) {
-        struct undo_change *change = undo_change_of(log->changes.prev);
+    struct list *node = log->changes.prev;
+
+    while (count > 0 && node != &log->changes) {
+        struct undo_change *change = undo_change_of(node);
+        bool has_waited = change->is_waiting;
         int r = cancel_check(cancel);
 
         if (r < 0)
             return r;
-        if (skip(log, change, report))
+        node = node->prev; /* judging takes away this one alone */
+        switch (judge(log, change, report)) {
+        case VERDICT_GO:
+            break;
+        case VERDICT_LEFT:
+            count--;
             continue;
+        case VERDICT_WAITS:
+            /* Asked for once; from then on it keeps nobody from those below it. */
+            count -= !has_waited;
+            continue;
+        }
         r = reverse_all(log, change, cancel, report);
         if (r == ERR_CANCELLED || r == ERR_TIMED_OUT)
             return r;
@@ -318,6 +419,7 @@ int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *ca
         if (r < 0)
             return 0;
         undo_change_drop(log, change);
+        count--;
     }
     return 0;
 }

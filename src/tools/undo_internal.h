@@ -63,6 +63,7 @@ struct undo_change {
     size_t name_bytes;
     const char *lost; /* why it cannot be undone; NULL: it can */
     char lost_text[UNDO_NOTE_BYTES];
+    bool is_waiting; /* was to be taken back, and waits for its place to be free */
 };
 
 struct undo_log {
@@ -178,6 +179,18 @@ int undo_store_replace(struct undo_log *log, struct undo_step *step, const struc
  * place. */
 void undo_store_mend(struct undo_log *log, struct undo_step *step);
 void undo_store_drop(struct undo_log *log, struct undo_step *step);
+/*
+ * Removes the file at the step's name if it is still what the step left there. It is looked at
+ * once more when nobody can reach it by its name; ERR_BUSY when somebody was faster, and it is
+ * back or, where even that fails, kept: then the step is one that brings it back.
+ */
+int undo_store_discard(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err);
+
+/* ---- undo_back.c ---- */
+
+/* The oldest change that waits goes for good, to make room; false when none does. */
+bool undo_forget_waiting(struct undo_log *log);
 
 /* ---- undo.c ---- */
 

@@ -90,12 +90,15 @@ static uint64_t cost_of(const struct undo_measure *measure)
 
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure)
 {
-    /* A file may have grown between the look at it and its reading. */
-    uint64_t left = log->kept_bytes < log->max_bytes ? log->max_bytes - log->kept_bytes : 0;
+    uint64_t left;
     char why[UNDO_NOTE_BYTES];
 
-    if (cost_of(measure) <= left)
-        return true;
+    do {
+        /* A file may have grown between the look at it and its reading. */
+        left = log->kept_bytes < log->max_bytes ? log->max_bytes - log->kept_bytes : 0;
+        if (cost_of(measure) <= left)
+            return true;
+    } while (cost_of(measure) <= log->max_bytes && undo_forget_waiting(log));
     snprintf(why, sizeof(why),
              "not kept: it has %" PRIu64 " bytes, and of the %" PRIu64 " for undoing %" PRIu64
              " are left",
@@ -357,4 +360,61 @@ void undo_store_mend(struct undo_log *log, struct undo_step *step)
         authority_stat(log->store, slot_name(step->slot, text), &kept, NULL) == 0 &&
         authority_stat(log->files, step->name, &about, NULL) == 0 && kept.mode != about.mode)
         (void)undo_store_replace(log, step, NULL, NULL);
+}
+
+/* ---- removing what was made ---- */
+
+/* The same object with the same content; a rename changes the third time. */
+static bool is_same_file(const struct authority_stat *a, const struct authority_stat *b)
+{
+    return a->type == b->type && a->device == b->device && a->inode == b->inode &&
+           a->size == b->size && a->mode == b->mode && a->modified_ms == b->modified_ms &&
+           a->modified_ns == b->modified_ns;
+}
+
+/* What was taken out of its place is somebody's: back it goes. */
+static int return_file(struct undo_log *log, struct undo_step *step, uint64_t slot,
+                       const struct undo_measure *measure, struct err *err)
+{
+    const struct authority_move_options options = as_it_is(NULL);
+    char text[UNDO_SLOT_BYTES];
+
+    if (authority_move_in(log->files, step->name, log->store, slot_name(slot, text), &options,
+                          NULL) < 0) {
+        hold(log, step, slot, measure);
+        step->kind = UNDO_GONE;
+    }
+    return err_set(err, ERR_BUSY, "somebody else has changed it just now");
+}
+
+int undo_store_discard(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
+                       struct err *err)
+{
+    const struct authority_move_options options = as_it_is(cancel);
+    char text[UNDO_SLOT_BYTES];
+    struct undo_measure measure;
+    struct authority_stat before;
+    struct authority_stat taken;
+    uint64_t slot;
+    int r = authority_stat(log->files, step->name, &before, err);
+
+    if (r == 0)
+        r = undo_measure(log, step->name, false, &measure);
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (measure.print != step->now)
+        return err_set(err, ERR_BUSY, "somebody else has changed it just now");
+    /* A copy would cost more than the moment is worth. */
+    if (before.device != log->store_device)
+        return authority_remove(log->files, step->name,
+                                &(struct authority_remove_options){.cancel = cancel}, err);
+    slot = ++log->last_slot;
+    r = authority_move_in(log->store, slot_name(slot, text), log->files, step->name, &options, err);
+    if (r < 0)
+        return r;
+    if (authority_stat(log->store, slot_name(slot, text), &taken, NULL) < 0 ||
+        !is_same_file(&before, &taken))
+        return return_file(log, step, slot, &measure, err);
+    remove_slot(log, slot_name(slot, text));
+    return 0;
 }
