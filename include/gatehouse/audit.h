@@ -66,6 +66,12 @@ void audit_file_close(struct audit_file *file);
 void audit_file_flush(struct audit_file *file);
 
 /*
+ * Records that could not be written and that none in the file tells of yet. Not 0 right after a
+ * flush: the record cannot be kept just now, changes are refused, and what is read goes unrecorded.
+ */
+uint64_t audit_file_untold(struct audit_file *file);
+
+/*
  * An authority_event_fn; `data` is the struct audit_file. 0 when the whole record is in the file
  * (and on the disk, where the policy asks for that), else ERR_NO_SPACE or ERR_AUDIT_UNAVAILABLE.
  *

@@ -350,6 +350,16 @@ void audit_file_flush(struct audit_file *file)
     pthread_mutex_unlock(&file->mutex);
 }
 
+uint64_t audit_file_untold(struct audit_file *file)
+{
+    uint64_t untold;
+
+    pthread_mutex_lock(&file->mutex);
+    untold = file->dropped + file->carried + file->gathered_carried;
+    pthread_mutex_unlock(&file->mutex);
+    return untold;
+}
+
 /* ---- Opening and closing ---- */
 
 /* Of *file, whatever was opened already. */

@@ -49,6 +49,7 @@ struct program {
     struct timer flush;
     atomic_uint running;
     atomic_uint changing;
+    bool is_record_failing;
 };
 
 static void on_signal(void *data, int signum)
@@ -75,11 +76,26 @@ static void on_answered(void *data)
         timer_start(&program->flush, FLUSH_MS);
 }
 
-static void flush_record(void *data)
+/* Said when it begins and when it is over, not for each record. */
+static void write_record(struct program *program)
 {
-    struct program *program = data;
+    bool is_failing;
 
     audit_file_flush(program->ground->audit);
+    is_failing = audit_file_untold(program->ground->audit) > 0;
+    if (is_failing == program->is_record_failing)
+        return;
+    program->is_record_failing = is_failing;
+    log_write(&program->log, LOG_WARN,
+              is_failing ? "the record cannot be written: changes are refused, and what is read "
+                           "goes unrecorded"
+                         : "the record is written again, and tells how much it misses",
+              LOG_TEXT("directory", program->ground->state_path));
+}
+
+static void flush_record(void *data)
+{
+    write_record(data);
 }
 
 /* ---- from the command line ---- */
@@ -227,7 +243,7 @@ static void close_all(struct program *program)
          * A worker hangs in the kernel and may come back to what it uses, so nothing
          * is freed. What is left behind is swept at the next start.
          */
-        audit_file_flush(program->ground->audit);
+        write_record(program);
         _exit(EXIT_SUCCESS);
     }
     if (program->loop != NULL) {
@@ -236,6 +252,8 @@ static void close_all(struct program *program)
             signal_watch_free(program->watches[i]);
         loop_free(program->loop);
     }
+    if (program->ground != NULL)
+        write_record(program);
     ground_close(program->ground);
 }
 

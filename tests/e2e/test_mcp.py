@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
@@ -662,6 +663,33 @@ class State(Scene):
         self.assertIn(("read", "success"), seen)
         self.assertTrue(any("write" in operation and outcome == "success"
                             for operation, outcome in seen), seen)
+
+    def read_until_it_says(self, server, words):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            server.good("read_file", filePath="a.txt")
+            said = os.pread(server.said.fileno(), 1 << 20, 0).decode()
+            if words in said:
+                return said
+        raise AssertionError(said)
+
+    def test_a_record_that_cannot_be_written_is_told_once_and_nothing_is_changed(self):
+        (self.root / "a.txt").write_text("1")
+        server = self.start("-w")
+        record = self.state / "gatehouse/audit.jsonl"
+        other = self.outside / "second-name"
+        os.link(record, other)  # nobody writes to a record that has two
+        for _ in range(3):
+            server.good("read_file", filePath="a.txt")
+            self.assertIn("record could not be written",
+                          server.bad("write_file", filePath="a.txt", content="2"))
+        self.read_until_it_says(server, "cannot be written")
+        other.unlink()
+        said = self.read_until_it_says(server, "written again")
+        self.assertEqual(said.count("cannot be written"), 1)
+        self.assertEqual((self.root / "a.txt").read_text(), "1")
+        server.good("write_file", filePath="a.txt", content="3")
+        self.assertGreater(sum(int(each.get("dropped", 0)) for each in self.records()), 3)
 
     def test_state_and_record_belong_to_the_user_alone(self):
         self.start().call("list_files", dirPath=".")
