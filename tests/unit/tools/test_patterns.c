@@ -3,7 +3,7 @@
 
 #include "tools/patterns.h"
 
-static const char *const roots[] = {"/home/me/./way", "/srv/project", NULL};
+static const char *const roots[] = {"/data/me/./way", "/srv/project", NULL};
 
 static void takes_below(const char *const *folders, const char *given, const char *wanted)
 {
@@ -53,7 +53,7 @@ static void a_path_in_the_folder_begins_at_the_folder(void **state)
     static const char *const all[] = {"/", NULL};
 
     (void)state;
-    takes("/home/me/way/secrets", "/secrets");
+    takes("/data/me/way/secrets", "/secrets");
     takes("/srv//project/a/*.txt", "/a/*.txt");
     takes("/srv/project/**", "/**");
     takes_below(all, "/etc/passwd", "/etc/passwd");
@@ -74,7 +74,7 @@ static void what_would_match_nothing_is_refused(void **state)
     refuses("/srv/project", "from the folder on");
     refuses("/srv/project/", "from the folder on");
     refuses("/srv/projects/a", "from the folder on");
-    refuses("/home/**", "from the folder on");
+    refuses("/data/**", "from the folder on");
     /* The words are there however long the pattern is. */
     memset(path, 'a', sizeof(path) - 1);
     memcpy(path, "/srv/", strlen("/srv/"));

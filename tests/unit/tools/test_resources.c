@@ -83,7 +83,7 @@ static void an_address_may_begin_with_either_name_of_the_root(void **state)
         fail_msg("%s", bench->err.message);
     assert_str(str_member(content(bench, "file"), "text"), "x");
     /* What we make up ourselves has the one without links. */
-    assert_contains(uri_of(bench, "file"), "/root/file");
+    assert_true(str_find(uri_of(bench, "file"), str_from(bench->root)) != SIZE_MAX);
     buf_clear(&uri);
     assert_int_equal(buf_printf(&uri, "file://%s/../outside/x", link), 0);
     assert_int_equal(read_uri(bench, buf_view(&uri)), ERR_PATH_OUTSIDE_ROOT);
