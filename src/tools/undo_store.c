@@ -392,7 +392,7 @@ int undo_store_discard(struct undo_log *log, struct undo_step *step, const struc
 {
     const struct authority_move_options options = as_it_is(cancel);
     char text[UNDO_SLOT_BYTES];
-    struct undo_measure measure;
+    struct undo_measure measure = {0};
     struct authority_stat before;
     struct authority_stat taken;
     uint64_t slot;
