@@ -355,7 +355,7 @@ uint64_t audit_file_untold(struct audit_file *file)
     uint64_t untold;
 
     pthread_mutex_lock(&file->mutex);
-    untold = file->dropped + file->carried + file->gathered_carried;
+    untold = file->dropped + file->lines.carried + file->gathered_carried;
     pthread_mutex_unlock(&file->mutex);
     return untold;
 }
