@@ -115,8 +115,9 @@ static void give_up_capabilities(void *data)
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     uint64_t wanted = scheme->plan.changes_files ? to_change : to_read;
     uint64_t before = capabilities(fd, "CapEff:");
-    int kept_fds[] = {0, 1, 2, fd};
+    static int kept_fds[] = {0, 1, 2, -1};
 
+    kept_fds[3] = fd;
     expect(before != 0 || geteuid() != 0);
     scheme->plan.kept_fds = kept_fds;
     scheme->plan.kept_count = array_size(kept_fds);
