@@ -52,7 +52,7 @@ struct linux_place {
     int dir_fd; /* O_RDONLY: it may have to be synced */
     bool is_dir_borrowed;
     char last[NAME_MAX + 1];
-    mode_t last_mode; /* with LINUX_LAST_RESOLVED: of what is there; 0: nothing, or not known */
+    struct stat last_about; /* with LINUX_LAST_RESOLVED; mode 0: nothing there, or not known */
 };
 #define LINUX_PLACE_INIT                                                                           \
     {                                                                                              \

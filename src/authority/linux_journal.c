@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/rand.h"
+#include "base/hash.h"
 
 /* Readers see the states of a dead process; nothing may need a lock to store them. */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "states are stored without a lock");
@@ -64,15 +64,26 @@ struct linux_journal {
 
 static const char alphabet[32] = "abcdefghijklmnopqrstuvwxyz234567";
 
-/* 120 bits from one system call, the same in upper and lower case. */
+/*
+ * 120 bits, the same in upper and lower case, that nobody can guess who does not have this
+ * process's key. Its children have it too, but not its number.
+ */
 static void random_text(char out_text[LINUX_TEMP_RANDOM + 1])
 {
-    unsigned char drawn[LINUX_TEMP_RANDOM];
+    static atomic_uint_fast64_t count;
+    uint64_t facts[] = {atomic_fetch_add_explicit(&count, 1, memory_order_relaxed),
+                        (uint64_t)getpid(), 0};
+    uint64_t bits = 0;
 
-    rand_bytes(drawn, sizeof(drawn));
-    for (size_t i = 0; i < sizeof(drawn); i++)
-        out_text[i] = alphabet[drawn[i] % sizeof(alphabet)];
-    out_text[sizeof(drawn)] = '\0';
+    for (size_t i = 0; i < LINUX_TEMP_RANDOM; i++) {
+        if (i % 12 == 0) {
+            facts[2] = i;
+            bits = hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
+        }
+        out_text[i] = alphabet[bits % sizeof(alphabet)];
+        bits /= sizeof(alphabet);
+    }
+    out_text[LINUX_TEMP_RANDOM] = '\0';
 }
 
 void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES])

@@ -525,11 +525,9 @@ __attribute__((noinline)) static int open_parent_following(struct backend_root *
 
 static bool last_is_link(struct linux_place *place)
 {
-    struct stat about;
-
-    if (fstatat(place->dir_fd, place->last, &about, AT_SYMLINK_NOFOLLOW) == 0)
-        place->last_mode = about.st_mode;
-    return S_ISLNK(place->last_mode);
+    if (fstatat(place->dir_fd, place->last, &place->last_about, AT_SYMLINK_NOFOLLOW) < 0)
+        place->last_about.st_mode = 0;
+    return S_ISLNK(place->last_about.st_mode);
 }
 
 /* A last link is written through: the place is that of what it leads to, which must exist. */
@@ -563,7 +561,7 @@ int linux_open_parent(struct backend_root *root, const struct backend_lookup *lo
         return r;
     if (last == LINUX_LAST_RESOLVED && last_is_link(&place)) {
         linux_place_done(&place);
-        place.last_mode = 0;
+        place.last_about.st_mode = 0;
         r = open_parent_of_target(root, lookup, name, &place);
         if (r < 0)
             return r;

@@ -43,7 +43,7 @@ struct backend_stage {
     int fd;
     int old_fd; /* the file that is replaced; -1 for a new one */
     bool is_old_readable;
-    struct stat old_about;        /* when it was opened */
+    struct stat old_about;        /* a moment before it was opened */
     struct authority_stat *after; /* wanted of what is published; NULL: not */
     enum stage_form form;
     enum backend_create create;
@@ -114,22 +114,22 @@ static int open_old(struct backend_stage *stage, const struct backend_lookup *lo
     const int flags = O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
     const struct linux_place *place = &stage->place;
     struct backend_lookup of_any_size = *lookup; /* it goes */
+    int r;
 
     /* Nothing is opened that might act when it is. */
-    stage->old_about.st_mode = place->last_mode;
-    if (place->last_mode == 0 &&
+    stage->old_about = place->last_about;
+    if (place->last_about.st_mode == 0 &&
         fstatat(place->dir_fd, place->last, &stage->old_about, AT_SYMLINK_NOFOLLOW) < 0)
         return linux_error(errno);
-    if (!S_ISREG(stage->old_about.st_mode))
-        return linux_check_file(&stage->old_about, lookup);
+    of_any_size.max_file_bytes = 0;
+    r = linux_check_file(&stage->old_about, &of_any_size);
+    if (r < 0)
+        return r;
     stage->old_fd = openat(place->dir_fd, place->last, O_RDWR | flags);
     stage->is_old_readable = stage->old_fd >= 0;
     if (stage->old_fd < 0 && errno == EACCES)
         stage->old_fd = openat(place->dir_fd, place->last, O_WRONLY | flags);
-    if (stage->old_fd < 0 || fstat(stage->old_fd, &stage->old_about) < 0)
-        return linux_error(errno);
-    of_any_size.max_file_bytes = 0;
-    return linux_check_file(&stage->old_about, &of_any_size);
+    return stage->old_fd < 0 ? linux_error(errno) : 0;
 }
 
 static int begin(struct backend_stage *stage, const struct backend_root *root,
@@ -479,7 +479,8 @@ static bool is_as_told(const struct backend_stage *stage, const struct stat *now
     const struct stat *then = &stage->old_about;
 
     return stage->after == NULL ||
-           (now->st_size == then->st_size && now->st_mtim.tv_sec == then->st_mtim.tv_sec &&
+           (now->st_dev == then->st_dev && now->st_ino == then->st_ino &&
+            now->st_size == then->st_size && now->st_mtim.tv_sec == then->st_mtim.tv_sec &&
             now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
             now->st_ctim.tv_sec == then->st_ctim.tv_sec &&
             now->st_ctim.tv_nsec == then->st_ctim.tv_nsec);

@@ -36,8 +36,8 @@ static void note(struct undo_log *log, struct undo_step *step,
     undo_shift(log, step->name, before.print ^ after.print);
 }
 
-/* Keeps the old content and writes the new in one operation. */
-static int replace(struct undo_log *log, struct str name, struct str text,
+/* Keeps the old content, about `size` bytes, and writes the new in one operation. */
+static int replace(struct undo_log *log, struct str name, size_t size, struct str text,
                    const struct cancel *cancel, struct err *err)
 {
     cleanup_buf struct buf old = BUF_INIT(UNDO_HELD_FILE_BYTES);
@@ -45,7 +45,7 @@ static int replace(struct undo_log *log, struct str name, struct str text,
     const struct authority_write_options options = {
         .create = AUTHORITY_REPLACE_OLD, .cancel = cancel, .exchange = &exchange};
     struct undo_step *step = undo_step_add(log, UNDO_REPLACED, name, STR_EMPTY);
-    int r = step != NULL ? buf_reserve(&old, 1) : ERR_NO_MEMORY;
+    int r = step != NULL ? buf_reserve(&old, size > 0 ? size : 1) : ERR_NO_MEMORY;
 
     if (r < 0)
         err_set_plain(err, r);
@@ -65,7 +65,7 @@ int undo_write(struct undo_log *log, struct str name, const struct authority_sta
     int r;
 
     if (is_small_file(log, name, seen)) {
-        r = replace(log, name, text, cancel, err);
+        r = replace(log, name, (size_t)seen->size, text, cancel, err);
         if (!has_changed_since(r))
             return r;
         *err = (struct err)ERR_INIT;
