@@ -64,6 +64,8 @@ void audit_file_close(struct audit_file *file);
  * before the program looks at its own record.
  */
 void audit_file_flush(struct audit_file *file);
+/* The same with all that is counted, for a program that ends and cannot close it. */
+void audit_file_leave(struct audit_file *file);
 
 /*
  * Records that could not be written and that none in the file tells of yet. Not 0 right after a

@@ -93,6 +93,14 @@ static struct pending forget_pending(struct audit_file *file, size_t index)
     return pending;
 }
 
+static const struct pending *find_pending(const struct audit_file *file, uint64_t request_id)
+{
+    for (size_t i = 0; i < file->pending_count; i++)
+        if (file->pending[i].request_id == request_id)
+            return &file->pending[i];
+    return NULL;
+}
+
 static bool take_pending(struct audit_file *file, uint64_t request_id, struct pending *out_pending)
 {
     for (size_t i = 0; i < file->pending_count; i++) {
@@ -269,15 +277,18 @@ static enum audit_kind kind_of_outcome(struct audit_file *file, const struct aut
 static int record_outcome(struct audit_file *file, const struct authority_event *event,
                           enum audit_kind *out_kind)
 {
-    struct pending promise;
-    bool is_promised = take_pending(file, event->request_id, &promise);
+    const struct pending *pending = find_pending(file, event->request_id);
+    struct pending promise = {0};
+    bool is_promised;
     enum audit_kind kind;
     int r;
 
+    /* What was promised to this one is nobody else's, until it is written itself. */
     if (event->outcome != AUTHORITY_SUCCESS || is_about_change(event->operation))
         write_gathered(file);
-    kind = kind_of_outcome(file, event, is_promised ? &promise : NULL);
+    kind = kind_of_outcome(file, event, pending);
     *out_kind = kind;
+    is_promised = take_pending(file, event->request_id, &promise);
     if (kind == AUDIT_READS && file->gathers && event->outcome == AUTHORITY_SUCCESS)
         return record_gathered(file, event);
     r = make_line(file, event);
@@ -342,12 +353,22 @@ int audit_file_record(void *data, const struct authority_event *event)
     return r == 0 || r == ERR_NO_SPACE ? r : ERR_AUDIT_UNAVAILABLE;
 }
 
-void audit_file_flush(struct audit_file *file)
+static void flush(struct audit_file *file, bool is_end)
 {
     pthread_mutex_lock(&file->mutex);
     write_gathered(file);
-    tell_floods(file, clock_monotonic_ms(file->clock), false);
+    tell_floods(file, clock_monotonic_ms(file->clock), is_end);
     pthread_mutex_unlock(&file->mutex);
+}
+
+void audit_file_flush(struct audit_file *file)
+{
+    flush(file, false);
+}
+
+void audit_file_leave(struct audit_file *file)
+{
+    flush(file, true);
 }
 
 uint64_t audit_file_untold(struct audit_file *file)

@@ -244,6 +244,7 @@ static void close_all(struct program *program)
          * is freed. What is left behind is swept at the next start.
          */
         write_record(program);
+        audit_file_leave(program->ground->audit);
         _exit(EXIT_SUCCESS);
     }
     if (program->loop != NULL) {
