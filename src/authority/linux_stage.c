@@ -43,7 +43,7 @@ struct backend_stage {
     int fd;
     int old_fd; /* the file that is replaced; -1 for a new one */
     bool is_old_readable;
-    struct stat old_about;        /* a moment before it was opened */
+    struct stat old_about;        /* when it was opened */
     struct authority_stat *after; /* wanted of what is published; NULL: not */
     enum stage_form form;
     enum backend_create create;
@@ -129,7 +129,10 @@ static int open_old(struct backend_stage *stage, const struct backend_lookup *lo
     stage->is_old_readable = stage->old_fd >= 0;
     if (stage->old_fd < 0 && errno == EACCES)
         stage->old_fd = openat(place->dir_fd, place->last, O_WRONLY | flags);
-    return stage->old_fd < 0 ? linux_error(errno) : 0;
+    /* A file system of layers may have made another file of it for the opening. */
+    if (stage->old_fd < 0 || fstat(stage->old_fd, &stage->old_about) < 0)
+        return linux_error(errno);
+    return linux_check_file(&stage->old_about, &of_any_size);
 }
 
 static int begin(struct backend_stage *stage, const struct backend_root *root,
@@ -459,13 +462,13 @@ static int copy_xattrs(int from, int to)
 }
 
 /* Owner and extended attributes; *out_old and *out_new say whose they are then. */
-static int take_after(int from, int to, struct stat *out_old, struct stat *out_new)
+static int take_after(int from, const struct stat *old, int to, struct stat *out_new)
 {
-    if (fstat(from, out_old) < 0 || fstat(to, out_new) < 0)
+    if (fstat(to, out_new) < 0)
         return linux_error(errno);
-    if (out_old->st_uid != out_new->st_uid || out_old->st_gid != out_new->st_gid) {
+    if (old->st_uid != out_new->st_uid || old->st_gid != out_new->st_gid) {
         /* EINVAL: an owner that this user namespace does not know. */
-        if (fchown(to, out_old->st_uid, out_old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
+        if (fchown(to, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
             return linux_error(errno);
         if (fstat(to, out_new) < 0)
             return linux_error(errno);
@@ -473,31 +476,20 @@ static int take_after(int from, int to, struct stat *out_old, struct stat *out_n
     return copy_xattrs(from, to);
 }
 
-/* Whether the file that is replaced is still the one whose content was told. */
-static bool is_as_told(const struct backend_stage *stage, const struct stat *now)
-{
-    const struct stat *then = &stage->old_about;
-
-    return stage->after == NULL ||
-           (now->st_dev == then->st_dev && now->st_ino == then->st_ino &&
-            now->st_size == then->st_size && now->st_mtim.tv_sec == then->st_mtim.tv_sec &&
-            now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
-            now->st_ctim.tv_sec == then->st_ctim.tv_sec &&
-            now->st_ctim.tv_nsec == then->st_ctim.tv_nsec);
-}
-
 /* The new file looks like the one that it replaces. */
 static int take_after_old(const struct backend_stage *stage)
 {
-    struct stat old;
+    struct stat old = stage->old_about;
     struct stat new;
-    /* Before the mode: changing the owner takes setuid bits away. */
-    int r = take_after(stage->old_fd, stage->fd, &old, &new);
+    int r;
 
+    /* Where the old one was told it must be as it was then, or it stays: see is_as_told(). */
+    if (stage->after == NULL && fstat(stage->old_fd, &old) < 0)
+        return linux_error(errno);
+    /* Before the mode: changing the owner takes setuid bits away. */
+    r = take_after(stage->old_fd, &old, stage->fd, &new);
     if (r < 0)
         return r;
-    if (!is_as_told(stage, &old))
-        return ERR_BUSY;
     /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
     if (fchmod(stage->fd, old.st_mode & 0777) < 0)
         return linux_error(errno);
@@ -510,8 +502,10 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
     struct stat new;
 
     if (after != NULL) {
-        int r = take_after(linux_file_fd(after), stage->fd, &old, &new);
+        int r = fstat(linux_file_fd(after), &old) < 0 ? linux_error(errno) : 0;
 
+        if (r == 0)
+            r = take_after(linux_file_fd(after), &old, stage->fd, &new);
         if (r < 0)
             return r;
         /* Those would make it run as somebody who never said so. */
@@ -583,6 +577,25 @@ static int put_in_place(struct backend_stage *stage)
     return ERR_INTERNAL;
 }
 
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether what stands there is still the file whose content was told, and as it was then. */
+static bool is_as_told(const struct backend_stage *stage)
+{
+    const struct stat *then = &stage->old_about;
+    struct stat now;
+
+    if (stage->after == NULL)
+        return true;
+    return fstatat(stage->place.dir_fd, stage->place.last, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+           now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+           now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
+           is_same_time(now.st_ctim, then->st_ctim);
+}
+
 static int tell_after(const struct backend_stage *stage)
 {
     struct stat about;
@@ -604,6 +617,9 @@ int linux_stage_publish(struct backend_stage *stage, bool is_synced)
         r = linux_error(errno);
     if (r == 0 && stage->form != STAGE_IN_PLACE)
         r = linux_check_place(stage->root, &stage->lookup, &stage->place);
+    /* As late as can be. */
+    if (r == 0 && !is_as_told(stage))
+        r = ERR_BUSY;
     if (r == 0)
         r = put_in_place(stage);
     if (r < 0) {

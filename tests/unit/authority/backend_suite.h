@@ -138,6 +138,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(what_is_replaced_is_told_and_what_replaces_it)                                               \
     X(what_does_not_fit_is_not_told_nor_replaced)                                                  \
     X(what_was_told_and_has_changed_since_stays)                                                   \
+    X(what_was_told_and_replaced_by_another_stays)                                                 \
     X(a_directory_that_took_the_name_stays)                                                        \
     X(a_link_that_took_the_name_is_not_written_through)                                            \
     X(what_appears_is_asked_about_where_it_is_by_then)                                             \

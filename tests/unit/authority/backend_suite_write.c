@@ -232,6 +232,23 @@ void what_was_told_and_has_changed_since_stays(void **state)
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
 }
 
+void what_was_told_and_replaced_by_another_stays(void **state)
+{
+    struct suite *suite = *state;
+    cleanup_buf struct buf content = BUF_INIT(100);
+    struct authority_stat before, after;
+    struct backend_stage *begun;
+
+    suite_plant(suite, "f", "old");
+    begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
+    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
+    assert_int_equal(
+        suite->ops->stage_publish(staged(suite, "f", BACKEND_REPLACE_OLD, "another's"), false), 0);
+    assert_int_equal(suite->ops->stage_publish(begun, false), ERR_BUSY);
+    suite_assert_content(suite, SUITE_ROOT, "f", "another's");
+    assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
+}
+
 void a_directory_that_took_the_name_stays(void **state)
 {
     struct suite *suite = *state;
