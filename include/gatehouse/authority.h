@@ -504,6 +504,7 @@ struct authority_move_options {
      * artifact, or a kind of root that cuts modes down: there it is a copy, as without this.
      */
     bool may_rename;
+    bool only_renames; /* with may_rename: ERR_CROSS_DEVICE where it would be a copy */
     /*
      * Of whatever is copied: a file has the mode and the extended attributes of its source, and
      * the owner if that may be set, also where it replaces another; set-id bits come only with the

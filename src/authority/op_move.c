@@ -160,7 +160,8 @@ static int move_between(struct transfer *transfer)
                     &transfer->lookup, transfer->to,
                     is_directory || transfer->options->may_replace);
     /* One that may not be written to keeps its "..": it can be copied and removed all the same. */
-    if (r == ERR_CROSS_DEVICE || (r == ERR_PERMISSION_DENIED && is_directory))
+    if (!transfer->options->only_renames &&
+        (r == ERR_CROSS_DEVICE || (r == ERR_PERMISSION_DENIED && is_directory)))
         return move_by_copying(transfer);
     return r < 0 ? r : check_moved(transfer, &source);
 }
@@ -175,7 +176,8 @@ static int move_within(struct transfer *transfer)
             ->rename(transfer->source->root, &transfer->source_lookup, transfer->from,
                      transfer->op->scope->root, &transfer->lookup, transfer->to,
                      transfer->options->may_replace);
-    return r == ERR_CROSS_DEVICE ? move_by_copying(transfer) : r;
+    return r == ERR_CROSS_DEVICE && !transfer->options->only_renames ? move_by_copying(transfer)
+                                                                     : r;
 }
 
 static int move_once(void *data)
@@ -199,6 +201,8 @@ static int move_once(void *data)
         return move_within(&transfer);
     if (may_rename(&transfer))
         return move_between(&transfer);
+    if (transfer.options->only_renames)
+        return ERR_CROSS_DEVICE;
     r = check_subtree(&transfer);
     return r < 0 ? r : move_by_copying(&transfer);
 }

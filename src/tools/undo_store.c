@@ -390,11 +390,12 @@ static int return_file(struct undo_log *log, struct undo_step *step, uint64_t sl
 int undo_store_discard(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
                        struct err *err)
 {
-    const struct authority_move_options options = as_it_is(cancel);
+    struct authority_move_options options = as_it_is(cancel);
     char text[UNDO_SLOT_BYTES];
     struct undo_measure measure = {0};
     struct authority_stat before;
     struct authority_stat taken;
+    bool is_taken = false;
     uint64_t slot;
     int r = authority_stat(log->files, step->name, &before, err);
 
@@ -404,13 +405,19 @@ int undo_store_discard(struct undo_log *log, struct undo_step *step, const struc
         return err_set_plain(err, r);
     if (measure.print != step->now)
         return err_set(err, ERR_BUSY, "somebody else has changed it just now");
-    /* A copy would cost more than the moment is worth. */
-    if (before.device != log->store_device)
+    slot = ++log->last_slot;
+    /* A copy would cost more than the moment is worth, and be another file. */
+    options.only_renames = true;
+    r = before.device == log->store_device
+            ? authority_move_in(log->store, slot_name(slot, text), log->files, step->name, &options,
+                                err)
+            : ERR_CROSS_DEVICE;
+    if (r == ERR_CROSS_DEVICE)
         return authority_remove(log->files, step->name,
                                 &(struct authority_remove_options){.cancel = cancel}, err);
-    slot = ++log->last_slot;
-    r = authority_move_in(log->store, slot_name(slot, text), log->files, step->name, &options, err);
-    if (r < 0)
+    /* It may have been taken all the same, and only what comes behind that failed. */
+    if (r < 0 &&
+        (authority_exists(log->store, slot_name(slot, text), &is_taken, NULL) < 0 || !is_taken))
         return r;
     if (authority_stat(log->store, slot_name(slot, text), &taken, NULL) < 0 ||
         !is_same_file(&before, &taken))

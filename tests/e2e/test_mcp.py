@@ -693,6 +693,19 @@ class State(Scene):
         server.good("write_file", filePath="a.txt", content="3")
         self.assertGreater(sum(int(each.get("dropped", 0)) for each in self.records()), 3)
 
+    def test_undo_works_where_folder_and_state_are_two_mounts_of_one_disk(self):
+        script = 'for at; do mount --bind "$at" "$at" || exit; done'
+        at = [str(self.root), str(self.state)]
+        mounts = ["unshare", "-m", "sh", "-c"]
+        if subprocess.run([*mounts, script, "sh", *at], capture_output=True).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        shift = 'mount --bind "$1" "$1"; mount --bind "$2" "$2"; shift 2; exec "$@"'
+        server = self.start("-w", before=[*mounts, shift, "sh", *at])
+        server.good("write_file", filePath="new", content="1")
+        told = server.good("undo_changes", all=True)
+        self.assertEqual(told["remaining"], 0)
+        self.assertEqual(picture(self.root), {})
+
     def test_state_and_record_belong_to_the_user_alone(self):
         self.start().call("list_files", dirPath=".")
         for path in [self.state / "gatehouse", *(self.state / "gatehouse").rglob("*")]:

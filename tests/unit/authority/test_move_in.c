@@ -458,6 +458,26 @@ static void swap_file_for_directory(struct world *world)
     rename_outside(world, "vault", "f");
 }
 
+static void what_may_only_be_renamed_is_never_copied(void **state)
+{
+    static const struct authority_move_options renames = {.may_rename = true, .only_renames = true};
+    struct world *world = *state;
+    struct authority_scope *other = open_plain_other(world);
+
+    plant(world, WORLD_ROOT, "f", "1");
+    assert_ok(world,
+              authority_move_in(other, STR("g"), world->scope, STR("f"), &renames, &world->err));
+    plant(world, WORLD_ROOT, "f", "2");
+    exchange_ops(world);
+    ops.rename = rename_never;
+    assert_refused(
+        world, authority_move_in(other, STR("h"), world->scope, STR("f"), &renames, &world->err),
+        ERR_CROSS_DEVICE);
+    world->authority->backend->ops = real_ops;
+    assert_content(world, WORLD_ROOT, "f", "2");
+    authority_scope_free(other);
+}
+
 /* Its names were not looked at, so it does not go. */
 static void a_source_that_is_swapped_goes_back(void **state)
 {
@@ -576,6 +596,7 @@ TEST_MAIN(EVERYWHERE(a_tree_comes_along_as_it_is),
           EVERYWHERE(what_stands_at_the_end_is_replaced_only_on_request),
           EVERYWHERE(a_directory_goes_onto_an_empty_one_alone),
           EVERYWHERE(nothing_goes_onto_or_into_itself),
+          EVERYWHERE(what_may_only_be_renamed_is_never_copied),
           EVERYWHERE(a_source_that_is_swapped_goes_back),
           EVERYWHERE(on_another_file_system_it_is_a_copy),
           EVERYWHERE(an_empty_directory_that_is_shut_moves_all_the_same))
