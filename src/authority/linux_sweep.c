@@ -269,9 +269,10 @@ bool linux_sweep(int state_fd, int temp_fd, uint64_t *budget, const struct cance
     cleanup_with(close_dir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
 
+    if (dir != NULL)
+        (void)steal_fd(&fd);
     if (dir == NULL || sweep == NULL)
         return false;
-    (void)steal_fd(&fd);
     sweep->state_fd = state_fd;
     sweep->temp_fd = temp_fd;
     sweep->budget = budget;

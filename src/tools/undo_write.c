@@ -9,7 +9,8 @@ static bool is_small_file(struct undo_log *log, struct str name, const struct au
     if (log->open == NULL || seen->inode == 0 || seen->type != AUTHORITY_FILE)
         return false;
     undo_measure_seen(name, seen, &measure);
-    return undo_store_can_hold(log, &measure) && measure.bytes <= log->max_bytes - log->kept_bytes;
+    return undo_store_can_hold(log, &measure) && log->kept_bytes <= log->max_bytes &&
+           measure.bytes <= log->max_bytes - log->kept_bytes;
 }
 
 /* After these the longer way may still lead there. */
