@@ -49,6 +49,7 @@ int linux_root_open(struct backend *backend, const char *path, struct backend_ro
     /* The host's own path, which may go through links: it is the host who says it. */
     cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct backend_root *root;
+    struct stat about;
     uint64_t mount_id;
     int r;
 
@@ -69,6 +70,8 @@ int linux_root_open(struct backend *backend, const char *path, struct backend_ro
     root->backend = (struct linux_backend *)backend;
     root->fd = steal_fd(&fd);
     root->mount_id = mount_id;
+    if (fstat(root->fd, &about) == 0)
+        root->identity = (struct linux_identity){about.st_dev, about.st_ino};
     root->is_in_memory = is_in_memory(root->fd);
     root->place = (struct linux_place)LINUX_PLACE_INIT;
     root->target = (struct linux_place)LINUX_PLACE_INIT;

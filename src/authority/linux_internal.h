@@ -47,10 +47,17 @@ struct linux_backend {
     struct linux_watches watches;
 };
 
+/* What a directory is, wherever it is. */
+struct linux_identity {
+    uint64_t device;
+    uint64_t inode;
+};
+
 /* A directory and one name in it. */
 struct linux_place {
     int dir_fd; /* O_RDONLY: it may have to be synced */
     bool is_dir_borrowed;
+    const struct linux_identity *dir_identity; /* the root's, of a borrowed one; NULL: not known */
     char last[NAME_MAX + 1];
     struct stat last_about; /* with LINUX_LAST_RESOLVED; mode 0: nothing there, or not known */
 };
@@ -65,8 +72,9 @@ enum { LINUX_NO_SLOT = -1 };
 
 struct backend_root {
     struct linux_backend *backend;
-    int fd;            /* O_RDONLY | O_DIRECTORY */
-    uint64_t mount_id; /* for the walk, which has no RESOLVE_NO_XDEV */
+    int fd;                         /* O_RDONLY | O_DIRECTORY */
+    uint64_t mount_id;              /* for the walk, which has no RESOLVE_NO_XDEV */
+    struct linux_identity identity; /* inode 0: not known */
     bool is_in_memory; /* all of it, since no operation leaves the mount: nothing to sync */
     char *path;        /* the host's, for the journal; NULL for trees and workspaces */
     /* A staged tree or a temporary workspace: where it is and what the journal calls it. */
@@ -168,11 +176,11 @@ bool linux_journal_has_leftovers(const struct linux_journal *journal);
 void linux_journal_moved(struct linux_journal *journal);
 
 /*
- * Notes, before it is made, that `last` in the directory dir_fd may have to be
+ * Notes, before it is made, that `last` in the directory of the place may have to be
  * removed. Survives kill -9 without a system call. ERR_BUSY when all slots are taken.
  */
-int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *last,
-                      enum linux_leftover kind, int *out_slot);
+int linux_journal_add(struct linux_journal *journal, const struct linux_place *place,
+                      const char *last, enum linux_leftover kind, int *out_slot);
 void linux_journal_remove(struct linux_journal *journal, int slot);
 
 /* A name that nobody else has: ".gatehouse-" and 24 random characters. */

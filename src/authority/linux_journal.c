@@ -289,41 +289,54 @@ static int read_path(struct journal_slot *slot, int dir_fd)
     return slot->path[0] == '/' ? 0 : ERR_UNSUPPORTED;
 }
 
+static int identify(const struct linux_place *place, struct linux_identity *out_identity)
+{
+    struct stat about;
+
+    if (place->dir_identity != NULL) {
+        *out_identity = *place->dir_identity;
+        return 0;
+    }
+    if (fstat(place->dir_fd, &about) < 0)
+        return linux_error(errno);
+    *out_identity = (struct linux_identity){about.st_dev, about.st_ino};
+    return 0;
+}
+
 /*
  * Where a directory is now; the sweep compares what it finds there. Asking for its path is the
  * dearest part of a small write, and the next one is often in the same directory.
  */
-static int fill(struct linux_journal *journal, int index, int dir_fd, const char *last,
-                enum linux_leftover kind)
+static int fill(struct linux_journal *journal, int index, const struct linux_place *place,
+                const char *last, enum linux_leftover kind)
 {
     struct journal_slot *slot = &journal->image->slots[index];
     unsigned moves = atomic_load(&journal->moves);
     int64_t now_ms = coarse_now_ms();
-    struct stat about;
+    struct linux_identity identity = {0};
+    int r = identify(place, &identity);
 
-    if (fstat(dir_fd, &about) < 0)
-        return linux_error(errno);
-    if (slot->device != about.st_dev || slot->inode != about.st_ino ||
+    if (r < 0)
+        return r;
+    if (slot->device != identity.device || slot->inode != identity.inode ||
         journal->read[index].at_ms + PATH_FRESH_MS <= now_ms ||
         journal->read[index].moves != moves) {
-        int r;
-
         slot->inode = 0; /* none, should this fail */
-        r = read_path(slot, dir_fd);
+        r = read_path(slot, place->dir_fd);
         if (r < 0)
             return r;
         journal->read[index].at_ms = now_ms;
         journal->read[index].moves = moves;
     }
-    slot->device = about.st_dev;
-    slot->inode = about.st_ino;
+    slot->device = identity.device;
+    slot->inode = identity.inode;
     slot->kind = kind;
     memcpy(slot->last, last, strlen(last) + 1);
     return 0;
 }
 
-int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *last,
-                      enum linux_leftover kind, int *out_slot)
+int linux_journal_add(struct linux_journal *journal, const struct linux_place *place,
+                      const char *last, enum linux_leftover kind, int *out_slot)
 {
     struct journal_image *image = journal->image;
     int slot = claim(image, kind);
@@ -333,7 +346,7 @@ int linux_journal_add(struct linux_journal *journal, int dir_fd, const char *las
     assert(linux_is_temp_name(str_from(last)));
     if (slot == LINUX_NO_SLOT)
         return ERR_BUSY;
-    r = fill(journal, slot, dir_fd, last, kind);
+    r = fill(journal, slot, place, last, kind);
     /* Released: whoever sees that it is used sees all of it. */
     atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
                           memory_order_release);

@@ -35,6 +35,7 @@ void linux_place_done(struct linux_place *place)
         close(place->dir_fd);
     place->dir_fd = -1;
     place->is_dir_borrowed = false;
+    place->dir_identity = NULL;
 }
 
 int linux_error(int errno_value)
@@ -474,6 +475,7 @@ static int open_parent_strictly(struct backend_root *root, const struct cancel *
         /* The root is open as long as anything below it is used. */
         out_place->dir_fd = root->fd;
         out_place->is_dir_borrowed = true;
+        out_place->dir_identity = root->identity.inode != 0 ? &root->identity : NULL;
         return cancel_check(cancel);
     }
     /* The kernel wants it terminated. */

@@ -63,7 +63,7 @@ static int take_temp_name(struct backend_stage *stage)
     linux_temp_name(stage->temp_name);
     if (stage->backend->journal == NULL)
         return 0;
-    return linux_journal_add(stage->backend->journal, stage->place.dir_fd, stage->temp_name,
+    return linux_journal_add(stage->backend->journal, &stage->place, stage->temp_name,
                              LINUX_LEFTOVER_FILE, &stage->journal_slot);
 }
 

@@ -80,7 +80,7 @@ static int make_private(struct backend_root *tree)
 
     linux_temp_name(tree->place.last);
     if (tree->backend->journal != NULL) {
-        r = linux_journal_add(tree->backend->journal, tree->place.dir_fd, tree->place.last,
+        r = linux_journal_add(tree->backend->journal, &tree->place, tree->place.last,
                               LINUX_LEFTOVER_TREE, &tree->journal_slot);
         if (r < 0)
             return r;

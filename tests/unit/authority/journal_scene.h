@@ -113,4 +113,12 @@ static inline int in_child(struct world *world, int (*live)(struct world *world)
 
 #define with_world(test) cmocka_unit_test_setup_teardown(test, world_make, world_drop)
 
+static inline int note_leftover(struct linux_journal *journal, int dir_fd, const char *last,
+                                enum linux_leftover kind, int *out_slot)
+{
+    const struct linux_place place = {.dir_fd = dir_fd};
+
+    return linux_journal_add(journal, &place, last, kind, out_slot);
+}
+
 #endif

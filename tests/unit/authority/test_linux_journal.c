@@ -22,8 +22,7 @@ static void the_living_are_not_swept(void **state)
     struct linux_journal *second;
     int slot;
 
-    assert_int_equal(linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot),
-                     0);
+    assert_int_equal(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
     make_file(world->work, LEFT_FILE, "half");
     assert_int_equal(in_child(world, sweep_and_go), 0);
     assert_true(is_there(world->work, LEFT_FILE));
@@ -45,8 +44,7 @@ static void closing_with_something_noted_keeps_the_journal(void **state)
     struct linux_journal *journal = open_journal(world);
     int slot;
 
-    assert_int_equal(linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot),
-                     0);
+    assert_int_equal(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
     make_file(world->work, LEFT_FILE, "half");
     linux_journal_close(journal);
     assert_int_equal(count_journals(world), 1);
@@ -66,13 +64,12 @@ static void a_directory_that_has_moved_is_found(void **state)
     assert_int_equal(mkdirat(world->work, "before", 0700), 0);
     before = openat(world->work, "before", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(linux_journal_add(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot),
-                         0);
+        assert_int_equal(note_leftover(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
         linux_journal_remove(journal, slot);
     }
     assert_int_equal(renameat(world->work, "before", world->work, "after"), 0);
     linux_journal_moved(journal);
-    assert_int_equal(linux_journal_add(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
+    assert_int_equal(note_leftover(journal, before, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
     make_file(before, LEFT_FILE, "half");
     linux_journal_close(journal);
     sweep(world);
@@ -108,7 +105,7 @@ static int open_often(struct world *world)
         if (linux_journal_open(world->state, &journal, NULL) < 0)
             return 1;
         /* If another had taken the file away, a kill now would leave litter. */
-        if (linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0 ||
+        if (note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0 ||
             count_journals(world) < 1)
             return 2;
         linux_journal_remove(journal, slot);
@@ -167,8 +164,8 @@ static void *claim_and_release(void *data)
         wait_for_all(claimant->steps, 2 * round + 1);
         for (volatile unsigned delay = round % claimant->period; delay > 0; delay--)
             ;
-        claimant->failed += linux_journal_add(claimant->journal, claimant->work, LEFT_FILE,
-                                              LINUX_LEFTOVER_FILE, &slot) < 0;
+        claimant->failed += note_leftover(claimant->journal, claimant->work, LEFT_FILE,
+                                          LINUX_LEFTOVER_FILE, &slot) < 0;
         claimant->failed += atomic_fetch_add(&claimant->holders[slot], 1) != 0;
         wait_for_all(claimant->steps, 2 * round + 2);
         atomic_fetch_sub(&claimant->holders[slot], 1);
@@ -209,16 +206,14 @@ static void slots_run_out_and_come_back(void **state)
 
     for (size_t i = 0; i < array_size(slots); i++)
         assert_int_equal(
-            linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slots[i]), 0);
-    assert_int_equal(linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &more),
+            note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slots[i]), 0);
+    assert_int_equal(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &more),
                      ERR_BUSY);
     assert_int_equal(more, -5);
-    assert_int_equal(linux_journal_add(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &tree),
-                     0);
+    assert_int_equal(note_leftover(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &tree), 0);
     linux_journal_remove(journal, tree);
     linux_journal_remove(journal, slots[7]);
-    assert_int_equal(linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &more),
-                     0);
+    assert_int_equal(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &more), 0);
     for (size_t i = 0; i < array_size(slots); i++)
         linux_journal_remove(journal, slots[i]);
     linux_journal_close(journal);
@@ -231,8 +226,7 @@ static void a_bad_descriptor_takes_no_slot(void **state)
     int slot;
 
     for (int i = 0; i < 2 * JOURNAL_FILE_SLOTS; i++)
-        assert_true(linux_journal_add(journal, -1, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) !=
-                    ERR_BUSY);
+        assert_true(note_leftover(journal, -1, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) != ERR_BUSY);
     linux_journal_close(journal);
     assert_int_equal(count_journals(world), 0);
 }
@@ -278,12 +272,12 @@ static void workspaces_have_a_ceiling_and_take_no_slots(void **state)
     assert_null(root);
     /* All the same files can be written and trees be built. */
     assert_int_equal(
-        linux_journal_add(backend.journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
+        note_leftover(backend.journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot), 0);
     linux_journal_remove(backend.journal, slot);
     for (size_t i = 0; i < array_size(slots); i++)
-        assert_int_equal(linux_journal_add(backend.journal, world->work, LEFT_TREE,
-                                           LINUX_LEFTOVER_TREE, &slots[i]),
-                         0);
+        assert_int_equal(
+            note_leftover(backend.journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &slots[i]),
+            0);
     for (size_t i = 0; i < array_size(slots); i++)
         linux_journal_remove(backend.journal, slots[i]);
     linux_temp_drop(roots[3]);

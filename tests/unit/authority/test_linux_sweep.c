@@ -16,7 +16,7 @@ static int leave_file(struct world *world)
     struct linux_journal *journal = open_journal(world);
     int slot;
 
-    if (linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
+    if (note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
         return 1;
     make_file(world->work, LEFT_FILE, "half");
     return 0;
@@ -28,7 +28,7 @@ static int leave_tree(struct world *world)
     int slot;
     int tree;
 
-    if (linux_journal_add(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &slot) < 0)
+    if (note_leftover(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &slot) < 0)
         return 1;
     make_dir(world->work, LEFT_TREE);
     tree = openat(world->work, LEFT_TREE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -61,7 +61,7 @@ static int add_and_make_nothing(struct world *world)
     struct linux_journal *journal = open_journal(world);
     int slot;
 
-    return linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot);
+    return note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot);
 }
 
 static void a_name_that_was_never_made_is_no_trouble(void **state)
@@ -79,7 +79,7 @@ static int leave_file_and_take_it_back(struct world *world)
     struct linux_journal *journal = open_journal(world);
     int slot;
 
-    if (linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
+    if (note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
         return 1;
     make_file(world->work, LEFT_FILE, "whole");
     linux_journal_remove(journal, slot);
@@ -112,7 +112,7 @@ static _Noreturn void work_until_killed(struct world *world, int ready)
 
         linux_temp_name(name);
         snprintf(target, sizeof(target), "target%u", i % 4);
-        if (linux_journal_add(journal, world->work, name, LINUX_LEFTOVER_FILE, &slot) < 0)
+        if (note_leftover(journal, world->work, name, LINUX_LEFTOVER_FILE, &slot) < 0)
             _exit(1);
         fd = openat(world->work, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0 || write(fd, "whole", 5) != 5)

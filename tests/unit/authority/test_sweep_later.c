@@ -41,7 +41,7 @@ static int leave_much(struct world *world)
     struct backend_root *temp;
     int slot;
 
-    if (linux_journal_add(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &slot) < 0 ||
+    if (note_leftover(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &slot) < 0 ||
         linux_temp_make(&backend.base, &temp) < 0)
         return 1;
     make_dir(world->work, LEFT_TREE);
@@ -130,7 +130,7 @@ static int leave_second_name(struct world *world)
     struct linux_journal *journal = open_journal(world);
     int slot;
 
-    if (linux_journal_add(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
+    if (note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slot) < 0)
         return 1;
     make_file(world->work, LEFT_FILE, "whole");
     return linkat(world->work, LEFT_FILE, world->work, "published", 0) == 0 ? 0 : 2;
