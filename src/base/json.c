@@ -12,6 +12,8 @@
 /* Objects up to this size are checked for duplicates by comparing, larger ones by hashing. */
 enum { COMPARED_KEYS = 12 };
 
+enum { WORTH_RETURNING_BYTES = 16 << 10 };
+
 #define likely(condition)   __builtin_expect((condition), 1)
 #define unlikely(condition) __builtin_expect((condition), 0)
 
@@ -557,10 +559,13 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
         arena_regrow_free(arena, p.values);
         return report(&p, r, err);
     }
-    /* Gives back what was reserved too much. */
-    kept = arena_regrow(arena, p.values, p.count * sizeof(*p.values));
-    if (kept == NULL)
-        kept = p.values;
+    kept = p.values;
+    /* Gives back what was reserved too much, where that is worth the while. */
+    if ((p.capacity - p.count) * sizeof(*p.values) > WORTH_RETURNING_BYTES) {
+        kept = arena_regrow(arena, p.values, p.count * sizeof(*p.values));
+        if (kept == NULL)
+            kept = p.values;
+    }
     arena_adopt(arena, kept);
     *out_document = kept;
     return 0;

@@ -79,7 +79,7 @@ int undo_will_write(struct undo_log *log, struct str name, const struct cancel *
  * is not known: a small file is kept and replaced in one go.
  */
 int undo_write(struct undo_log *log, struct str name, const struct authority_stat *seen,
-               struct str text, const struct cancel *cancel, struct err *err);
+               struct str content, const struct cancel *cancel, struct err *err);
 int undo_will_make_directory(struct undo_log *log, struct str name, struct err *err);
 /* What stands at `to` is a file, an empty directory or missing; the latter may be taken away. */
 int undo_will_move(struct undo_log *log, struct str from, struct str to,

@@ -38,7 +38,7 @@ static void note(struct undo_log *log, struct undo_step *step,
 }
 
 /* Keeps the old content, about `size` bytes, and writes the new in one operation. */
-static int replace(struct undo_log *log, struct str name, size_t size, struct str text,
+static int replace(struct undo_log *log, struct str name, size_t size, struct str content,
                    const struct cancel *cancel, struct err *err)
 {
     cleanup_buf struct buf old = BUF_INIT(UNDO_HELD_FILE_BYTES);
@@ -51,7 +51,7 @@ static int replace(struct undo_log *log, struct str name, size_t size, struct st
     if (r < 0)
         err_set_plain(err, r);
     else
-        r = authority_write_text(log->files, name, text, &options, err);
+        r = authority_write_bytes(log->files, name, content, &options, err);
     if (r == 0)
         note(log, step, &exchange);
     else if (step != NULL)
@@ -60,17 +60,17 @@ static int replace(struct undo_log *log, struct str name, size_t size, struct st
 }
 
 int undo_write(struct undo_log *log, struct str name, const struct authority_stat *seen,
-               struct str text, const struct cancel *cancel, struct err *err)
+               struct str content, const struct cancel *cancel, struct err *err)
 {
     const struct authority_write_options options = {.make_parents = true, .cancel = cancel};
     int r;
 
     if (is_small_file(log, name, seen)) {
-        r = replace(log, name, (size_t)seen->size, text, cancel, err);
+        r = replace(log, name, (size_t)seen->size, content, cancel, err);
         if (!has_changed_since(r))
             return r;
         *err = (struct err)ERR_INIT;
     }
     r = undo_will_write(log, name, cancel, err);
-    return r < 0 ? r : authority_write_text(log->files, name, text, &options, err);
+    return r < 0 ? r : authority_write_bytes(log->files, name, content, &options, err);
 }
