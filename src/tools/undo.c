@@ -18,6 +18,7 @@ int undo_log_new(const struct toolbox_config *config, struct undo_log **out_log,
         return err_set_plain(err, ERR_NO_MEMORY);
     log->files = config->files;
     log->max_bytes = config->max_undo_bytes;
+    buf_init(&log->scratch, UNDO_HELD_FILE_BYTES);
     list_init(&log->changes);
     list_init(&log->alive);
     /* The tools do their work without it. */
@@ -36,6 +37,7 @@ void undo_log_free(struct undo_log *log)
     undo_store_close(log);
     list_each_safe (node, &log->changes)
         undo_change_drop(log, undo_change_of(node));
+    buf_done(&log->scratch);
     free(log);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the log, for its own files: undo.c (changes and their steps),
- * undo_write.c (writing a file), undo_print.c (how things are compared), undo_store.c (what is
- * kept) and undo_back.c (taking back).
+ * undo_write.c (writing a file), undo_held.c (small contents), undo_print.c (how things are
+ * compared), undo_store.c (what is kept) and undo_back.c (taking back).
  */
 #ifndef TOOLS_UNDO_INTERNAL_H
 #define TOOLS_UNDO_INTERNAL_H
@@ -48,7 +48,9 @@ struct undo_step {
     uint64_t slot_bytes;
     bool is_slot_tree;
     bool is_slot_near; /* on the same file system as the folder */
-    char *held;        /* the content itself, where that is small; it has slot_bytes */
+    char *held;        /* of a small file, what differs; it has slot_bytes: see undo_held.c */
+    size_t held_head;  /* so many bytes before it are those that are there now */
+    size_t held_tail;  /* and so many behind it */
     bool is_partial;   /* gone only in part: what is missing comes from the store */
     struct str name;
     struct str from;
@@ -75,6 +77,7 @@ struct undo_log {
     uint64_t max_bytes;
     uint64_t kept_bytes;
     uint64_t held_bytes; /* of kept_bytes, in memory */
+    struct buf scratch;  /* for the content that a write replaces */
     uint64_t last_slot;
     uint64_t last_id;
     struct list changes; /* oldest first */
@@ -140,6 +143,14 @@ void undo_shift(struct undo_log *log, struct str name, uint64_t difference);
 /* It could not be looked at: trees above it cannot be compared any more. */
 void undo_lose_track(struct undo_log *log, struct str name);
 
+/* ---- undo_held.c ---- */
+
+/* The step's file had `old` in it and has `new` by now, or soon. */
+int undo_hold(struct undo_log *log, struct undo_step *step, struct str old, struct str new);
+/* What it had. ERR_BUSY when somebody else has changed it. */
+int undo_held_content(struct undo_log *log, const struct undo_step *step,
+                      const struct cancel *cancel, struct buf *out, struct err *err);
+
 /* ---- undo_store.c ---- */
 
 int undo_store_open(struct undo_log *log, struct authority *authority, struct err *err);
@@ -152,9 +163,6 @@ void undo_store_close(struct undo_log *log);
 bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *measure);
 int undo_store_hold(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel);
-
-/* Takes over content that is held from here on. */
-void undo_store_adopt(struct undo_log *log, struct undo_step *step, struct buf *content);
 
 /* Whether it would fit; the reason goes to the change that is open. */
 bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measure);

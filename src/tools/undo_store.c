@@ -155,31 +155,18 @@ bool undo_store_can_hold(const struct undo_log *log, const struct undo_measure *
            log->held_bytes + measure->bytes <= UNDO_HELD_BYTES && (measure->mode & 07000) == 0;
 }
 
-void undo_store_adopt(struct undo_log *log, struct undo_step *step, struct buf *content)
-{
-    step->slot = ++log->last_slot;
-    step->slot_bytes = content->len;
-    log->kept_bytes += content->len;
-    log->held_bytes += content->len;
-    step->held = content->data;
-    buf_init(content, content->max);
-}
-
 int undo_store_hold(struct undo_log *log, struct undo_step *step,
                     const struct undo_measure *measure, const struct cancel *cancel)
 {
     const struct authority_read_options options = {.cancel = cancel};
-    struct buf content = BUF_INIT(UNDO_HELD_FILE_BYTES);
-    int r = buf_reserve(&content, measure->bytes > 0 ? measure->bytes : 1);
+    int r;
 
+    buf_clear(&log->scratch);
+    r = buf_reserve(&log->scratch, measure->bytes);
     if (r == 0)
-        r = authority_read_bytes(log->files, step->name, &options, &content, NULL);
-    if (r < 0) {
-        buf_done(&content);
-        return r;
-    }
-    undo_store_adopt(log, step, &content);
-    return 0;
+        r = authority_read_bytes(log->files, step->name, &options, &log->scratch, NULL);
+    /* What will be there instead is not known here, so all of it is kept. */
+    return r < 0 ? r : undo_hold(log, step, buf_view(&log->scratch), STR_EMPTY);
 }
 
 int undo_store_copy(struct undo_log *log, struct undo_step *step,
@@ -309,10 +296,14 @@ static int give_back(struct undo_log *log, struct undo_step *step, bool may_repl
     int r;
 
     if (step->held != NULL) {
-        r = authority_write_bytes(
-            log->files, step->name, (struct str){step->held, step->slot_bytes},
-            &(struct authority_write_options){.create = AUTHORITY_REPLACE_OLD, .cancel = cancel},
-            err);
+        cleanup_buf struct buf content = BUF_INIT(UNDO_HELD_FILE_BYTES);
+
+        r = undo_held_content(log, step, cancel, &content, err);
+        if (r == 0)
+            r = authority_write_bytes(log->files, step->name, buf_view(&content),
+                                      &(struct authority_write_options){
+                                          .create = AUTHORITY_REPLACE_OLD, .cancel = cancel},
+                                      err);
         if (r == 0)
             undo_store_drop(log, step);
         return r;

@@ -22,7 +22,7 @@ static bool has_changed_since(int code)
 
 /* What the file was and is, told by the writing itself. */
 static void note(struct undo_log *log, struct undo_step *step,
-                 const struct authority_exchange *exchange)
+                 const struct authority_exchange *exchange, struct str content)
 {
     struct undo_measure before;
     struct undo_measure after;
@@ -30,7 +30,10 @@ static void note(struct undo_log *log, struct undo_step *step,
     undo_measure_seen(step->name, &exchange->before, &before);
     undo_measure_seen(step->name, &exchange->after, &after);
     undo_carry(log, log->open->id, step->name, &before);
-    undo_store_adopt(log, step, exchange->content);
+    if (undo_hold(log, step, buf_view(exchange->content), content) < 0) {
+        step->kind = UNDO_LOST;
+        undo_set_lost(log->open, "not kept: out of memory");
+    }
     step->before = before.print;
     step->now = after.print;
     step->is_pending = false;
@@ -41,19 +44,22 @@ static void note(struct undo_log *log, struct undo_step *step,
 static int replace(struct undo_log *log, struct str name, size_t size, struct str content,
                    const struct cancel *cancel, struct err *err)
 {
-    cleanup_buf struct buf old = BUF_INIT(UNDO_HELD_FILE_BYTES);
-    struct authority_exchange exchange = {.content = &old};
+    struct authority_exchange exchange = {.content = &log->scratch};
     const struct authority_write_options options = {
         .create = AUTHORITY_REPLACE_OLD, .cancel = cancel, .exchange = &exchange};
     struct undo_step *step = undo_step_add(log, UNDO_REPLACED, name, STR_EMPTY);
-    int r = step != NULL ? buf_reserve(&old, size > 0 ? size : 1) : ERR_NO_MEMORY;
+    int r = ERR_NO_MEMORY;
 
+    if (step != NULL) {
+        buf_clear(&log->scratch);
+        r = buf_reserve(&log->scratch, size);
+    }
     if (r < 0)
         err_set_plain(err, r);
     else
         r = authority_write_bytes(log->files, name, content, &options, err);
     if (r == 0)
-        note(log, step, &exchange);
+        note(log, step, &exchange, content);
     else if (step != NULL)
         undo_step_free(log, log->open, step);
     return r;
