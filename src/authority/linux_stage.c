@@ -498,8 +498,8 @@ static int take_after_old(const struct backend_stage *stage)
 
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after)
 {
-    struct stat old;
-    struct stat new;
+    struct stat old = {.st_mode = 0};
+    struct stat new = {.st_mode = 0};
 
     if (after != NULL) {
         int r = fstat(linux_file_fd(after), &old) < 0 ? linux_error(errno) : 0;
