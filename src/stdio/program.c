@@ -279,8 +279,6 @@ int program_run(int argc, char *const *argv)
     signal(SIGPIPE, SIG_IGN);
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
-    /* What is kept for undoing grows and grows: in large steps, whose pages cost nothing unused. */
-    mallopt(M_TOP_PAD, 1 << 20);
     if (read_options(&arena, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
         return EXIT_WRONG_USE;
