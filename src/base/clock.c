@@ -26,6 +26,22 @@ int64_t clock_wall_ms(const struct clock *clock)
     return clock->is_fake ? clock->fake_wall_ms : read_ms(CLOCK_REALTIME);
 }
 
+struct timespec clock_after_ms(int64_t ms)
+{
+    const long ns_per_s = 1000000000;
+    struct timespec then;
+    int r = clock_gettime(CLOCK_MONOTONIC, &then);
+
+    assert(r == 0 && ms >= 0);
+    then.tv_sec += (time_t)(ms / 1000);
+    then.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (then.tv_nsec >= ns_per_s) {
+        then.tv_nsec -= ns_per_s;
+        then.tv_sec++;
+    }
+    return then;
+}
+
 void clock_fake_init(struct clock *clock, int64_t wall_ms)
 {
     *clock = (struct clock){.is_fake = true, .fake_monotonic_ms = 0, .fake_wall_ms = wall_ms};

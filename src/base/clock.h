@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct clock {
     bool is_fake;
@@ -24,6 +25,9 @@ int64_t clock_monotonic_ms(const struct clock *clock);
 
 /* Since 1970-01-01 UTC. */
 int64_t clock_wall_ms(const struct clock *clock);
+
+/* So long from now, as a wait on the machine's monotonic clock wants it. */
+struct timespec clock_after_ms(int64_t ms);
 
 /* For tests: stands still until advanced. */
 void clock_fake_init(struct clock *clock, int64_t wall_ms);

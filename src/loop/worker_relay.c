@@ -10,8 +10,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "loop/internal.h"
 
 /* How long the loop may stand still for a job. */
@@ -137,14 +137,8 @@ static void pass_on(struct worker_pool *pool)
 /* True when the moment has passed without news. The lock is held, and let go while waiting. */
 static bool wait_a_moment(struct worker_shared *shared)
 {
-    struct timespec end;
+    const struct timespec end = clock_after_ms(RELAY_MOMENT_MS);
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += RELAY_MOMENT_MS * 1000000L;
-    if (end.tv_nsec >= 1000000000L) {
-        end.tv_nsec -= 1000000000L;
-        end.tv_sec++;
-    }
     return pthread_cond_timedwait(&shared->loop_news, &shared->lock, &end) == ETIMEDOUT;
 }
 

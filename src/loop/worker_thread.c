@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #if defined(__has_feature)
@@ -244,16 +244,9 @@ int worker_thread_start(struct worker_shared *shared, struct worker_thread **out
 
 void worker_threads_wait(struct worker_shared *shared, int64_t at_most_ms)
 {
-    struct timespec end;
+    const struct timespec end = clock_after_ms(at_most_ms);
     int r = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(at_most_ms / 1000);
-    end.tv_nsec += (long)(at_most_ms % 1000) * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec++;
-        end.tv_nsec -= 1000000000;
-    }
     while (shared->threads > 0 && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&shared->thread_ended, &shared->lock, &end);
 }

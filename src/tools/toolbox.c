@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "authority/glob.h"
 #include "authority/path.h"
+#include "base/clock.h"
 #include "base/schema.h"
 #include "base/utf8.h"
 #include "protocol/toolids.h"
@@ -438,14 +438,8 @@ static int take_turn(struct toolbox_private *own, const struct cancel *cancel)
 
     pthread_mutex_lock(&own->turn_lock);
     while (own->is_changing && r == 0) {
-        struct timespec until;
+        const struct timespec until = clock_after_ms(TURN_SLICE_MS);
 
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TURN_SLICE_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_nsec -= 1000000000L;
-            until.tv_sec++;
-        }
         pthread_cond_timedwait(&own->turn_is_free, &own->turn_lock, &until);
         r = cancel_check(cancel);
     }

@@ -50,6 +50,30 @@ static void times_are_written_as_iso_8601(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(the_fake_clock_moves_only_when_told),
+static int64_t ns_between(struct timespec from, struct timespec to)
+{
+    return (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+}
+
+static void a_moment_ahead_is_no_sooner_and_well_formed(void **state)
+{
+    static const int64_t spans_ms[] = {0, 1, 999, 1000, 1001, 123456};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(spans_ms); i++) {
+        struct timespec before, after;
+        struct timespec then;
+
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        then = clock_after_ms(spans_ms[i]);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        assert_in_range(then.tv_nsec, 0, 999999999);
+        assert_true(ns_between(before, then) >= spans_ms[i] * 1000000);
+        assert_true(ns_between(after, then) <= spans_ms[i] * 1000000);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(a_moment_ahead_is_no_sooner_and_well_formed),
+          cmocka_unit_test(the_fake_clock_moves_only_when_told),
           cmocka_unit_test(the_system_clock_runs_forward),
           cmocka_unit_test(times_are_written_as_iso_8601))
