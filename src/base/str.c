@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 
+#include <endian.h>
+
 #include "base/cleanup.h"
 
 static char ascii_lower(char c)
@@ -31,6 +33,26 @@ int str_compare(struct str a, struct str b)
 bool str_starts_with(struct str s, struct str prefix)
 {
     return s.len >= prefix.len && str_eq((struct str){s.ptr, prefix.len}, prefix);
+}
+
+size_t str_common_prefix(struct str a, struct str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    size_t i = 0;
+
+    /* Eight at a time: long paths have long beginnings in common. */
+    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+        uint64_t left;
+        uint64_t right;
+
+        memcpy(&left, a.ptr + i, sizeof(left));
+        memcpy(&right, b.ptr + i, sizeof(right));
+        if (left != right)
+            return i + (size_t)__builtin_ctzll(le64toh(left ^ right)) / 8;
+    }
+    while (i < len && a.ptr[i] == b.ptr[i])
+        i++;
+    return i;
 }
 
 bool str_ends_with(struct str s, struct str suffix)

@@ -56,6 +56,8 @@ bool str_eq_nocase(struct str a, struct str b);
 int str_compare(struct str a, struct str b);
 
 bool str_starts_with(struct str s, struct str prefix);
+/* How many bytes both begin with. */
+size_t str_common_prefix(struct str a, struct str b);
 bool str_ends_with(struct str s, struct str suffix);
 bool str_has_nul(struct str s);
 

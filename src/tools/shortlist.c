@@ -2,7 +2,6 @@
 #include "tools/shortlist.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,26 +37,6 @@ void shortlist_done(struct shortlist *list)
     shortlist_init(list, list->max);
 }
 
-/* How many bytes both begin with, eight at a time: long paths have long beginnings in common. */
-static size_t common_length(struct str a, struct str b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    size_t i = 0;
-
-    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
-        uint64_t left;
-        uint64_t right;
-
-        memcpy(&left, a.ptr + i, sizeof(left));
-        memcpy(&right, b.ptr + i, sizeof(right));
-        if (left != right)
-            return i + (size_t)__builtin_ctzll(le64toh(left ^ right)) / 8;
-    }
-    while (i < len && a.ptr[i] == b.ptr[i])
-        i++;
-    return i;
-}
-
 /* Where the last component begins. */
 static size_t last_begin(struct str name)
 {
@@ -70,7 +49,7 @@ static size_t last_begin(struct str name)
 static int compare(struct str a, size_t a_last, bool a_is_directory, struct str b, size_t b_last,
                    bool b_is_directory)
 {
-    size_t same = common_length(a, b);
+    size_t same = str_common_prefix(a, b);
     bool a_ends = same == a.len || a.ptr[same] == '/';
     bool b_ends = same == b.len || b.ptr[same] == '/';
 

@@ -9,19 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t common_head(struct str a, struct str b)
-{
-    size_t most = a.len < b.len ? a.len : b.len;
-    size_t len = 0;
-
-    while (len + sizeof(uint64_t) <= most &&
-           memcmp(a.ptr + len, b.ptr + len, sizeof(uint64_t)) == 0)
-        len += sizeof(uint64_t);
-    while (len < most && a.ptr[len] == b.ptr[len])
-        len++;
-    return len;
-}
-
 static size_t common_tail(struct str a, struct str b, size_t most)
 {
     const char *a_end = a.ptr + a.len;
@@ -46,7 +33,7 @@ int undo_hold(struct undo_log *log, struct undo_step *step, struct str old, stru
 
     /* What would have to be read again for putting it back is small as well. */
     if (new.len <= UNDO_HELD_FILE_BYTES) {
-        head = common_head(old, new);
+        head = str_common_prefix(old, new);
         tail = common_tail(old, new, shorter - head);
     }
     len = old.len - head - tail;

@@ -141,7 +141,25 @@ static void sizes_take_decimal_and_binary_units(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(equality_is_by_bytes_and_length),
+static void common_prefixes_end_where_the_first_byte_differs(void **state)
+{
+    char a[40];
+    char b[40];
+
+    (void)state;
+    memset(a, 'x', sizeof(a));
+    for (size_t at = 0; at < sizeof(a); at++) {
+        memcpy(b, a, sizeof(b));
+        b[at] = '\xff';
+        assert_int_equal(str_common_prefix((struct str){a, sizeof(a)}, (struct str){b, sizeof(b)}),
+                         at);
+        assert_int_equal(str_common_prefix((struct str){a, sizeof(a)}, (struct str){a, at}), at);
+    }
+    assert_int_equal(str_common_prefix(STR_EMPTY, STR("a")), 0);
+}
+
+TEST_MAIN(cmocka_unit_test(common_prefixes_end_where_the_first_byte_differs),
+          cmocka_unit_test(equality_is_by_bytes_and_length),
           cmocka_unit_test(order_is_by_bytes_then_length), cmocka_unit_test(prefixes_and_suffixes),
           cmocka_unit_test(slices_stay_inside), cmocka_unit_test(cut_yields_every_part_once),
           cmocka_unit_test(find_sees_past_nul_bytes),
