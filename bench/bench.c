@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int missed;
@@ -25,19 +27,47 @@ static double time_units(const struct bench_contender *contender, long units)
     return (now_ns() - start) / (double)units;
 }
 
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static double middle(const double *values, int count)
+{
+    double sorted[BENCH_MAX_ROUNDS];
+
+    memcpy(sorted, values, (size_t)count * sizeof(*values));
+    qsort(sorted, (size_t)count, sizeof(*sorted), by_size);
+    return sorted[count / 2];
+}
+
 void bench_compare(struct bench_contender *contenders, size_t count, int rounds, int round_ms)
 {
-    for (size_t i = 0; i < count; i++)
-        contenders[i].best_ns = time_units(&contenders[i], 1);
-    for (int round = 0; round < rounds; round++) {
+    for (size_t i = 0; i < count; i++) {
+        contenders[i].middle_ns = time_units(&contenders[i], 1);
+        contenders[i].rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
+    }
+    for (int round = 0; round < contenders[0].rounds; round++) {
         for (size_t i = 0; i < count; i++) {
-            double fit = (double)round_ms * 1e6 / contenders[i].best_ns;
-            double ns = time_units(&contenders[i], fit < 1 ? 1 : (long)fit);
+            struct bench_contender *contender = &contenders[i];
+            double fit = (double)round_ms * 1e6 / contender->middle_ns;
 
-            if (ns < contenders[i].best_ns)
-                contenders[i].best_ns = ns;
+            contender->round_ns[round] = time_units(contender, fit < 1 ? 1 : (long)fit);
+            contender->middle_ns = middle(contender->round_ns, round + 1);
         }
     }
+}
+
+double bench_ratio(const struct bench_contender *one, const struct bench_contender *other)
+{
+    double ratios[BENCH_MAX_ROUNDS];
+
+    for (int round = 0; round < one->rounds; round++)
+        ratios[round] = one->round_ns[round] / other->round_ns[round];
+    return middle(ratios, one->rounds);
 }
 
 static void print_goal(const char *what, double ratio, const char *relation, double goal,

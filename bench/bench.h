@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing for comparisons. Contenders take turns in small rounds and each keeps
- * its best round, so that a busy moment of the machine hits all alike and
- * drops out. Ratios are what is reported; absolute times drift.
+ * Timing for comparisons. Contenders take turns in small rounds, and each round
+ * gives a ratio of two that ran within the same few milliseconds: a busy moment
+ * of the machine, or an unusually quick one, hits both alike. The middle of
+ * these ratios is what is reported; absolute times drift.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
 #include <stddef.h>
 
+enum { BENCH_MAX_ROUNDS = 200 };
+
 struct bench_contender {
     const char *name;
     void (*run)(void *context); /* one unit of work */
     void *context;
-    double best_ns; /* of one unit; set by bench_compare */
+    /* Set by bench_compare(): of one unit in each round, and in the middle one. */
+    double round_ns[BENCH_MAX_ROUNDS];
+    double middle_ns;
+    int rounds;
 };
 
 /* Runs `rounds` rounds of about `round_ms` each for every contender. */
 void bench_compare(struct bench_contender *contenders, size_t count, int rounds, int round_ms);
+
+/* How many times as long one took as the other. */
+double bench_ratio(const struct bench_contender *one, const struct bench_contender *other);
 
 /*
  * Prints one line: what was measured, the ratio, the goal and whether it was

@@ -82,15 +82,17 @@ static void compare(const char *verb, const char *what, void (*run)(void *), str
     char goal[128];
 
     for (size_t i = 0; i < PEERS; i++)
-        contenders[i] = (struct bench_contender){peers[i]->name, run, &tasks[i], 0};
+        contenders[i] =
+            (struct bench_contender){.name = peers[i]->name, .run = run, .context = &tasks[i]};
     bench_compare(contenders, PEERS, ROUNDS, ROUND_MS);
     printf("%s, %s (%zu bytes)\n", verb, what, tasks[0].text.len);
     for (size_t i = 0; i < PEERS; i++)
         printf("  %-10s %9.1f us  %7.0f MB/s  %6.2f x\n", contenders[i].name,
-               contenders[i].best_ns / 1e3, (double)tasks[0].text.len / contenders[i].best_ns * 1e3,
-               contenders[i].best_ns / contenders[GATEHOUSE].best_ns);
+               contenders[i].middle_ns / 1e3,
+               (double)tasks[0].text.len / contenders[i].middle_ns * 1e3,
+               bench_ratio(&contenders[i], &contenders[GATEHOUSE]));
     snprintf(goal, sizeof(goal), "%s, %s: jansson takes", verb, what);
-    bench_goal_at_least(goal, contenders[JANSSON].best_ns / contenders[GATEHOUSE].best_ns, 10);
+    bench_goal_at_least(goal, bench_ratio(&contenders[JANSSON], &contenders[GATEHOUSE]), 10);
 }
 
 static void compare_on(const char *what, struct str text)
