@@ -82,7 +82,9 @@ bool scope_has_globs(const struct authority_scope *scope);
 /* One component of the authority's own: see scope.c. */
 static inline bool scope_is_private(struct str component)
 {
-    return str_starts_with(component, STR(".gatehouse-"));
+    /* Asked for every entry of a directory, and most begin otherwise. */
+    return component.len > 0 && component.ptr[0] == '.' &&
+           str_starts_with(component, STR(".gatehouse-"));
 }
 /* The same for a directory that is only passed or listed: something in it may be allowed. */
 bool scope_admits_directory(const struct authority_scope *scope, struct str name);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,11 +79,22 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
     return r < 0 ? r : wrap(dir->backend, dir->mount_id, &fd, out_dir);
 }
 
+/* For file systems whose directories do not say. */
+__attribute__((noinline)) static enum authority_type look_for_type(const struct backend_dir *dir,
+                                                                   const char *name)
+{
+    struct authority_stat about;
+    struct stat raw;
+
+    if (fstatat(dir->fd, name, &raw, AT_SYMLINK_NOFOLLOW) < 0)
+        return AUTHORITY_OTHER;
+    linux_fill_stat(&raw, &about);
+    return about.type;
+}
+
 static enum authority_type type_of_entry(const struct backend_dir *dir,
                                          const struct dirent64 *entry)
 {
-    struct authority_stat about;
-
     switch (entry->d_type) {
     case DT_REG:
         return AUTHORITY_FILE;
@@ -90,14 +102,8 @@ static enum authority_type type_of_entry(const struct backend_dir *dir,
         return AUTHORITY_DIRECTORY;
     case DT_LNK:
         return AUTHORITY_SYMLINK;
-    case DT_UNKNOWN: { /* some file systems do not say */
-        struct stat raw;
-
-        if (fstatat(dir->fd, entry->d_name, &raw, AT_SYMLINK_NOFOLLOW) < 0)
-            return AUTHORITY_OTHER;
-        linux_fill_stat(&raw, &about);
-        return about.type;
-    }
+    case DT_UNKNOWN:
+        return look_for_type(dir, entry->d_name);
     default:
         return AUTHORITY_OTHER;
     }
@@ -106,6 +112,18 @@ static enum authority_type type_of_entry(const struct backend_dir *dir,
 static bool is_dots(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Its length without reading all of it: the kernel pads an entry to eight bytes, so the terminator
+ * is among the last eight. */
+static struct str name_of(const struct dirent64 *entry)
+{
+    size_t room = entry->d_reclen - offsetof(struct dirent64, d_name);
+    size_t len = room > sizeof(uint64_t) ? room - sizeof(uint64_t) : 0;
+
+    while (entry->d_name[len] != '\0')
+        len++;
+    return (struct str){entry->d_name, len};
 }
 
 bool linux_dir_next(struct backend_dir *dir, struct str *out_component,
@@ -130,7 +148,7 @@ bool linux_dir_next(struct backend_dir *dir, struct str *out_component,
         dir->at += entry->d_reclen;
         if (is_dots(entry->d_name))
             continue;
-        *out_component = str_from(entry->d_name);
+        *out_component = name_of(entry);
         *out_type = type_of_entry(dir, entry);
         return true;
     }

@@ -118,6 +118,7 @@ void suite_assert_refused(int result, int code, int or_code);
     X(a_file_over_its_limit_is_refused)                                                            \
     X(names_are_any_bytes)                                                                         \
     X(a_directory_is_read_whole_however_long)                                                      \
+    X(names_of_every_length_are_read_whole)                                                        \
     X(entries_can_be_removed_while_they_are_read)                                                  \
     X(entries_can_be_renamed_while_they_are_read)                                                  \
     X(a_directory_handle_opens_directories_directly_below)                                         \

@@ -359,6 +359,36 @@ void a_directory_is_read_whole_however_long(void **state)
     suite->ops->dir_close(dir);
 }
 
+void names_of_every_length_are_read_whole(void **state)
+{
+    struct suite *suite = *state;
+    bool was_seen[NAME_MAX + 1] = {false};
+    struct backend_dir *dir;
+    enum authority_type type;
+    struct str component;
+    int error = 0;
+
+    suite_plant_dir(suite, "lengths");
+    for (size_t len = 1; len <= NAME_MAX; len++) {
+        char name[sizeof("lengths/") + NAME_MAX] = "lengths/";
+
+        memset(name + strlen(name), 'n', len);
+        suite_plant(suite, name, "");
+    }
+    dir = open_dir(suite, "lengths");
+    while (suite->ops->dir_next(dir, &component, &type, &error)) {
+        assert_in_range(component.len, 1, NAME_MAX);
+        assert_false(was_seen[component.len]);
+        was_seen[component.len] = true;
+        for (size_t i = 0; i < component.len; i++)
+            assert_int_equal(component.ptr[i], 'n');
+    }
+    assert_int_equal(error, 0);
+    for (size_t len = 1; len <= NAME_MAX; len++)
+        assert_true(was_seen[len]);
+    suite->ops->dir_close(dir);
+}
+
 static void remove_entry(struct suite *suite, struct str component)
 {
     char name[300];
