@@ -76,13 +76,9 @@ static int settle(struct operation *op, const struct authority_decision *decisio
 static int ask_policy(struct operation *op)
 {
     const struct authority *authority = op->authority;
-    struct authority_decision decision;
+    struct authority_decision decision = {.verdict = AUTHORITY_ABSTAIN,
+                                          .if_unasked = AUTHORITY_DENY};
 
-    if (authority->policy == NULL)
-        return 0;
-    decision.verdict = AUTHORITY_ABSTAIN;
-    decision.text[0] = '\0';
-    decision.if_unasked = AUTHORITY_DENY;
     authority->policy(authority->policy_data, &op->context, &decision);
     decision.text[sizeof(decision.text) - 1] = '\0';
     return settle(op, &decision, authority->policy_id);
@@ -95,7 +91,8 @@ static int ask_hooks(struct operation *op)
 
     while (op->hooks_seen < authority->hook_count) {
         struct hook_slot *slot = &authority->hooks[op->hooks_seen++];
-        struct authority_decision decision;
+        struct authority_decision decision = {.verdict = AUTHORITY_ABSTAIN,
+                                              .if_unasked = AUTHORITY_DENY};
         int r;
 
         if (atomic_load(&slot->is_removed))
@@ -103,9 +100,6 @@ static int ask_hooks(struct operation *op)
         op->event.wrapper_ids[op->event.wrapper_count++] = slot->hook.id;
         if (slot->hook.before == NULL)
             continue;
-        decision.verdict = AUTHORITY_ABSTAIN;
-        decision.text[0] = '\0';
-        decision.if_unasked = AUTHORITY_DENY;
         slot->hook.before(slot->hook.data, &op->context, &decision);
         decision.text[sizeof(decision.text) - 1] = '\0';
         r = settle(op, &decision, slot->hook.id);
@@ -359,18 +353,26 @@ static void set_parties(struct operation *op, const struct authority_subject *su
     op->event.reason = reason;
 }
 
-static int decide(struct operation *op)
+/* A function of its own, so that who has nobody to ask does not pay for the room that it takes. */
+__attribute__((noinline)) static int ask_all(struct operation *op)
 {
-    int r = ask_policy(op);
+    int r = op->authority->policy != NULL ? ask_policy(op) : 0;
 
     if (r == 0)
         r = ask_hooks(op);
-    if (r < 0)
+    if (r < 0 || op->scope == NULL)
         return r;
     /* An answer may have taken long, where somebody was asked. */
-    if (op->scope != NULL && (op->authority->policy != NULL || op->hooks_seen > 0))
-        r = scope_check_alive(op->scope);
-    return r < 0 ? refuse(op, r, "grant", "") : declare_intent(op);
+    r = scope_check_alive(op->scope);
+    return r < 0 ? refuse(op, r, "grant", "") : 0;
+}
+
+static int decide(struct operation *op)
+{
+    bool is_asked = op->authority->policy != NULL || op->authority->hook_count > 0;
+    int r = is_asked ? ask_all(op) : 0;
+
+    return r < 0 ? r : declare_intent(op);
 }
 
 int operation_begin(struct operation *op, struct authority_scope *scope,
