@@ -63,33 +63,39 @@ static int open_and_look(struct backend_root *root, const struct backend_lookup 
     cleanup_fd int fd = -1;
     int r = linux_open(root, lookup, name, flags, &fd);
 
+    if (r == 0)
+        r = linux_look(fd, out_about);
     if (r < 0)
         return r;
-    if (fstat(fd, out_about) < 0)
-        return linux_error(errno);
     if (S_ISLNK(out_about->st_mode) && lookup->follows_links) {
         close(steal_fd(&fd));
         r = linux_open_target(root, lookup, name, flags, &fd);
+        if (r == 0)
+            r = linux_look(fd, out_about);
         if (r < 0)
             return r;
-        if (fstat(fd, out_about) < 0)
-            return linux_error(errno);
     }
     *out_fd = steal_fd(&fd);
     return 0;
 }
 
+static bool is_directly_below(struct str name)
+{
+    return name.len > 0 && memchr(name.ptr, '/', name.len) == NULL && !str_eq(name, STR(".."));
+}
+
 /*
  * What stands directly below the root has nothing on the way to it that could lead elsewhere, so it
- * need not be opened to be looked at. False when that is not enough to know.
+ * need not be opened to be looked at. False when that is not enough to know. A function of its own,
+ * so that the others do not pay for the room that it takes.
  */
-static bool look_directly(const struct backend_root *root, const struct backend_lookup *lookup,
-                          struct str name, struct stat *out_about)
+__attribute__((noinline)) static bool look_directly(const struct backend_root *root,
+                                                    const struct backend_lookup *lookup,
+                                                    struct str name, struct stat *out_about)
 {
     struct statx about;
 
-    if (name.len == 0 || str_eq(name, STR("..")) || memchr(name.ptr, '/', name.len) != NULL ||
-        statx(root->fd, name.ptr, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+    if (statx(root->fd, name.ptr, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
               STATX_BASIC_STATS | STATX_MNT_ID, &about) < 0 ||
         (about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id != root->mount_id ||
         (S_ISLNK(about.stx_mode) && lookup->follows_links))
@@ -110,10 +116,10 @@ int linux_stat(struct backend_root *root, const struct backend_lookup *lookup, s
                struct authority_stat *out_stat)
 {
     cleanup_fd int fd = -1;
-    struct stat about;
+    __attribute__((uninitialized)) struct stat about;
     int r = cancel_check(lookup->cancel);
 
-    if (r == 0 && !look_directly(root, lookup, name, &about))
+    if (r == 0 && !(is_directly_below(name) && look_directly(root, lookup, name, &about)))
         r = open_and_look(root, lookup, name, O_PATH | O_NOFOLLOW, &fd, &about);
     if (r == 0)
         linux_fill_stat(&about, out_stat);
@@ -125,12 +131,11 @@ static int wrap(int *fd, bool is_borrowed, const struct backend_lookup *lookup,
                 struct backend_file **out_file, struct authority_stat *out_stat)
 {
     struct backend_file *file;
-    struct stat about;
-    int r;
+    __attribute__((uninitialized)) struct stat about;
+    int r = linux_look(*fd, &about);
 
-    if (fstat(*fd, &about) < 0)
-        return linux_error(errno);
-    r = linux_check_file(&about, lookup);
+    if (r == 0)
+        r = linux_check_file(&about, lookup);
     if (r < 0)
         return r;
     file = malloc(sizeof(*file));
@@ -168,7 +173,7 @@ int linux_file_open(struct backend_root *root, const struct backend_lookup *look
 
     if (root->backend->is_privileged) {
         cleanup_fd int path_fd = -1;
-        struct stat about;
+        __attribute__((uninitialized)) struct stat about;
 
         r = open_and_look(root, lookup, name, O_PATH | O_NOFOLLOW, &path_fd, &about);
         if (r == 0)

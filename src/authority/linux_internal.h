@@ -129,6 +129,9 @@ int linux_check_mount(int fd, uint64_t mount_id);
 /* After a change: on the disk, where the file system can say so of a directory. */
 int linux_sync_dir(int dir_fd);
 
+/* What is behind a descriptor. */
+int linux_look(int fd, struct stat *out_about);
+
 /* ERR_* for the errno of a call that was given one component below a pinned directory. */
 int linux_error(int errno_value);
 
