@@ -2,18 +2,19 @@
 /*
  * What the files of the Linux backend share. Only they include this.
  *
- *     linux_resolve.c   a name below a root becomes a descriptor
- *     linux_file.c      stat, reading, appending
- *     linux_stage.c     files that appear whole
- *     linux_tree.c      trees likewise
- *     linux_dir.c       reading and making directories
- *     linux_rename.c    moving within a file system, and second names for links
- *     linux_remove.c    removing, by descriptor
- *     linux_journal.c   what must be removed again after a crash; temporary workspaces
- *     linux_sweep.c     removing that, at the next start
- *     linux_private.c   directories of our own
- *     linux_watch.c     inotify
- *     linux.c           the table
+ *     linux_resolve.c     a name below a root becomes a descriptor
+ *     linux_file.c        stat, reading, appending
+ *     linux_stage.c       files that appear whole
+ *     linux_attributes.c  what a new file takes over from an old one
+ *     linux_tree.c        trees likewise
+ *     linux_dir.c         reading and making directories
+ *     linux_rename.c      moving within a file system, and second names for links
+ *     linux_remove.c      removing, by descriptor
+ *     linux_journal.c     what must be removed again after a crash; temporary workspaces
+ *     linux_sweep.c       removing that, at the next start
+ *     linux_private.c     directories of our own
+ *     linux_watch.c       inotify
+ *     linux.c             the table
  */
 #ifndef AUTHORITY_LINUX_INTERNAL_H
 #define AUTHORITY_LINUX_INTERNAL_H
@@ -140,6 +141,11 @@ int linux_error(int errno_value);
 /* Regular, not linked elsewhere, not too large; else the code that says which. */
 int linux_check_file(const struct stat *about, const struct backend_lookup *lookup);
 void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
+
+/* ---- linux_attributes.c ---- */
+
+/* Owner and extended attributes, as far as may be; *out_new says whose the new file is then. */
+int linux_take_after(int from, const struct stat *old, int to, struct stat *out_new);
 
 /* ---- linux_remove.c ---- */
 

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -25,8 +24,6 @@
 enum {
     COPY_STEP_BYTES = 8 << 20, /* between two looks at the token */
     COPY_BUFFER_BYTES = 128 << 10,
-    XATTR_NAMES_BYTES = 64 << 10,
-    XATTR_VALUE_BYTES = 64 << 10,
 };
 
 enum stage_form {
@@ -429,53 +426,6 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uin
 
 /* ---- the end ---- */
 
-/* All extended attributes that may be set, but those of the system's own security. */
-static int copy_xattrs(int from, int to)
-{
-    cleanup_free char *names = NULL;
-    cleanup_free char *value = NULL;
-    ssize_t len = flistxattr(from, NULL, 0);
-
-    if (len <= 0 || len > XATTR_NAMES_BYTES)
-        return len < 0 && errno != EOPNOTSUPP ? linux_error(errno) : len > 0 ? ERR_TOO_LARGE : 0;
-    names = malloc(XATTR_NAMES_BYTES);
-    value = malloc(XATTR_VALUE_BYTES);
-    if (names == NULL || value == NULL)
-        return ERR_NO_MEMORY;
-    len = flistxattr(from, names, XATTR_NAMES_BYTES);
-    for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
-        ssize_t size;
-
-        /* Capabilities were given to the old content, not to the new. */
-        if (str_starts_with(str_from(names + at), STR("security.")))
-            continue;
-        size = fgetxattr(from, names + at, value, XATTR_VALUE_BYTES);
-        if (size < 0 && errno == ENODATA)
-            continue;
-        if (size < 0)
-            return linux_error(errno);
-        if (fsetxattr(to, names + at, value, (size_t)size, 0) < 0 && errno != EPERM &&
-            errno != EOPNOTSUPP && errno != EACCES)
-            return linux_error(errno);
-    }
-    return 0;
-}
-
-/* Owner and extended attributes; *out_old and *out_new say whose they are then. */
-static int take_after(int from, const struct stat *old, int to, struct stat *out_new)
-{
-    if (fstat(to, out_new) < 0)
-        return linux_error(errno);
-    if (old->st_uid != out_new->st_uid || old->st_gid != out_new->st_gid) {
-        /* EINVAL: an owner that this user namespace does not know. */
-        if (fchown(to, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
-            return linux_error(errno);
-        if (fstat(to, out_new) < 0)
-            return linux_error(errno);
-    }
-    return copy_xattrs(from, to);
-}
-
 /* The new file looks like the one that it replaces. */
 static int take_after_old(const struct backend_stage *stage)
 {
@@ -487,7 +437,7 @@ static int take_after_old(const struct backend_stage *stage)
     if (stage->after == NULL && fstat(stage->old_fd, &old) < 0)
         return linux_error(errno);
     /* Before the mode: changing the owner takes setuid bits away. */
-    r = take_after(stage->old_fd, &old, stage->fd, &new);
+    r = linux_take_after(stage->old_fd, &old, stage->fd, &new);
     if (r < 0)
         return r;
     /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
@@ -505,7 +455,7 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
         int r = fstat(linux_file_fd(after), &old) < 0 ? linux_error(errno) : 0;
 
         if (r == 0)
-            r = take_after(linux_file_fd(after), &old, stage->fd, &new);
+            r = linux_take_after(linux_file_fd(after), &old, stage->fd, &new);
         if (r < 0)
             return r;
         /* Those would make it run as somebody who never said so. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a new file takes over from an old one. */
+#include "authority/linux_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum {
+    XATTR_NAMES_BYTES = 64 << 10,
+    XATTR_VALUE_BYTES = 64 << 10,
+};
+
+/* All extended attributes that may be set, but those of the system's own security. */
+static int copy_xattrs(int from, int to)
+{
+    cleanup_free char *names = NULL;
+    cleanup_free char *value = NULL;
+    ssize_t len = flistxattr(from, NULL, 0);
+
+    if (len <= 0 || len > XATTR_NAMES_BYTES)
+        return len < 0 && errno != EOPNOTSUPP ? linux_error(errno) : len > 0 ? ERR_TOO_LARGE : 0;
+    names = malloc(XATTR_NAMES_BYTES);
+    value = malloc(XATTR_VALUE_BYTES);
+    if (names == NULL || value == NULL)
+        return ERR_NO_MEMORY;
+    len = flistxattr(from, names, XATTR_NAMES_BYTES);
+    for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+        ssize_t size;
+
+        /* Capabilities were given to the old content, not to the new. */
+        if (str_starts_with(str_from(names + at), STR("security.")))
+            continue;
+        size = fgetxattr(from, names + at, value, XATTR_VALUE_BYTES);
+        if (size < 0 && errno == ENODATA)
+            continue;
+        if (size < 0)
+            return linux_error(errno);
+        if (fsetxattr(to, names + at, value, (size_t)size, 0) < 0 && errno != EPERM &&
+            errno != EOPNOTSUPP && errno != EACCES)
+            return linux_error(errno);
+    }
+    return 0;
+}
+
+int linux_take_after(int from, const struct stat *old, int to, struct stat *out_new)
+{
+    if (fstat(to, out_new) < 0)
+        return linux_error(errno);
+    if (old->st_uid != out_new->st_uid || old->st_gid != out_new->st_gid) {
+        /* EINVAL: an owner that this user namespace does not know. */
+        if (fchown(to, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
+            return linux_error(errno);
+        if (fstat(to, out_new) < 0)
+            return linux_error(errno);
+    }
+    return copy_xattrs(from, to);
+}
