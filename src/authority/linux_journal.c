@@ -22,9 +22,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 /* Readers see the states of a dead process; nothing may need a lock to store them. */
@@ -265,14 +265,6 @@ static int claim(struct journal_image *image, enum linux_leftover kind)
     return LINUX_NO_SLOT;
 }
 
-static int64_t coarse_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int read_path(struct journal_slot *slot, int dir_fd)
 {
     char proc[32];
@@ -312,7 +304,7 @@ static int fill(struct linux_journal *journal, int index, const struct linux_pla
 {
     struct journal_slot *slot = &journal->image->slots[index];
     unsigned moves = atomic_load(&journal->moves);
-    int64_t now_ms = coarse_now_ms();
+    int64_t now_ms = clock_monotonic_ms(&clock_system);
     struct linux_identity identity = {0};
     int r = identify(place, &identity);
 
