@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stdio/program.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -121,19 +122,25 @@ static int read_options(struct arena *arena, int argc, char *const *argv,
     return r == 0 ? options_read_env(*out_values, environ, err) : r;
 }
 
-/* False when there is more to do. */
-static bool tell_about_ourselves(const struct option_values *values)
+/* Instead of serving. */
+static bool is_asked_about_itself(const struct option_values *values)
+{
+    return options_is_on(values, OPTION_HELP) || options_is_on(values, OPTION_VERSION);
+}
+
+static int tell_about_itself(const struct option_values *values, struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT(HELP_MAX_BYTES);
+    int r = options_is_on(values, OPTION_HELP)
+                ? options_help(values, HELP_WIDTH, &out)
+                : buf_printf(&out, "gatehouse-mcp %s\n", GATEHOUSE_VERSION);
 
-    if (options_is_on(values, OPTION_HELP))
-        (void)options_help(values, HELP_WIDTH, &out);
-    else if (options_is_on(values, OPTION_VERSION))
-        (void)buf_printf(&out, "gatehouse-mcp %s\n", GATEHOUSE_VERSION);
-    else
-        return false;
-    fwrite(out.data, 1, out.len, stdout);
-    return true;
+    if (r < 0)
+        return err_set_plain(err, r);
+    /* A full disk shows only when the buffer is written. */
+    if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0)
+        return err_set(err, err_from_errno(errno), "cannot write: %s", err_errno_text(errno));
+    return 0;
 }
 
 static int open_ground(struct program *program, const struct option_values *values, struct err *err)
@@ -266,6 +273,14 @@ static enum log_level level_of(const struct option_values *values)
     return level;
 }
 
+static int finish(int r, const struct err *err)
+{
+    if (r == 0)
+        return EXIT_SUCCESS;
+    fprintf(stderr, "gatehouse mcp: %s\n", err->message);
+    return EXIT_FAILURE;
+}
+
 int program_run(int argc, char *const *argv)
 {
     static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
@@ -275,16 +290,18 @@ int program_run(int argc, char *const *argv)
     struct err err = ERR_INIT;
     int r;
 
-    /* A client that goes away is an error of write(), not the end of us. */
-    signal(SIGPIPE, SIG_IGN);
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
     if (read_options(&arena, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
         return EXIT_WRONG_USE;
     }
-    if (tell_about_ourselves(values))
-        return EXIT_SUCCESS;
+    if (is_asked_about_itself(values)) {
+        r = tell_about_itself(values, &err);
+        return finish(r, &err);
+    }
+    /* A client that goes away is an error of write(), not the end of us. */
+    signal(SIGPIPE, SIG_IGN);
     log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
@@ -294,9 +311,5 @@ int program_run(int argc, char *const *argv)
     if (r == 0)
         r = serve(&program, values, &err);
     close_all(&program);
-    if (r < 0) {
-        fprintf(stderr, "gatehouse mcp: %s\n", err.message);
-        return EXIT_FAILURE;
-    }
-    return EXIT_SUCCESS;
+    return finish(r, &err);
 }

@@ -567,6 +567,12 @@ class Use(Scene):
         self.assertEqual(asked.stdout.splitlines()[2:5], run("--help").stdout.splitlines()[2:5])
         asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
         self.assertRegex(asked.stdout, r"^gatehouse-mcp \d")
+        for option in ("--help", "--version"):
+            with open("/dev/full", "wb") as full:
+                asked = subprocess.run([program, option], stdout=full, stderr=subprocess.PIPE,
+                                       text=True)
+            self.assertEqual(asked.returncode, 1, option)
+            self.assertIn("No space left", asked.stderr)
 
     def test_without_a_home_it_says_what_to_do(self):
         result = run(self.root)
