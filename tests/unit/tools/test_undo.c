@@ -120,43 +120,6 @@ static void changes_are_undone_newest_first(void **state)
     (void)bench_error(bench, "undo_changes", "{\"count\":0}");
 }
 
-/* Of a small file only what differs is kept: beginnings and ends that overlap, and none. */
-static void any_content_comes_back_from_any_other(void **state)
-{
-    static const char *const contents[] = {
-        "",
-        "a",
-        "aa",
-        "aaa",
-        "aba",
-        "abba",
-        "aaaa",
-        "abaaba",
-        "beginning",
-        "begin end",
-        "beginning end",
-        "beginning of the end",
-        "end",
-        "the end",
-        "beginning, middle and end",
-        "begin\xc3\xbcn and end",
-    };
-    struct bench *bench = *state;
-
-    for (size_t i = 0; i < array_size(contents); i++)
-        for (size_t k = 0; k < array_size(contents); k++) {
-            char text[128];
-
-            plant(bench, "f", contents[i]);
-            snprintf(text, sizeof(text), "{\"filePath\":\"f\",\"content\":\"%s\"}", contents[k]);
-            bench_call(bench, "write_file", text);
-            /* And another on top, which goes first. */
-            bench_call(bench, "write_file", "{\"filePath\":\"f\",\"content\":\"beginnend\"}");
-            undo_all(bench);
-            assert_file(bench, "f", contents[i]);
-        }
-}
-
 static void calls_that_failed_leave_nothing_to_undo(void **state)
 {
     struct bench *bench = *state;
@@ -689,7 +652,6 @@ TEST_MAIN(CHANGE_TEST(every_kind_of_change_is_undone), CHANGE_TEST(changes_are_u
           CHANGE_TEST(what_stands_in_the_way_stays),
           CHANGE_TEST(what_was_kept_comes_back_when_the_way_is_free),
           CHANGE_TEST(who_waits_keeps_nobody_else_waiting),
-          CHANGE_TEST(any_content_comes_back_from_any_other),
           CHANGE_TEST(what_waits_makes_room_for_what_comes),
           CHANGE_TEST(a_file_that_changes_in_the_last_moment_is_not_removed),
           CHANGE_TEST(a_directory_that_somebody_uses_stays),

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of a small file only what differs is kept; the rest comes from the file itself. */
+#include "changebench.h"
+
+#include "tools/undo_internal.h"
+
+/* Beginnings and ends that overlap, and none. */
+static void any_content_comes_back_from_any_other(void **state)
+{
+    static const char *const contents[] = {
+        "",
+        "a",
+        "aa",
+        "aaa",
+        "aba",
+        "abba",
+        "aaaa",
+        "abaaba",
+        "beginning",
+        "begin end",
+        "beginning end",
+        "beginning of the end",
+        "end",
+        "the end",
+        "beginning, middle and end",
+        "begin\xc3\xbcn and end",
+    };
+    struct bench *bench = *state;
+
+    for (size_t i = 0; i < array_size(contents); i++)
+        for (size_t k = 0; k < array_size(contents); k++) {
+            char text[128];
+
+            plant(bench, "f", contents[i]);
+            snprintf(text, sizeof(text), "{\"filePath\":\"f\",\"content\":\"%s\"}", contents[k]);
+            bench_call(bench, "write_file", text);
+            /* And another on top, which goes first. */
+            bench_call(bench, "write_file", "{\"filePath\":\"f\",\"content\":\"beginnend\"}");
+            undo_all(bench);
+            assert_file(bench, "f", contents[i]);
+        }
+}
+
+/* What would have to be read again is not small: nothing is left to the file. */
+static void small_content_comes_back_from_large(void **state)
+{
+    static char large[UNDO_HELD_FILE_BYTES + 2];
+    struct bench *bench = *state;
+
+    memset(large, 'x', sizeof(large) - 1);
+    plant(bench, "f", "xxx");
+    bench_call(bench, "write_file",
+               arguments(bench, "filePath", "f", "content", large, (char *)NULL));
+    assert_file(bench, "f", large);
+    assert_str(outcome_of(undo_all(bench), 0), "restored");
+    assert_file(bench, "f", "xxx");
+}
+
+/* Somebody who changes the file between the look at it and the reading. */
+struct meddler {
+    struct bench *bench;
+    bool is_awake;
+};
+
+static const char theirs[] = "beginning, theirs, and end";
+
+static void meddle(void *data, const struct authority_context *context,
+                   struct authority_decision *decision)
+{
+    struct meddler *meddler = data;
+
+    (void)decision; /* no opinion */
+    if (!meddler->is_awake || context->operation != AUTHORITY_OP_READ)
+        return;
+    meddler->is_awake = false;
+    plant(meddler->bench, "f", theirs);
+}
+
+static void a_file_that_changes_in_the_last_moment_is_not_written_to(void **state)
+{
+    struct bench *bench = *state;
+    struct meddler meddler = {.bench = bench};
+    const struct authority_hook hook = {.id = "meddler", .before = meddle, .data = &meddler};
+
+    plant(bench, "f", "beginning and end");
+    bench_call(bench, "write_file",
+               "{\"filePath\":\"f\",\"content\":\"beginning, ours, and end\"}");
+    assert_int_equal(authority_add_hook(bench->authority, &hook), 0);
+    meddler.is_awake = true;
+    assert_contains(outcome_of(bench_call(bench, "undo_changes", "{}"), 0),
+                    "somebody else has changed it just now");
+    assert_false(meddler.is_awake);
+    assert_file(bench, "f", theirs);
+    assert_str(outcome_of(undo_all(bench), 0), "somebody else has changed it since");
+    assert_file(bench, "f", theirs);
+}
+
+TEST_MAIN(CHANGE_TEST(any_content_comes_back_from_any_other),
+          CHANGE_TEST(small_content_comes_back_from_large),
+          CHANGE_TEST(a_file_that_changes_in_the_last_moment_is_not_written_to))
