@@ -4,9 +4,10 @@
 #include <poll.h>
 
 #include "authority/linux_journal_internal.h"
+#include "inotify_queue.h"
 #include "scene.h"
 
-enum { MAX_NEWS = 64, MAX_QUEUE = 200000 };
+enum { MAX_NEWS = 64 };
 
 static const struct backend_lookup plainly;
 
@@ -199,20 +200,6 @@ static void a_directory_that_is_moved_away_tells_no_more(void **state)
     expect(world, "+before ~before !");
     make_file(world->dir, "another", "x");
     expect(world, "");
-}
-
-static int64_t queue_length(void)
-{
-    int fd = open("/proc/sys/fs/inotify/max_queued_events", O_RDONLY | O_CLOEXEC);
-    char text[32];
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof(text)) : 0;
-    int64_t length = 0;
-
-    if (fd >= 0)
-        close(fd);
-    if (got <= 0 || !str_to_int64(str_trim((struct str){text, (size_t)got}), &length))
-        return 0;
-    return length;
 }
 
 static void lost_events_are_told_and_a_call_ends(void **state)
