@@ -214,16 +214,25 @@ void what_does_not_fit_is_not_told_nor_replaced(void **state)
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
 }
 
-void what_was_told_and_has_changed_since_stays(void **state)
+/* "f" is there, was told, and is about to be replaced; `after` lives until that is over. */
+static struct backend_stage *begin_exchange(struct suite *suite, struct authority_stat *after)
 {
-    struct suite *suite = *state;
     cleanup_buf struct buf content = BUF_INIT(100);
-    struct authority_stat before, after;
+    struct authority_stat before;
     struct backend_stage *begun;
 
     suite_plant(suite, "f", "old");
     begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
-    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
+    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, after), 0);
+    return begun;
+}
+
+void what_was_told_and_has_changed_since_stays(void **state)
+{
+    struct suite *suite = *state;
+    struct authority_stat after;
+    struct backend_stage *begun = begin_exchange(suite, &after);
+
     assert_int_equal(
         suite->ops->append(suite->root, &suite_strict, STR("f"), STR(" and more"), false, 0, false),
         0);
@@ -235,13 +244,9 @@ void what_was_told_and_has_changed_since_stays(void **state)
 void what_was_told_and_replaced_by_another_stays(void **state)
 {
     struct suite *suite = *state;
-    cleanup_buf struct buf content = BUF_INIT(100);
-    struct authority_stat before, after;
-    struct backend_stage *begun;
+    struct authority_stat after;
+    struct backend_stage *begun = begin_exchange(suite, &after);
 
-    suite_plant(suite, "f", "old");
-    begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
-    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
     assert_int_equal(
         suite->ops->stage_publish(staged(suite, "f", BACKEND_REPLACE_OLD, "another's"), false), 0);
     assert_int_equal(suite->ops->stage_publish(begun, false), ERR_BUSY);
