@@ -64,6 +64,19 @@ static inline const char *arguments(struct bench *bench, const char *key, ...)
     return arena_copy(&bench->arena, buf_view(&text));
 }
 
+/* The two changes that most tests make. */
+static inline const struct json_value *call_write(struct bench *bench, const char *name,
+                                                  const char *content)
+{
+    return bench_call(bench, "write_file",
+                      arguments(bench, "filePath", name, "content", content, (char *)NULL));
+}
+
+static inline const struct json_value *call_delete(struct bench *bench, const char *name)
+{
+    return bench_call(bench, "delete", arguments(bench, "path", name, (char *)NULL));
+}
+
 /* ---- looking from outside ---- */
 
 static inline bool is_there(const struct bench *bench, const char *name)

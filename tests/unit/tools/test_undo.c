@@ -102,10 +102,9 @@ static void changes_are_undone_newest_first(void **state)
 
     plant(bench, "f", "0");
     for (int i = 1; i <= 4; i++) {
-        char text[64];
+        const char content[] = {(char)('0' + i), '\0'};
 
-        snprintf(text, sizeof(text), "{\"filePath\":\"f\",\"content\":\"%d\"}", i);
-        bench_call(bench, "write_file", text);
+        call_write(bench, "f", content);
     }
     result = bench_call(bench, "undo_changes", "{}");
     assert_int_equal(int_member(result, "remaining"), 3);
@@ -126,7 +125,7 @@ static void calls_that_failed_leave_nothing_to_undo(void **state)
 
     plant_some(bench);
     plant_link(bench, "broken", "nowhere");
-    bench_call(bench, "write_file", "{\"filePath\":\"a.txt\",\"content\":\"other\"}");
+    call_write(bench, "a.txt", "other");
     (void)bench_error(bench, "delete", "{\"path\":\"broken/below\"}");
     (void)bench_error(bench, "write_file", "{\"filePath\":\"d\",\"content\":\"other\"}");
     (void)bench_error(bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"z\"}");
@@ -146,9 +145,9 @@ static void a_file_that_somebody_changed_is_skipped(void **state)
 
     plant(bench, "a", "old a");
     plant(bench, "b", "old b");
-    bench_call(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"1\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"b\",\"content\":\"2\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"3\"}");
+    call_write(bench, "a", "1");
+    call_write(bench, "b", "2");
+    call_write(bench, "a", "3");
     plant(bench, "a", "theirs");
     result = undo_all(bench);
     assert_str(outcome_of(result, 0), "somebody else has changed it since");
@@ -165,9 +164,9 @@ static void what_somebody_changed_between_two_of_ours_comes_back(void **state)
     const struct json_value *result;
 
     plant(bench, "a", "first");
-    bench_call(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"ours\"}");
+    call_write(bench, "a", "ours");
     plant(bench, "a", "theirs");
-    bench_call(bench, "delete", "{\"path\":\"a\"}");
+    call_delete(bench, "a");
     result = undo_all(bench);
     assert_str(outcome_of(result, 0), "restored");
     assert_str(outcome_of(result, 1), "somebody else has changed it since");
@@ -180,8 +179,8 @@ static void what_somebody_removed_stays_removed(void **state)
     const struct json_value *result;
 
     plant(bench, "a", "first");
-    bench_call(bench, "delete", "{\"path\":\"a\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"ours\"}");
+    call_delete(bench, "a");
+    call_write(bench, "a", "ours");
     assert_int_equal(unlinkat(bench->root_fd, "a", 0), 0);
     result = undo_all(bench);
     assert_str(outcome_of(result, 0), "it is gone");
@@ -195,9 +194,9 @@ static void what_stands_in_the_way_stays(void **state)
     const struct json_value *result;
 
     plant_some(bench);
-    bench_call(bench, "delete", "{\"path\":\"a.txt\"}");
+    call_delete(bench, "a.txt");
     bench_call(bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"moved\"}");
-    bench_call(bench, "delete", "{\"path\":\"z/1\"}");
+    call_delete(bench, "z/1");
     plant(bench, "a.txt", "theirs");
     plant(bench, "d", "theirs too");
     assert_int_equal(unlinkat(bench->root_fd, "z", AT_REMOVEDIR), 0);
@@ -219,8 +218,8 @@ static void what_was_kept_comes_back_when_the_way_is_free(void **state)
 
     plant_some(bench);
     describe_tree(bench, &before);
-    bench_call(bench, "write_file", "{\"filePath\":\"a.txt\",\"content\":\"ours\"}");
-    bench_call(bench, "delete", "{\"path\":\"a.txt\"}");
+    call_write(bench, "a.txt", "ours");
+    call_delete(bench, "a.txt");
     bench_call(bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"moved\"}");
     plant(bench, "a.txt", "theirs");
     plant(bench, "d", "theirs too");
@@ -248,8 +247,8 @@ static void who_waits_keeps_nobody_else_waiting(void **state)
 
     plant(bench, "a", "old a");
     plant(bench, "b", "old b");
-    bench_call(bench, "write_file", "{\"filePath\":\"b\",\"content\":\"ours\"}");
-    bench_call(bench, "delete", "{\"path\":\"a\"}");
+    call_write(bench, "b", "ours");
+    call_delete(bench, "a");
     plant(bench, "a", "theirs");
     assert_contains(outcome_of(bench_call(bench, "undo_changes", "{}"), 0), "in its place");
     assert_file(bench, "b", "ours");
@@ -258,7 +257,7 @@ static void who_waits_keeps_nobody_else_waiting(void **state)
     assert_str(outcome_of(result, 1), "restored");
     assert_file(bench, "b", "old b");
     /* Newer changes are undone before it, older ones were. */
-    bench_call(bench, "write_file", "{\"filePath\":\"c\",\"content\":\"ours\"}");
+    call_write(bench, "c", "ours");
     result = bench_call(bench, "undo_changes", "{}");
     assert_str(outcome_of(result, 0), "restored");
     assert_false(is_there(bench, "c"));
@@ -278,10 +277,10 @@ static void what_waits_makes_room_for_what_comes(void **state)
     bench_reopen(bench, (struct toolbox_config){.may_write = true, .max_undo_bytes = 5000}, NULL);
     plant(bench, "a", text);
     plant(bench, "b", text);
-    bench_call(bench, "delete", "{\"path\":\"a\"}");
+    call_delete(bench, "a");
     plant(bench, "a", "theirs");
     (void)undo_all(bench);
-    assert_false(has_member(bench_call(bench, "delete", "{\"path\":\"b\"}"), "undoable"));
+    assert_false(has_member(call_delete(bench, "b"), "undoable"));
     assert_int_equal(int_member(undo_all(bench), "remaining"), 0);
     assert_file(bench, "b", text);
     assert_file(bench, "a", "theirs");
@@ -311,7 +310,7 @@ static void a_file_that_changes_in_the_last_moment_is_not_removed(void **state)
     struct meddler meddler = {.bench = bench};
 
     assert_int_equal(authority_add_listener(bench->authority, meddle, &meddler), 0);
-    bench_call(bench, "write_file", "{\"filePath\":\"made\",\"content\":\"ours\"}");
+    call_write(bench, "made", "ours");
     meddler.is_awake = true;
     assert_contains(outcome_of(bench_call(bench, "undo_changes", "{}"), 0), "somebody else");
     assert_false(meddler.is_awake);
@@ -326,7 +325,7 @@ static void a_directory_that_somebody_uses_stays(void **state)
     const struct json_value *result;
 
     bench_call(bench, "create_directory", "{\"dirPath\":\"made/deep\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"on/the/way\",\"content\":\"\"}");
+    call_write(bench, "on/the/way", "");
     plant(bench, "made/deep/theirs", "T");
     plant(bench, "on/theirs", "T");
     result = undo_all(bench);
@@ -367,13 +366,13 @@ static void our_own_changes_in_a_tree_do_not_stop_it(void **state)
     pack(bench, "d", "d.tgz");
     describe_tree(bench, &before);
     bench_call(bench, "extract_archive", "{\"archivePath\":\"d.tgz\",\"destinationPath\":\"x\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"x/e/deep\",\"content\":\"changed\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"x/new/file\",\"content\":\"\"}");
-    bench_call(bench, "delete", "{\"path\":\"x/e\"}");
+    call_write(bench, "x/e/deep", "changed");
+    call_write(bench, "x/new/file", "");
+    call_delete(bench, "x/e");
     bench_call(bench, "move", "{\"sourcePath\":\"x\",\"destinationPath\":\"y/x\"}");
     bench_call(bench, "move", "{\"sourcePath\":\"y/x/f\",\"destinationPath\":\"y/x/g\"}");
-    bench_call(bench, "delete", "{\"path\":\"y\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"x\",\"content\":\"a file now\"}");
+    call_delete(bench, "y");
+    call_write(bench, "x", "a file now");
     assert_int_equal(int_member(undo_all(bench), "remaining"), 0);
     assert_tree(bench, &before);
 }
@@ -391,9 +390,9 @@ static void what_is_over_the_budget_is_done_and_noted(void **state)
     plant(bench, "large/1", "x");
     plant(bench, "large/2", "x");
     plant(bench, "large/3", "x");
-    result = bench_call(bench, "write_file", "{\"filePath\":\"small\",\"content\":\"new\"}");
+    result = call_write(bench, "small", "new");
     assert_false(has_member(result, "undoable"));
-    result = bench_call(bench, "delete", "{\"path\":\"large\"}");
+    result = call_delete(bench, "large");
     assert_false(bool_member(result, "undoable"));
     assert_contains(str_member(result, "note"), "not kept: it has 3 bytes");
     assert_false(is_there(bench, "large"));
@@ -402,7 +401,7 @@ static void what_is_over_the_budget_is_done_and_noted(void **state)
     assert_str(outcome_of(result, 1), "restored");
     assert_file(bench, "small", "small");
     /* What was given back is free for the next one. */
-    bench_call(bench, "write_file", "{\"filePath\":\"small\",\"content\":\"new\"}");
+    call_write(bench, "small", "new");
     assert_int_equal(int_member(bench_call(bench, "undo_changes", "{}"), "remaining"), 0);
 }
 
@@ -442,12 +441,11 @@ static void without_a_place_the_tools_work_and_undo_says_why(void **state)
     bench_reopen(bench, (struct toolbox_config){.may_write = true}, NULL);
     plant(bench, "a", "A");
     plant_dir(bench, "d");
-    assert_false(has_member(
-        bench_call(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"B\"}"), "undoable"));
+    assert_false(has_member(call_write(bench, "a", "B"), "undoable"));
     bench_call(bench, "append_file", "{\"filePath\":\"a\",\"content\":\"C\"}");
     bench_call(bench, "edit_file", "{\"filePath\":\"a\",\"oldString\":\"B\",\"newString\":\"D\"}");
     bench_call(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}");
-    bench_call(bench, "delete", "{\"path\":\"d\"}");
+    call_delete(bench, "d");
     assert_file(bench, "b", "DC");
     assert_false(is_there(bench, "d"));
     assert_contains(bench_error(bench, "undo_changes", "{}"), "are not kept");
@@ -472,8 +470,8 @@ static void what_was_kept_goes_with_the_session(void **state)
     size_t before = count_below(bench->state);
 
     plant_some(bench);
-    bench_call(bench, "delete", "{\"path\":\"d\"}");
-    bench_call(bench, "write_file", "{\"filePath\":\"a.txt\",\"content\":\"B\"}");
+    call_delete(bench, "d");
+    call_write(bench, "a.txt", "B");
     assert_true(count_below(bench->state) > before);
     bench_close(bench);
     assert_int_equal(count_below(bench->state), before);
@@ -516,7 +514,7 @@ static void what_could_not_be_restored_can_be_tried_again(void **state)
 
     plant_some(bench);
     describe_tree(bench, &before);
-    bench_call(bench, "write_file", "{\"filePath\":\"a.txt\",\"content\":\"B\"}");
+    call_write(bench, "a.txt", "B");
     bench_call(bench, "move", "{\"sourcePath\":\"run.sh\",\"destinationPath\":\"private\"}");
     add_denial(bench, &denial);
     result = undo_all(bench);
@@ -555,7 +553,7 @@ static void a_delete_that_fails_puts_all_of_it_back(void **state)
     plant_some(bench);
     if (!set_immutable(bench, "d/e/deep", true))
         skip_because("no file can be made immutable here");
-    bench_call(bench, "write_file", "{\"filePath\":\"d/f\",\"content\":\"ours\"}");
+    call_write(bench, "d/f", "ours");
     describe_tree(bench, &before);
     result = bench_result(bench, "delete", "{\"path\":\"d\"}");
     (void)set_immutable(bench, "d/e/deep", false);
@@ -613,8 +611,8 @@ static int on_a_full_disk(void *data)
     memset(large, 'x', sizeof(large) - 1);
     plant(bench, "f", large);
     plant(bench, "gone", large);
-    bench_call(bench, "write_file", "{\"filePath\":\"f\",\"content\":\"small\"}");
-    bench_call(bench, "delete", "{\"path\":\"gone\"}");
+    call_write(bench, "f", "small");
+    call_delete(bench, "gone");
     CHECK(fill_disk(bench->root_fd) == 0);
     /* Nothing fits: calls fail and change nothing. */
     CHECK(bench_is_error(bench_result(

@@ -29,13 +29,10 @@ static void any_content_comes_back_from_any_other(void **state)
 
     for (size_t i = 0; i < array_size(contents); i++)
         for (size_t k = 0; k < array_size(contents); k++) {
-            char text[128];
-
             plant(bench, "f", contents[i]);
-            snprintf(text, sizeof(text), "{\"filePath\":\"f\",\"content\":\"%s\"}", contents[k]);
-            bench_call(bench, "write_file", text);
+            call_write(bench, "f", contents[k]);
             /* And another on top, which goes first. */
-            bench_call(bench, "write_file", "{\"filePath\":\"f\",\"content\":\"beginnend\"}");
+            call_write(bench, "f", "beginnend");
             undo_all(bench);
             assert_file(bench, "f", contents[i]);
         }
@@ -49,8 +46,7 @@ static void small_content_comes_back_from_large(void **state)
 
     memset(large, 'x', sizeof(large) - 1);
     plant(bench, "f", "xxx");
-    bench_call(bench, "write_file",
-               arguments(bench, "filePath", "f", "content", large, (char *)NULL));
+    call_write(bench, "f", large);
     assert_file(bench, "f", large);
     assert_str(outcome_of(undo_all(bench), 0), "restored");
     assert_file(bench, "f", "xxx");
@@ -83,8 +79,7 @@ static void a_file_that_changes_in_the_last_moment_is_not_written_to(void **stat
     const struct authority_hook hook = {.id = "meddler", .before = meddle, .data = &meddler};
 
     plant(bench, "f", "beginning and end");
-    bench_call(bench, "write_file",
-               "{\"filePath\":\"f\",\"content\":\"beginning, ours, and end\"}");
+    call_write(bench, "f", "beginning, ours, and end");
     assert_int_equal(authority_add_hook(bench->authority, &hook), 0);
     meddler.is_awake = true;
     assert_contains(outcome_of(bench_call(bench, "undo_changes", "{}"), 0),
