@@ -6,12 +6,9 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "own_mounts.h"
 
 enum { DISK_BYTES = 1 << 20 };
 
@@ -76,37 +73,15 @@ static inline int fill_disk(int dir_fd)
     return 0;
 }
 
-static inline bool tell_kernel(const char *path, const char *text)
-{
-    cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-}
-
-/* As the same user, who may mount there. */
-static inline bool enter_user_namespace(void)
-{
-    char users[64];
-    char groups[64];
-
-    snprintf(users, sizeof(users), "%u %u 1", geteuid(), geteuid());
-    snprintf(groups, sizeof(groups), "%u %u 1", getegid(), getegid());
-    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && tell_kernel("/proc/self/uid_map", users) &&
-           tell_kernel("/proc/self/setgroups", "deny") && tell_kernel("/proc/self/gid_map", groups);
-}
-
 /* A small file system of its own, in a mount namespace that goes with the child. */
 static inline int mount_small_disk(const char *path)
 {
     static const char options[] = "size=1m";
 
     _Static_assert(DISK_BYTES == 1 << 20, "as mounted");
-    if (unshare(CLONE_NEWNS) < 0 && !enter_user_namespace())
-        return CHILD_SKIPS;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("small", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-        return CHILD_SKIPS;
-    return 0;
+    return enter_own_mounts() && mount("small", path, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0
+               ? 0
+               : CHILD_SKIPS;
 }
 
 #endif

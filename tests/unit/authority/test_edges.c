@@ -5,8 +5,7 @@
  */
 #include "world.h"
 
-#include <sched.h>
-#include <sys/mount.h>
+#include "own_mounts.h"
 
 static const struct authority_move_options may_replace = {.may_replace = true};
 
@@ -234,8 +233,7 @@ static void use_mounted_file(struct world *world)
 
     snprintf(inside, sizeof(inside), "%s/d/m", world->paths[WORLD_ROOT]);
     snprintf(outside, sizeof(outside), "%s/victim", world->paths[WORLD_OUTSIDE]);
-    assert_int_equal(unshare(CLONE_NEWNS), 0);
-    assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_true(enter_own_mounts());
     assert_int_equal(mount(outside, inside, NULL, MS_BIND, NULL), 0);
     world_reopen(world, NULL); /* what was opened before does not see this mount */
     assert_int_equal(authority_read_bytes(world->scope, STR("d/m"), NULL, &out, NULL),
@@ -251,18 +249,8 @@ static void use_mounted_file(struct world *world)
 static void a_file_that_is_a_mount_is_not_used(void **state)
 {
     struct world *world = *state;
-    pid_t child;
-    int status = 0;
 
-    child = fork();
-    if (child == 0)
-        _exit(geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-                      mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
-                  ? 0
-                  : 1);
-    waitpid(child, &status, 0);
-    if (status != 0)
-        skip_because("mounting needs root");
+    require_mounts();
     plant_dir(world, WORLD_ROOT, "d");
     plant(world, WORLD_ROOT, "d/m", "");
     plant(world, WORLD_OUTSIDE, "victim", "outside");

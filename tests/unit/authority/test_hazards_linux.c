@@ -3,14 +3,14 @@
 #include "attempts.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+
+#include "own_mounts.h"
 
 enum { ORDINARY_USER = 65534, SMALL_DISK_BYTES = 256 << 10 };
 
@@ -20,35 +20,6 @@ static bool is_root(void)
 }
 
 /* ---- mounts ---- */
-
-/* Mounts that nobody else sees and that go with the child. */
-static void enter_own_mounts(void)
-{
-    assert_int_equal(unshare(CLONE_NEWNS), 0);
-    assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-}
-
-static bool may_mount(void)
-{
-    pid_t pid;
-    int status = 0;
-
-    if (!is_root())
-        return false;
-    pid = fork();
-    if (pid == 0)
-        _exit(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
-                  ? 0
-                  : 1);
-    waitpid(pid, &status, 0);
-    return status == 0;
-}
-
-#define require_mounts()                                                                           \
-    do {                                                                                           \
-        if (!may_mount())                                                                          \
-            skip_because("mounting needs root");                                                   \
-    } while (0)
 
 static void mount_small_disk(const char *path)
 {
@@ -66,7 +37,7 @@ static void use_bind_mount(struct world *world)
     const struct authority_remove_options recursive = {.is_recursive = true};
     char path[WORLD_PATH_BYTES + 16];
 
-    enter_own_mounts();
+    assert_true(enter_own_mounts());
     snprintf(path, sizeof(path), "%s/mnt", world->paths[WORLD_ROOT]);
     assert_int_equal(mount(world->paths[WORLD_OUTSIDE], path, NULL, MS_BIND, NULL), 0);
     world_reopen(world, NULL);
@@ -114,7 +85,7 @@ static void fill_small_disk(struct world *world)
     struct authority_request request;
     struct authority_scope *disk;
 
-    enter_own_mounts();
+    assert_true(enter_own_mounts());
     mount_small_disk(world->paths[WORLD_OTHER]);
     world_reopen(world, world->state);
     request = world_request(world);
@@ -164,7 +135,7 @@ static void move_across(struct world *world)
     struct authority_request request;
     struct authority_scope *disk;
 
-    enter_own_mounts();
+    assert_true(enter_own_mounts());
     mount_small_disk(world->paths[WORLD_OTHER]);
     world_reopen(world, world->state);
     request = world_request(world);
