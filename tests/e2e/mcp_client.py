@@ -338,4 +338,7 @@ def main():
         program = pathlib.Path(sys.argv[0]).resolve()
         sys.exit(run_as_user(program, given.gatehouse, given.without_syscall))
     GATEHOUSE, WITHOUT_SYSCALL = given.gatehouse.resolve(), given.without_syscall.resolve()
-    unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1)
+    program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1, exit=False)
+    for case, reason in program.result.skipped:
+        print(f"skipped: {case.id()}: {reason}")
+    sys.exit(0 if program.result.wasSuccessful() else 1)

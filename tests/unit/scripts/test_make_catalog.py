@@ -370,6 +370,6 @@ if __name__ == "__main__":
     skipped = len(result.skipped)
     failed = len(result.failures) + len(result.errors)
     for case, reason in result.skipped:
-        print(f"skipped {case.id()}: {reason}")
+        print(f"skipped: {case.id()}: {reason}")
     print(f"{result.testsRun - skipped - failed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or result.testsRun == skipped else 0)

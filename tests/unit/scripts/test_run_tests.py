@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What scripts/run-tests counts and tells."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts/run-tests"
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("run_tests", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Counting(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="gatehouse-run-tests-")
+        self.addCleanup(directory.cleanup)
+        self.reports = pathlib.Path(directory.name)
+
+    def count(self, **test):
+        log = self.reports / "log.json"
+        log.write_text(json.dumps({"name": "gatehouse / e2e", "result": "OK", **test}) + "\n")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            line = load().count_run(log, "build", self.reports).line()
+        return line, said.getvalue()
+
+    def test_a_test_without_a_report_is_one(self):
+        self.assertEqual(self.count(), ("1 passed, 0 failed", ""))
+        self.assertEqual(self.count(result="FAIL")[0], "0 passed, 1 failed")
+        self.assertEqual(self.count(result="SKIP", stdout="no npm\n"),
+                         ("0 passed, 0 failed, 1 skipped", "skipped build: e2e: no npm\n"))
+
+    def test_what_it_skips_inside_is_counted_and_told(self):
+        line, said = self.count(stdout="skipped: a: no root\nmore\nskipped: b: no disk\n")
+        self.assertEqual(line, "1 passed, 0 failed, 2 skipped")
+        self.assertEqual(said, "skipped build: e2e: a: no root\nskipped build: e2e: b: no disk\n")
+
+    def test_cases_of_a_report_are_counted_with_their_reasons(self):
+        (self.reports / "e2e.xml").write_text(
+            "<testsuites><testsuite><testcase name='a'/><testcase name='b'><skipped/></testcase>"
+            "<testcase name='c'><failure>why</failure></testcase></testsuite></testsuites>")
+        line, said = self.count(result="FAIL", stdout="skipped: no root\n")
+        self.assertEqual(line, "1 passed, 1 failed, 1 skipped")
+        self.assertIn("skipped build: e2e: b: no root\n", said)
+        self.assertIn("FAILED  build: e2e: c\nwhy\n", said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
