@@ -14,12 +14,13 @@ enum {
 };
 
 /* All extended attributes that may be set, but those of the system's own security. */
-static int copy_xattrs(int from, int to)
+static int copy_xattrs(int from, int to, bool *out_has_any)
 {
     cleanup_free char *names = NULL;
     cleanup_free char *value = NULL;
     ssize_t len = flistxattr(from, NULL, 0);
 
+    *out_has_any = len > 0;
     if (len <= 0 || len > XATTR_NAMES_BYTES)
         return len < 0 && errno != EOPNOTSUPP ? linux_error(errno) : len > 0 ? ERR_TOO_LARGE : 0;
     names = malloc(XATTR_NAMES_BYTES);
@@ -45,16 +46,24 @@ static int copy_xattrs(int from, int to)
     return 0;
 }
 
-int linux_take_after(int from, const struct stat *old, int to, struct stat *out_new)
+bool linux_is_of_same_owner(const struct stat *one, const struct stat *other)
 {
-    if (fstat(to, out_new) < 0)
-        return linux_error(errno);
-    if (old->st_uid != out_new->st_uid || old->st_gid != out_new->st_gid) {
+    return one->st_uid == other->st_uid && one->st_gid == other->st_gid;
+}
+
+int linux_take_after(int from, const struct stat *old, int to, struct stat *new)
+{
+    bool has_attributes = false;
+    int r = 0;
+
+    if (!linux_is_of_same_owner(old, new)) {
         /* EINVAL: an owner that this user namespace does not know. */
         if (fchown(to, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
             return linux_error(errno);
-        if (fstat(to, out_new) < 0)
-            return linux_error(errno);
+        r = linux_look(to, new);
     }
-    return copy_xattrs(from, to);
+    if (r == 0)
+        r = copy_xattrs(from, to, &has_attributes);
+    /* One of them may be an access list, which has a say in the mode. */
+    return r == 0 && has_attributes ? linux_look(to, new) : r;
 }

@@ -144,8 +144,10 @@ void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
 
 /* ---- linux_attributes.c ---- */
 
-/* Owner and extended attributes, as far as may be; *out_new says whose the new file is then. */
-int linux_take_after(int from, const struct stat *old, int to, struct stat *out_new);
+bool linux_is_of_same_owner(const struct stat *one, const struct stat *other);
+/* Owner and extended attributes, as far as may be; *new is how the new file looks before and after.
+ */
+int linux_take_after(int from, const struct stat *old, int to, struct stat *new);
 
 /* ---- linux_remove.c ---- */
 

@@ -284,15 +284,16 @@ static int read_path(struct journal_slot *slot, int dir_fd)
 static int identify(const struct linux_place *place, struct linux_identity *out_identity)
 {
     struct stat about;
+    int r;
 
     if (place->dir_identity != NULL) {
         *out_identity = *place->dir_identity;
         return 0;
     }
-    if (fstat(place->dir_fd, &about) < 0)
-        return linux_error(errno);
-    *out_identity = (struct linux_identity){about.st_dev, about.st_ino};
-    return 0;
+    r = linux_look(place->dir_fd, &about);
+    if (r == 0)
+        *out_identity = (struct linux_identity){about.st_dev, about.st_ino};
+    return r;
 }
 
 /*

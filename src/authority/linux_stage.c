@@ -41,6 +41,7 @@ struct backend_stage {
     int old_fd; /* the file that is replaced; -1 for a new one */
     bool is_old_readable;
     struct stat old_about;        /* when it was opened */
+    struct stat new_about;        /* when it was made, where it replaces one */
     struct authority_stat *after; /* wanted of what is published; NULL: not */
     enum stage_form form;
     enum backend_create create;
@@ -126,10 +127,28 @@ static int open_old(struct backend_stage *stage, const struct backend_lookup *lo
     stage->is_old_readable = stage->old_fd >= 0;
     if (stage->old_fd < 0 && errno == EACCES)
         stage->old_fd = openat(place->dir_fd, place->last, O_WRONLY | flags);
-    /* A file system of layers may have made another file of it for the opening. */
-    if (stage->old_fd < 0 || fstat(stage->old_fd, &stage->old_about) < 0)
+    if (stage->old_fd < 0)
         return linux_error(errno);
-    return linux_check_file(&stage->old_about, &of_any_size);
+    /* A file system of layers may have made another file of it for the opening. */
+    r = linux_look(stage->old_fd, &stage->old_about);
+    return r < 0 ? r : linux_check_file(&stage->old_about, &of_any_size);
+}
+
+/*
+ * With the mode of the old one from the beginning, which is seldom to be changed then; nothing that
+ * a new file would not get. Where the owner or the group is another, even that would let in who may
+ * not read the old one.
+ */
+static int create_like_old(struct backend_stage *stage, unsigned mode)
+{
+    int r = create_named(stage, stage->old_about.st_mode & mode & 0777);
+
+    if (r == 0)
+        r = linux_look(stage->fd, &stage->new_about);
+    if (r < 0 || linux_is_of_same_owner(&stage->old_about, &stage->new_about))
+        return r;
+    stage->new_about.st_mode = 0600;
+    return fchmod(stage->fd, 0600) < 0 ? linux_error(errno) : 0;
 }
 
 static int begin(struct backend_stage *stage, const struct backend_root *root,
@@ -147,7 +166,7 @@ static int begin(struct backend_stage *stage, const struct backend_root *root,
     if (r == 0 && stage->create == BACKEND_CREATE_NEW)
         return ERR_ALREADY_EXISTS;
     if (r == 0)
-        return create_named(stage, 0600); /* the old file's mode comes at the end */
+        return create_like_old(stage, mode);
     if (r != ERR_NOT_FOUND || stage->create == BACKEND_REPLACE_OLD)
         return stage->create == BACKEND_CREATE_NEW && r != ERR_NOT_FOUND ? ERR_ALREADY_EXISTS : r;
     return create_nameless(stage, mode);
@@ -430,18 +449,17 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uin
 static int take_after_old(const struct backend_stage *stage)
 {
     struct stat old = stage->old_about;
-    struct stat new;
-    int r;
-
+    struct stat new = stage->new_about;
     /* Where the old one was told it must be as it was then, or it stays: see is_as_told(). */
-    if (stage->after == NULL && fstat(stage->old_fd, &old) < 0)
-        return linux_error(errno);
+    int r = stage->after == NULL ? linux_look(stage->old_fd, &old) : 0;
+
     /* Before the mode: changing the owner takes setuid bits away. */
-    r = linux_take_after(stage->old_fd, &old, stage->fd, &new);
+    if (r == 0)
+        r = linux_take_after(stage->old_fd, &old, stage->fd, &new);
     if (r < 0)
         return r;
     /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
-    if (fchmod(stage->fd, old.st_mode & 0777) < 0)
+    if ((new.st_mode & 07777) != (old.st_mode & 0777) && fchmod(stage->fd, old.st_mode & 0777) < 0)
         return linux_error(errno);
     return 0;
 }
@@ -452,8 +470,10 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
     struct stat new = {.st_mode = 0};
 
     if (after != NULL) {
-        int r = fstat(linux_file_fd(after), &old) < 0 ? linux_error(errno) : 0;
+        int r = linux_look(linux_file_fd(after), &old);
 
+        if (r == 0)
+            r = linux_look(stage->fd, &new);
         if (r == 0)
             r = linux_take_after(linux_file_fd(after), &old, stage->fd, &new);
         if (r < 0)
@@ -549,11 +569,11 @@ static bool is_as_told(const struct backend_stage *stage)
 static int tell_after(const struct backend_stage *stage)
 {
     struct stat about;
+    int r = linux_look(stage->fd, &about);
 
-    if (fstat(stage->fd, &about) < 0)
-        return linux_error(errno);
-    linux_fill_stat(&about, stage->after);
-    return 0;
+    if (r == 0)
+        linux_fill_stat(&about, stage->after);
+    return r;
 }
 
 int linux_stage_publish(struct backend_stage *stage, bool is_synced)

@@ -295,6 +295,58 @@ static void nothing_stays_in_the_state_directory(void **state)
     assert_int_equal(count_entries(path), before);
 }
 
+/* The mode of what stands beside `old` for now. */
+static unsigned mode_while_written(struct suite *suite, unsigned mode)
+{
+    const struct disk *disk = suite->own;
+    struct backend_stage *begun = NULL;
+    struct dirent *entry;
+    unsigned found = 0;
+    DIR *dir;
+
+    assert_int_equal(suite->ops->stage(suite->root, &suite_strict, STR("old"),
+                                       BACKEND_CREATE_OR_REPLACE, mode, &begun),
+                     0);
+    assert_int_equal(suite->ops->stage_write(begun, "new", 3), 0);
+    dir = opendir(disk->paths[SUITE_ROOT]);
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        struct stat about;
+
+        if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
+            continue;
+        assert_int_equal(fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW), 0);
+        found = about.st_mode;
+    }
+    closedir(dir);
+    assert_int_equal(suite->ops->stage_publish(begun, false), 0);
+    assert_true(S_ISREG(found));
+    return found & 07777;
+}
+
+static void nobody_reads_what_is_written_who_could_not_read_it_before_or_after(void **state)
+{
+    struct suite *suite = *state;
+    struct stat about;
+
+    suite_plant(suite, "old", "old");
+    suite->fixture->set_mode(suite, SUITE_ROOT, "old", 0640);
+    assert_int_equal(mode_while_written(suite, 0666), 0640);
+    assert_int_equal(suite_mode(suite, SUITE_ROOT, "old") & 07777, 0640);
+    suite->fixture->set_mode(suite, SUITE_ROOT, "old", 0755);
+    assert_int_equal(mode_while_written(suite, 0600), 0600);
+    assert_int_equal(suite_mode(suite, SUITE_ROOT, "old") & 07777, 0755);
+    if (geteuid() != 0)
+        skip_because("only root gives files away");
+    suite->fixture->set_mode(suite, SUITE_ROOT, "old", 0660);
+    assert_int_equal(chown(path_of(suite, SUITE_ROOT, "old"), 0, 54321), 0);
+    assert_int_equal(mode_while_written(suite, 0666), 0600);
+    assert_int_equal(stat(path_of(suite, SUITE_ROOT, "old"), &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0660);
+    assert_int_equal(about.st_gid, 54321);
+}
+
 #define ROW(name)         cmocka_unit_test_setup_teardown(name, setup, suite_teardown),
 #define WALKING_ROW(name) {"walking: " #name, name, setup_walking, suite_teardown, NULL},
 
@@ -302,6 +354,7 @@ static void nothing_stays_in_the_state_directory(void **state)
 TEST_MAIN(
     BACKEND_SUITE(ROW)
     ROW(nothing_stays_in_the_state_directory)
+    ROW(nobody_reads_what_is_written_who_could_not_read_it_before_or_after)
     BACKEND_SUITE(WALKING_ROW)
     WALKING_ROW(nothing_stays_in_the_state_directory)
 )
