@@ -6,10 +6,10 @@
  *     bench_mcp PLACE GATEHOUSE [NODE SERVER.js]
  *
  * PLACE is an empty directory, in memory: what a disk does is the same for
- * both. The servers take turns, so that a busy moment of the machine hits both;
- * some calls at a time, because what one's garbage collector still does would be
- * the other's loss. All is done twice: on one core, where waking the other side
- * costs little, and on any, where a server of many threads may use them. Of each
+ * both. Each server runs twice: on one core, where waking the other side costs
+ * little, and on any, where a server of many threads may use them. All of them
+ * take turns, so that a busy moment of the machine hits all; some calls at a time,
+ * because what one's garbage collector still does would be another's loss. Of each
  * server the better median counts. Both must have answered the same
  * bytes or entries. Our state lies in PLACE too: each write also keeps what it
  * replaces and is recorded, which the other one does not do.
@@ -41,7 +41,7 @@ enum {
     CALLS = 1500,
     LARGE_CALLS = 60,
     LIST_CALLS = 150,
-    TURNS = 10,
+    TURNS = 30,
     STARTS = 20,
     READS_BEFORE_PSS = 1000,
     IDLE_SECONDS = 5,
@@ -293,39 +293,57 @@ static void tell_pair(const struct pair *pair)
            pair->medians[FREE]);
 }
 
-/* Both servers take turns in one placement. */
-static void measure_in(int placement, const struct task *task, struct pair *ours,
-                       struct pair *theirs, const char *request)
-{
-    static double times[2][CALLS];
-    struct mcp_peer *peers[] = {&ours->peers[placement],
-                                theirs != NULL ? &theirs->peers[placement] : NULL};
-    const char *requests[] = {task->ours, request};
-    struct pair *pairs[] = {ours, theirs};
-    int sides = theirs != NULL ? 2 : 1;
-    int warm_up = task->calls < WARM_UP ? task->calls : WARM_UP;
-    int turn = task->calls / TURNS;
+/* One server in one of its places. */
+struct contender {
+    struct pair *pair;
+    int placement;
+    const char *request;
+    double times[CALLS];
+};
 
-    mcp_peer_go_to(peers[0]);
-    for (int side = 0; side < sides; side++)
-        ask_often(peers[side], requests[side], warm_up, NULL);
-    for (int i = 0; i < TURNS; i++)
-        for (int side = 0; side < sides; side++)
-            ask_often(peers[side], requests[side], turn, times[side] + i * turn);
-    for (int side = 0; side < sides; side++)
-        pairs[side]->medians[placement] = median(times[side], (size_t)turn * TURNS) / 1e3;
+/* All take turns. */
+static void measure(const struct task *task, struct contender *contenders, int count)
+{
+    int warm_up = task->calls < WARM_UP ? task->calls : WARM_UP;
+    int calls = task->calls / TURNS;
+
+    for (int turn = -1; turn < TURNS; turn++) {
+        for (int i = 0; i < count; i++) {
+            struct contender *contender = &contenders[i];
+            struct mcp_peer *peer = &contender->pair->peers[contender->placement];
+
+            mcp_peer_go_to(peer);
+            if (turn < 0)
+                ask_often(peer, contender->request, warm_up, NULL);
+            else
+                ask_often(peer, contender->request, calls, contender->times + turn * calls);
+        }
+    }
+    for (int i = 0; i < count; i++)
+        contenders[i].pair->medians[contenders[i].placement] =
+            median(contenders[i].times, (size_t)calls * TURNS) / 1e3;
 }
 
 static void compare(const struct task *task, struct pair *ours, struct pair *theirs,
                     void (*check)(struct mcp_peer *ours, struct mcp_peer *theirs))
 {
+    static struct contender contenders[2 * PLACEMENTS];
     char *request = theirs != NULL ? with_folder(task->theirs) : NULL;
+    int count = 0;
 
     for (int i = 0; i < PLACEMENTS; i++) {
-        measure_in(i, task, ours, theirs, request);
-        if (theirs != NULL)
-            check(&ours->peers[i], &theirs->peers[i]);
+        contenders[count].request = task->ours;
+        contenders[count].placement = i;
+        contenders[count++].pair = ours;
+        if (theirs != NULL) {
+            contenders[count].request = request;
+            contenders[count].placement = i;
+            contenders[count++].pair = theirs;
+        }
     }
+    measure(task, contenders, count);
+    for (int i = 0; theirs != NULL && i < PLACEMENTS; i++)
+        check(&ours->peers[i], &theirs->peers[i]);
     printf("%s: ", task->what);
     tell_pair(ours);
     if (theirs != NULL) {

@@ -236,8 +236,39 @@ static size_t write_special(const char *from, size_t left, bool replace_invalid,
     return 1;
 }
 
+/*
+ * The next SCAN_STEP bytes up to the first that is not ASCII, escaped; how many
+ * those were. Twice as many can be read at `from`: all that is special among
+ * them is found at once, which is what text full of quotes needs.
+ */
+static inline size_t write_block(const char *from, char **at)
+{
+    uint64_t specials = scan_specials(from);
+    char *to = *at;
+    size_t done = 0;
+
+    for (; specials != 0; specials &= specials - 1) {
+        size_t next = scan_first(specials);
+
+        memcpy(to, from + done, SCAN_STEP);
+        to += next - done;
+        done = next;
+        if ((signed char)from[next] < 0) {
+            *at = to;
+            return done;
+        }
+        to += escape((unsigned char)from[next], to);
+        done++;
+    }
+    memcpy(to, from + done, SCAN_STEP);
+    *at = to + (SCAN_STEP - done);
+    return SCAN_STEP;
+}
+
 /* Room beside the text itself: one escape at any moment, whole-step copies, quotes, a colon. */
 enum { QUOTED_SLACK = LONGEST_ESCAPE + SCAN_STEP + 4 };
+/* The same where all of a block may have to be escaped; not asked for, used where it is there. */
+enum { BLOCK_SLACK = LONGEST_ESCAPE * SCAN_STEP + QUOTED_SLACK };
 
 static inline size_t quoted_room(struct str text)
 {
@@ -261,6 +292,16 @@ static char *write_quoted_rest(struct json_writer *writer, struct str text, bool
         if (!reserve(writer, (size_t)(end - from) + QUOTED_SLACK))
             return NULL;
         at = writer->at;
+        if (end - from >= 2 * SCAN_STEP &&
+            (size_t)(writer->limit - at) >= (size_t)(end - from) + BLOCK_SLACK) {
+            taken = write_block(from, &at);
+            from += taken;
+            if (taken == SCAN_STEP)
+                continue;
+        } else if (scan_is_plain(*from)) { /* a block ended before it */
+            from = scan_copy_plain(from, end, &at);
+            continue;
+        }
         taken = write_special(from, (size_t)(end - from), replace_invalid, &at);
         if (taken == 0) {
             fail(writer, ERR_INVALID_UTF8);

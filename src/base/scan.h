@@ -30,30 +30,27 @@ SCAN_INLINE bool scan_is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/*
- * How many of the SCAN_STEP bytes at `p` come before the first that is not
- * plain; SCAN_STEP when all are plain. With `copy`, the bytes are also written
- * there, all SCAN_STEP of them.
- */
+/* Which of the SCAN_STEP bytes at `p` are not plain: one bit for each, SCAN_BITS apart. */
 #if defined(__SSE2__)
 
-SCAN_INLINE size_t scan_step(const char *p, char *copy)
+enum { SCAN_BITS = 1 };
+
+SCAN_INLINE uint64_t scan_specials(const char *p)
 {
     __m128i bytes = _mm_loadu_si128((const __m128i *)p);
     __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
     __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
     __m128i low_or_high = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
     __m128i special = _mm_or_si128(_mm_or_si128(quote, backslash), low_or_high);
-    unsigned mask = (unsigned)_mm_movemask_epi8(special);
 
-    if (copy != NULL)
-        _mm_storeu_si128((__m128i *)copy, bytes);
-    return mask == 0 ? SCAN_STEP : (size_t)__builtin_ctz(mask);
+    return (unsigned)_mm_movemask_epi8(special);
 }
 
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 
-SCAN_INLINE size_t scan_step(const char *p, char *copy)
+enum { SCAN_BITS = 4 };
+
+SCAN_INLINE uint64_t scan_specials(const char *p)
 {
     uint8x16_t bytes = vld1q_u8((const uint8_t *)p);
     uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
@@ -62,27 +59,44 @@ SCAN_INLINE size_t scan_step(const char *p, char *copy)
     uint8x16_t special = vorrq_u8(vorrq_u8(quote, backslash), low_or_high);
     /* Four bits of the result for each byte: the nearest thing to a movemask here. */
     uint8x8_t narrowed = vshrn_n_u16(vreinterpretq_u16_u8(special), 4);
-    uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(narrowed), 0);
 
-    if (copy != NULL)
-        vst1q_u8((uint8_t *)copy, bytes);
-    return mask == 0 ? SCAN_STEP : (size_t)__builtin_ctzll(mask) / 4;
+    return vget_lane_u64(vreinterpret_u64_u8(narrowed), 0) & 0x1111111111111111U;
 }
 
 #else
 
-SCAN_INLINE size_t scan_step(const char *p, char *copy)
-{
-    size_t i = 0;
+enum { SCAN_BITS = 1 };
 
-    if (copy != NULL)
-        memcpy(copy, p, SCAN_STEP);
-    while (i < SCAN_STEP && scan_is_plain(p[i]))
-        i++;
-    return i;
+SCAN_INLINE uint64_t scan_specials(const char *p)
+{
+    uint64_t specials = 0;
+
+    for (size_t i = 0; i < SCAN_STEP; i++)
+        specials |= (uint64_t)!scan_is_plain(p[i]) << i;
+    return specials;
 }
 
 #endif
+
+/* The first of those that scan_specials() found; there must be one. */
+SCAN_INLINE size_t scan_first(uint64_t specials)
+{
+    return (size_t)__builtin_ctzll(specials) / SCAN_BITS;
+}
+
+/*
+ * How many of the SCAN_STEP bytes at `p` come before the first that is not
+ * plain; SCAN_STEP when all are plain. With `copy`, the bytes are also written
+ * there, all SCAN_STEP of them.
+ */
+SCAN_INLINE size_t scan_step(const char *p, char *copy)
+{
+    uint64_t specials = scan_specials(p);
+
+    if (copy != NULL)
+        memcpy(copy, p, SCAN_STEP);
+    return specials == 0 ? SCAN_STEP : scan_first(specials);
+}
 
 /* The first byte in [p, end) that is not plain, or end. */
 SCAN_INLINE const char *scan_plain(const char *p, const char *end)
