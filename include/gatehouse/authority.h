@@ -396,8 +396,10 @@ enum authority_create {
 
 /* What is replaced and what stands there then, told by the very files. */
 struct authority_exchange {
-    struct buf
-        *content; /* gets the old one; where that is too large, ERR_TOO_LARGE and no change */
+    /* Gets the old content; where that is too large, ERR_TOO_LARGE and no change. Or NULL. */
+    struct buf *content;
+    /* What must stand there, or nothing is changed and it is ERR_BUSY. NULL: anything. */
+    const struct authority_stat *expected;
     struct authority_stat before;
     struct authority_stat after;
 };

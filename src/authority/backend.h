@@ -106,7 +106,7 @@ struct backend_ops {
     int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
     /*
      * Of the file that will be replaced, which there is: its content, ERR_TOO_LARGE when that does
-     * not fit. *after is filled in by stage_publish.
+     * not fit, unless `content` is NULL. *after is filled in by stage_publish.
      */
     int (*stage_exchange)(struct backend_stage *stage, struct buf *content,
                           struct authority_stat *before, struct authority_stat *after);

@@ -203,8 +203,8 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
     return 0;
 }
 
-int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
-                         struct authority_stat *before, struct authority_stat *after)
+/* All of the file that is replaced, or nothing. */
+static int read_old(const struct backend_stage *stage, struct buf *content)
 {
     uint64_t size = (uint64_t)stage->old_about.st_size;
     size_t start = content->len;
@@ -226,10 +226,18 @@ int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
         else
             content->len += (size_t)got;
     }
-    if (r < 0) {
+    if (r < 0)
         content->len = start;
+    return r;
+}
+
+int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
+                         struct authority_stat *before, struct authority_stat *after)
+{
+    int r = content != NULL ? read_old(stage, content) : 0;
+
+    if (r < 0)
         return r;
-    }
     linux_fill_stat(&stage->old_about, before);
     stage->after = after;
     return 0;

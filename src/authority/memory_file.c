@@ -208,8 +208,8 @@ int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
 
     if (entry == NULL)
         return ERR_NOT_FOUND;
-    r = memory_check_mode(entry->target, MODE_READ);
-    if (r == 0)
+    r = content != NULL ? memory_check_mode(entry->target, MODE_READ) : 0;
+    if (r == 0 && content != NULL)
         r = buf_append_str(content, buf_view(&entry->target->content));
     if (r < 0)
         return r;

@@ -106,10 +106,22 @@ struct writing {
     unsigned mode;
 };
 
+/* The same file, and nobody has been at it. */
+static bool is_unchanged(const struct authority_stat *then, const struct authority_stat *now)
+{
+    return now->device == then->device && now->inode == then->inode && now->size == then->size &&
+           now->modified_ms == then->modified_ms && now->modified_ns == then->modified_ns &&
+           now->changed_ns == then->changed_ns;
+}
+
 static int exchange(const struct backend_ops *ops, struct backend_stage *stage,
                     struct authority_exchange *wanted)
 {
-    return ops->stage_exchange(stage, wanted->content, &wanted->before, &wanted->after);
+    int r = ops->stage_exchange(stage, wanted->content, &wanted->before, &wanted->after);
+
+    if (r == 0 && wanted->expected != NULL && !is_unchanged(wanted->expected, &wanted->before))
+        r = ERR_BUSY;
+    return r;
 }
 
 static int write_once(void *data)

@@ -56,22 +56,23 @@ static int take_piece(void *data, struct str piece)
     return buf_append_str(data, piece);
 }
 
-int undo_held_content(struct undo_log *log, const struct undo_step *step,
-                      const struct cancel *cancel, struct buf *out, struct err *err)
+/* The content as it was: what is kept, between what the file still has. */
+static int put_together(struct undo_log *log, const struct undo_step *step,
+                        const struct cancel *cancel, struct buf *out, struct authority_stat *about,
+                        struct err *err)
 {
     const struct authority_read_options options = {.cancel = cancel};
     const struct str held = {step->held, step->slot_bytes};
     cleanup_buf struct buf now = BUF_INIT(UNDO_HELD_FILE_BYTES);
-    struct authority_stat about;
     struct undo_measure measure;
-    int r;
+    bool is_whole = step->held_head + step->held_tail == 0;
+    int r = is_whole ? authority_stat(log->files, step->name, about, err)
+                     : authority_read_pieces(log->files, step->name, &options, about, take_piece,
+                                             &now, err);
 
-    if (step->held_head + step->held_tail == 0)
-        return buf_append_str(out, held);
-    r = authority_read_pieces(log->files, step->name, &options, &about, take_piece, &now, err);
     if (r < 0)
         return r;
-    undo_measure_seen(step->name, &about, &measure);
+    undo_measure_seen(step->name, about, &measure);
     if (measure.print != step->now || now.len < step->held_head + step->held_tail)
         return err_set(err, ERR_BUSY, "somebody else has changed it just now");
     r = buf_append_str(out, str_slice(buf_view(&now), 0, step->held_head));
@@ -81,4 +82,22 @@ int undo_held_content(struct undo_log *log, const struct undo_step *step,
         r = buf_append_str(out,
                            str_slice(buf_view(&now), now.len - step->held_tail, step->held_tail));
     return r;
+}
+
+int undo_held_give_back(struct undo_log *log, const struct undo_step *step,
+                        const struct cancel *cancel, struct err *err)
+{
+    cleanup_buf struct buf content = BUF_INIT(UNDO_HELD_FILE_BYTES);
+    struct authority_stat about = {0};
+    struct authority_exchange exchange = {.expected = &about};
+    int r = put_together(log, step, cancel, &content, &about, err);
+
+    if (r < 0)
+        return r;
+    r = authority_write_bytes(log->files, step->name, buf_view(&content),
+                              &(struct authority_write_options){.create = AUTHORITY_REPLACE_OLD,
+                                                                .cancel = cancel,
+                                                                .exchange = &exchange},
+                              err);
+    return r == ERR_BUSY ? err_set(err, ERR_BUSY, "somebody else has changed it just now") : r;
 }

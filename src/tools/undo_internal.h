@@ -147,9 +147,9 @@ void undo_lose_track(struct undo_log *log, struct str name);
 
 /* The step's file had `old` in it and has `new` by now, or soon. */
 int undo_hold(struct undo_log *log, struct undo_step *step, struct str old, struct str new);
-/* What it had. ERR_BUSY when somebody else has changed it. */
-int undo_held_content(struct undo_log *log, const struct undo_step *step,
-                      const struct cancel *cancel, struct buf *out, struct err *err);
+/* Puts that back, unless somebody else has changed the file: ERR_BUSY. */
+int undo_held_give_back(struct undo_log *log, const struct undo_step *step,
+                        const struct cancel *cancel, struct err *err);
 
 /* ---- undo_store.c ---- */
 

@@ -296,14 +296,7 @@ static int give_back(struct undo_log *log, struct undo_step *step, bool may_repl
     int r;
 
     if (step->held != NULL) {
-        cleanup_buf struct buf content = BUF_INIT(UNDO_HELD_FILE_BYTES);
-
-        r = undo_held_content(log, step, cancel, &content, err);
-        if (r == 0)
-            r = authority_write_bytes(log->files, step->name, buf_view(&content),
-                                      &(struct authority_write_options){
-                                          .create = AUTHORITY_REPLACE_OLD, .cancel = cancel},
-                                      err);
+        r = undo_held_give_back(log, step, cancel, err);
         if (r == 0)
             undo_store_drop(log, step);
         return r;

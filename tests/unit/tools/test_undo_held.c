@@ -52,9 +52,10 @@ static void small_content_comes_back_from_large(void **state)
     assert_file(bench, "f", "xxx");
 }
 
-/* Somebody who changes the file between the look at it and the reading. */
+/* Somebody who changes the file just before we do the one thing or the other. */
 struct meddler {
     struct bench *bench;
+    enum authority_operation before;
     bool is_awake;
 };
 
@@ -66,20 +67,19 @@ static void meddle(void *data, const struct authority_context *context,
     struct meddler *meddler = data;
 
     (void)decision; /* no opinion */
-    if (!meddler->is_awake || context->operation != AUTHORITY_OP_READ)
+    if (!meddler->is_awake || context->operation != meddler->before)
         return;
     meddler->is_awake = false;
     plant(meddler->bench, "f", theirs);
 }
 
-static void a_file_that_changes_in_the_last_moment_is_not_written_to(void **state)
+static void meddle_before(struct bench *bench, enum authority_operation operation, const char *ours)
 {
-    struct bench *bench = *state;
-    struct meddler meddler = {.bench = bench};
+    struct meddler meddler = {.bench = bench, .before = operation};
     const struct authority_hook hook = {.id = "meddler", .before = meddle, .data = &meddler};
 
     plant(bench, "f", "beginning and end");
-    call_write(bench, "f", "beginning, ours, and end");
+    call_write(bench, "f", ours);
     assert_int_equal(authority_add_hook(bench->authority, &hook), 0);
     meddler.is_awake = true;
     assert_contains(outcome_of(bench_call(bench, "undo_changes", "{}"), 0),
@@ -90,6 +90,23 @@ static void a_file_that_changes_in_the_last_moment_is_not_written_to(void **stat
     assert_file(bench, "f", theirs);
 }
 
+static void a_file_that_changes_before_it_is_read_is_not_written_to(void **state)
+{
+    meddle_before(*state, AUTHORITY_OP_READ, "beginning, ours, and end");
+}
+
+static void a_file_that_changes_before_it_is_written_stays(void **state)
+{
+    meddle_before(*state, AUTHORITY_OP_WRITE, "beginning, ours, and end");
+}
+
+static void a_file_of_which_all_is_kept_stays_when_it_changes_before_it_is_written(void **state)
+{
+    meddle_before(*state, AUTHORITY_OP_WRITE, "other");
+}
+
 TEST_MAIN(CHANGE_TEST(any_content_comes_back_from_any_other),
           CHANGE_TEST(small_content_comes_back_from_large),
-          CHANGE_TEST(a_file_that_changes_in_the_last_moment_is_not_written_to))
+          CHANGE_TEST(a_file_that_changes_before_it_is_read_is_not_written_to),
+          CHANGE_TEST(a_file_that_changes_before_it_is_written_stays),
+          CHANGE_TEST(a_file_of_which_all_is_kept_stays_when_it_changes_before_it_is_written))
