@@ -149,6 +149,7 @@ enum authority_operation {
     AUTHORITY_OP_TEMP,
     AUTHORITY_OP_WATCH,
     AUTHORITY_OP_WALK,
+    AUTHORITY_OP_SEARCH,
     AUTHORITY_OPERATIONS
 };
 
@@ -487,6 +488,49 @@ enum { AUTHORITY_MAX_DEPTH = 128 };
 int authority_walk(struct authority_scope *scope, struct str name,
                    const struct authority_walk_options *options, authority_visit_fn *visit,
                    void *data, struct err *err);
+
+/*
+ * Goes through the files of a tree with several threads of the lowest priority,
+ * and reads those that the visitor wants: one operation, one record. Links are
+ * passed over, and so are names that the scope denies. In no order: who needs one
+ * sorts.
+ */
+enum { AUTHORITY_SIFT_MAX_THREADS = 16 };
+
+struct authority_sift_options {
+    unsigned threads;        /* 0: one for each core that there is for us */
+    bool heeds_ignore_files; /* .gitignore and .ignore, those above too, up to the root */
+    uint64_t max_file_bytes; /* larger files are missed, as ERR_TOO_LARGE; 0: any size */
+    const struct cancel *cancel;
+};
+
+struct authority_sifted;
+
+/* Besides the codes of ERR_*: this file is wanted. */
+enum { AUTHORITY_SIFT_OPEN = 1 };
+
+/* Called by several threads at once, each with its number. Names begin where the sifting does. */
+struct authority_sift_visitor {
+    bool (*enters)(void *data, struct str name); /* a directory; NULL: all */
+    /* 0 passes it over, AUTHORITY_SIFT_OPEN reads it, ERR_* ends all and is returned. */
+    int (*file)(void *data, unsigned thread, struct str name);
+    /* What was to be opened; the file is there for the call. ERR_* as above. */
+    int (*content)(void *data, unsigned thread, struct authority_sifted *file);
+    /* A file or directory that could not be read, or rules that could not be used; or NULL. */
+    void (*missed)(void *data, unsigned thread, struct str name, int code);
+    void *data;
+};
+
+/* Needs AUTHORITY_LIST and AUTHORITY_READ. */
+int authority_sift(struct authority_scope *scope, struct str name,
+                   const struct authority_sift_options *options,
+                   const struct authority_sift_visitor *visitor, struct err *err);
+
+struct str authority_sifted_name(const struct authority_sifted *file);
+const struct authority_stat *authority_sifted_stat(const struct authority_sifted *file);
+/* Up to `size` bytes at `offset`; 0 at the end. */
+int authority_sifted_read(struct authority_sifted *file, uint64_t offset, void *bytes, size_t size,
+                          size_t *out_got);
 
 struct authority_mkdir_options {
     bool make_parents;

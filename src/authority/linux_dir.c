@@ -72,10 +72,7 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
 
     if (r < 0)
         return r;
-    fd = openat(dir->fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return linux_error(errno);
-    r = linux_check_mount(fd, dir->mount_id);
+    r = linux_open_entry(dir->backend, dir->fd, last, O_RDONLY | O_DIRECTORY, dir->mount_id, &fd);
     return r < 0 ? r : wrap(dir->backend, dir->mount_id, &fd, out_dir);
 }
 

@@ -202,13 +202,11 @@ int linux_file_open_at(const struct linux_backend *backend, int dir_fd, uint64_t
         r = open_looked_at(path_fd, &about, lookup, &fd);
         if (r < 0)
             return r;
+        /* A file can be a mount of its own. */
+        r = linux_check_mount(fd, mount_id);
     } else {
-        fd = openat(dir_fd, last, read_flags | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            return linux_error(errno);
+        r = linux_open_entry(backend, dir_fd, last, read_flags, mount_id, &fd);
     }
-    /* A file can be a mount of its own. */
-    r = linux_check_mount(fd, mount_id);
     return r < 0 ? r : wrap(&fd, false, lookup, out_file, out_stat);
 }
 

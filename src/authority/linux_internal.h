@@ -130,6 +130,10 @@ int linux_check_mount(int fd, uint64_t mount_id);
 /* After a change: on the disk, where the file system can say so of a directory. */
 int linux_sync_dir(int dir_fd);
 
+/* One component of an open directory: no link, and on the same mount. */
+int linux_open_entry(const struct linux_backend *backend, int dir_fd, const char *component,
+                     int flags, uint64_t mount_id, int *out_fd);
+
 /* What is behind a descriptor. */
 int linux_look(int fd, struct stat *out_about);
 

@@ -105,6 +105,28 @@ int linux_sync_dir(int dir_fd)
     return fsync(dir_fd) == 0 || errno == EINVAL ? 0 : linux_error(errno);
 }
 
+int linux_open_entry(const struct linux_backend *backend, int dir_fd, const char *component,
+                     int flags, uint64_t mount_id, int *out_fd)
+{
+    cleanup_fd int fd = -1;
+    int r;
+
+    if (!backend->walks) {
+        *out_fd = try_openat2(dir_fd, component, flags | O_NOFOLLOW, beneath | RESOLVE_NO_SYMLINKS);
+        if (*out_fd >= 0)
+            return 0;
+        if (errno != EAGAIN && errno != EINTR)
+            return errno == EXDEV ? ERR_CROSSES_MOUNT : linux_error(errno);
+    }
+    fd = openat(dir_fd, component, flags | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return linux_error(errno);
+    r = linux_check_mount(fd, mount_id);
+    if (r == 0)
+        *out_fd = steal_fd(&fd);
+    return r;
+}
+
 /* ---- strictly: no links ---- */
 
 static bool is_link(int fd)

@@ -31,6 +31,7 @@ static const struct {
     [AUTHORITY_OP_TEMP] = {0, true, false},
     [AUTHORITY_OP_WATCH] = {AUTHORITY_WATCH, false, true},
     [AUTHORITY_OP_WALK] = {AUTHORITY_LIST, false, true},
+    [AUTHORITY_OP_SEARCH] = {AUTHORITY_LIST | AUTHORITY_READ, false, true},
 };
 
 static int refuse(struct operation *op, int code, const char *source, const char *why)

@@ -81,6 +81,8 @@ const char *authority_operation_name(enum authority_operation operation)
         return "watch";
     case AUTHORITY_OP_WALK:
         return "walk";
+    case AUTHORITY_OP_SEARCH:
+        return "search";
     case AUTHORITY_OPERATIONS:
         break;
     }

@@ -139,6 +139,24 @@ ATTEMPT(walk)
     return r;
 }
 
+static int attempt_note_sifted(void *data, unsigned thread, struct str name)
+{
+    (void)thread;
+    assert_int_equal(buf_append_str(data, name), 0);
+    return 0;
+}
+
+ATTEMPT(search)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    const struct authority_sift_options one_thread = {.threads = 1};
+    const struct authority_sift_visitor visitor = {.file = attempt_note_sifted, .data = &out};
+    int r = authority_sift(scope, given, &one_thread, &visitor, &world->err);
+
+    assert_true(r == 0 || out.len == 0);
+    return r;
+}
+
 ATTEMPT(mkdir)
 {
     return authority_mkdir(scope, given, NULL, &world->err);
@@ -278,6 +296,7 @@ static const struct attempt attempts[] = {
     {"exists", "file", AUTHORITY_OP_STAT, AUTHORITY_METADATA, false, false, true, attempt_exists},
     {"list", "dir", AUTHORITY_OP_LIST, AUTHORITY_LIST, false, false, false, attempt_list},
     {"walk", "dir", AUTHORITY_OP_WALK, AUTHORITY_LIST, false, false, false, attempt_walk},
+    {"search", "dir", AUTHORITY_OP_SEARCH, AUTHORITY_LIST | AUTHORITY_READ, false, false, false, attempt_search},
     {"mkdir", "new", AUTHORITY_OP_MKDIR, AUTHORITY_WRITE, true, false, true, attempt_mkdir},
     {"mkdir with parents", "new/er", AUTHORITY_OP_MKDIR, AUTHORITY_WRITE, true, false, true, attempt_mkdir_parents},
     {"move from", "spare", AUTHORITY_OP_MOVE, AUTHORITY_MOVE | AUTHORITY_WRITE, true, false, true, attempt_move_from},

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority/sift.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/list.h"
+
+enum {
+    NICENESS = 19,
+    STACK_BYTES = 512 << 10,
+    FIRST_CHILDREN = 64,
+    /* Names of one directory, and of all directories that wait. */
+    GATHERED_MAX_BYTES = 64 << 20,
+    WAITING_MAX_BYTES = 64 << 20,
+    PORTION = 16, /* files that a thread takes at a time */
+};
+
+/* A directory that nobody has opened yet. */
+struct waiting {
+    struct list link;
+    struct ignore_layer *layer;
+    unsigned depth; /* of what is in it: 1 for what is directly below the first */
+    size_t len;
+    char name[]; /* from the root on */
+};
+
+/* One that is open, with the names of its files; several threads may be at it. */
+struct opened {
+    struct list link; /* among those that have files left */
+    struct backend_dir *dir;
+    struct ignore_layer *layer;
+    struct arena arena;
+    struct str name;
+    struct str *files; /* grows in the arena */
+    size_t file_count;
+    size_t file_room;
+    /* Under the crew's lock. */
+    size_t next_file;
+    unsigned holders;
+};
+
+struct crew {
+    const struct sift *sift;
+    pthread_mutex_t lock;
+    pthread_cond_t has_work;
+    struct list waiting; /* the newest is taken first: that keeps it short */
+    struct list opened;
+    size_t waiting_bytes;
+    unsigned busy;
+    int result; /* of the first that failed; ends all */
+    atomic_bool is_over;
+};
+
+struct sifter {
+    struct crew *crew;
+    unsigned index;
+    pthread_t thread;
+    struct path_name name; /* of what is being looked at */
+};
+
+/* As the visitor knows it. */
+static struct str below_base(const struct sift *sift, struct str name)
+{
+    return str_slice(name, sift->base.len + (sift->base.len > 0), name.len);
+}
+
+static void report_missed(const struct sifter *sifter, struct str name, int code)
+{
+    const struct sift *sift = sifter->crew->sift;
+
+    if (sift->visitor->missed != NULL)
+        sift->visitor->missed(sift->visitor->data, sifter->index, below_base(sift, name), code);
+}
+
+static void fail(struct crew *crew, int code)
+{
+    pthread_mutex_lock(&crew->lock);
+    if (crew->result == 0)
+        crew->result = code;
+    atomic_store(&crew->is_over, true);
+    pthread_cond_broadcast(&crew->has_work);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* ---- what waits ---- */
+
+/* ERR_TOO_LARGE when too many wait. */
+static int add_waiting(struct crew *crew, struct str name, struct ignore_layer *layer,
+                       unsigned depth)
+{
+    size_t size = sizeof(struct waiting) + name.len + 1;
+    struct waiting *waiting = malloc(size);
+    int r = waiting != NULL ? 0 : ERR_NO_MEMORY;
+
+    if (r < 0)
+        return r;
+    waiting->layer = ignore_layer_ref(layer);
+    waiting->depth = depth;
+    waiting->len = name.len;
+    memcpy(waiting->name, name.ptr, name.len);
+    waiting->name[name.len] = '\0';
+    pthread_mutex_lock(&crew->lock);
+    if (crew->waiting_bytes > WAITING_MAX_BYTES - size) {
+        r = ERR_TOO_LARGE;
+    } else {
+        crew->waiting_bytes += size;
+        list_append(&crew->waiting, &waiting->link);
+        pthread_cond_signal(&crew->has_work);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    if (r < 0) {
+        ignore_layer_unref(waiting->layer);
+        free(waiting);
+    }
+    return r;
+}
+
+static void free_waiting(struct waiting *waiting)
+{
+    ignore_layer_unref(waiting->layer);
+    free(waiting);
+}
+
+static void free_opened(const struct sift *sift, struct opened *opened)
+{
+    if (opened == NULL)
+        return;
+    sift->ops->dir_close(opened->dir);
+    ignore_layer_unref(opened->layer);
+    arena_regrow_free(&opened->arena, opened->files);
+    arena_done(&opened->arena);
+    free(opened);
+}
+
+/* ---- rules ---- */
+
+static int read_rule_file(const struct sift *sift, struct str directory, struct str component,
+                          struct ignore_layer **layer)
+{
+    cleanup_buf struct buf content = BUF_INIT(IGNORE_MAX_FILE_BYTES);
+    struct backend_lookup lookup = sift->lookup;
+    struct ignore_layer *added = NULL;
+    struct backend_file *file;
+    struct authority_stat about;
+    struct path_name name;
+    size_t got = 0;
+    int r = path_join(directory, component, &name);
+
+    /* What nobody may read does not decide what others see. */
+    if (r < 0 || !scope_admits(sift->scope, path_view(&name)))
+        return 0;
+    lookup.max_file_bytes = IGNORE_MAX_FILE_BYTES;
+    r = sift->ops->file_open(sift->scope->root, &lookup, path_view(&name), &file, &about);
+    if (r < 0)
+        return r == ERR_TOO_LARGE ? r : 0;
+    r = buf_reserve(&content, (size_t)about.size + 1);
+    while (r == 0 && content.len < about.size) {
+        r = sift->ops->file_read(file, content.len, content.data + content.len,
+                                 (size_t)about.size - content.len, &got);
+        if (r < 0 || got == 0)
+            break;
+        content.len += got;
+    }
+    sift->ops->file_close(file);
+    if (r == 0)
+        r = ignore_layer_parse(*layer, directory, buf_view(&content), &added, NULL);
+    if (r < 0)
+        return r;
+    ignore_layer_unref(*layer);
+    *layer = added;
+    return 0;
+}
+
+int sift_read_rules(const struct sift *sift, struct str directory, struct ignore_layer **layer)
+{
+    int first = read_rule_file(sift, directory, STR(".gitignore"), layer);
+    int second = read_rule_file(sift, directory, STR(".ignore"), layer);
+
+    return first < 0 ? first : second;
+}
+
+/* ---- a directory ---- */
+
+static int keep_file(struct opened *opened, struct str component)
+{
+    const char *copy = arena_copy(&opened->arena, component);
+
+    if (copy == NULL)
+        return opened->arena.error;
+    if (opened->file_count == opened->file_room) {
+        size_t room = opened->file_room == 0 ? FIRST_CHILDREN : opened->file_room * 2;
+        struct str *grown =
+            arena_regrow(&opened->arena, opened->files, room * sizeof(*opened->files));
+
+        if (grown == NULL)
+            return opened->arena.error;
+        opened->files = grown;
+        opened->file_room = room;
+    }
+    opened->files[opened->file_count++] = (struct str){copy, component.len};
+    return 0;
+}
+
+/* The sifter's name becomes that of an entry. False when no name can reach it. */
+static bool name_entry(struct sifter *sifter, struct str directory, struct str component)
+{
+    return path_join(directory, component, &sifter->name) == 0;
+}
+
+static bool is_ignored(const struct sift *sift, const struct ignore_layer *layer, struct str name,
+                       bool is_directory)
+{
+    return sift->options->heeds_ignore_files && layer != NULL &&
+           ignore_decide(layer, name, is_directory) == IGNORE_IGNORED;
+}
+
+static int look_at_directory(struct sifter *sifter, const struct opened *opened,
+                             struct str component, unsigned depth)
+{
+    struct crew *crew = sifter->crew;
+    const struct sift *sift = crew->sift;
+    struct str name;
+    int r;
+
+    if (!name_entry(sifter, opened->name, component))
+        return 0;
+    name = path_view(&sifter->name);
+    if (!scope_admits_directory(sift->scope, name) || is_ignored(sift, opened->layer, name, true) ||
+        (sift->visitor->enters != NULL &&
+         !sift->visitor->enters(sift->visitor->data, below_base(sift, name))))
+        return 0;
+    r = depth < AUTHORITY_MAX_DEPTH ? add_waiting(crew, name, opened->layer, depth + 1)
+                                    : ERR_TOO_LARGE;
+    if (r == ERR_NO_MEMORY)
+        return r;
+    if (r < 0)
+        report_missed(sifter, name, r);
+    return 0;
+}
+
+static bool is_rule_file(struct str component)
+{
+    return component.len > 0 && component.ptr[0] == '.' &&
+           (str_eq(component, STR(".gitignore")) || str_eq(component, STR(".ignore")));
+}
+
+/*
+ * Reads all of it before anything is decided: its rules may come last. Directories
+ * stand behind the files, and are not kept beyond this.
+ */
+static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
+{
+    const struct sift *sift = sifter->crew->sift;
+    struct arena arena = ARENA_INIT(GATHERED_MAX_BYTES);
+    struct opened directories = {.arena = arena};
+    bool has_rules = false;
+    enum authority_type type;
+    struct str component;
+    int error = 0;
+    int r = 0;
+
+    while (r == 0 && sift->ops->dir_next(opened->dir, &component, &type, &error)) {
+        if (scope_is_private(component))
+            continue;
+        if (type == AUTHORITY_FILE) {
+            has_rules = has_rules || is_rule_file(component);
+            r = keep_file(opened, component);
+        } else if (type == AUTHORITY_DIRECTORY) {
+            r = keep_file(&directories, component);
+        }
+    }
+    if (r == ERR_TOO_LARGE || error < 0) {
+        report_missed(sifter, opened->name, r < 0 ? r : error);
+        r = 0;
+    }
+    if (r == 0 && has_rules && sift->options->heeds_ignore_files) {
+        r = sift_read_rules(sift, opened->name, &opened->layer);
+        if (r < 0 && r != ERR_NO_MEMORY) {
+            report_missed(sifter, opened->name, r);
+            r = 0;
+        }
+    }
+    for (size_t i = 0; r == 0 && i < directories.file_count; i++)
+        r = look_at_directory(sifter, opened, directories.files[i], depth);
+    arena_regrow_free(&directories.arena, directories.files);
+    arena_done(&directories.arena);
+    return r;
+}
+
+/* NULL where it cannot be opened, which is reported. */
+static struct opened *open_waiting(struct sifter *sifter, struct waiting *waiting)
+{
+    struct crew *crew = sifter->crew;
+    const struct sift *sift = crew->sift;
+    struct opened *opened = calloc(1, sizeof(*opened));
+    struct str name = {waiting->name, waiting->len};
+    const char *copy;
+    int r = opened != NULL ? 0 : ERR_NO_MEMORY;
+
+    if (r == 0)
+        r = sift->ops->dir_open(sift->scope->root, &sift->lookup, name, &opened->dir);
+    if (r < 0) {
+        free(opened);
+        if (r == ERR_NO_MEMORY || waiting->depth == 1)
+            fail(crew, r);
+        else
+            report_missed(sifter, name, r);
+        return NULL;
+    }
+    arena_init(&opened->arena, GATHERED_MAX_BYTES);
+    opened->layer = ignore_layer_ref(waiting->layer);
+    opened->holders = 1;
+    copy = arena_copy(&opened->arena, name);
+    opened->name = (struct str){copy, name.len};
+    r = copy != NULL ? gather(sifter, opened, waiting->depth) : ERR_NO_MEMORY;
+    if (r < 0) {
+        free_opened(sift, opened);
+        fail(crew, r);
+        return NULL;
+    }
+    return opened;
+}
+
+/* ---- files ---- */
+
+static int open_and_visit(struct sifter *sifter, const struct opened *opened, struct str component)
+{
+    const struct sift *sift = sifter->crew->sift;
+    struct authority_sifted sifted = {.ops = sift->ops};
+    struct str name = path_view(&sifter->name);
+    int r = sift->ops->dir_file_open(opened->dir, &sift->lookup, component, &sifted.file,
+                                     &sifted.about);
+
+    if (r == ERR_NO_MEMORY)
+        return r;
+    if (r < 0) {
+        /* What has gone or become something else meanwhile is nothing that was missed. */
+        if (r != ERR_NOT_FOUND && r != ERR_NOT_REGULAR_FILE && r != ERR_SYMLINK_REJECTED)
+            report_missed(sifter, name, r);
+        return 0;
+    }
+    sifted.name = below_base(sift, name);
+    r = sift->visitor->content(sift->visitor->data, sifter->index, &sifted);
+    sift->ops->file_close(sifted.file);
+    return r;
+}
+
+static int look_at_file(struct sifter *sifter, const struct opened *opened, struct str component)
+{
+    const struct sift *sift = sifter->crew->sift;
+    struct str name;
+    int r = cancel_check(sift->lookup.cancel);
+
+    if (r < 0)
+        return r;
+    if (!name_entry(sifter, opened->name, component))
+        return 0;
+    name = path_view(&sifter->name);
+    if ((scope_has_globs(sift->scope) && !scope_admits(sift->scope, name)) ||
+        is_ignored(sift, opened->layer, name, false))
+        return 0;
+    r = sift->visitor->file(sift->visitor->data, sifter->index, below_base(sift, name));
+    return r == AUTHORITY_SIFT_OPEN ? open_and_visit(sifter, opened, component) : r;
+}
+
+/* ---- the crew ---- */
+
+/* With the lock: an open directory that has files left, or NULL. */
+static struct opened *join_another(struct crew *crew)
+{
+    struct opened *opened;
+
+    if (list_is_empty(&crew->opened))
+        return NULL;
+    opened = list_entry(crew->opened.next, struct opened, link);
+    opened->holders++;
+    return opened;
+}
+
+/* With the lock: the next files of a directory; false when there are none. */
+static bool take_portion(struct opened *opened, size_t *out_first, size_t *out_end)
+{
+    size_t left = opened->file_count - opened->next_file;
+
+    if (left == 0)
+        return false;
+    *out_first = opened->next_file;
+    *out_end = *out_first + (left < PORTION ? left : PORTION);
+    opened->next_file = *out_end;
+    if (*out_end == opened->file_count)
+        list_remove(&opened->link);
+    return true;
+}
+
+/* All that is left of a directory, shared with whoever comes. */
+static void go_through(struct sifter *sifter, struct opened *opened)
+{
+    struct crew *crew = sifter->crew;
+    size_t first;
+    size_t end;
+    bool is_last;
+
+    pthread_mutex_lock(&crew->lock);
+    while (!atomic_load(&crew->is_over) && take_portion(opened, &first, &end)) {
+        int r = 0;
+
+        pthread_mutex_unlock(&crew->lock);
+        for (size_t i = first; r == 0 && i < end; i++)
+            r = look_at_file(sifter, opened, opened->files[i]);
+        if (r != 0)
+            fail(crew, r);
+        pthread_mutex_lock(&crew->lock);
+    }
+    is_last = --opened->holders == 0;
+    if (is_last)
+        list_remove(&opened->link);
+    pthread_mutex_unlock(&crew->lock);
+    if (is_last)
+        free_opened(crew->sift, opened);
+}
+
+/* With the lock. Others may help where there is more than one portion. */
+static void offer(struct crew *crew, struct opened *opened)
+{
+    list_init(&opened->link);
+    if (opened->file_count <= PORTION)
+        return;
+    list_append(&crew->opened, &opened->link);
+    pthread_cond_broadcast(&crew->has_work);
+}
+
+static struct waiting *take_waiting(struct crew *crew)
+{
+    struct waiting *waiting;
+
+    if (list_is_empty(&crew->waiting))
+        return NULL;
+    waiting = list_entry(crew->waiting.prev, struct waiting, link);
+    list_remove(&waiting->link);
+    crew->waiting_bytes -= sizeof(*waiting) + waiting->len + 1;
+    return waiting;
+}
+
+/* With the lock, which it gives up meanwhile: one directory. False when there is none. */
+static bool do_some(struct sifter *sifter)
+{
+    struct crew *crew = sifter->crew;
+    struct waiting *waiting = take_waiting(crew);
+    struct opened *opened = waiting == NULL ? join_another(crew) : NULL;
+
+    if (waiting == NULL && opened == NULL)
+        return false;
+    crew->busy++;
+    pthread_mutex_unlock(&crew->lock);
+    if (waiting != NULL) {
+        opened = open_waiting(sifter, waiting);
+        free_waiting(waiting);
+        if (opened != NULL) {
+            pthread_mutex_lock(&crew->lock);
+            offer(crew, opened);
+            pthread_mutex_unlock(&crew->lock);
+        }
+    }
+    if (opened != NULL)
+        go_through(sifter, opened);
+    pthread_mutex_lock(&crew->lock);
+    crew->busy--;
+    return true;
+}
+
+static void *sift_thread(void *data)
+{
+    struct sifter *sifter = data;
+    struct crew *crew = sifter->crew;
+
+    pthread_mutex_lock(&crew->lock);
+    while (!atomic_load(&crew->is_over)) {
+        if (do_some(sifter))
+            continue;
+        if (crew->busy == 0) {
+            atomic_store(&crew->is_over, true);
+            pthread_cond_broadcast(&crew->has_work);
+        } else {
+            pthread_cond_wait(&crew->has_work, &crew->lock);
+        }
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+/* On Linux a thread has a niceness of its own; who called keeps his. */
+static void *sift_thread_nicely(void *data)
+{
+    setpriority(PRIO_PROCESS, 0, NICENESS);
+    return sift_thread(data);
+}
+
+static unsigned count_threads(const struct sift *sift)
+{
+    unsigned wanted = sift->options->threads;
+    cpu_set_t cores;
+
+    if (wanted == 0)
+        wanted = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 1;
+    return wanted < AUTHORITY_SIFT_MAX_THREADS ? wanted : AUTHORITY_SIFT_MAX_THREADS;
+}
+
+/* How many could be started; signals are for others. */
+static unsigned start_threads(struct sifter *sifters, unsigned wanted)
+{
+    unsigned started = 0;
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0)
+        while (started < wanted && pthread_create(&sifters[started].thread, &attributes,
+                                                  sift_thread_nicely, &sifters[started]) == 0)
+            started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+static void run_crew(struct crew *crew, struct sifter *sifters, unsigned count)
+{
+    unsigned started;
+
+    for (unsigned i = 0; i < count; i++) {
+        sifters[i].crew = crew;
+        sifters[i].index = i;
+    }
+    started = start_threads(sifters, count);
+    if (started == 0) /* slower, and not out of the others' way */
+        sift_thread(&sifters[0]);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(sifters[i].thread, NULL);
+}
+
+int sift_run(const struct sift *sift, struct ignore_layer *layer)
+{
+    unsigned count = count_threads(sift);
+    struct sifter *sifters = calloc(count, sizeof(*sifters));
+    struct crew crew = {.sift = sift};
+    struct waiting *left;
+
+    if (sifters == NULL)
+        return ERR_NO_MEMORY;
+    pthread_mutex_init(&crew.lock, NULL);
+    pthread_cond_init(&crew.has_work, NULL);
+    list_init(&crew.waiting);
+    list_init(&crew.opened);
+    crew.result = add_waiting(&crew, sift->base, layer, 1);
+    if (crew.result == 0)
+        run_crew(&crew, sifters, count);
+    while ((left = take_waiting(&crew)) != NULL)
+        free_waiting(left);
+    pthread_cond_destroy(&crew.has_work);
+    pthread_mutex_destroy(&crew.lock);
+    free(sifters);
+    return crew.result;
+}
