@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is searched for in the lines of a text: text that stands for itself, or a
+ * regular expression as PCRE2 has it, with Unicode's classes and cases. A
+ * pattern is compiled once, never changed, and shared by threads; each of them
+ * searches with a matcher of its own (search/matcher.h).
+ *
+ * Lines are matched one by one, without their newline. A carriage return before
+ * it belongs to the line, so `$` stands behind it. Bytes that are no UTF-8 match
+ * nothing, and what is on their two sides matches as it would alone.
+ */
+#ifndef SEARCH_PATTERN_H
+#define SEARCH_PATTERN_H
+
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "search/scan.h"
+
+enum {
+    PATTERN_MAX_BYTES = 4096,
+    PATTERN_MAX_NESTING = 64,
+    PATTERN_MAX_COMPILED_BYTES = 32 << 10,
+};
+
+struct pattern_options {
+    bool is_regex;
+    bool ignores_case;
+    /* For tests: */
+    bool has_no_jit;       /* as where no memory may become code */
+    bool has_no_prefilter; /* the regex engine sees every line */
+    enum scan_level level;
+};
+
+struct pattern;
+
+/*
+ * ERR_INVALID_ARGUMENT with what is wrong and where, ERR_INVALID_UTF8, or
+ * ERR_TOO_LARGE for a pattern that is too long or becomes too large. A pattern
+ * with a line break in it is refused: it could match nothing.
+ */
+int pattern_compile(struct str text, const struct pattern_options *options,
+                    struct pattern **out_pattern, struct err *err);
+
+/* After the last matcher that was made from it. */
+void pattern_free(struct pattern *pattern);
+
+static inline void cleanup_pattern_(struct pattern **pattern)
+{
+    pattern_free(*pattern);
+}
+#define cleanup_pattern cleanup_with(cleanup_pattern_)
+
+#endif

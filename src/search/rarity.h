@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How often bytes are seen in source text, by a table that was counted once. It
+ * decides what is searched for first, and never what is found.
+ */
+#ifndef SEARCH_RARITY_H
+#define SEARCH_RARITY_H
+
+#include "search/byteset.h"
+
+/* As many neighbours are compared at once. */
+enum { RARITY_WIDTH = 4 };
+
+/* Among a hundred thousand bytes; at least 1. */
+unsigned rarity_of_byte(unsigned char byte);
+
+/* The part of all bytes that are in the set, from 0 to 1. */
+double rarity_of_set(const struct byteset *set);
+
+/* What searching for a run costs, in nanoseconds for each byte of text, roughly. */
+double rarity_of_run(const struct byteset *set, unsigned length);
+
+#endif

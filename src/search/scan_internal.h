@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the scanners of search/scan.h share; for them alone. */
+#ifndef SEARCH_SCAN_INTERNAL_H
+#define SEARCH_SCAN_INTERNAL_H
+
+#include "search/scan.h"
+
+extern const struct scan_functions scan_plain;
+#if defined(__x86_64__)
+extern const struct scan_functions scan_ssse3;
+extern const struct scan_functions scan_avx2;
+#endif
+
+/* Is the needle there, given that its first compared byte stands at `at`? */
+static inline bool scan_is_needle(const struct scan *scan, const struct scan_range *range,
+                                  size_t at, struct scan_hit *hit)
+{
+    size_t start = at - scan->first_at;
+
+    if (at < range->floor + scan->first_at || range->len - start < scan->needle.len ||
+        memcmp(range->data + start, scan->needle.ptr, scan->needle.len) != 0)
+        return false;
+    *hit = (struct scan_hit){
+        start + scan->needle_starts_line,
+        start + scan->needle.len - scan->needle_ends_line,
+        scan->needle_is_exact,
+    };
+    return true;
+}
+
+/* Is one of the sequences in these buckets there, its anchor at `at`? */
+bool scan_is_sequence(const struct scan *scan, const struct scan_range *range, size_t at,
+                      unsigned buckets, struct scan_hit *hit);
+
+/* Where what is looked at first must begin before: the range, or what fits into the text. */
+static inline size_t scan_last(const struct scan_range *range, size_t width)
+{
+    size_t last = range->len < width ? 0 : range->len - width + 1;
+
+    return last < range->until ? last : range->until;
+}
+
+#endif
