@@ -23,7 +23,8 @@ enum {
     COMPILED_MAX_STEPS = 100000,
     INTERPRETED_STEPS = 1000000,
     SHORT_LINE_BYTES = 128,
-    FIRST_STARTS = 64,
+    FIRST_STARTS = 64, /* in a line of LONG_LINE_BYTES, and fewer in a longer one */
+    LONG_LINE_BYTES = 4096,
     MAX_STARTS = 64 << 10,
     SLOW_MS = 4,
     CALLS_BETWEEN_LOOKS = 16,
@@ -33,6 +34,7 @@ enum {
 struct engine {
     const struct pattern *pattern;
     const struct cancel *cancel;
+    size_t max_line_bytes;
     unsigned calls; /* since the token was looked at */
     pcre2_match_data *match;
     pcre2_match_context *context;
@@ -43,10 +45,13 @@ int engine_new(const struct pattern *pattern, const struct cancel *cancel,
                struct engine **out_engine)
 {
     struct engine *engine = calloc(1, sizeof(*engine));
+    uint32_t last_group = 0; /* that the pattern compares with */
 
     if (engine == NULL)
         return ERR_NO_MEMORY;
     engine->pattern = pattern;
+    pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &last_group);
+    engine->max_line_bytes = last_group > 0 ? ENGINE_MAX_COMPARED_BYTES : ENGINE_MAX_LINE_BYTES;
     engine->cancel = cancel;
     engine->match = pcre2_match_data_create(1, NULL);
     engine->context = pcre2_match_context_create(NULL);
@@ -131,6 +136,8 @@ static int match_from(struct engine *engine, const pcre2_code *compiled, const c
                                  engine->context);
     }
     if (is_too_costly(result)) {
+        /* Slow enough to look at the token after each line. */
+        engine->calls = CALLS_BETWEEN_LOOKS - 1;
         pcre2_set_match_limit(engine->context, INTERPRETED_STEPS);
         result = pcre2_match(engine->pattern->code, (PCRE2_SPTR)line, len, from, PCRE2_NO_JIT,
                              engine->match, engine->context);
@@ -159,11 +166,11 @@ static size_t next_character(const char *line, size_t len, size_t at)
 static int match_long(struct engine *engine, const char *line, size_t len, int *out_result)
 {
     const pcre2_code *compiled = compiled_for(engine, line, len);
-    size_t starts = FIRST_STARTS;
+    size_t starts = len > LONG_LINE_BYTES ? FIRST_STARTS * LONG_LINE_BYTES / len : FIRST_STARTS;
     size_t from = 0;
 
     for (;;) {
-        size_t until = from + starts;
+        size_t until = from + starts; /* itself included */
         int64_t began_ms = clock_monotonic_ms(&clock_system);
         int64_t took_ms;
         int r;
@@ -178,8 +185,8 @@ static int match_long(struct engine *engine, const char *line, size_t len, int *
         from = next_character(line, len, until);
         took_ms = clock_monotonic_ms(&clock_system) - began_ms;
         if (took_ms == 0 && starts < MAX_STARTS)
-            starts *= 2;
-        else if (took_ms >= SLOW_MS && starts > 1)
+            starts = starts * 2 + 1;
+        else if (took_ms >= SLOW_MS)
             starts /= 2;
     }
 }
@@ -191,9 +198,9 @@ int engine_match(struct engine *engine, const char *line, size_t len,
     int result;
     int r = 0;
 
-    if (len > ENGINE_MAX_LINE_BYTES)
+    if (len > engine->max_line_bytes)
         return ERR_TOO_LARGE;
-    if (++engine->calls == CALLS_BETWEEN_LOOKS)
+    if (++engine->calls >= CALLS_BETWEEN_LOOKS)
         r = look_at_token(engine);
     if (r < 0)
         return r;

@@ -15,6 +15,8 @@
 enum {
     /* A longer line is an error of its own, unless no engine is needed to decide it. */
     ENGINE_MAX_LINE_BYTES = 1 << 20,
+    /* With back-references, since what they compare is not counted. */
+    ENGINE_MAX_COMPARED_BYTES = 16 << 10,
     ENGINE_MAX_HEAP_KB = 16 << 10,
     ENGINE_MAX_STACK_BYTES = 512 << 10, /* of compiled code */
 };

@@ -296,6 +296,12 @@ static void a_line_too_long_for_the_engine_is_an_error(void **state)
 
     (void)state;
     assert_int_equal(search("b+c", &regex, text, NULL), ERR_TOO_LARGE);
+    text.len = ENGINE_MAX_COMPARED_BYTES + 1;
+    assert_int_equal(search("(b+)\\1c",
+                            &(struct pattern_options){.is_regex = true, .has_no_prefilter = true},
+                            text, NULL),
+                     ERR_TOO_LARGE);
+    text.len = ENGINE_MAX_LINE_BYTES + 2;
     /* What needs no engine has no such limit, and what cannot match is not asked about. */
     assert_int_equal(count_lines("bc", &literal, text), 1);
     assert_int_equal(count_lines("b+cd", &regex, text), 0);
