@@ -10,10 +10,13 @@
 #include "base/err.h"
 #include "base/utf8.h"
 
-enum {
-    /* Beyond it are ideographs, tags and private use, which have no case. */
-    LAST_CASED = 0x1FFFF,
-    STEP = 1024, /* code points looked at in one go */
+enum { STEP = 1024 }; /* code points looked at in one go */
+
+/* Where cases are: between these are ideographs, Hangul, cuneiform, private use and the like. */
+static const struct {
+    uint32_t first, end;
+} cased[] = {
+    {0, 0x3000}, {0xA400, 0xAC00}, {0xF800, 0x12000}, {0x16800, 0x17000}, {0x1D000, 0x20000},
 };
 
 static void cleanup_code(pcre2_code **code)
@@ -70,6 +73,8 @@ static size_t encode_step(uint32_t first, char *out_text)
     return len;
 }
 
+enum { MAX_FOUND = CASEFOLD_MAX_CHARACTERS * CASEFOLD_MAX_CASES };
+
 struct found {
     uint32_t code_point;
     unsigned group;
@@ -92,15 +97,37 @@ static void distribute(struct casefold *table, const struct found *found, unsign
                 to->cases[to->count] = found[i].code_point;
             to->count++;
         }
-        /* Above LAST_CASED: only itself. */
+        /* Where nobody looked: only itself. */
         if (to->count == 0)
             to->cases[to->count++] = to->code_point;
     }
 }
 
+/* Finds what matches among the code points from `first` on. */
+static void look(const pcre2_code *code, pcre2_match_data *match, uint32_t first,
+                 struct found *found, unsigned *count)
+{
+    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(match);
+    char text[STEP * 4];
+    size_t len = encode_step(first, text);
+    size_t at = 0;
+
+    while (at < len && *count < MAX_FOUND) {
+        int groups = pcre2_match(code, (PCRE2_SPTR)text, len, at, PCRE2_NO_UTF_CHECK, match, NULL);
+        struct str one;
+
+        if (groups < 2)
+            return;
+        one = (struct str){text + bounds[0], bounds[1] - bounds[0]};
+        at = bounds[1];
+        utf8_next(&one, &found[*count].code_point);
+        found[*count].group = (unsigned)groups - 1;
+        *count += 1;
+    }
+}
+
 int casefold_fill(struct casefold *table)
 {
-    enum { MAX_FOUND = CASEFOLD_MAX_CHARACTERS * CASEFOLD_MAX_CASES };
     cleanup_with(cleanup_code) pcre2_code *code = NULL;
     cleanup_with(cleanup_match) pcre2_match_data *match = NULL;
     struct found found[MAX_FOUND];
@@ -112,25 +139,9 @@ int casefold_fill(struct casefold *table)
     match = code != NULL ? pcre2_match_data_create_from_pattern(code, NULL) : NULL;
     if (match == NULL)
         return ERR_NO_MEMORY;
-    for (uint32_t first = 0; first <= LAST_CASED; first += STEP) {
-        char text[STEP * 4];
-        size_t len = encode_step(first, text);
-        size_t at = 0;
-
-        while (at < len && count < MAX_FOUND) {
-            const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(match);
-            int groups =
-                pcre2_match(code, (PCRE2_SPTR)text, len, at, PCRE2_NO_UTF_CHECK, match, NULL);
-            struct str one;
-
-            if (groups < 2)
-                break;
-            one = (struct str){text + bounds[0], bounds[1] - bounds[0]};
-            at = bounds[1];
-            utf8_next(&one, &found[count].code_point);
-            found[count++].group = (unsigned)groups - 1;
-        }
-    }
+    for (size_t i = 0; i < array_size(cased); i++)
+        for (uint32_t first = cased[i].first; first < cased[i].end; first += STEP)
+            look(code, match, first, found, &count);
     distribute(table, found, count);
     return 0;
 }

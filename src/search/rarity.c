@@ -41,10 +41,9 @@ double rarity_of_run(const struct byteset *set, unsigned length)
 {
     const double scan_ns = 0.05, engine_ns = 150;
     double one = rarity_of_set(set);
-    double rate = 1;
+    double rate = one;
 
-    /* Bytes of a kind stand together, so five of them say about as much as three would alone. */
-    for (unsigned i = 0; i < length * 3 / 5 && rate > 1e-12; i++)
-        rate *= one;
+    for (unsigned i = 1; i < length && rate > 1e-12; i++)
+        rate *= rarity_again(one);
     return scan_ns + rate * engine_ns;
 }

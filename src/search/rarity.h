@@ -17,6 +17,12 @@ unsigned rarity_of_byte(unsigned char byte);
 /* The part of all bytes that are in the set, from 0 to 1. */
 double rarity_of_set(const struct byteset *set);
 
+/* How often a byte of a set follows one of the same: bytes of a kind stand together. */
+static inline double rarity_again(double one)
+{
+    return one > 0.5 ? one : 0.5;
+}
+
 /* What searching for a run costs, in nanoseconds for each byte of text, roughly. */
 double rarity_of_run(const struct byteset *set, unsigned length);
 

@@ -19,6 +19,9 @@
 enum {
     SYNTAX_MAX_NESTING = 16,
     SYNTAX_ENDLESS = UINT16_MAX, /* of a repeat's `max` */
+    /* The only characters beyond ASCII that have another case in it: k and s. */
+    SYNTAX_KELVIN = 0x212A,
+    SYNTAX_LONG_S = 0x17F,
 };
 
 enum syntax_kind {

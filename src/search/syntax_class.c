@@ -242,18 +242,19 @@ static int parse_class_item(struct syntax_parser *parser, struct syntax_node *no
 }
 
 static void add_code_points(struct syntax_node *node, uint32_t first, uint32_t last,
-                            bool *has_named_others)
+                            bool ignores_case)
 {
     if (first < 0x80)
         byteset_add_range(&node->ascii, first, last < 0x80 ? last : 0x7F);
-    if (last >= 0x80) {
-        node->has_others = true;
-        *has_named_others = true;
-    }
+    node->has_others = node->has_others || last >= 0x80;
+    /* Of those beyond ASCII, two have another case in ASCII. */
+    if (ignores_case && first <= SYNTAX_KELVIN && last >= SYNTAX_KELVIN)
+        byteset_add(&node->ascii, 'k');
+    if (ignores_case && first <= SYNTAX_LONG_S && last >= SYNTAX_LONG_S)
+        byteset_add(&node->ascii, 's');
 }
 
-static int parse_class_items(struct syntax_parser *parser, struct syntax_node *node,
-                             bool *has_named_others)
+static int parse_class_items(struct syntax_parser *parser, struct syntax_node *node)
 {
     for (bool is_first = true; is_first || !syntax_is_at(parser, ']'); is_first = false) {
         uint32_t from = 0, to = 0;
@@ -269,9 +270,9 @@ static int parse_class_items(struct syntax_parser *parser, struct syntax_node *n
             r = parse_class_item(parser, node, &to, &is_shorthand);
             if (r < 0 || is_shorthand || to < from)
                 return ERR_UNSUPPORTED;
-            add_code_points(node, from, to, has_named_others);
+            add_code_points(node, from, to, parser->ignores_case);
         } else if (!is_shorthand) {
-            add_code_points(node, from, from, has_named_others);
+            add_code_points(node, from, from, parser->ignores_case);
         }
     }
     syntax_take(parser);
@@ -283,21 +284,15 @@ int syntax_read_class(struct syntax_parser *parser, struct syntax_node **out_nod
 {
     struct syntax_node *node = syntax_new(parser->arena, SYNTAX_CLASS);
     bool is_negated = syntax_takes(parser, STR("^"));
-    bool has_named_others = false;
     int r;
 
     if (node == NULL)
         return ERR_NO_MEMORY;
-    r = parse_class_items(parser, node, &has_named_others);
+    r = parse_class_items(parser, node);
     if (r < 0)
         return r;
-    if (parser->ignores_case) {
+    if (parser->ignores_case)
         ignore_case(&node->ascii, &node->has_others);
-        /* Of those beyond ASCII, two have another case in ASCII. */
-        if (has_named_others && !is_negated)
-            for (const char *c = "kKsS"; *c != '\0'; c++)
-                byteset_add(&node->ascii, (unsigned char)*c);
-    }
     if (is_negated) {
         negate_ascii(&node->ascii);
         node->has_others = true;

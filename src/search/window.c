@@ -73,22 +73,34 @@ static double rate_of_set(const struct finder *finder, uint8_t number)
     return rarity_of_set(&finder->window->sets[number]);
 }
 
-/* How often its rarest `width` neighbours stand somewhere, and how often all of it. */
-static void rates(const struct finder *finder, const struct window_sequence *sequence,
-                  unsigned width, double *out_anchor, double *out_all)
+/* How often the sets from `first` on stand somewhere. */
+static double rate_of(const struct finder *finder, const struct window_sequence *sequence,
+                      unsigned first, unsigned count)
 {
-    *out_anchor = 1;
-    *out_all = 1;
-    for (unsigned i = 0; i < sequence->length; i++)
-        *out_all *= rate_of_set(finder, sequence->sets[i]);
-    for (unsigned i = 0; i + width <= sequence->length; i++) {
-        double rate = 1;
+    double rate = 1;
 
-        for (unsigned j = 0; j < width; j++)
-            rate *= rate_of_set(finder, sequence->sets[i + j]);
-        if (rate < *out_anchor)
-            *out_anchor = rate;
+    for (unsigned i = first; i < first + count; i++) {
+        double one = rate_of_set(finder, sequence->sets[i]);
+        bool is_again = i > first && sequence->sets[i] == sequence->sets[i - 1];
+
+        rate *= is_again ? rarity_again(one) : one;
     }
+    return rate;
+}
+
+/* How often its rarest `width` neighbours stand somewhere. */
+static double rate_of_anchor(const struct finder *finder, const struct window_sequence *sequence,
+                             unsigned width)
+{
+    double rarest = 1;
+
+    for (unsigned i = 0; i + width <= sequence->length; i++) {
+        double rate = rate_of(finder, sequence, i, width);
+
+        if (rate < rarest)
+            rarest = rate;
+    }
+    return rarest;
 }
 
 /* Nanoseconds for each byte of text, roughly. */
@@ -104,10 +116,10 @@ static double cost_of(const struct finder *finder, const struct sequences *seque
     if (width == 0 || sequences->count == 0)
         return HOPELESS;
     for (unsigned i = 0; i < sequences->count; i++) {
-        double anchor, all;
+        const struct window_sequence *one = &sequences->list[i];
 
-        rates(finder, &sequences->list[i], width, &anchor, &all);
-        cost += anchor * VERIFY_NS + all * ENGINE_NS;
+        cost += rate_of_anchor(finder, one, width) * VERIFY_NS +
+                rate_of(finder, one, 0, one->length) * ENGINE_NS;
     }
     return cost;
 }
@@ -205,7 +217,7 @@ static bool is_product(const struct byteset *bytes, size_t length)
 static bool cases_of_ascii(struct finder *finder, uint32_t code_point, struct byteset *bytes,
                            struct window_sequence *sequence)
 {
-    enum { KELVIN = 0x212A, LONG_S = 0x17F, CASE_BIT = 0x20 };
+    enum { CASE_BIT = 0x20 };
     uint32_t lower = code_point | CASE_BIT;
 
     if (lower < 'a' || lower > 'z')
@@ -213,8 +225,8 @@ static bool cases_of_ascii(struct finder *finder, uint32_t code_point, struct by
     byteset_add(bytes, lower);
     byteset_add(bytes, lower & ~(unsigned)CASE_BIT);
     if (lower == 'k')
-        return add_rare_case(finder, KELVIN, sequence);
-    return lower != 's' || add_rare_case(finder, LONG_S, sequence);
+        return add_rare_case(finder, SYNTAX_KELVIN, sequence);
+    return lower != 's' || add_rare_case(finder, SYNTAX_LONG_S, sequence);
 }
 
 static bool cases_beyond_ascii(struct finder *finder, uint32_t code_point, size_t length,
