@@ -40,6 +40,7 @@ struct knowledge {
 struct finder {
     struct casefold cases;
     struct window *window;
+    double rates[WINDOW_MAX_SETS]; /* of the window's sets */
     unsigned rare_count;
     struct rare_case rare[WINDOW_MAX_RARE_CASES];
 };
@@ -63,15 +64,23 @@ static uint8_t set_number(struct finder *finder, const struct byteset *set)
     if (window->set_count == WINDOW_MAX_SETS)
         return SET_ANY;
     window->sets[window->set_count] = *set;
+    finder->rates[window->set_count] = rarity_of_set(set);
     return (uint8_t)window->set_count++;
 }
 
-/* ---- sequences ---- */
-
-static double rate_of_set(const struct finder *finder, uint8_t number)
+/* SET_ANY and SET_NEWLINE. */
+static void add_named_sets(struct finder *finder)
 {
-    return rarity_of_set(&finder->window->sets[number]);
+    struct byteset any, newline = {{0}};
+
+    memset(&any, 0xFF, sizeof(any));
+    byteset_remove(&any, '\n');
+    byteset_add(&newline, '\n');
+    set_number(finder, &any);
+    set_number(finder, &newline);
 }
+
+/* ---- sequences ---- */
 
 /* How often the sets from `first` on stand somewhere. */
 static double rate_of(const struct finder *finder, const struct window_sequence *sequence,
@@ -80,7 +89,7 @@ static double rate_of(const struct finder *finder, const struct window_sequence 
     double rate = 1;
 
     for (unsigned i = first; i < first + count; i++) {
-        double one = rate_of_set(finder, sequence->sets[i]);
+        double one = finder->rates[sequence->sets[i]];
         bool is_again = i > first && sequence->sets[i] == sequence->sets[i - 1];
 
         rate *= is_again ? rarity_again(one) : one;
@@ -523,10 +532,8 @@ int window_find(const struct syntax_tree *tree, struct window *out_window)
 
     if (known == NULL)
         return ERR_NO_MEMORY;
-    *out_window = (struct window){.set_count = 2};
-    memset(&out_window->sets[SET_ANY], 0xFF, sizeof(struct byteset));
-    byteset_remove(&out_window->sets[SET_ANY], '\n');
-    byteset_add(&out_window->sets[SET_NEWLINE], '\n');
+    *out_window = (struct window){.set_count = 0};
+    add_named_sets(&finder);
     want_cases(&finder, tree->root);
     r = casefold_fill(&finder.cases);
     if (r < 0)
