@@ -176,6 +176,11 @@ static struct byteset bytes_of_class(const struct syntax_node *node)
     return set;
 }
 
+static bool is_same_case(const struct rare_case *a, const struct rare_case *b)
+{
+    return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
 /* False when there is no room for one more; the character then is any character. */
 static bool add_rare_case(struct finder *finder, uint32_t code_point,
                           struct window_sequence *sequence)
@@ -184,7 +189,7 @@ static bool add_rare_case(struct finder *finder, uint32_t code_point,
     unsigned i = 0;
 
     rare.length = utf8_encode(code_point, rare.bytes);
-    while (i < finder->rare_count && memcmp(&finder->rare[i], &rare, sizeof(rare)) != 0)
+    while (i < finder->rare_count && !is_same_case(&finder->rare[i], &rare))
         i++;
     if (i == WINDOW_MAX_RARE_CASES)
         return false;

@@ -376,5 +376,39 @@ static void matches_are_found_at_every_place(void **state)
     }
 }
 
+/* A long text is scanned piece by piece, with a look at the token between them. */
+static void matches_are_found_where_two_pieces_meet(void **state)
+{
+    static const char *const patterns[] = {"foo_init\\(", "[f-h]oo_[a-z]{4}", "\\w{8}", "^foo_init",
+                                           "(?i)INIT\\($"};
+    enum { PIECE = 1 << 20, LENGTH = PIECE + 4096, AROUND = 27 };
+    static const char match[] = "foo_init(";
+    cleanup_free char *text = malloc(LENGTH);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '\n', LENGTH);
+    for (size_t i = 0; i < array_size(patterns); i++) {
+        for (int level = SCAN_PLAIN; level <= SCAN_AVX2; level++) {
+            struct pattern_options options = {.is_regex = true, .level = (enum scan_level)level};
+            cleanup_pattern struct pattern *pattern = NULL;
+            cleanup_matcher struct matcher *matcher = NULL;
+
+            assert_int_equal(pattern_compile(str_from(patterns[i]), &options, &pattern, NULL), 0);
+            assert_int_equal(matcher_new(pattern, NULL, &matcher), 0);
+            for (size_t at = PIECE - AROUND; at < PIECE + AROUND; at += 2) {
+                struct matcher_line line;
+
+                memset(text + PIECE - AROUND, '\n', 3 * (size_t)AROUND);
+                memcpy(text + at, match, sizeof(match) - 1);
+                assert_int_equal(matcher_next(matcher, (struct str){text, LENGTH}, 0, &line), 0);
+                if (!line.is_found || line.start != at || line.end != at + sizeof(match) - 1)
+                    fail_msg("/%s/ level %d at %zu", patterns[i], level, at);
+            }
+        }
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(generated_patterns_match_as_pcre2_alone),
-          cmocka_unit_test(matches_are_found_at_every_place))
+          cmocka_unit_test(matches_are_found_at_every_place),
+          cmocka_unit_test(matches_are_found_where_two_pieces_meet))
