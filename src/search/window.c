@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search/window.h"
 
-#include "base/cleanup.h"
 #include "base/utf8.h"
 #include "search/casefold.h"
 #include "search/rarity.h"
@@ -530,33 +529,31 @@ int window_find(const struct syntax_tree *tree, struct window *out_window)
 {
     /* Nearly every line would be looked at anyway. */
     const double too_often = 4;
-    cleanup_free struct knowledge *known = malloc(sizeof(*known));
+    struct knowledge known;
     struct finder finder = {.window = out_window};
     double whole_cost;
     int r;
 
-    if (known == NULL)
-        return ERR_NO_MEMORY;
     *out_window = (struct window){.set_count = 0};
     add_named_sets(&finder);
     want_cases(&finder, tree->root);
     r = casefold_fill(&finder.cases);
     if (r < 0)
         return r;
-    learn(&finder, tree->root, known);
-    whole_cost = known->is_finite ? cost_of(&finder, &known->head) : HOPELESS;
+    learn(&finder, tree->root, &known);
+    whole_cost = known.is_finite ? cost_of(&finder, &known.head) : HOPELESS;
     if (whole_cost < too_often && tree->is_complete) {
-        take_sequences(&finder, &known->head);
+        take_sequences(&finder, &known.head);
         out_window->is_whole = true;
-    } else if (whole_cost < known->best.cost) {
+    } else if (whole_cost < known.best.cost) {
         if (whole_cost < too_often)
-            take_sequences(&finder, &known->head);
-    } else if (known->best.cost < too_often && !known->best.is_run) {
-        take_sequences(&finder, &known->best.sequences);
-    } else if (known->best.cost < too_often) {
+            take_sequences(&finder, &known.head);
+    } else if (known.best.cost < too_often && !known.best.is_run) {
+        take_sequences(&finder, &known.best.sequences);
+    } else if (known.best.cost < too_often) {
         out_window->kind = WINDOW_RUN;
-        out_window->run_set = known->best.run_set;
-        out_window->run_length = known->best.run_length;
+        out_window->run_set = known.best.run_set;
+        out_window->run_length = known.best.run_length;
     }
     return 0;
 }

@@ -150,6 +150,7 @@ static void what_matches_nothing_finds_nothing(void **state)
     assert_int_equal(count_lines("a^b", &regex, STR("a\nb\nab\n")), 0);
     assert_int_equal(count_lines("a$b", &regex, STR("a\nb\nab\n")), 0);
     assert_int_equal(count_lines("$^", &regex, STR("a\n\nb\n")), 1);
+    assert_int_equal(count_lines("(?:x|$)(?:^|y)", &regex, STR("a\n\nxy\n")), 2);
 }
 
 /* ---- refusals ---- */
