@@ -516,7 +516,8 @@ struct authority_sift_visitor {
     int (*file)(void *data, unsigned thread, struct str name);
     /* What was to be opened; the file is there for the call. ERR_* as above. */
     int (*content)(void *data, unsigned thread, struct authority_sifted *file);
-    /* A file or directory that could not be read, or rules that could not be used; or NULL. */
+    /* A file or directory that could not be read; ERR_UNSUPPORTED for a directory whose rules
+     * could not be used. Or NULL. */
     void (*missed)(void *data, unsigned thread, struct str name, int code);
     void *data;
 };

@@ -32,7 +32,7 @@ static int run(const struct sift *sift)
         if (r == ERR_NO_MEMORY)
             return r;
         if (r < 0 && sift->visitor->missed != NULL)
-            sift->visitor->missed(sift->visitor->data, 0, STR_EMPTY, r);
+            sift->visitor->missed(sift->visitor->data, 0, STR_EMPTY, ERR_UNSUPPORTED);
     }
     return sift_run(sift, layer);
 }

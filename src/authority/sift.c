@@ -281,7 +281,7 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
     if (r == 0 && has_rules && sift->options->heeds_ignore_files) {
         r = sift_read_rules(sift, opened->name, &opened->layer);
         if (r < 0 && r != ERR_NO_MEMORY) {
-            report_missed(sifter, opened->name, r);
+            report_missed(sifter, opened->name, ERR_UNSUPPORTED);
             r = 0;
         }
     }

@@ -8,7 +8,7 @@
 
 #include "authority/path.h"
 #include "base/utf8.h"
-#include "tools/shortlist.h"
+#include "search/shortlist.h"
 #include "tools/visible.h"
 
 enum {

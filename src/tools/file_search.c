@@ -8,7 +8,7 @@
 
 #include "authority/glob.h"
 #include "authority/path.h"
-#include "tools/shortlist.h"
+#include "search/shortlist.h"
 #include "tools/visible.h"
 
 enum {

@@ -7,9 +7,9 @@
 #include "base/base64.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
+#include "search/shortlist.h"
 #include "tools/fileuri.h"
 #include "tools/media.h"
-#include "tools/shortlist.h"
 #include "tools/tool.h"
 #include "tools/visible.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/shortlist.h"
+#include "search/shortlist.h"
 
 /* A slash at the end says that it is a directory. */
 static struct str name_of(const char *text, bool *out_is_directory)

@@ -6,8 +6,8 @@
  * The order is that of a tree as it is shown: a directory before what is in it,
  * and in each directory the directories first, then by bytes.
  */
-#ifndef TOOLS_SHORTLIST_H
-#define TOOLS_SHORTLIST_H
+#ifndef SEARCH_SHORTLIST_H
+#define SEARCH_SHORTLIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

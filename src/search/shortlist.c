@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/shortlist.h"
+#include "search/shortlist.h"
 
 #include <assert.h>
 #include <stdlib.h>
