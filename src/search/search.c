@@ -13,6 +13,7 @@
 enum {
     ENOUGH = AUTHORITY_SIFT_OPEN + 1, /* of a visitor: it ends, and all is well */
     REPORT_FILES = 64,
+    FIRST_REPORT_MS = 500, /* what is over before that needs no progress */
     REPORT_MS = 250,
     KEPT_MAX_BYTES = 32 << 20, /* of all files together */
 };
@@ -345,7 +346,7 @@ int search_run(struct authority_scope *scope, const struct search_request *reque
     out_result->missed = calloc(SEARCH_MAX_MISSED, sizeof(*out_result->missed));
     searching->request = request;
     searching->result = out_result;
-    searching->report_ms = clock_monotonic_ms(&clock_system) + REPORT_MS;
+    searching->report_ms = clock_monotonic_ms(&clock_system) + FIRST_REPORT_MS;
     pthread_mutex_init(&searching->lock, NULL);
     r = sift(searching, scope, err);
     for (size_t i = 0; i < AUTHORITY_SIFT_MAX_THREADS; i++) {

@@ -108,6 +108,7 @@ static int open_ground(struct program *program, const struct option_values *valu
         .allowed = options_list(values, TOOLHOST_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_LINES),
+        .max_matches = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_MATCHES),
     };
     return ground_open(&config, &program->ground, err);
 }

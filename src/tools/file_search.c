@@ -1,202 +1,280 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_files: files by their names. A glob without a slash is matched with the
- * last component, one with a slash with the path below the directory that is
- * searched; both only with all of it. Case is ignored for ASCII letters alone.
+ * search_files: files by their names, or the lines in them that match. Both forms
+ * of its arguments are one: globs for the names (`name`, `filePattern`), and text
+ * (`query`) or a regular expression (`pattern`) for what is in them.
  */
 #include "tools/tool.h"
 
-#include "authority/glob.h"
+#include <string.h>
+
 #include "authority/path.h"
-#include "search/shortlist.h"
+#include "search/search.h"
+#include "tools/nameglob.h"
 #include "tools/visible.h"
 
 enum {
-    SEARCH_RESULTS = 50,
-    SEARCH_MAX_RESULTS = 10000,
-    SEARCH_MAX_COUNTED = 100000, /* matches, until it ends */
-    SEARCH_MAX_PATTERNS = 2,
-    REPORT_ENTRIES = 1000,
-    STOP = AUTHORITY_WALK_SKIP + 1, /* of a visitor: it has seen enough */
-};
-
-/*
- * The authority's globs also match all that lies below a match. With a component
- * behind both glob and name that no file has, they match the name alone.
- */
-#define END_MARK "/\x01\xFE\x01"
-
-struct pattern {
-    const struct glob *glob;
-    bool has_slash;
+    RESULTS = 50,
+    MAX_GLOBS = 2,
 };
 
 struct search {
     struct tool_call *call;
-    struct pattern patterns[SEARCH_MAX_PATTERNS];
-    size_t pattern_count;
+    struct nameglob globs[MAX_GLOBS];
+    size_t glob_count;
+    struct str name; /* the first glob, as it was given */
+    struct str text; /* what is looked for in the files */
+    bool is_regex;
     bool ignores_case;
-    struct shortlist matches;
-    uint64_t total;
-    uint64_t seen;
-    /* The name that is being looked at, as the globs want it. */
-    char folded[PATH_MAX + sizeof(END_MARK)];
 };
 
-static char fold(char c)
+/* ---- names: asked by several threads ---- */
+
+static bool is_wanted(void *data, struct str name)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    const struct search *search = data;
+
+    if (!visible_in_tree(visible_last(name), AUTHORITY_FILE))
+        return false;
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (!nameglob_matches(&search->globs[i], name))
+            return false;
+    return true;
 }
 
-/* Appends to `folded` from `at` on; where the text ends there. */
-static size_t put(struct search *search, size_t at, struct str text)
+static bool is_entered(void *data, struct str directory)
 {
-    for (size_t i = 0; i < text.len; i++)
-        search->folded[at + i] = search->ignores_case ? fold(text.ptr[i]) : text.ptr[i];
-    return at + text.len;
+    const struct search *search = data;
+
+    if (!visible_in_tree(visible_last(directory), AUTHORITY_DIRECTORY))
+        return false;
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (!nameglob_may_match_below(&search->globs[i], directory))
+            return false;
+    return true;
 }
 
-static int add_pattern(struct search *search, struct str text, struct err *err)
+static void report(void *data, uint64_t files)
 {
-    struct pattern *pattern = &search->patterns[search->pattern_count];
-    struct arena *arena = &search->call->arena;
-    size_t len;
+    const struct search *search = data;
+
+    tool_report(search->call, files, 0, "searching");
+}
+
+/* ---- arguments ---- */
+
+static int add_glob(struct search *search, struct str key, struct err *err)
+{
+    struct str text;
     int r;
 
-    if (text.len == 0 || text.len > GLOB_PATTERN_MAX_BYTES - sizeof(END_MARK))
-        return err_set(err, ERR_INVALID_ARGUMENT, "a glob has 1 to %zu bytes",
-                       GLOB_PATTERN_MAX_BYTES - sizeof(END_MARK));
-    len = put(search, 0, text);
-    /* As it is first, so that a complaint shows what was written. */
-    r = glob_compile(arena, (struct str){search->folded, len}, &pattern->glob, err);
+    if (!json_get_str(search->call->arguments, key, &text))
+        return 0;
+    r = nameglob_compile(&search->call->arena, text, search->ignores_case,
+                         &search->globs[search->glob_count], err);
     if (r < 0)
         return r;
-    pattern->has_slash = memchr(text.ptr, '/', text.len) != NULL;
-    if (pattern->has_slash) {
-        len = put(search, len, STR(END_MARK));
-        r = glob_compile(arena, (struct str){search->folded, len}, &pattern->glob, err);
-        if (r < 0)
-            return r;
-    }
-    search->pattern_count++;
+    if (search->glob_count++ == 0)
+        search->name = text;
     return 0;
 }
 
-static bool matches(struct search *search, struct str name)
+static int read_arguments(struct search *search, struct err *err)
 {
-    size_t len = put(search, 0, name);
-    size_t marked = put(search, len, STR(END_MARK));
-    struct str last = visible_last((struct str){search->folded, len});
+    const struct json_value *arguments = search->call->arguments;
+    struct str regex;
+    int r;
 
-    for (size_t i = 0; i < search->pattern_count; i++) {
-        const struct pattern *pattern = &search->patterns[i];
-
-        if (!glob_matches(pattern->glob,
-                          pattern->has_slash ? (struct str){search->folded, marked} : last))
-            return false;
+    (void)json_get_bool(arguments, STR("ignoreCase"), &search->ignores_case);
+    r = add_glob(search, STR("name"), err);
+    if (r == 0)
+        r = add_glob(search, STR("filePattern"), err);
+    if (r < 0)
+        return r;
+    (void)json_get_str(arguments, STR("query"), &search->text);
+    if (json_get_str(arguments, STR("pattern"), &regex)) {
+        if (search->text.ptr != NULL)
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "give query for plain text or pattern for a regular expression, not "
+                           "both");
+        search->text = regex;
+        search->is_regex = true;
     }
-    return true;
+    if (search->text.ptr != NULL && search->text.len == 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s is empty: say what to look for",
+                       search->is_regex ? "pattern" : "query");
+    return 0;
 }
 
-static bool may_match_below(struct search *search, struct str directory)
+static int64_t between(int64_t least, int64_t number, int64_t most)
 {
-    struct str folded = {search->folded, put(search, 0, directory)};
-
-    for (size_t i = 0; i < search->pattern_count; i++)
-        if (search->patterns[i].has_slash &&
-            !glob_may_match_below(search->patterns[i].glob, folded))
-            return false;
-    return true;
+    return number < least ? least : number > most ? most : number;
 }
 
-static int look_at(void *data, const struct authority_entry *entry)
+/* ---- the result ---- */
+
+static void write_lines(struct json_writer *w, struct str key, const struct str *lines,
+                        size_t count)
 {
-    struct search *search = data;
-
-    if (++search->seen % REPORT_ENTRIES == 0)
-        tool_report(search->call, search->seen, 0, "searching");
-    if (!visible_in_tree(visible_last(entry->name), entry->type))
-        return AUTHORITY_WALK_SKIP;
-    if (entry->type == AUTHORITY_DIRECTORY)
-        return may_match_below(search, entry->name) ? 0 : AUTHORITY_WALK_SKIP;
-    if (!matches(search, entry->name))
-        return 0;
-    if (search->total == SEARCH_MAX_COUNTED) {
-        search->matches.is_dropping = true;
-        return STOP;
-    }
-    search->total++;
-    return shortlist_add(&search->matches, entry->name, false, NULL);
+    if (count == 0)
+        return;
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        json_write_str(w, lines[i]);
+    json_end_array(w);
 }
 
-static int write_matches(const struct search *search, struct str name, struct buf *out)
+/* Names as the client gives them: from the root on. */
+static bool write_path(const struct search *search, struct json_writer *w, struct str found)
 {
     __attribute__((uninitialized)) struct path_name path;
+
+    if (path_join(tool_name(search->call, 0), found, &path) < 0)
+        return false; /* no name can reach it */
+    json_key(w, STR("path"));
+    json_write_str_lossy(w, path_view(&path));
+    return true;
+}
+
+static void write_file(const struct search *search, struct json_writer *w,
+                       const struct search_file *file)
+{
+    if (search->text.ptr == NULL) {
+        json_begin_object(w);
+        (void)write_path(search, w, file->name);
+        json_end_object(w);
+    }
+    for (size_t i = 0; i < file->match_count; i++) {
+        const struct search_match *match = &file->matches[i];
+
+        json_begin_object(w);
+        (void)write_path(search, w, file->name);
+        json_key(w, STR("lineNumber"));
+        json_write_int(w, (int64_t)match->line_number);
+        json_key(w, STR("line"));
+        json_write_str(w, match->text);
+        write_lines(w, STR("before"), match->before, match->before_count);
+        write_lines(w, STR("after"), match->after, match->after_count);
+        json_end_object(w);
+    }
+}
+
+static void write_count(struct json_writer *w, struct str key, uint64_t count)
+{
+    if (count == 0)
+        return;
+    json_key(w, key);
+    json_write_int(w, (int64_t)count);
+}
+
+/* What was not looked at, so that nobody takes silence for an answer. */
+static void write_skipped(const struct search *search, struct json_writer *w,
+                          const struct search_result *result)
+{
+    if (result->binary + result->too_large + result->missed_count == 0)
+        return;
+    json_key(w, STR("skipped"));
+    json_begin_object(w);
+    write_count(w, STR("binary"), result->binary);
+    write_count(w, STR("tooLarge"), result->too_large);
+    write_count(w, STR("unreadable"), result->missed_count);
+    if (result->missed_count > 0 && result->missed != NULL) {
+        json_key(w, STR("firstUnreadable"));
+        json_begin_array(w);
+        for (size_t i = 0; i < result->missed_count && i < SEARCH_MAX_MISSED; i++) {
+            json_begin_object(w);
+            (void)write_path(search, w, str_from(result->missed[i].name));
+            json_key(w, STR("reason"));
+            json_write_str(w, str_from(err_text(result->missed[i].code)));
+            json_end_object(w);
+        }
+        json_end_array(w);
+    }
+    json_end_object(w);
+}
+
+static int write_result(const struct search *search, const struct search_result *result,
+                        struct buf *out)
+{
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("name"));
-    json_write_str(&w, name);
+    if (search->glob_count > 0) {
+        json_key(&w, STR("name"));
+        json_write_str(&w, search->name);
+    }
+    if (search->text.ptr != NULL) {
+        json_key(&w, search->is_regex ? STR("pattern") : STR("query"));
+        json_write_str(&w, search->text);
+    }
     json_key(&w, STR("matches"));
     json_begin_array(&w);
-    for (size_t i = 0; i < search->matches.count; i++) {
-        struct str found = shortlist_name(search->matches.items[i]);
-
-        if (path_join(tool_name(search->call, 0), found, &path) < 0)
-            continue; /* no name can reach it */
-        json_begin_object(&w);
-        json_key(&w, STR("path"));
-        json_write_str_lossy(&w, path_view(&path));
-        json_end_object(&w);
-    }
+    for (size_t i = 0; i < result->file_count; i++)
+        write_file(search, &w, result->files[i]);
     json_end_array(&w);
     json_key(&w, STR("truncated"));
-    json_write_bool(&w, search->matches.is_dropping);
+    json_write_bool(&w, result->is_truncated);
     json_key(&w, STR("totalMatches"));
-    json_write_int(&w, (int64_t)search->total);
+    json_write_int(&w, (int64_t)result->total);
+    if (result->is_total_a_minimum) {
+        json_key(&w, STR("totalIsMinimum"));
+        json_write_bool(&w, true);
+    }
+    write_skipped(search, &w, result);
     json_end_object(&w);
     return json_writer_finish(&w);
 }
 
-static int search_walk(struct search *search, struct err *err)
+/* ---- the tool ---- */
+
+static int run(struct search *search, struct buf *out, struct err *err)
 {
     const struct tool_call *call = search->call;
-    const struct authority_walk_options options = {.cancel = call->cancel};
-    int r =
-        authority_walk(call->box->config.files, tool_name(call, 0), &options, look_at, search, err);
+    const struct toolbox_config *config = &call->box->config;
+    const struct pattern_options how = {.is_regex = search->is_regex,
+                                        .ignores_case = search->ignores_case};
+    cleanup_search_result struct search_result result = {.total = 0};
+    cleanup_pattern struct pattern *pattern = NULL;
+    struct search_request request = {
+        .directory = tool_name(call, 0),
+        .enters = is_entered,
+        .wants = is_wanted,
+        .filter_data = search,
+        .heeds_ignore_files = true,
+        .context_lines =
+            (unsigned)between(0, tool_int(call, STR("contextLines"), 0), SEARCH_MAX_CONTEXT),
+        .max_results =
+            (size_t)between(1, tool_int(call, STR("maxResults"), RESULTS), SEARCH_MAX_RESULTS),
+        .max_counted = config->max_matches,
+        .max_file_bytes = config->max_file_bytes,
+        .progress = report,
+        .progress_data = search,
+        .cancel = call->cancel,
+    };
+    bool includes_ignored = false;
+    int r = 0;
 
-    return r == STOP ? 0 : r;
+    (void)json_get_bool(call->arguments, STR("includeIgnored"), &includes_ignored);
+    request.heeds_ignore_files = !includes_ignored;
+    if (search->text.ptr != NULL)
+        r = pattern_compile(search->text, &how, &pattern, err);
+    if (r < 0)
+        return r;
+    request.pattern = pattern;
+    r = search_run(config->files, &request, &result, err);
+    return r < 0 ? r : write_result(search, &result, out);
 }
 
 int tool_search_files(struct tool_call *call, struct buf *out, struct err *err)
 {
-    int64_t most = tool_int(call, STR("maxResults"), SEARCH_RESULTS);
     struct search *search = arena_new(&call->arena, struct search);
-    struct str name = STR_EMPTY;
-    struct str second;
-    int r = 0;
+    int r;
 
     if (search == NULL)
         return err_set_plain(err, call->arena.error);
     *search = (struct search){.call = call};
-    (void)json_get_bool(call->arguments, STR("ignoreCase"), &search->ignores_case);
-    if (json_get_str(call->arguments, STR("name"), &name))
-        r = add_pattern(search, name, err);
-    if (r == 0 && json_get_str(call->arguments, STR("filePattern"), &second)) {
-        r = add_pattern(search, second, err);
-        name = search->pattern_count == 1 ? second : name;
-    }
-    if (r < 0)
-        return r;
-    shortlist_init(&search->matches, most < 1                    ? 1
-                                     : most > SEARCH_MAX_RESULTS ? SEARCH_MAX_RESULTS
-                                                                 : (size_t)most);
-    r = search_walk(search, err);
-    if (r == 0) {
-        shortlist_sort(&search->matches);
-        r = write_matches(search, name, out);
-    }
-    shortlist_done(&search->matches);
-    return r;
+    r = read_arguments(search, err);
+    return r < 0 ? r : run(search, out, err);
 }

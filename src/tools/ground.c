@@ -180,6 +180,7 @@ static int open_all(struct ground *ground, const struct ground_config *given, st
         .may_write = config->may_write,
         .max_file_bytes = config->max_file_bytes,
         .max_lines = config->max_lines,
+        .max_matches = config->max_matches,
     };
     int r = absolute(config->state_dir, ground->state_path, err);
 

@@ -31,6 +31,7 @@ struct ground_config {
     const char *const *allowed; /* the same */
     uint64_t max_file_bytes;
     uint64_t max_lines;
+    uint64_t max_matches;
 };
 
 struct ground {

@@ -99,6 +99,8 @@ int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, s
         box->config.max_lines = TOOLBOX_MAX_LINES;
     if (box->config.max_copy_bytes == 0)
         box->config.max_copy_bytes = TOOLBOX_COPY_BYTES;
+    if (box->config.max_matches == 0)
+        box->config.max_matches = TOOLBOX_MAX_MATCHES;
     if (box->config.max_undo_bytes == 0)
         box->config.max_undo_bytes = TOOLBOX_UNDO_BYTES;
     if (box->config.clock == NULL)

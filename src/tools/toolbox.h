@@ -48,6 +48,7 @@ struct toolbox_config {
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */
     uint64_t max_undo_bytes;   /* 0: TOOLBOX_UNDO_BYTES */
     uint64_t max_copy_bytes;   /* of data, in one call; 0: TOOLBOX_COPY_BYTES */
+    uint64_t max_matches;      /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
     const struct clock *clock; /* NULL: the system's */
 };
 
@@ -56,6 +57,7 @@ enum {
     TOOLBOX_DEFAULT_LINES = 200,
     TOOLBOX_MAX_LINES = 500,
     TOOLBOX_UNDO_BYTES = 256 << 20,
+    TOOLBOX_MAX_MATCHES = 1000000,
 };
 #define TOOLBOX_COPY_BYTES (UINT64_C(4) << 30)
 

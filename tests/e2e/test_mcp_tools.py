@@ -120,6 +120,18 @@ class Reading(Tools):
         self.assertEqual((len(found["matches"]), found["truncated"], found["totalMatches"]),
                          (1, True, 3))
 
+    def test_search_files_in_their_contents(self):
+        self.put("src/a.c", "int main(void)\n{\n}\n")
+        self.put("b.txt", "a main thing\n")
+        self.assertEqual(self.twice("search_files", query="main", contextLines=1),
+                         {"query": "main",
+                          "matches": [{"path": "src/a.c", "lineNumber": 1,
+                                       "line": "int main(void)", "after": ["{"]},
+                                      {"path": "b.txt", "lineNumber": 1, "line": "a main thing"}],
+                          "truncated": False, "totalMatches": 2})
+        found = self.twice("search_files", pattern=r"^\w+ main\(", filePattern="*.c")
+        self.assertEqual([match["path"] for match in found["matches"]], ["src/a.c"])
+
     def test_stat_file(self):
         self.put("a.txt", "12345").chmod(0o640)
         told = self.twice("stat_file", path="a.txt")

@@ -116,7 +116,7 @@ static const struct misfit {
     {TOOL_READ_FILE, "{\"filePath\":\"a\",\"maxLines\":null}", "maxLines"},
     {TOOL_STAT_FILE, "{\"filePath\":\"a\"}", "path"},
     {TOOL_SEARCH_FILES, "{}", ""},
-    {TOOL_SEARCH_FILES, "{\"query\":\"x\",\"dirPath\":\".\"}", ""},
+    {TOOL_SEARCH_FILES, "{\"contextLines\":1,\"dirPath\":\".\"}", ""},
     {TOOL_SEARCH_FILES, "{\"name\":[\"a\"]}", "name"},
     {TOOL_SEARCH_FILES, "{\"name\":\"a\",\"ignoreCase\":1}", "ignoreCase"},
     {TOOL_WRITE_FILE, "{\"filePath\":\"a\"}", "content"},
@@ -387,13 +387,14 @@ static void sixty_four_edits_fit_in_a_call(void **state)
     assert_int_equal(check_edits(65), ERR_SCHEMA_MISMATCH);
 }
 
-static void search_without_a_glob_says_which_fields_there_are(void **state)
+static void search_for_nothing_says_which_fields_there_are(void **state)
 {
     struct err err = ERR_INIT;
 
     (void)state;
     check_against(catalog_tools[TOOL_SEARCH_FILES].input_schema, STR("{}"), &err);
-    assert_string_equal(err.message, "must have one of these fields: name, filePattern");
+    assert_string_equal(err.message,
+                        "must have one of these fields: name, filePattern, query, pattern");
 }
 
 static void results_fit_their_schemas(void **state)
@@ -429,5 +430,5 @@ TEST_MAIN(cmocka_unit_test(ids_are_places_in_the_table),
           cmocka_unit_test(unknown_arguments_are_accepted),
           cmocka_unit_test(bad_arguments_are_refused_by_name),
           cmocka_unit_test(sixty_four_edits_fit_in_a_call),
-          cmocka_unit_test(search_without_a_glob_says_which_fields_there_are),
+          cmocka_unit_test(search_for_nothing_says_which_fields_there_are),
           cmocka_unit_test(results_fit_their_schemas))

@@ -148,7 +148,168 @@ static void denied_names_are_not_found(void **state)
                     "denied");
 }
 
-TEST_MAIN(BENCH_TEST(a_glob_without_a_slash_is_for_the_last_component),
+/* ---- in the files ---- */
+
+/* "path:1:line …": what was found, each in its own brackets. */
+static struct str lines_found(struct bench *bench, const char *arguments)
+{
+    static char text[1 << 20];
+    const struct json_value *object = bench_call(bench, "search_files", arguments);
+    size_t len = 0;
+
+    json_each_item (match, json_get(object, STR("matches")))
+        len += (size_t)snprintf(
+            text + len, sizeof(text) - len, "[%.*s:%lld:%.*s]", STR_ARG(str_member(match, "path")),
+            (long long)int_member(match, "lineNumber"), STR_ARG(str_member(match, "line")));
+    return (struct str){text, len};
+}
+
+static void plant_texts(const struct bench *bench)
+{
+    plant_dir(bench, "src");
+    plant(bench, "src/a.c", "int one;\nint (two);\nINT three;\n");
+    plant(bench, "notes.txt",
+          "one\r\nGr\xC3\xB6\xC3\x9F"
+          "e one\nlast int");
+    plant(bench, "image.png", "int\n\x01\x02");
+    plant_bytes_at(bench->root_fd, "binary", "int\n\0", 5);
+}
+
+static void text_is_found_as_it_is(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant_texts(bench);
+    assert_str(lines_found(bench, "{\"query\":\"one\"}"),
+               "[src/a.c:1:int one;][notes.txt:1:one][notes.txt:2:Gr\xC3\xB6\xC3\x9F"
+               "e one]");
+    assert_str(lines_found(bench, "{\"query\":\"(two)\"}"), "[src/a.c:2:int (two);]");
+    assert_str(lines_found(bench, "{\"query\":\"int\",\"name\":\"*.c\"}"),
+               "[src/a.c:1:int one;][src/a.c:2:int (two);]");
+    assert_str(lines_found(bench, "{\"query\":\"int\",\"dirPath\":\"src\",\"ignoreCase\":true}"),
+               "[src/a.c:1:int one;][src/a.c:2:int (two);][src/a.c:3:INT three;]");
+    assert_str(lines_found(bench, "{\"query\":\"GR\xC3\x96\xE1\xBA\x9E"
+                                  "E\",\"ignoreCase\":true}"),
+               "[notes.txt:2:Gr\xC3\xB6\xC3\x9F"
+               "e one]");
+    object = bench_call(bench, "search_files", "{\"query\":\"int\",\"filePattern\":\"*\"}");
+    assert_str(str_member(object, "query"), "int");
+    assert_str(str_member(object, "name"), "*");
+    assert_int_equal(int_member(object, "totalMatches"), 4);
+    assert_int_equal(int_member(json_get(object, STR("skipped")), "binary"), 1);
+}
+
+static void a_regular_expression_is_matched_line_by_line(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_texts(bench);
+    assert_str(lines_found(bench, "{\"pattern\":\"^int\\\\s+\\\\w+;$\"}"), "[src/a.c:1:int one;]");
+    assert_str(
+        lines_found(bench, "{\"pattern\":\"(?i)THREE|t$\",\"filePattern\":\"{src/**,*.txt}\"}"),
+        "[src/a.c:3:INT three;][notes.txt:3:last int]");
+    assert_contains(bench_error(bench, "search_files", "{\"pattern\":\"(open\"}"), "parenthesis");
+    assert_contains(bench_error(bench, "search_files", "{\"pattern\":\"\"}"), "empty");
+    assert_contains(bench_error(bench, "search_files", "{\"query\":\"a\",\"pattern\":\"a\"}"),
+                    "not both");
+}
+
+static void a_hostile_expression_is_an_error_and_no_stall(void **state)
+{
+    struct bench *bench = *state;
+    char line[20001];
+
+    memset(line, 'a', sizeof(line) - 2);
+    line[sizeof(line) - 2] = 'b';
+    line[sizeof(line) - 1] = '\0';
+    plant(bench, "hostile", line);
+    assert_contains(bench_error(bench, "search_files", "{\"pattern\":\"(a+)+$\"}"), "hostile");
+}
+
+static void lines_around_a_match_come_with_it(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *match;
+
+    plant(bench, "f", "1\n2\n3 x\n4\n5\n");
+    match = json_get(bench_call(bench, "search_files", "{\"query\":\"x\",\"contextLines\":1}"),
+                     STR("matches")) +
+            1;
+    assert_int_equal(json_get(match, STR("before"))->size, 1);
+    assert_str(json_str(json_get(match, STR("before")) + 1), "2");
+    assert_int_equal(json_get(match, STR("after"))->size, 1);
+    assert_str(json_str(json_get(match, STR("after")) + 1), "4");
+}
+
+static void long_lines_are_cut_around_the_match(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *match;
+    struct str line;
+    char text[3000];
+
+    memset(text, '.', sizeof(text));
+    memcpy(text + 1500, "needle", 6);
+    text[sizeof(text) - 1] = '\0';
+    plant(bench, "long", text);
+    match =
+        json_get(bench_call(bench, "search_files", "{\"query\":\"needle\"}"), STR("matches")) + 1;
+    line = str_member(match, "line");
+    assert_true(line.len <= 200 + 2 * 3);
+    assert_true(str_find(line, STR("needle")) != SIZE_MAX);
+}
+
+static void ignore_files_are_heeded_unless_told_not_to(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, ".gitignore", "*.log\n");
+    plant(bench, "a.log", "x\n");
+    plant(bench, "a.txt", "x\n");
+    assert_str(lines_found(bench, "{\"query\":\"x\"}"), "[a.txt:1:x]");
+    assert_str(lines_found(bench, "{\"query\":\"x\",\"includeIgnored\":true}"),
+               "[a.log:1:x][a.txt:1:x]");
+    assert_str(found(bench, "{\"name\":\"a.*\"}"), "a.txt");
+}
+
+static void lines_are_counted_and_the_first_come_back(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant(bench, "a", "x\nx\nx\n");
+    plant(bench, "b", "x\nx\n");
+    object = bench_call(bench, "search_files", "{\"query\":\"x\",\"maxResults\":4}");
+    assert_int_equal(json_get(object, STR("matches"))->size, 4);
+    assert_int_equal(int_member(object, "totalMatches"), 5);
+    assert_true(bool_member(object, "truncated"));
+    object = bench_call(bench, "search_files", "{\"query\":\"x\",\"maxResults\":5}");
+    assert_false(bool_member(object, "truncated"));
+}
+
+static void denied_files_are_not_searched(void **state)
+{
+    static const char *const denied[] = {"*.key", "private/**", NULL};
+    struct bench *bench = *state;
+
+    plant(bench, "a.key", "secret\n");
+    plant(bench, "a.txt", "secret\n");
+    plant_dir(bench, "private");
+    plant(bench, "private/b.txt", "secret\n");
+    bench_deny(bench, denied);
+    assert_str(lines_found(bench, "{\"query\":\"secret\"}"), "[a.txt:1:secret]");
+}
+
+TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
+          BENCH_TEST(a_regular_expression_is_matched_line_by_line),
+          BENCH_TEST(a_hostile_expression_is_an_error_and_no_stall),
+          BENCH_TEST(lines_around_a_match_come_with_it),
+          BENCH_TEST(long_lines_are_cut_around_the_match),
+          BENCH_TEST(ignore_files_are_heeded_unless_told_not_to),
+          BENCH_TEST(lines_are_counted_and_the_first_come_back),
+          BENCH_TEST(denied_files_are_not_searched),
+          BENCH_TEST(a_glob_without_a_slash_is_for_the_last_component),
           BENCH_TEST(a_glob_with_a_slash_is_for_the_path_below_the_directory),
           BENCH_TEST(either_argument_or_both), BENCH_TEST(case_is_ignored_when_asked_for),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
