@@ -6,15 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "search/seeker.h"
 #include "search/shortlist.h"
 
 enum {
     ENOUGH = AUTHORITY_SIFT_OPEN + 1, /* of a visitor: it ends, and all is well */
     REPORT_FILES = 64,
-    FIRST_REPORT_MS = 500, /* what is over before that needs no progress */
-    REPORT_MS = 250,
     KEPT_MAX_BYTES = 32 << 20, /* of all files together */
 };
 
@@ -33,7 +30,7 @@ struct searching {
 
     pthread_mutex_t lock; /* of all below, and of the result */
     size_t kept_bytes;
-    int64_t report_ms; /* not before then */
+    uint64_t reported;
     struct err why;
 };
 
@@ -178,11 +175,10 @@ static int count(struct searching *searching, uint64_t matches, bool is_cut)
 static void report(struct searching *searching, uint64_t searched)
 {
     const struct search_request *request = searching->request;
-    int64_t now_ms = clock_monotonic_ms(&clock_system);
 
     pthread_mutex_lock(&searching->lock);
-    if (now_ms >= searching->report_ms) {
-        searching->report_ms = now_ms + REPORT_MS;
+    if (searched > searching->reported) {
+        searching->reported = searched;
         request->progress(request->progress_data, searched);
     }
     pthread_mutex_unlock(&searching->lock);
@@ -346,7 +342,6 @@ int search_run(struct authority_scope *scope, const struct search_request *reque
     out_result->missed = calloc(SEARCH_MAX_MISSED, sizeof(*out_result->missed));
     searching->request = request;
     searching->result = out_result;
-    searching->report_ms = clock_monotonic_ms(&clock_system) + FIRST_REPORT_MS;
     pthread_mutex_init(&searching->lock, NULL);
     r = sift(searching, scope, err);
     for (size_t i = 0; i < AUTHORITY_SIFT_MAX_THREADS; i++) {

@@ -31,7 +31,7 @@ struct search_request {
     size_t max_results;      /* lines, or files where there is no pattern; at least 1 */
     uint64_t max_counted;    /* matches, until it ends; 0: no end */
     uint64_t max_file_bytes; /* larger ones are missed; 0: any size */
-    /* Told now and then, by one thread at a time; or NULL. */
+    /* Told every some files, by one thread at a time; it rises. Or NULL. */
     void (*progress)(void *data, uint64_t files);
     void *progress_data;
     const struct cancel *cancel;
