@@ -311,6 +311,45 @@ static int do_list(struct scene *s)
     return authority_list(s->scope, STR("d"), &with_stat, see_entry, s, NULL);
 }
 
+static int want_all(void *data, unsigned thread, struct str name)
+{
+    (void)data;
+    (void)thread;
+    (void)name;
+    return AUTHORITY_SIFT_OPEN;
+}
+
+static int see_content(void *data, unsigned thread, struct authority_sifted *file)
+{
+    char text[sizeof(OUTSIDE)];
+    struct scene *s = data;
+    size_t got = 0;
+    int r = authority_sifted_read(file, 0, text, sizeof(text), &got);
+
+    (void)thread;
+    if (r == 0 && got == strlen(OUTSIDE) && memcmp(text, OUTSIDE, got) == 0)
+        s->leaks++;
+    return r;
+}
+
+static int do_search(struct scene *s)
+{
+    const struct authority_sift_options one_thread = {.threads = 1, .heeds_ignore_files = true};
+    const struct authority_sift_visitor visitor = {
+        .file = want_all, .content = see_content, .data = s};
+
+    return authority_sift(s->scope, STR(""), &one_thread, &visitor, NULL);
+}
+
+static int do_search_swapped(struct scene *s)
+{
+    const struct authority_sift_options one_thread = {.threads = 1};
+    const struct authority_sift_visitor visitor = {
+        .file = want_all, .content = see_content, .data = s};
+
+    return authority_sift(s->scope, STR("d"), &one_thread, &visitor, NULL);
+}
+
 static const struct {
     const char *name;
     int (*attempt)(struct scene *s);
@@ -329,6 +368,8 @@ static const struct {
     {"copy in", do_copy_in},
     {"extract", do_extract},
     {"list", do_list},
+    {"search", do_search},
+    {"search a swapped directory", do_search_swapped},
 };
 
 /* ---- a tar with one file, by hand ---- */
