@@ -495,7 +495,7 @@ int authority_walk(struct authority_scope *scope, struct str name,
  * passed over, and so are names that the scope denies. In no order: who needs one
  * sorts.
  */
-enum { AUTHORITY_SIFT_MAX_THREADS = 16 };
+enum { AUTHORITY_SIFT_MAX_THREADS = 8 };
 
 struct authority_sift_options {
     unsigned threads;        /* 0: one for each core that there is for us */
