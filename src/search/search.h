@@ -2,7 +2,7 @@
 /*
  * Searching the files of a tree with several threads: lines that match a pattern,
  * or files by their names. All matches are counted; the first of them, in the
- * order of order.h, are kept, so the result is the same however the threads run.
+ * order of shortlist.h, are kept, so the result is the same however the threads run.
  * Memory is what is kept and a buffer a thread.
  */
 #ifndef SEARCH_SEARCH_H
