@@ -93,5 +93,7 @@ const struct authority_stat *authority_sifted_stat(const struct authority_sifted
 int authority_sifted_read(struct authority_sifted *file, uint64_t offset, void *bytes, size_t size,
                           size_t *out_got)
 {
-    return file->ops->file_read(file->file, offset, bytes, size, out_got);
+    int r = cancel_check(file->cancel);
+
+    return r < 0 ? r : file->ops->file_read(file->file, offset, bytes, size, out_got);
 }

@@ -87,6 +87,17 @@ static void fail(struct crew *crew, int code)
     pthread_mutex_unlock(&crew->lock);
 }
 
+/* Whether a failure is more than something missed: *code becomes what the token says, if it does.
+ */
+static bool ends_all(const struct sift *sift, int *code)
+{
+    int over = cancel_check(sift->lookup.cancel);
+
+    if (over < 0)
+        *code = over;
+    return over < 0 || *code == ERR_NO_MEMORY;
+}
+
 /* ---- what waits ---- */
 
 /* ERR_TOO_LARGE when too many wait. */
@@ -306,7 +317,7 @@ static struct opened *open_waiting(struct sifter *sifter, struct waiting *waitin
         r = sift->ops->dir_open(sift->scope->root, &sift->lookup, name, &opened->dir);
     if (r < 0) {
         free(opened);
-        if (r == ERR_NO_MEMORY || waiting->depth == 1)
+        if (waiting->depth == 1 || ends_all(sift, &r))
             fail(crew, r);
         else
             report_missed(sifter, name, r);
@@ -331,12 +342,12 @@ static struct opened *open_waiting(struct sifter *sifter, struct waiting *waitin
 static int open_and_visit(struct sifter *sifter, const struct opened *opened, struct str component)
 {
     const struct sift *sift = sifter->crew->sift;
-    struct authority_sifted sifted = {.ops = sift->ops};
+    struct authority_sifted sifted = {.ops = sift->ops, .cancel = sift->lookup.cancel};
     struct str name = path_view(&sifter->name);
     int r = sift->ops->dir_file_open(opened->dir, &sift->lookup, component, &sifted.file,
                                      &sifted.about);
 
-    if (r == ERR_NO_MEMORY)
+    if (r < 0 && ends_all(sift, &r))
         return r;
     if (r < 0) {
         /* What has gone or become something else meanwhile is nothing that was missed. */

@@ -16,6 +16,7 @@ struct authority_sifted {
     struct backend_file *file;
     struct str name;
     struct authority_stat about;
+    const struct cancel *cancel;
 };
 
 struct sift {

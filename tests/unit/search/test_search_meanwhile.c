@@ -249,6 +249,58 @@ static void a_file_that_cannot_be_read_to_its_end_is_missed(void **state)
     assert_int_equal(hunt.result.total, 3);
 }
 
+/* ---- and then no longer ---- */
+
+static struct cancel cancel;
+
+static int cancel_second(struct world *world, unsigned number)
+{
+    (void)world;
+    if (number == 2)
+        cancel_now(&cancel);
+    return 0;
+}
+
+static int let_time_pass(struct world *world, unsigned number)
+{
+    if (number == 2)
+        clock_fake_advance(&world->clock, 1000);
+    return 0;
+}
+
+static int revoke_second(struct world *world, unsigned number)
+{
+    if (number == 2)
+        assert_true(authority_revoke(world->authority, authority_scope_grant(world->scope)));
+    return 0;
+}
+
+static void a_large_file_is_left_when_it_must_be(void **state)
+{
+    static const struct {
+        int (*act)(struct world *world, unsigned number);
+        int code;
+    } ends[] = {
+        {cancel_second, ERR_CANCELLED},
+        {let_time_pass, ERR_TIMED_OUT},
+        {revoke_second, ERR_GRANT_REVOKED},
+    };
+    struct world *world = *state;
+    cleanup_hunt struct hunt hunt = {.world = world};
+
+    begin(&hunt, world);
+    hunt.request.cancel = &cancel;
+    plant_large(world, "f");
+    for (size_t i = 0; i < array_size(ends); i++) {
+        cancel_init(&cancel, &world->clock, clock_monotonic_ms(&world->clock) + 1000);
+        at_read = ends[i].act;
+        reads = 0;
+        assert_refused(world, hunt_run(&hunt), ends[i].code);
+        assert_int_equal(reads, 2);
+        assert_int_equal(hunt.result.missed_count, 0);
+    }
+}
+
 #define MEANWHILE(test)                                                                            \
     {#test "_on_disk", test, prepare_linux, teardown, NULL},                                       \
     {                                                                                              \
@@ -258,4 +310,5 @@ static void a_file_that_cannot_be_read_to_its_end_is_missed(void **state)
 TEST_MAIN(MEANWHILE(what_goes_before_it_is_opened_is_not_missed),
           MEANWHILE(what_was_opened_is_read_to_its_end),
           MEANWHILE(a_file_that_shrinks_has_what_was_read), MEANWHILE(a_file_that_grows_has_an_end),
-          MEANWHILE(a_file_that_cannot_be_read_to_its_end_is_missed))
+          MEANWHILE(a_file_that_cannot_be_read_to_its_end_is_missed),
+          MEANWHILE(a_large_file_is_left_when_it_must_be))
