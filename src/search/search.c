@@ -31,6 +31,10 @@ struct searching {
     pthread_mutex_t lock; /* of all below, and of the result */
     size_t kept_bytes;
     uint64_t reported;
+    /* For want of room there is more before or at this name: nothing from it on is kept. */
+    char bound[PATH_MAX];
+    size_t bound_len;
+    bool is_bound;
     struct err why;
 };
 
@@ -50,8 +54,10 @@ static bool may_be_kept(const struct searching *searching, struct str name)
 {
     const struct search_result *result = searching->result;
 
-    return (result->kept < searching->request->max_results &&
-            searching->kept_bytes < KEPT_MAX_BYTES) ||
+    if (searching->is_bound &&
+        !is_before(name, (struct str){searching->bound, searching->bound_len}))
+        return false;
+    return result->kept < searching->request->max_results ||
            is_before(name, result->files[result->file_count - 1]->name);
 }
 
@@ -97,6 +103,24 @@ static size_t find_place(const struct search_result *result, struct str name)
     return first;
 }
 
+static void set_bound(struct searching *searching, struct str name)
+{
+    memcpy(searching->bound, name.ptr, name.len);
+    searching->bound_len = name.len;
+    searching->is_bound = true;
+}
+
+static void drop_last(struct searching *searching)
+{
+    struct search_result *result = searching->result;
+    struct search_file *last = result->files[--result->file_count];
+
+    result->kept -= weight(searching, last);
+    result->is_truncated = true;
+    searching->kept_bytes -= last->arena.held;
+    search_file_free(last);
+}
+
 /* What is too much goes from the end. */
 static void trim(struct searching *searching)
 {
@@ -104,16 +128,13 @@ static void trim(struct searching *searching)
     size_t most = searching->request->max_results;
 
     while (result->file_count > 1) {
-        struct search_file *last = result->files[result->file_count - 1];
-        size_t without = result->kept - weight(searching, last);
+        const struct search_file *last = result->files[result->file_count - 1];
 
-        if (without < most && searching->kept_bytes <= KEPT_MAX_BYTES)
+        if (searching->kept_bytes > KEPT_MAX_BYTES)
+            set_bound(searching, last->name);
+        else if (result->kept - weight(searching, last) < most)
             break;
-        result->file_count--;
-        result->kept = without;
-        result->is_truncated = true;
-        searching->kept_bytes -= last->arena.held;
-        search_file_free(last);
+        drop_last(searching);
     }
     if (result->kept > most) {
         result->files[result->file_count - 1]->match_count -= result->kept - most;
@@ -122,8 +143,8 @@ static void trim(struct searching *searching)
     }
 }
 
-/* Takes the file over. */
-static int add_file(struct searching *searching, struct search_file *file)
+/* Takes the file over. `is_cut`: not all of its matches are in it. */
+static int add_file(struct searching *searching, struct search_file *file, bool is_cut)
 {
     struct search_result *result = searching->result;
     size_t place;
@@ -145,6 +166,11 @@ static int add_file(struct searching *searching, struct search_file *file)
             result->file_count++;
             result->kept += weight(searching, file);
             searching->kept_bytes += file->arena.held;
+            if (is_cut) {
+                set_bound(searching, file->name);
+                while (result->file_count > place + 1)
+                    drop_last(searching);
+            }
             trim(searching);
         }
     }
@@ -213,7 +239,7 @@ static int add_name(struct searching *searching, struct str name)
     }
     file->name = (struct str){copy, name.len};
     {
-        int r = add_file(searching, file);
+        int r = add_file(searching, file, false);
 
         return r < 0 ? r : count(searching, 1, false);
     }
@@ -293,7 +319,7 @@ static int on_content(void *data, unsigned thread, struct authority_sifted *file
     count_searched(searching, thread);
     searching->counts[thread].binary += found.is_binary;
     if (found.file != NULL)
-        r = add_file(searching, found.file);
+        r = add_file(searching, found.file, found.is_cut);
     if (r == 0 && found.matches > 0)
         r = count(searching, found.matches, found.is_cut);
     return r;

@@ -254,6 +254,71 @@ static void what_is_denied_or_ignored_is_not_searched(void **state)
     authority_scope_free(limited);
 }
 
+/* ---- how much is kept ---- */
+
+/* What is kept has a ceiling in bytes; it is still the first that are kept, and no other. */
+static void a_ceiling_of_bytes_cuts_off_the_end(void **state)
+{
+    static const unsigned threads[] = {1, 2, 8};
+    enum { FILES = 30, LINES = 60, CHARACTERS = 200 };
+    struct world *world = *state;
+    cleanup_hunt struct hunt hunt = {.world = world};
+    cleanup_buf struct buf text = BUF_INIT(WORLD_BUF_BYTES);
+    char name[32] = "";
+    size_t kept = 0;
+
+    for (unsigned i = 0; i < LINES; i++) {
+        assert_int_equal(buf_append_str(&text, STR("needle")), 0);
+        for (unsigned j = 0; j < CHARACTERS; j++)
+            assert_int_equal(buf_append_str(&text, STR("\xe2\x82\xac")), 0);
+        assert_int_equal(buf_append_char(&text, '\n'), 0);
+    }
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(name, sizeof(name), "f%02u", i);
+        plant_bytes(world, WORLD_ROOT, name, buf_view(&text));
+    }
+    /* A small one at the end would still fit. */
+    plant(world, WORLD_ROOT, "last", "needle");
+    hunt_init(&hunt, world, "needle");
+    hunt.request.context_lines = SEARCH_MAX_CONTEXT;
+    for (size_t i = 0; i < 2 * array_size(threads); i++) {
+        hunt.request.threads = threads[i % array_size(threads)];
+        assert_ok(world, hunt_run(&hunt));
+        assert_int_equal(hunt.result.total, FILES * LINES + 1);
+        if (i == 0)
+            kept = hunt.result.kept;
+        assert_int_equal(hunt.result.kept, kept);
+        for (size_t j = 0; j < hunt.result.file_count; j++) {
+            snprintf(name, sizeof(name), "f%02zu", j);
+            assert_true(str_eq_c(hunt.result.files[j]->name, name));
+        }
+    }
+    assert_true(kept < FILES * LINES);
+}
+
+static void nothing_behind_a_file_that_was_cut_is_kept(void **state)
+{
+    enum { LINES = 2500 };
+    struct world *world = *state;
+    cleanup_hunt struct hunt hunt = {.world = world};
+    cleanup_buf struct buf text = BUF_INIT(WORLD_BUF_BYTES);
+
+    for (unsigned i = 0; i < LINES; i++)
+        assert_int_equal(buf_printf(&text, "needle%800s\n", ""), 0);
+    plant(world, WORLD_ROOT, "a", "needle");
+    plant_bytes(world, WORLD_ROOT, "b", buf_view(&text));
+    plant(world, WORLD_ROOT, "c", "needle");
+    hunt_init(&hunt, world, "needle");
+    hunt.request.context_lines = SEARCH_MAX_CONTEXT;
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        hunt.request.threads = threads;
+        assert_ok(world, hunt_run(&hunt));
+        assert_int_equal(hunt.result.total, LINES + 2);
+        assert_int_equal(hunt.result.file_count, 2);
+        assert_in_range(hunt.result.files[1]->match_count, 100, LINES - 1);
+    }
+}
+
 /* ---- ends before the end ---- */
 
 static void a_pattern_that_costs_too_much_ends_it_and_the_file_is_named(void **state)
@@ -385,6 +450,8 @@ TEST_MAIN(EVERYWHERE(matches_come_in_the_order_of_the_tree),
           EVERYWHERE(bytes_that_are_no_text_are_shown_as_such),
           EVERYWHERE(what_cannot_be_read_is_named),
           EVERYWHERE(what_is_denied_or_ignored_is_not_searched),
+          IN_MEMORY(a_ceiling_of_bytes_cuts_off_the_end),
+          IN_MEMORY(nothing_behind_a_file_that_was_cut_is_kept),
           EVERYWHERE(a_pattern_that_costs_too_much_ends_it_and_the_file_is_named),
           EVERYWHERE(cancelling_ends_it), EVERYWHERE(cancelling_among_directories_ends_it),
           EVERYWHERE(its_time_may_be_over), EVERYWHERE(progress_is_told_now_and_then))
