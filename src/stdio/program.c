@@ -82,8 +82,8 @@ static void write_record(struct program *program)
 {
     bool is_failing;
 
-    audit_file_flush(program->ground->audit);
-    is_failing = audit_file_untold(program->ground->audit) > 0;
+    audit_file_flush(program->ground->recorded.audit);
+    is_failing = audit_file_untold(program->ground->recorded.audit) > 0;
     if (is_failing == program->is_record_failing)
         return;
     program->is_record_failing = is_failing;
@@ -91,7 +91,7 @@ static void write_record(struct program *program)
               is_failing ? "the record cannot be written: changes are refused, and what is read "
                            "goes unrecorded"
                          : "the record is written again, and tells how much it misses",
-              LOG_TEXT("directory", program->ground->state_path));
+              LOG_TEXT("directory", program->ground->recorded.state_path));
 }
 
 static void flush_record(void *data)
@@ -154,7 +154,7 @@ static int open_ground(struct program *program, const struct option_values *valu
     int r;
 
     if (state == NULL) {
-        r = ground_default_state(default_state, err);
+        r = recorded_default_state(default_state, err);
         if (r < 0)
             return r;
         state = default_state;
@@ -195,7 +195,7 @@ static int confine(struct program *program, struct err *err)
 /* Without it the session is as good, and another one will have the time. */
 static void start_sweeper(struct program *program)
 {
-    int r = sweeper_new(program->loop, program->ground->authority, &program->running,
+    int r = sweeper_new(program->loop, program->ground->recorded.authority, &program->running,
                         &program->sweeper);
 
     if (r < 0)
@@ -252,7 +252,7 @@ static void close_all(struct program *program)
          * is freed. What is left behind is swept at the next start.
          */
         write_record(program);
-        audit_file_leave(program->ground->audit);
+        audit_file_leave(program->ground->recorded.audit);
         _exit(EXIT_SUCCESS);
     }
     if (program->loop != NULL) {

@@ -152,7 +152,8 @@ static int confine(struct program *program, struct confine_report *out_report, s
 /* Without it the session is as good, and another one will have the time. */
 static void start_sweeper(struct program *program)
 {
-    int r = sweeper_new(program->loop, program->ground->authority, &running, &program->sweeper);
+    int r = sweeper_new(program->loop, program->ground->recorded.authority, &running,
+                        &program->sweeper);
 
     if (r < 0)
         log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",

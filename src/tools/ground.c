@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/ground.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "tools/patterns.h"
@@ -13,56 +10,10 @@
 
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
-    AUDIT_BYTES = 16 << 20,
     /* A minute. */
     CHANGE_STEP_NS = 10 * 1000 * 1000,
     CHANGE_STEPS = 6000,
 };
-
-int ground_default_state(char out_path[PATH_MAX], struct err *err)
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int len = -1;
-
-    /* The specification of these variables: a relative path counts as none. */
-    if (state != NULL && state[0] == '/')
-        len = snprintf(out_path, PATH_MAX, "%s/gatehouse", state);
-    else if (home != NULL && home[0] == '/')
-        len = snprintf(out_path, PATH_MAX, "%s/.local/state/gatehouse", home);
-    if (len < 0 || len >= PATH_MAX)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "HOME says nothing useful, so there is no place to keep the record: use "
-                       "--state-dir");
-    return 0;
-}
-
-static int absolute(const char *name, char out_path[PATH_MAX], struct err *err)
-{
-    char directory[PATH_MAX] = "";
-
-    if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
-        return err_set(err, ERR_NOT_FOUND, "the current directory is gone");
-    if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
-        PATH_MAX)
-        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
-    return 0;
-}
-
-static int open_record(struct ground *ground, struct err *err)
-{
-    struct audit_config config = {
-        .name = "audit.jsonl", .max_bytes = AUDIT_BYTES, .gathers_reads = true};
-    int r = audit_dir_open(ground->state_path, &ground->audit_dir_fd, err);
-
-    if (r < 0)
-        return r;
-    config.dir_fd = ground->audit_dir_fd;
-    r = audit_file_open(&config, &ground->audit, err);
-    if (r == 0)
-        r = authority_add_listener(ground->authority, audit_file_record, ground->audit);
-    return r;
-}
 
 static int request(struct ground *ground, const struct ground_config *config, unsigned access,
                    enum authority_symlinks symlinks, struct authority_scope **out_scope,
@@ -80,7 +31,7 @@ static int request(struct ground *ground, const struct ground_config *config, un
                    .denied_globs = config->denied},
     };
 
-    return authority_request_root(ground->authority, &request, out_scope, err);
+    return authority_request_root(ground->recorded.authority, &request, out_scope, err);
 }
 
 static int refuse_folder(const struct ground_config *config, int code, const struct err *why,
@@ -97,7 +48,7 @@ static int find_root_path(struct ground *ground, const struct ground_config *con
     const struct ground_config plain = {.session = config->session};
     struct authority_scope *scope = NULL;
     struct err why = ERR_INIT;
-    int r = absolute(config->directory, ground->given_path, err);
+    int r = recorded_absolute(config->directory, ground->given_path, err);
 
     if (r < 0)
         return r;
@@ -130,47 +81,6 @@ static int open_folder(struct ground *ground, struct arena *arena, struct ground
     return r < 0 ? refuse_folder(config, r, &why, err) : 0;
 }
 
-/* Other sessions keep their record there, wherever this one keeps its own. */
-static int protect_default_state(struct authority *authority, struct err *err)
-{
-    char path[PATH_MAX];
-    int r;
-
-    if (ground_default_state(path, NULL) < 0)
-        return 0; /* there is none */
-    r = authority_protect(authority, path, err);
-    /* What is not there or cannot be looked at is out of reach for the tools as well. */
-    return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
-}
-
-/* Whoever sees this chose the directory, or can. */
-static int refuse_state(const struct ground *ground, int code, const struct err *why,
-                        struct err *err)
-{
-    char shown[TOOL_SHOWN_BYTES];
-    char words[ERR_MESSAGE_BYTES];
-
-    snprintf(words, sizeof(words), "%s", why->code != 0 ? why->message : err_text(code));
-    tool_show(str_from(ground->state_path), shown);
-    return err_set(err, code, "'%s': %s; --state-dir names another", shown, words);
-}
-
-static int open_state(struct ground *ground, const struct ground_config *config, struct err *err)
-{
-    const struct authority_config authority = {.backend = AUTHORITY_LINUX,
-                                               .state_dir = ground->state_path};
-    struct err why = ERR_INIT;
-    int r = authority_new(&authority, &ground->authority, &why);
-
-    if (r < 0)
-        return refuse_state(ground, r, &why, err);
-    r = protect_default_state(ground->authority, err);
-    if (r < 0 || config->is_recorded_elsewhere)
-        return r;
-    r = open_record(ground, &why);
-    return r < 0 ? refuse_state(ground, r, &why, err) : 0;
-}
-
 static int open_all(struct ground *ground, const struct ground_config *given, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
@@ -182,15 +92,15 @@ static int open_all(struct ground *ground, const struct ground_config *given, st
         .max_lines = config->max_lines,
         .max_matches = config->max_matches,
     };
-    int r = absolute(config->state_dir, ground->state_path, err);
+    const struct recorded_config state = {.state_dir = config->state_dir,
+                                          .is_recorded_elsewhere = config->is_recorded_elsewhere};
+    int r = recorded_open(&state, &ground->recorded, err);
 
-    if (r == 0)
-        r = open_state(ground, config, err);
     if (r == 0)
         r = open_folder(ground, &arena, config, err);
     if (r < 0)
         return r;
-    box.authority = ground->authority;
+    box.authority = ground->recorded.authority;
     box.names = ground->names;
     box.files = ground->files;
     box.root_path = ground->root_path;
@@ -207,7 +117,6 @@ int ground_open(const struct ground_config *config, struct ground **out_ground, 
 
     if (ground == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    ground->audit_dir_fd = -1;
     ground->may_write = config->may_write;
     r = open_all(ground, config, err);
     if (r < 0) {
@@ -225,10 +134,7 @@ void ground_close(struct ground *ground)
     toolbox_free(ground->box);
     authority_scope_free(ground->files);
     authority_scope_free(ground->names);
-    authority_free(ground->authority);
-    audit_file_close(ground->audit);
-    if (ground->audit_dir_fd >= 0)
-        close(ground->audit_dir_fd);
+    recorded_close(&ground->recorded);
     free(ground);
 }
 
@@ -246,7 +152,7 @@ int ground_confine(const struct ground *ground, bool passes_messages,
     const struct landlock_place places[] = {
         {.path = ground->root_path,
          .rights = LANDLOCK_MAY_READ | (ground->may_write ? LANDLOCK_MAY_WRITE : 0U)},
-        {.path = ground->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
+        {.path = ground->recorded.state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
     };
     const struct confine_plan plan = {
         .places = places,

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "gatehouse/audit.h"
 #include "gatehouse/authority.h"
 #include "isolate/confine.h"
+#include "tools/recorded.h"
 #include "tools/toolbox.h"
 
 struct ground_config {
@@ -36,15 +36,12 @@ struct ground_config {
 
 struct ground {
     bool may_write;
-    struct authority *authority;
-    struct audit_file *audit;
-    int audit_dir_fd;
+    struct recorded recorded;
     struct authority_scope *names;
     struct authority_scope *files;
     struct toolbox *box;
     char given_path[PATH_MAX]; /* the folder as the user named it, from / on */
     char root_path[PATH_MAX];  /* without links */
-    char state_path[PATH_MAX]; /* the same */
 };
 
 /* The message is for the user who started us. */
@@ -61,11 +58,5 @@ int ground_confine(const struct ground *ground, bool passes_messages,
  * signals end the process meanwhile is the caller's to say.
  */
 void ground_wait_for_changes(const atomic_uint *changing);
-
-/*
- * The user's own place for state: $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse.
- * ERR_INVALID_ARGUMENT when the environment names neither.
- */
-int ground_default_state(char out_path[PATH_MAX], struct err *err);
 
 #endif

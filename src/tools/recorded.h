@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An authority with a directory for its state, and the record of what it does in
+ * there: what every program starts with that works on a user's files. Which folder
+ * is used, and in what ways, is left to the program.
+ */
+#ifndef TOOLS_RECORDED_H
+#define TOOLS_RECORDED_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "gatehouse/audit.h"
+#include "gatehouse/authority.h"
+
+struct recorded {
+    struct authority *authority;
+    struct audit_file *audit; /* NULL where somebody else keeps the record */
+    int audit_dir_fd;
+    char state_path[PATH_MAX]; /* absolute */
+};
+
+struct recorded_config {
+    const char *state_dir;      /* made if it is missing */
+    bool is_recorded_elsewhere; /* then no record is kept here */
+    bool only_reads;            /* then no journal is either, which needs room on the disk */
+};
+
+/*
+ * No scope of this authority reaches it, nor
+ * the user's own place for state. The message is for the user. recorded_close() follows
+ * in any case, after all scopes are freed.
+ */
+int recorded_open(const struct recorded_config *config, struct recorded *recorded, struct err *err);
+void recorded_close(struct recorded *recorded);
+
+/*
+ * The user's own place for state: $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse.
+ * ERR_INVALID_ARGUMENT when the environment names neither.
+ */
+int recorded_default_state(char out_path[PATH_MAX], struct err *err);
+
+/* A folder as the user named it, from / on; nothing is looked at. */
+int recorded_absolute(const char *name, char out_path[PATH_MAX], struct err *err);
+
+#endif
