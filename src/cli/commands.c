@@ -19,6 +19,7 @@
 #include "cli/doctor.h"
 #include "cli/start.h"
 #include "command/mcp.h"
+#include "command/search.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -46,7 +47,7 @@ static const struct option_argument completions_arguments[] = {
     {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
 };
 
-enum { COMMAND_MCP, COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
+enum { COMMAND_MCP, COMMAND_SEARCH, COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
 static const struct option_command commands[COMMANDS] = {
     [COMMAND_MCP] = {.name = "mcp",
                      .summary = MCP_SUMMARY,
@@ -54,6 +55,12 @@ static const struct option_command commands[COMMANDS] = {
                      .option_count = MCP_OPTIONS,
                      .arguments = mcp_arguments,
                      .argument_count = MCP_ARGUMENTS},
+    [COMMAND_SEARCH] = {.name = "search",
+                        .summary = SEARCH_SUMMARY,
+                        .options = search_options,
+                        .option_count = SEARCH_OPTIONS,
+                        .arguments = search_arguments,
+                        .argument_count = SEARCH_ARGUMENTS},
     [COMMAND_DOCTOR] = {.name = "doctor",
                         .summary = "say what this machine offers, and what each lack means",
                         .options = doctor_options,
@@ -116,7 +123,15 @@ static enum option_shell shell_of(const char *name)
     abort();
 }
 
-/* The program does the work, with the words behind the command. */
+/* Another program does the work of this command, with the words behind it. */
+static int become(const char *name, const char *command, char *const *argv, struct err *err)
+{
+    /* No option of the front door's takes a value: the first such word is the command. */
+    while (strcmp(*argv, command) != 0)
+        argv++;
+    return start_program(name, argv, err);
+}
+
 static int run_mcp(struct option_values *values, char *const *argv, struct buf *out,
                    struct err *err)
 {
@@ -135,10 +150,7 @@ static int run_mcp(struct option_values *values, char *const *argv, struct buf *
             r = start_own_path(own, err);
         return r == 0 ? config_print(values, own, absolute, out, err) : r;
     }
-    /* No option of the program's takes a value: the first such word is the command. */
-    while (strcmp(*argv, "mcp") != 0)
-        argv++;
-    return start_program("gatehouse-mcp", argv, err);
+    return become("gatehouse-mcp", "mcp", argv, err);
 }
 
 /* The text that the command prints. */
@@ -155,6 +167,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
         switch (values->command - commands) {
         case COMMAND_MCP:
             return run_mcp(values, argv, out, err);
+        case COMMAND_SEARCH:
+            return become("gatehouse-search", "search", argv, err);
         case COMMAND_DOCTOR:
             r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
                                                    : doctor_tell(wants_colour(STDOUT_FILENO), out);
@@ -193,7 +207,8 @@ int commands_run(int argc, char *const *argv)
         return ask_for_command(values);
     if (run(values, argv + 1, &out, &err) < 0) {
         fprintf(stderr, "gatehouse: %s\n", err.message);
-        return EXIT_FAILURE;
+        /* Of a search, 1 says that nothing was found. */
+        return values->command == &commands[COMMAND_SEARCH] ? EXIT_WRONG_USE : EXIT_FAILURE;
     }
     r = write_all(STDOUT_FILENO, buf_view(&out));
     if (r < 0) {

@@ -1,4 +1,4 @@
-"""What the tests of `gatehouse mcp` share: a scene of folders, and a client that looks at the wire.
+"""What the tests of whole programs share: a scene of folders, and an MCP client that looks at the wire.
 
 A test program's arguments: gatehouse, without_syscall, and `--as-user` to run all of it as an
 ordinary user, who may not reach where the build lies.
@@ -311,8 +311,8 @@ def run_as_user(program, gatehouse, without_syscall):
         (room / "tmp").mkdir(mode=0o700)
         shutil.chown(room / "tmp", "nobody")
         sources = [program, pathlib.Path(__file__)]
-        tools = [gatehouse, gatehouse.parent / "gatehouse-mcp", without_syscall]
-        for path in sources + tools:
+        programs = [path for path in gatehouse.parent.glob("gatehouse-*") if path.is_file()]
+        for path in [*sources, gatehouse, *programs, without_syscall]:
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
         for python in (sys.executable, "/usr/bin/python3"):

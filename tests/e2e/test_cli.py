@@ -161,7 +161,7 @@ class Calls(unittest.TestCase):
         for shell in ("bash", "zsh", "fish"):
             result = run("completions", shell)
             self.assertEqual(result.returncode, 0)
-            for word in ("doctor", "completions", "json", "version"):
+            for word in ("doctor", "completions", "search", "max-results", "json", "version"):
                 self.assertIn(word, result.stdout)
 
     def test_the_man_page_names_every_option_and_command_of_the_help(self):
@@ -169,8 +169,13 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("doctor", "completions"):
+        for command in ("mcp", "search", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
+
+    def test_so_does_the_page_of_search(self):
+        page = MAN_PAGE.with_name("gatehouse-search.1").read_text()
+        for option in re.findall(r"--([a-z][a-z-]+)", run("search", "--help").stdout):
+            self.assertIn(f"Fl Fl {option}", page)
 
 
 if __name__ == "__main__":
