@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -78,6 +79,7 @@ static void one_that_would_block_is_waited_for(void **state)
     cleanup_output struct output output = OUTPUT_INIT(-1, &stopped_by);
     char text[1 << 16];
     size_t got = 0;
+    int status;
     int fds[2];
     pid_t child;
 
@@ -100,6 +102,8 @@ static void one_that_would_block_is_waited_for(void **state)
         got += (size_t)len;
     assert_int_equal(got, 16 * sizeof(text));
     close(fds[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 int main(void)
