@@ -150,7 +150,10 @@ void print_missed(struct output *output, const struct print_view *view)
         output_line_end(output);
     }
     if (result->too_large > 0 && !view->has_size_limit) {
-        output_printf(output, "%llu could not be searched: a line is too long",
+        /* The search does not tell them apart. */
+        output_printf(output,
+                      "%llu could not be searched: lines too long, folders too deep or too full, "
+                      "or rules too many",
                       (unsigned long long)result->too_large);
         output_line_end(output);
     }

@@ -185,6 +185,17 @@ class Choosing(Search):
         self.assertIn("too long", said)
         self.assertEqual(json.loads(out.splitlines()[0])["path"], "a")
 
+    def test_a_tree_that_is_too_deep_is_told(self):
+        self.plant("a")
+        self.plant("d/" * 130 + "b")
+        for words in (["--files", "[ab]"], ["needle"]):
+            code, out, said = self.run_it(*words)
+            self.assertEqual(code, 2)
+            self.assertEqual(said.count("\n"), 1)
+            self.assertIn("1 could not be searched", said)
+            self.assertIn("folders too deep", said)
+            self.assertEqual(json.loads(out.splitlines()[0])["path"], "a")
+
     def test_any_number_of_threads_finds_the_same(self):
         for number in range(100):
             self.plant(f"d{number % 7}/f{number}")
