@@ -303,6 +303,13 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
     return r;
 }
 
+/* What has gone, or become something else, since its name was read is nothing that was missed. */
+static bool has_gone(int code)
+{
+    return code == ERR_NOT_FOUND || code == ERR_NOT_REGULAR_FILE || code == ERR_NOT_A_DIRECTORY ||
+           code == ERR_SYMLINK_REJECTED;
+}
+
 /* NULL where it cannot be opened, which is reported. */
 static struct opened *open_waiting(struct sifter *sifter, struct waiting *waiting)
 {
@@ -319,7 +326,7 @@ static struct opened *open_waiting(struct sifter *sifter, struct waiting *waitin
         free(opened);
         if (waiting->depth == 1 || ends_all(sift, &r))
             fail(crew, r);
-        else
+        else if (!has_gone(r))
             report_missed(sifter, name, r);
         return NULL;
     }
@@ -350,8 +357,7 @@ static int open_and_visit(struct sifter *sifter, const struct opened *opened, st
     if (r < 0 && ends_all(sift, &r))
         return r;
     if (r < 0) {
-        /* What has gone or become something else meanwhile is nothing that was missed. */
-        if (r != ERR_NOT_FOUND && r != ERR_NOT_REGULAR_FILE && r != ERR_SYMLINK_REJECTED)
+        if (!has_gone(r))
             report_missed(sifter, name, r);
         return 0;
     }

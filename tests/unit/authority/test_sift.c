@@ -19,7 +19,9 @@ struct seen {
     size_t missed_count;
     const char *shut;     /* a directory that is not entered */
     const char *unwanted; /* a file that is not opened */
-    int error;            /* ends it at the first content */
+    const char *doomed; /* a file or directory that somebody removes as soon as it is asked about */
+    struct world *world;
+    int error; /* ends it at the first content */
     struct cancel *cancel_at_first;
     bool threads[AUTHORITY_SIFT_MAX_THREADS];
     uint64_t bytes;
@@ -44,10 +46,17 @@ static void seen_free(struct seen *seen)
     free(seen);
 }
 
+static void remove_doomed(const struct seen *seen, struct str name)
+{
+    if (seen->doomed != NULL && str_eq_c(name, seen->doomed))
+        assert_int_equal(authority_remove(seen->world->scope, name, NULL, NULL), 0);
+}
+
 static bool enters(void *data, struct str name)
 {
     const struct seen *seen = data;
 
+    remove_doomed(seen, name);
     return seen->shut == NULL || !str_eq_c(name, seen->shut);
 }
 
@@ -56,6 +65,7 @@ static int on_file(void *data, unsigned thread, struct str name)
     const struct seen *seen = data;
 
     (void)thread;
+    remove_doomed(seen, name);
     return seen->unwanted != NULL && str_eq_c(name, seen->unwanted) ? 0 : AUTHORITY_SIFT_OPEN;
 }
 
@@ -333,6 +343,29 @@ static void what_cannot_be_read_is_missed_and_the_rest_comes(void **state)
     seen_free(seen);
 }
 
+static void what_has_gone_meanwhile_is_not_missed(void **state)
+{
+    static const char *const doomed[] = {"file", "dir"};
+    const struct authority_sift_options options = {.threads = 1};
+    struct world *world = *state;
+
+    plant(world, WORLD_ROOT, "stays", "x");
+    for (size_t i = 0; i < array_size(doomed); i++) {
+        struct seen *seen = seen_new();
+
+        plant(world, WORLD_ROOT, "file", "x");
+        plant_dir(world, WORLD_ROOT, "dir");
+        seen->world = world;
+        seen->doomed = doomed[i];
+        assert_ok(world, sift(world, world->scope, "", &options, seen));
+        assert_false(is_there(world, WORLD_ROOT, doomed[i]));
+        assert_int_equal(seen->missed_count, 0);
+        assert_int_equal(seen->count, i == 0 ? 1 : 2);
+        seen_free(seen);
+        assert_int_equal(authority_remove(world->scope, str_from(doomed[1 - i]), NULL, NULL), 0);
+    }
+}
+
 static void an_error_ends_it(void **state)
 {
     const struct authority_sift_options options = {.threads = 4};
@@ -399,5 +432,5 @@ TEST_MAIN(EVERYWHERE(every_file_comes_once), EVERYWHERE(what_is_no_directory_is_
           EVERYWHERE(the_visitor_decides_what_is_entered_and_opened),
           EVERYWHERE(what_is_too_large_is_missed), EVERYWHERE(rules_that_are_too_long_are_told),
           EVERYWHERE(what_cannot_be_read_is_missed_and_the_rest_comes),
-          EVERYWHERE(an_error_ends_it), EVERYWHERE(cancelling_ends_it),
-          EVERYWHERE(a_tree_that_is_too_deep_is_told))
+          EVERYWHERE(what_has_gone_meanwhile_is_not_missed), EVERYWHERE(an_error_ends_it),
+          EVERYWHERE(cancelling_ends_it), EVERYWHERE(a_tree_that_is_too_deep_is_told))
