@@ -106,10 +106,10 @@ static int add_waiting(struct crew *crew, struct str name, struct ignore_layer *
 {
     size_t size = sizeof(struct waiting) + name.len + 1;
     struct waiting *waiting = malloc(size);
-    int r = waiting != NULL ? 0 : ERR_NO_MEMORY;
+    int r = 0;
 
-    if (r < 0)
-        return r;
+    if (waiting == NULL)
+        return ERR_NO_MEMORY;
     waiting->layer = ignore_layer_ref(layer);
     waiting->depth = depth;
     waiting->len = name.len;

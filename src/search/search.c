@@ -223,26 +223,15 @@ static void count_searched(struct searching *searching, unsigned thread)
 
 static int add_name(struct searching *searching, struct str name)
 {
-    struct search_file *file;
-    const char *copy;
+    struct search_file *file = NULL;
+    int r;
 
     if (!wants(searching, name))
         return count(searching, 1, true);
-    file = calloc(1, sizeof(*file));
-    if (file == NULL)
-        return ERR_NO_MEMORY;
-    arena_init(&file->arena, KEPT_MAX_BYTES);
-    copy = arena_copy(&file->arena, name);
-    if (copy == NULL) {
-        search_file_free(file);
-        return ERR_NO_MEMORY;
-    }
-    file->name = (struct str){copy, name.len};
-    {
-        int r = add_file(searching, file, false);
-
-        return r < 0 ? r : count(searching, 1, false);
-    }
+    r = search_file_new(name, &file);
+    if (r == 0)
+        r = add_file(searching, file, false);
+    return r < 0 ? r : count(searching, 1, false);
 }
 
 static int on_file(void *data, unsigned thread, struct str name)

@@ -59,6 +59,24 @@ void seeker_free(struct seeker *seeker)
     free(seeker);
 }
 
+int search_file_new(struct str name, struct search_file **out_file)
+{
+    struct search_file *file = calloc(1, sizeof(*file));
+    const char *copy;
+
+    if (file == NULL)
+        return ERR_NO_MEMORY;
+    arena_init(&file->arena, SEEKER_MAX_KEPT_BYTES);
+    copy = arena_copy(&file->arena, name);
+    if (copy == NULL) {
+        search_file_free(file);
+        return ERR_NO_MEMORY;
+    }
+    file->name = (struct str){copy, name.len};
+    *out_file = file;
+    return 0;
+}
+
 void search_file_free(struct search_file *file)
 {
     if (file == NULL)
@@ -188,25 +206,6 @@ static int keep(struct seeker *seeker, struct search_file *file, size_t start, s
     return r;
 }
 
-static int new_file(struct seeker *seeker, struct search_file **out_file)
-{
-    struct str name = authority_sifted_name(seeker->file);
-    struct search_file *file = calloc(1, sizeof(*file));
-    const char *copy;
-
-    if (file == NULL)
-        return ERR_NO_MEMORY;
-    arena_init(&file->arena, SEEKER_MAX_KEPT_BYTES);
-    copy = arena_copy(&file->arena, name);
-    if (copy == NULL) {
-        search_file_free(file);
-        return ERR_NO_MEMORY;
-    }
-    file->name = (struct str){copy, name.len};
-    *out_file = file;
-    return 0;
-}
-
 /* A line of the block that begins at `base`; decides whether the next ones are only counted. */
 static int note(struct seeker *seeker, size_t base, const struct matcher_line *line)
 {
@@ -221,7 +220,7 @@ static int note(struct seeker *seeker, size_t base, const struct matcher_line *l
         return 0;
     }
     if (found->file == NULL)
-        r = new_file(seeker, &found->file);
+        r = search_file_new(authority_sifted_name(seeker->file), &found->file);
     if (r == 0 && found->file->match_count < seeker->request->max_results)
         r = keep(seeker, found->file, base + line->start, base + line->end, line);
     else if (r == 0)

@@ -35,6 +35,7 @@ struct seeker_found {
 int seeker_search(struct seeker *seeker, struct authority_sifted *file, seeker_wants_fn *wants,
                   void *data, struct seeker_found *out_found);
 
+int search_file_new(struct str name, struct search_file **out_file);
 void search_file_free(struct search_file *file);
 
 #endif
