@@ -16,10 +16,11 @@
 #include "base/buf.h"
 #include "bench.h"
 #include "search/matcher.h"
+#include "source_text.h"
 
 enum {
     TEXT_BYTES = 100 << 20,
-    LINE_MAX_BYTES = 256,
+    LINE_MAX_BYTES = SOURCE_TEXT_LINE_BYTES,
     READ_BYTES = 128 << 10,
     SMALL_FILE_BYTES = 10 << 10,
     ROUNDS = 5,
@@ -61,95 +62,14 @@ __attribute__((noreturn)) static void die(const char *what)
     exit(1);
 }
 
-/* ---- a text like source code ---- */
-
-static uint64_t seed = 88172645463325252U;
-
-static size_t draw(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
-
-static const char *const words[] = {
-    "queue", "flush",  "buffer", "device", "index", "table",  "find",      "push",  "drop",
-    "state", "stack",  "task",   "node",   "tree",  "length", "size",      "count", "value",
-    "key",   "result", "error",  "config", "parse", "write",  "read",      "open",  "close",
-    "start", "number", "offset", "header", "block", "memory", "allocate",  "free",  "context",
-    "user",  "file",   "path",   "name",   "type",  "string", "character", "is",    "to",
-};
-
-static const char *word(void)
-{
-    return words[draw(array_size(words))];
-}
-
-static void append_line(unsigned depth)
-{
-    int pad = (int)depth * 4;
-
-    switch (draw(16)) {
-    case 0:
-        buf_printf(&text, "%*sif (%s->%s == %s_%s)\n", pad, "", word(), word(), word(), word());
-        break;
-    case 1:
-        buf_printf(&text, "%*sreturn %s_%s(%s, %s);\n", pad, "", word(), word(), word(), word());
-        break;
-    case 2:
-        buf_printf(&text, "%*s/* The %s of the %s %s before its %s is %s. */\n", pad, "", word(),
-                   word(), word(), word(), word());
-        break;
-    case 3:
-        buf_printf(&text, "%*s}\n", pad, "");
-        break;
-    case 4:
-        buf_printf(&text, "\n");
-        break;
-    case 5:
-        buf_printf(&text, "%*s%s_%s_%s(%s + %zu, \"%s %s\");\n", pad, "", word(), word(), word(),
-                   word(), draw(100), word(), word());
-        break;
-    case 6:
-        buf_printf(&text, "%*sfor (size_t i = 0; i < %s->%s; i++) {\n", pad, "", word(), word());
-        break;
-    case 7:
-        if (draw(40) == 0)
-            buf_printf(&text, "fn %s_init(%s: u32) {\n", word(), word());
-        else
-            buf_printf(&text, "static int %s_%s(struct %s *%s)\n", word(), word(), word(), word());
-        break;
-    case 8:
-        if (draw(200) == 0)
-            buf_printf(&text,
-                       "%*s// Gr\xc3\xb6\xc3\x9f"
-                       "e: %s; \xd0\xa0\xd0\xb0\xd0\xb7\xd0\xbc\xd0\xb5\xd1\x80 %s\n",
-                       pad, "", word(), word());
-        else
-            buf_printf(&text, "#define %s_%zu 0x%zx\n", word(), draw(1000), draw(1 << 16));
-        break;
-    case 9:
-        if (draw(60) == 0)
-            buf_printf(&text, "%*s%s_%s_%zu = queue_flush_all(%s);\n", pad, "", word(), word(),
-                       draw(100000), word());
-        else
-            buf_printf(&text, "%*s%s.%s = %zu;\n", pad, "", word(), word(), draw(100000));
-        break;
-    default:
-        buf_printf(&text, "%*s%s_%s(&%s, %s->%s);\n", pad, "", word(), word(), word(), word(),
-                   word());
-        break;
-    }
-}
-
 static void make_text(void)
 {
+    struct source_text source = SOURCE_TEXT_INIT;
     cleanup_fd int fd = -1;
     size_t written = 0;
 
     while (text.len < TEXT_BYTES)
-        append_line(1 + (unsigned)draw(3));
+        source_text_append_line(&source, &text);
     fd = open(text_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     while (fd >= 0 && written < text.len) {
         ssize_t count = write(fd, text.data + written, text.len - written);
@@ -262,9 +182,10 @@ static void compare(const struct search *search)
     struct job jobs[3] = {{search, text_path, NULL, memory, 0},
                           {search, text_path, NULL, NULL, 0},
                           {search, empty_path, NULL, NULL, 0}};
-    struct bench_contender contenders[3] = {{"gatehouse", run_gatehouse, &jobs[0], 0},
-                                            {"rg", run_ripgrep, &jobs[1], 0},
-                                            {"rg, empty", run_ripgrep, &jobs[2], 0}};
+    struct bench_contender contenders[3] = {
+        {.name = "gatehouse", .run = run_gatehouse, .context = &jobs[0]},
+        {.name = "rg", .run = run_ripgrep, .context = &jobs[1]},
+        {.name = "rg, empty", .run = run_ripgrep, .context = &jobs[2]}};
     double rg_ns;
     char what[96];
 
@@ -276,11 +197,11 @@ static void compare(const struct search *search)
         fprintf(stderr, "%s: %zu lines, rg %zu\n", search->pattern, jobs[0].lines, jobs[1].lines);
         die("the counts differ");
     }
-    rg_ns = contenders[1].best_ns - contenders[2].best_ns;
+    rg_ns = contenders[1].middle_ns - contenders[2].middle_ns;
     printf("/%s/ in %d MB: %zu lines, %.1f ms, rg %.1f ms\n", search->pattern, TEXT_BYTES >> 20,
-           jobs[0].lines, contenders[0].best_ns / 1e6, rg_ns / 1e6);
+           jobs[0].lines, contenders[0].middle_ns / 1e6, rg_ns / 1e6);
     snprintf(what, sizeof(what), "%s: beside rg", search->what);
-    bench_goal_at_most(what, contenders[0].best_ns / rg_ns, search->goal);
+    bench_goal_at_most(what, contenders[0].middle_ns / rg_ns, search->goal);
 }
 
 /* ---- many small texts ---- */
@@ -309,8 +230,9 @@ static void compare_pieces(const struct search *search)
     cleanup_pattern struct pattern *pattern = compile(search);
     cleanup_matcher struct matcher *matcher = NULL;
     struct pieces large, small;
-    struct bench_contender contenders[2] = {{"128 KB", run_pieces, &large, 0},
-                                            {"10 KB", run_pieces, &small, 0}};
+    struct bench_contender contenders[2] = {
+        {.name = "128 KB", .run = run_pieces, .context = &large},
+        {.name = "10 KB", .run = run_pieces, .context = &small}};
     char what[96];
 
     if (matcher_new(pattern, NULL, &matcher) < 0)
@@ -319,7 +241,7 @@ static void compare_pieces(const struct search *search)
     small = (struct pieces){matcher, SMALL_FILE_BYTES};
     bench_compare(contenders, 2, ROUNDS, ROUND_MS);
     snprintf(what, sizeof(what), "%s: texts of 10 KB beside 128 KB", search->what);
-    bench_goal_at_most(what, contenders[1].best_ns / contenders[0].best_ns, 1.1);
+    bench_goal_at_most(what, bench_ratio(&contenders[1], &contenders[0]), 1.1);
 }
 
 int main(int argc, char **argv)
