@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `gatehouse search` beside ripgrep: two threads each, whole processes from exec to
+ * exit, turn by turn over the same tree, and they must count the same. Ours opens
+ * its folder, confines itself and writes its record, as it always does. Arguments: a
+ * directory to work in, and gatehouse-search.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "bench.h"
+#include "source_text.h"
+
+enum {
+    DIRECTORIES = 1200,
+    FILES = 20, /* in each */
+    FILE_MIN_BYTES = 2 << 10,
+    FILE_MORE_BYTES = 15 << 10,
+    /* Files are parts of this; small, since a child's peak of memory begins with ours. */
+    POOL_BYTES = 4 << 20,
+    NAMED_FILES = 84, /* that are empty, in each directory of the second tree */
+    ROUNDS = 11,
+    ROUND_MS = 1,
+    MAX_ARGUMENTS = 16,
+    ANSWER_MAX_BYTES = 64 << 20,
+};
+
+static const double peak_goal_mb = 32;
+
+extern char **environ;
+
+static const struct search {
+    const char *what, *pattern;
+    bool is_literal, ignores_case;
+    double goal;
+} searches[] = {
+    {"literal", "queue_flush_all(", true, false, 1},
+    {"literal, ignoring case", "device_buffer", true, true, 1},
+    {"literal beyond ASCII, ignoring case",
+     "gr\xc3\xb6\xc3\x9f"
+     "e",
+     true, true, 1},
+    {"regex with a literal in it", "fn\\s+\\w+_init\\(", false, false, 1},
+    {"words by their length", "[a-z]{9}_[a-z]{2}_", false, false, 1},
+    {"nothing to be found", "zebra_quagga", true, false, 1},
+    {"long words", "\\w{25,}", false, false, 1.5},
+    {"closing braces", "^\\s+\\}$", false, false, 1.5},
+    {"names with numbers", "[a-z]+_[a-z]+_[0-9]{4,}", false, false, 1.5},
+};
+
+__attribute__((noreturn)) static void die(const char *what)
+{
+    fprintf(stderr, "bench_search: %s\n", what);
+    exit(1);
+}
+
+/* ---- trees ---- */
+
+/* A text of whole lines, drawn from the pool. */
+static struct str draw_content(struct source_text *source, struct str pool)
+{
+    size_t len = FILE_MIN_BYTES + source_text_draw(source, FILE_MORE_BYTES);
+    size_t start = source_text_draw(source, pool.len - len - SOURCE_TEXT_LINE_BYTES);
+    const char *begin = memchr(pool.ptr + start, '\n', SOURCE_TEXT_LINE_BYTES);
+    const char *end = memrchr(pool.ptr + start, '\n', len);
+
+    return (struct str){begin + 1, (size_t)(end - begin)};
+}
+
+static void write_file(int directory_fd, const char *name, struct str content)
+{
+    cleanup_fd int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+    if (fd < 0 || write(fd, content.ptr, content.len) != (ssize_t)content.len)
+        die("no room for the tree");
+}
+
+static void make_directory(int fd, const char *name)
+{
+    if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+        die("the directory cannot be written to");
+}
+
+/* Directories in directories; without a pool all files are empty. Returns the bytes. */
+static uint64_t make_tree(const char *path, size_t files, struct str pool)
+{
+    static const char *const endings[] = {".c", ".h", ".py"};
+    struct source_text source = SOURCE_TEXT_INIT;
+    cleanup_fd int root = -1;
+    uint64_t bytes = 0;
+
+    make_directory(AT_FDCWD, path);
+    root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (unsigned i = 0; root >= 0 && i < DIRECTORIES; i++) {
+        cleanup_fd int fd = -1;
+        char name[64];
+
+        snprintf(name, sizeof(name), "part%02u", i / 30);
+        make_directory(root, name);
+        snprintf(name, sizeof(name), "part%02u/module%04u", i / 30, i);
+        make_directory(root, name);
+        fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (unsigned j = 0; j < files; j++) {
+            struct str content = pool.len > 0 ? draw_content(&source, pool) : STR_EMPTY;
+
+            snprintf(name, sizeof(name), "unit_%03u%s", j, endings[j % array_size(endings)]);
+            write_file(fd, name, content);
+            bytes += content.len;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t make_source_tree(const char *path)
+{
+    cleanup_buf struct buf pool = BUF_INIT(POOL_BYTES + SOURCE_TEXT_LINE_BYTES);
+    struct source_text source = SOURCE_TEXT_INIT;
+
+    while (pool.len < POOL_BYTES)
+        source_text_append_line(&source, &pool);
+    return make_tree(path, FILES, buf_view(&pool));
+}
+
+static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *at)
+{
+    (void)about;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        fprintf(stderr, "bench_search: %s is left\n", path);
+}
+
+/* ---- the two ---- */
+
+struct job {
+    const char *arguments[MAX_ARGUMENTS]; /* up to a NULL */
+    uint64_t (*count)(struct str answer);
+    struct buf answer;
+    uint64_t counted;
+    long peak_kb; /* the largest of all runs */
+};
+
+static void read_answer(int fd, struct buf *answer)
+{
+    ssize_t got;
+
+    buf_clear(answer);
+    do {
+        if (buf_reserve(answer, 1 << 16) < 0)
+            die("no memory");
+        got = read(fd, answer->data + answer->len, 1 << 16);
+        answer->len += got > 0 ? (size_t)got : 0;
+    } while (got > 0);
+}
+
+static void run(void *context)
+{
+    struct job *job = context;
+    posix_spawn_file_actions_t actions;
+    struct rusage usage;
+    char *argv[MAX_ARGUMENTS];
+    int pipe_fds[2];
+    int status;
+    pid_t pid;
+
+    for (size_t i = 0; i < MAX_ARGUMENTS; i++)
+        /* SAFETY: posix_spawn does not change its arguments, whatever its type says. */
+        argv[i] = (char *)(uintptr_t)job->arguments[i];
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        die("no pipe");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], STDOUT_FILENO);
+    if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0)
+        die("a program did not start");
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipe_fds[1]);
+    read_answer(pipe_fds[0], &job->answer);
+    close(pipe_fds[0]);
+    if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
+        die("a program failed");
+    job->counted = job->count(buf_view(&job->answer));
+    if (usage.ru_maxrss > job->peak_kb)
+        job->peak_kb = usage.ru_maxrss;
+}
+
+/* "path:12" of each file. */
+static uint64_t sum_of_counts(struct str answer)
+{
+    uint64_t sum = 0;
+    struct str line;
+
+    while (str_cut(&answer, '\n', &line)) {
+        const char *colon = line.len > 0 ? memrchr(line.ptr, ':', line.len) : NULL;
+        int64_t number = 0;
+
+        if (colon != NULL &&
+            str_to_int64((struct str){colon + 1, line.len - (size_t)(colon + 1 - line.ptr)},
+                         &number))
+            sum += (uint64_t)number;
+    }
+    return sum;
+}
+
+static uint64_t count_of_lines(struct str answer)
+{
+    uint64_t lines = 0;
+
+    for (size_t i = 0; i < answer.len; i++)
+        lines += answer.ptr[i] == '\n';
+    return lines;
+}
+
+static uint64_t one_number(struct str answer)
+{
+    struct str line;
+    int64_t number = 0;
+
+    if (!str_cut(&answer, '\n', &line) || !str_to_int64(line, &number))
+        die("gatehouse search says no number");
+    return (uint64_t)number;
+}
+
+static void compare(const char *what, const char *pattern, struct job jobs[2], double goal)
+{
+    struct bench_contender contenders[2] = {
+        {.name = "gatehouse", .run = run, .context = &jobs[0]},
+        {.name = "rg", .run = run, .context = &jobs[1]},
+    };
+    char label[96];
+
+    for (size_t i = 0; i < 2; i++)
+        buf_init(&jobs[i].answer, ANSWER_MAX_BYTES);
+    bench_compare(contenders, 2, ROUNDS, ROUND_MS);
+    if (jobs[0].counted != jobs[1].counted) {
+        fprintf(stderr, "%s: %ju, rg %ju\n", pattern, (uintmax_t)jobs[0].counted,
+                (uintmax_t)jobs[1].counted);
+        die("the counts differ");
+    }
+    printf("/%s/: %ju, %.0f ms, rg %.0f ms; at most %.1f MB, rg %.1f MB\n", pattern,
+           (uintmax_t)jobs[0].counted, contenders[0].middle_ns / 1e6, contenders[1].middle_ns / 1e6,
+           (double)jobs[0].peak_kb / 1024, (double)jobs[1].peak_kb / 1024);
+    snprintf(label, sizeof(label), "%s: beside rg", what);
+    bench_goal_at_most(label, bench_ratio(&contenders[0], &contenders[1]), goal);
+    for (size_t i = 0; i < 2; i++)
+        buf_done(&jobs[i].answer);
+}
+
+/* The largest peak of ours. */
+static double compare_contents(const char *ours, const char *state, const char *tree)
+{
+    double peak_mb = 0;
+
+    for (size_t i = 0; i < array_size(searches); i++) {
+        const struct search *search = &searches[i];
+        const char *letters = search->ignores_case ? "-i" : "--no-ignore-case";
+        struct job jobs[2] = {
+            {.arguments = {ours, "-c", "--threads=2", "--no-json", "--state-dir", state, letters,
+                           search->is_literal ? "--literal" : "--no-literal", "--", search->pattern,
+                           tree},
+             .count = one_number},
+            {.arguments = {"rg", "--no-config", "-c", "-j2", search->ignores_case ? "-i" : "-s",
+                           search->is_literal ? "-F" : "--no-fixed-strings", "-e", search->pattern,
+                           tree},
+             .count = sum_of_counts},
+        };
+
+        compare(search->what, search->pattern, jobs, search->goal);
+        if ((double)jobs[0].peak_kb / 1024 > peak_mb)
+            peak_mb = (double)jobs[0].peak_kb / 1024;
+    }
+    return peak_mb;
+}
+
+static void compare_names(const char *ours, const char *state, const char *tree)
+{
+    struct job jobs[2] = {
+        {.arguments = {ours, "--files", "-c", "--threads=2", "--no-json", "--state-dir", state,
+                       "*.c", tree},
+         .count = one_number},
+        {.arguments = {"rg", "--no-config", "--files", "-j2", "-g", "*.c", tree},
+         .count = count_of_lines},
+    };
+
+    compare("names of 100,000 files", "*.c", jobs, 1.1);
+}
+
+int main(int argc, char **argv)
+{
+    char tree[PATH_MAX], names[PATH_MAX], state[PATH_MAX];
+    uint64_t bytes;
+    double peak_mb;
+
+    if (argc != 3)
+        return 2;
+    snprintf(tree, sizeof(tree), "%s/tree", argv[1]);
+    snprintf(names, sizeof(names), "%s/names", argv[1]);
+    snprintf(state, sizeof(state), "%s/state", argv[1]);
+    if (mkdir(state, 0700) < 0 && errno != EEXIST)
+        die("the directory cannot be written to");
+    bytes = make_source_tree(tree);
+    printf("%d files in %d directories, %ju MB\n", DIRECTORIES * FILES, DIRECTORIES,
+           (uintmax_t)(bytes >> 20));
+    peak_mb = compare_contents(argv[2], state, tree);
+    remove_tree(tree);
+    make_tree(names, NAMED_FILES, STR_EMPTY);
+    compare_names(argv[2], state, names);
+    remove_tree(names);
+    remove_tree(state);
+    bench_goal_at_most("most memory, beside 32 MB", peak_mb / peak_goal_mb, 1);
+    return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;
+}
