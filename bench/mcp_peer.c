@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp_peer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -15,7 +16,7 @@ enum { LINE_MAX_BYTES = 64 << 20, ARENA_MAX_BYTES = 256 << 20, READ_BYTES = 256 
 
 __attribute__((noreturn)) static void fail(const struct mcp_peer *peer, const char *what)
 {
-    fprintf(stderr, "bench_mcp: %s: %s\n", peer->name, what);
+    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, peer->name, what);
     if (peer->line.len > 0)
         fprintf(stderr, "%.*s\n", (int)(peer->line.len < 400 ? peer->line.len : 400),
                 peer->line.data);
