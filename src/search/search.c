@@ -12,7 +12,7 @@
 enum {
     ENOUGH = AUTHORITY_SIFT_OPEN + 1, /* of a visitor: it ends, and all is well */
     REPORT_FILES = 64,
-    KEPT_MAX_BYTES = 32 << 20, /* of all files together */
+    KEPT_MAX_BYTES = 12 << 20, /* of all files together */
 };
 
 /* What a thread counts by itself. */

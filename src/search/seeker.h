@@ -13,7 +13,7 @@ enum {
     SEEKER_BUFFER_BYTES = 256 << 10,
     /* With a line that is longer a file is missed. */
     SEEKER_MAX_BUFFER_BYTES = 8 << 20,
-    SEEKER_MAX_KEPT_BYTES = 16 << 20, /* of one file */
+    SEEKER_MAX_KEPT_BYTES = 8 << 20, /* of one file */
 };
 
 struct seeker;
