@@ -46,9 +46,9 @@ static int copy_xattrs(int from, int to, bool *out_has_any)
     return 0;
 }
 
-bool linux_is_of_same_owner(const struct stat *one, const struct stat *other)
+bool linux_is_of_same_owner(const struct stat *a, const struct stat *b)
 {
-    return one->st_uid == other->st_uid && one->st_gid == other->st_gid;
+    return a->st_uid == b->st_uid && a->st_gid == b->st_gid;
 }
 
 int linux_take_after(int from, const struct stat *old, int to, struct stat *new)

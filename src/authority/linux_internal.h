@@ -148,7 +148,7 @@ void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
 
 /* ---- linux_attributes.c ---- */
 
-bool linux_is_of_same_owner(const struct stat *one, const struct stat *other);
+bool linux_is_of_same_owner(const struct stat *a, const struct stat *b);
 /* Owner and extended attributes, as far as may be; *new is how the new file looks before and after.
  */
 int linux_take_after(int from, const struct stat *old, int to, struct stat *new);

@@ -279,11 +279,14 @@ static void make_room(struct seeker *seeker)
 
 static int grow(struct seeker *seeker)
 {
-    size_t room = seeker->room * 2;
-    char *grown = room <= SEEKER_MAX_BUFFER_BYTES ? realloc(seeker->buffer, room) : NULL;
+    size_t room = seeker->room > 0 ? seeker->room * 2 : SEEKER_BUFFER_BYTES;
+    char *grown;
 
+    if (room > SEEKER_MAX_BUFFER_BYTES)
+        return ERR_TOO_LARGE;
+    grown = realloc(seeker->buffer, room);
     if (grown == NULL)
-        return room <= SEEKER_MAX_BUFFER_BYTES ? ERR_NO_MEMORY : ERR_TOO_LARGE;
+        return ERR_NO_MEMORY;
     seeker->buffer = grown;
     seeker->room = room;
     return 0;
