@@ -63,8 +63,9 @@ static int open_and_look(struct backend_root *root, const struct backend_lookup 
     cleanup_fd int fd = -1;
     int r = linux_open(root, lookup, name, flags, &fd);
 
-    if (r == 0)
-        r = linux_look(fd, out_about);
+    if (r < 0)
+        return r;
+    r = linux_look(fd, out_about);
     if (r < 0)
         return r;
     if (S_ISLNK(out_about->st_mode) && lookup->follows_links) {
