@@ -3,25 +3,31 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "search/pattern_internal.h"
 
 /*
  * PCRE2 counts steps for each place where a match could start, from nothing. And
  * compiled code does not count how often a repeat of single characters gives one
- * back, so each of its steps may be as long as the line. Therefore:
+ * back, so each of its steps may be as long as the line, and for the interpreter a
+ * possessive repeat is one step, however long it is. Therefore:
  *
- * - compiled code gets fewer steps the longer the line is;
- * - what does not suffice is tried once more by the interpreter, which counts all;
+ * - both get fewer steps the longer the line is;
+ * - what does not suffice for compiled code is tried once more by the interpreter,
+ *   which counts more of it;
  * - a line that is not short is tried from a few starting places at a time, fewer
- *   if they take long, and the token is looked at between them.
+ *   if they take long; the token is looked at between them, and all of them
+ *   together have so much of the processor's time and no more.
  */
 enum {
     COMPILED_BYTES_TIMES_STEPS = 1 << 22,
     COMPILED_MIN_STEPS = 512,
     COMPILED_MAX_STEPS = 100000,
-    INTERPRETED_STEPS = 1000000,
+    INTERPRETED_BYTES_TIMES_STEPS = 1 << 28,
+    INTERPRETED_MIN_STEPS = 256,
+    INTERPRETED_MAX_STEPS = 1000000,
+    LINE_MAX_MS = 1000,
     SHORT_LINE_BYTES = 128,
     FIRST_STARTS = 64, /* in a line of LONG_LINE_BYTES, and fewer in a longer one */
     LONG_LINE_BYTES = 4096,
@@ -86,13 +92,30 @@ static bool is_too_costly(int result)
            result == PCRE2_ERROR_RECURSELOOP;
 }
 
+static uint32_t steps_within(size_t steps, uint32_t least, uint32_t most)
+{
+    return steps < least ? least : steps > most ? most : (uint32_t)steps;
+}
+
 static uint32_t compiled_steps(size_t len)
 {
-    size_t steps = COMPILED_BYTES_TIMES_STEPS / (len + 1);
+    return steps_within(COMPILED_BYTES_TIMES_STEPS / (len + 1), COMPILED_MIN_STEPS,
+                        COMPILED_MAX_STEPS);
+}
 
-    if (steps < COMPILED_MIN_STEPS)
-        return COMPILED_MIN_STEPS;
-    return steps > COMPILED_MAX_STEPS ? COMPILED_MAX_STEPS : (uint32_t)steps;
+static uint32_t interpreted_steps(size_t len)
+{
+    return steps_within(INTERPRETED_BYTES_TIMES_STEPS / (len + 1), INTERPRETED_MIN_STEPS,
+                        INTERPRETED_MAX_STEPS);
+}
+
+/* What this thread has used: a busy machine makes no pattern costly. */
+static int64_t own_time_ms(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
 static bool is_ascii(const char *line, size_t len)
@@ -138,7 +161,7 @@ static int match_from(struct engine *engine, const pcre2_code *compiled, const c
     if (is_too_costly(result)) {
         /* Slow enough to look at the token after each line. */
         engine->calls = CALLS_BETWEEN_LOOKS - 1;
-        pcre2_set_match_limit(engine->context, INTERPRETED_STEPS);
+        pcre2_set_match_limit(engine->context, interpreted_steps(len));
         result = pcre2_match(engine->pattern->code, (PCRE2_SPTR)line, len, from, PCRE2_NO_JIT,
                              engine->match, engine->context);
     }
@@ -167,11 +190,12 @@ static int match_long(struct engine *engine, const char *line, size_t len, int *
 {
     const pcre2_code *compiled = compiled_for(engine, line, len);
     size_t starts = len > LONG_LINE_BYTES ? FIRST_STARTS * LONG_LINE_BYTES / len : FIRST_STARTS;
+    int64_t ends_ms = own_time_ms() + LINE_MAX_MS;
     size_t from = 0;
 
     for (;;) {
         size_t until = from + starts; /* itself included */
-        int64_t began_ms = clock_monotonic_ms(&clock_system);
+        int64_t began_ms = own_time_ms();
         int64_t took_ms;
         int r;
 
@@ -183,7 +207,9 @@ static int match_long(struct engine *engine, const char *line, size_t len, int *
         if (r < 0)
             return r;
         from = next_character(line, len, until);
-        took_ms = clock_monotonic_ms(&clock_system) - began_ms;
+        took_ms = own_time_ms() - began_ms;
+        if (began_ms + took_ms >= ends_ms)
+            return ERR_PATTERN_COST;
         if (took_ms == 0 && starts < MAX_STARTS)
             starts = starts * 2 + 1;
         else if (took_ms >= SLOW_MS)

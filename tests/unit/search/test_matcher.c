@@ -237,6 +237,24 @@ static void a_pattern_without_end_is_an_error(void **state)
     assert_int_equal(search("(a|a?)+$", &regex, text, NULL), ERR_PATTERN_COST);
 }
 
+/* Of few steps, each as long as the line; and of many places to start from. */
+static void a_long_line_costs_no_more_than_its_time(void **state)
+{
+    static const char *const patterns[] = {"^.*?.*+!b", ".*?.*+!b", "^.*?.*?.*+!b"};
+    cleanup_free char *memory = NULL;
+    struct str text = repeated('a', 1000000, '!', &memory);
+
+    (void)state;
+    for (size_t i = 0; i < array_size(patterns); i++) {
+        for (int has_no_jit = 0; has_no_jit < 2; has_no_jit++) {
+            struct pattern_options options = {
+                .is_regex = true, .has_no_prefilter = true, .has_no_jit = has_no_jit != 0};
+
+            assert_int_equal(search(patterns[i], &options, text, NULL), ERR_PATTERN_COST);
+        }
+    }
+}
+
 /* Cubic: each start is within its steps, but there are many. */
 static void a_slow_line_sees_the_deadline(void **state)
 {
@@ -352,6 +370,7 @@ TEST_MAIN(cmocka_unit_test(lines_are_counted_as_ripgrep_counts),
           cmocka_unit_test(what_matches_nothing_finds_nothing),
           cmocka_unit_test(a_pattern_that_cannot_be_is_refused_with_words),
           cmocka_unit_test(a_pattern_without_end_is_an_error),
+          cmocka_unit_test(a_long_line_costs_no_more_than_its_time),
           cmocka_unit_test(a_slow_line_sees_the_deadline),
           cmocka_unit_test(a_long_text_sees_the_token), cmocka_unit_test(a_long_line_is_searched),
           cmocka_unit_test(a_line_too_long_for_the_engine_is_an_error),
