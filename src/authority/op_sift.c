@@ -77,7 +77,9 @@ int authority_sift(struct authority_scope *scope, struct str name,
         sift.lookup.max_file_bytes = smaller_limit(scope->max_file_bytes, options->max_file_bytes);
         r = run(&sift);
     }
-    return operation_end(&op, r, err);
+    /* That the visitor had enough is nobody else's concern. */
+    (void)operation_end(&op, r < 0 ? r : 0, err);
+    return r;
 }
 
 struct str authority_sifted_name(const struct authority_sifted *file)

@@ -18,6 +18,7 @@ enum {
     GATHERED_MAX_BYTES = 64 << 20,
     WAITING_MAX_BYTES = 64 << 20,
     PORTION = 16, /* files that a thread takes at a time */
+    ENTRIES_BETWEEN_LOOKS = 1024,
 };
 
 /* A directory that nobody has opened yet. */
@@ -236,8 +237,10 @@ static int look_at_directory(struct sifter *sifter, const struct opened *opened,
     struct crew *crew = sifter->crew;
     const struct sift *sift = crew->sift;
     struct str name;
-    int r;
+    int r = cancel_check(sift->lookup.cancel); /* rules can make each name dear */
 
+    if (r < 0)
+        return r;
     if (!name_entry(sifter, opened->name, component))
         return 0;
     name = path_view(&sifter->name);
@@ -270,13 +273,16 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
     struct arena arena = ARENA_INIT(GATHERED_MAX_BYTES);
     struct opened directories = {.arena = arena};
     bool has_rules = false;
+    size_t seen = 0;
     enum authority_type type;
     struct str component;
     int error = 0;
     int r = 0;
 
     while (r == 0 && sift->ops->dir_next(opened->dir, &component, &type, &error)) {
-        if (scope_is_private(component))
+        if (++seen % ENTRIES_BETWEEN_LOOKS == 0)
+            r = cancel_check(sift->lookup.cancel);
+        if (r < 0 || scope_is_private(component))
             continue;
         if (type == AUTHORITY_FILE) {
             has_rules = has_rules || is_rule_file(component);

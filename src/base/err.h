@@ -68,7 +68,7 @@ enum err_category {
     X(ERR_JSON_DUPLICATE_KEY,  "json_duplicate_key",  POLICY,      400, -32700, "JSON object names a key twice") \
     X(ERR_SCHEMA_UNSUPPORTED,  "schema_unsupported",  POLICY,      400, -32602, "schema uses something unsupported") \
     X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not fit its schema") \
-    X(ERR_PATTERN_COST,        "pattern_cost",        POLICY,      400, -32602, "the pattern takes too many steps on a line") \
+    X(ERR_PATTERN_COST,        "pattern_cost",        OPERATIONAL, 400, -32602, "the pattern takes too many steps on a line") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value")
 /* clang-format on */

@@ -10,23 +10,22 @@
 /*
  * PCRE2 counts steps for each place where a match could start, from nothing. And
  * compiled code does not count how often a repeat of single characters gives one
- * back, so each of its steps may be as long as the line, and for the interpreter a
- * possessive repeat is one step, however long it is. Therefore:
+ * back, so each of its steps may be as long as the line; for the interpreter that
+ * holds of possessive repeats. Therefore:
  *
- * - both get fewer steps the longer the line is;
- * - what does not suffice for compiled code is tried once more by the interpreter,
- *   which counts more of it;
+ * - compiled code, which nobody can stop, gets fewer steps the longer the line is;
+ * - what does not suffice is tried once more by the interpreter, which counts more
+ *   of it and calls back: the token is looked at, and so is the time;
  * - a line that is not short is tried from a few starting places at a time, fewer
  *   if they take long; the token is looked at between them, and all of them
  *   together have so much of the processor's time and no more.
  */
 enum {
     COMPILED_BYTES_TIMES_STEPS = 1 << 22,
-    COMPILED_MIN_STEPS = 512,
+    COMPILED_MIN_STEPS = 128,
     COMPILED_MAX_STEPS = 100000,
-    INTERPRETED_BYTES_TIMES_STEPS = 1 << 28,
-    INTERPRETED_MIN_STEPS = 256,
-    INTERPRETED_MAX_STEPS = 1000000,
+    INTERPRETED_STEPS = 1000000,
+    INTERPRETED_BYTES_BETWEEN_LOOKS = 8 << 20,
     LINE_MAX_MS = 1000,
     SHORT_LINE_BYTES = 128,
     FIRST_STARTS = 64, /* in a line of LONG_LINE_BYTES, and fewer in a longer one */
@@ -42,48 +41,15 @@ struct engine {
     const struct cancel *cancel;
     size_t max_line_bytes;
     unsigned calls; /* since the token was looked at */
+    /* Of the line that is being matched: */
+    size_t line_bytes;
+    size_t bytes_since_look; /* that the interpreter may have gone over */
+    int64_t ends_ms;         /* on the thread's own time; 0: not begun to count */
+    int why;                 /* that it was stopped */
     pcre2_match_data *match;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
 };
-
-int engine_new(const struct pattern *pattern, const struct cancel *cancel,
-               struct engine **out_engine)
-{
-    struct engine *engine = calloc(1, sizeof(*engine));
-    uint32_t last_group = 0; /* that the pattern compares with */
-
-    if (engine == NULL)
-        return ERR_NO_MEMORY;
-    engine->pattern = pattern;
-    pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &last_group);
-    engine->max_line_bytes = last_group > 0 ? ENGINE_MAX_COMPARED_BYTES : ENGINE_MAX_LINE_BYTES;
-    engine->cancel = cancel;
-    engine->match = pcre2_match_data_create(1, NULL);
-    engine->context = pcre2_match_context_create(NULL);
-    if (pattern->has_jit)
-        engine->stack = pcre2_jit_stack_create(FIRST_STACK_BYTES, ENGINE_MAX_STACK_BYTES, NULL);
-    if (engine->match == NULL || engine->context == NULL ||
-        (pattern->has_jit && engine->stack == NULL)) {
-        engine_free(engine);
-        return ERR_NO_MEMORY;
-    }
-    pcre2_set_heap_limit(engine->context, ENGINE_MAX_HEAP_KB);
-    if (pattern->has_jit)
-        pcre2_jit_stack_assign(engine->context, NULL, engine->stack);
-    *out_engine = engine;
-    return 0;
-}
-
-void engine_free(struct engine *engine)
-{
-    if (engine == NULL)
-        return;
-    pcre2_match_data_free(engine->match);
-    pcre2_match_context_free(engine->context);
-    pcre2_jit_stack_free(engine->stack);
-    free(engine);
-}
 
 static bool is_too_costly(int result)
 {
@@ -92,21 +58,13 @@ static bool is_too_costly(int result)
            result == PCRE2_ERROR_RECURSELOOP;
 }
 
-static uint32_t steps_within(size_t steps, uint32_t least, uint32_t most)
-{
-    return steps < least ? least : steps > most ? most : (uint32_t)steps;
-}
-
 static uint32_t compiled_steps(size_t len)
 {
-    return steps_within(COMPILED_BYTES_TIMES_STEPS / (len + 1), COMPILED_MIN_STEPS,
-                        COMPILED_MAX_STEPS);
-}
+    size_t steps = COMPILED_BYTES_TIMES_STEPS / (len + 1);
 
-static uint32_t interpreted_steps(size_t len)
-{
-    return steps_within(INTERPRETED_BYTES_TIMES_STEPS / (len + 1), INTERPRETED_MIN_STEPS,
-                        INTERPRETED_MAX_STEPS);
+    if (steps < COMPILED_MIN_STEPS)
+        return COMPILED_MIN_STEPS;
+    return steps > COMPILED_MAX_STEPS ? COMPILED_MAX_STEPS : (uint32_t)steps;
 }
 
 /* What this thread has used: a busy machine makes no pattern costly. */
@@ -145,6 +103,36 @@ static const pcre2_code *compiled_for(const struct engine *engine, const char *l
     return pattern->has_jit ? pattern->code : NULL;
 }
 
+static const pcre2_code *interpreted(const struct pattern *pattern)
+{
+    return pattern->watched_code != NULL ? pattern->watched_code : pattern->code;
+}
+
+static bool is_time_over(struct engine *engine)
+{
+    int64_t now_ms = own_time_ms();
+
+    if (engine->ends_ms == 0)
+        engine->ends_ms = now_ms + LINE_MAX_MS;
+    return now_ms >= engine->ends_ms;
+}
+
+/* Before each part of the pattern that the interpreter tries. */
+static int on_callout(pcre2_callout_block *block, void *data)
+{
+    struct engine *engine = data;
+
+    (void)block;
+    engine->bytes_since_look += engine->line_bytes;
+    if (engine->bytes_since_look < INTERPRETED_BYTES_BETWEEN_LOOKS)
+        return 0;
+    engine->bytes_since_look = 0;
+    engine->why = cancel_check(engine->cancel);
+    if (engine->why == 0 && is_time_over(engine))
+        engine->why = ERR_PATTERN_COST;
+    return engine->why < 0 ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 /* Matches that start from `from` to `until`, or anywhere behind with PCRE2_UNSET. */
 static int match_from(struct engine *engine, const pcre2_code *compiled, const char *line,
                       size_t len, size_t from, size_t until)
@@ -161,9 +149,9 @@ static int match_from(struct engine *engine, const pcre2_code *compiled, const c
     if (is_too_costly(result)) {
         /* Slow enough to look at the token after each line. */
         engine->calls = CALLS_BETWEEN_LOOKS - 1;
-        pcre2_set_match_limit(engine->context, interpreted_steps(len));
-        result = pcre2_match(engine->pattern->code, (PCRE2_SPTR)line, len, from, PCRE2_NO_JIT,
-                             engine->match, engine->context);
+        pcre2_set_match_limit(engine->context, INTERPRETED_STEPS);
+        result = pcre2_match(interpreted(engine->pattern), (PCRE2_SPTR)line, len, from,
+                             PCRE2_NO_JIT, engine->match, engine->context);
     }
     return result;
 }
@@ -190,8 +178,9 @@ static int match_long(struct engine *engine, const char *line, size_t len, int *
 {
     const pcre2_code *compiled = compiled_for(engine, line, len);
     size_t starts = len > LONG_LINE_BYTES ? FIRST_STARTS * LONG_LINE_BYTES / len : FIRST_STARTS;
-    int64_t ends_ms = own_time_ms() + LINE_MAX_MS;
     size_t from = 0;
+
+    engine->ends_ms = own_time_ms() + LINE_MAX_MS;
 
     for (;;) {
         size_t until = from + starts; /* itself included */
@@ -208,13 +197,52 @@ static int match_long(struct engine *engine, const char *line, size_t len, int *
             return r;
         from = next_character(line, len, until);
         took_ms = own_time_ms() - began_ms;
-        if (began_ms + took_ms >= ends_ms)
+        if (began_ms + took_ms >= engine->ends_ms)
             return ERR_PATTERN_COST;
         if (took_ms == 0 && starts < MAX_STARTS)
             starts = starts * 2 + 1;
         else if (took_ms >= SLOW_MS)
             starts /= 2;
     }
+}
+
+int engine_new(const struct pattern *pattern, const struct cancel *cancel,
+               struct engine **out_engine)
+{
+    struct engine *engine = calloc(1, sizeof(*engine));
+    uint32_t last_group = 0; /* that the pattern compares with */
+
+    if (engine == NULL)
+        return ERR_NO_MEMORY;
+    engine->pattern = pattern;
+    pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &last_group);
+    engine->max_line_bytes = last_group > 0 ? ENGINE_MAX_COMPARED_BYTES : ENGINE_MAX_LINE_BYTES;
+    engine->cancel = cancel;
+    engine->match = pcre2_match_data_create(1, NULL);
+    engine->context = pcre2_match_context_create(NULL);
+    if (pattern->has_jit)
+        engine->stack = pcre2_jit_stack_create(FIRST_STACK_BYTES, ENGINE_MAX_STACK_BYTES, NULL);
+    if (engine->match == NULL || engine->context == NULL ||
+        (pattern->has_jit && engine->stack == NULL)) {
+        engine_free(engine);
+        return ERR_NO_MEMORY;
+    }
+    pcre2_set_heap_limit(engine->context, ENGINE_MAX_HEAP_KB);
+    pcre2_set_callout(engine->context, on_callout, engine);
+    if (pattern->has_jit)
+        pcre2_jit_stack_assign(engine->context, NULL, engine->stack);
+    *out_engine = engine;
+    return 0;
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine == NULL)
+        return;
+    pcre2_match_data_free(engine->match);
+    pcre2_match_context_free(engine->context);
+    pcre2_jit_stack_free(engine->stack);
+    free(engine);
 }
 
 int engine_match(struct engine *engine, const char *line, size_t len,
@@ -230,6 +258,9 @@ int engine_match(struct engine *engine, const char *line, size_t len,
         r = look_at_token(engine);
     if (r < 0)
         return r;
+    engine->line_bytes = len;
+    engine->bytes_since_look = 0;
+    engine->ends_ms = 0;
     if (len <= SHORT_LINE_BYTES)
         result = match_from(engine, compiled_for(engine, line, len), line, len, 0, PCRE2_UNSET);
     else
@@ -240,6 +271,8 @@ int engine_match(struct engine *engine, const char *line, size_t len,
         *out_match = (struct engine_match){.is_match = false};
         return 0;
     }
+    if (result == PCRE2_ERROR_CALLOUT)
+        return engine->why;
     if (is_too_costly(result))
         return ERR_PATTERN_COST;
     if (result < 0)

@@ -59,6 +59,18 @@ static int compile_code(struct str text, const struct pattern_options *options,
     return 0;
 }
 
+/* The same, so that whoever runs it is asked now and then. */
+static void compile_watched(struct str text, const struct pattern_options *options,
+                            pcre2_compile_context *context, struct pattern *pattern)
+{
+    uint32_t flags = flags_of(options) | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_UCP;
+    PCRE2_SIZE offset;
+    int error;
+
+    pattern->watched_code = pcre2_compile((PCRE2_SPTR)text.ptr, text.len,
+                                          flags | PCRE2_AUTO_CALLOUT, &error, &offset, context);
+}
+
 /* Where no memory may become code this fails, and the interpreter does the work. */
 static bool compile_further(pcre2_code *code)
 {
@@ -190,6 +202,8 @@ int pattern_compile(struct str text, const struct pattern_options *options,
         if (r < 0)
             return err_set_plain(err, r);
     }
+    if (options->is_regex)
+        compile_watched(text, options, context, pattern);
     /* What the scan decides alone never gets there. */
     if (!options->has_no_jit &&
         (!pattern->is_single || pattern->has_line_start || pattern->has_line_end)) {
@@ -207,6 +221,7 @@ void pattern_free(struct pattern *pattern)
         return;
     pcre2_code_free(pattern->code);
     pcre2_code_free(pattern->ascii_code);
+    pcre2_code_free(pattern->watched_code);
     free(pattern->needle);
     free(pattern);
 }

@@ -10,8 +10,9 @@
 
 struct pattern {
     pcre2_code *code;
-    pcre2_code *ascii_code; /* for lines that are ASCII, twice as fast; or NULL */
-    bool has_jit;           /* code has; ascii_code always has */
+    pcre2_code *ascii_code;   /* for lines that are ASCII, twice as fast; or NULL */
+    pcre2_code *watched_code; /* for the interpreter: it calls back before each part; or NULL */
+    bool has_jit;             /* code has; ascii_code always has */
 
     bool has_scan;       /* only lines in which it finds something may match */
     bool is_whole;       /* and those match for which it is exact */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search/search.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,6 +353,7 @@ int search_run(struct authority_scope *scope, const struct search_request *reque
     int r;
 
     *out_result = (struct search_result){.total = 0};
+    assert(request->max_results > 0);
     if (searching == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     out_result->missed = calloc(SEARCH_MAX_MISSED, sizeof(*out_result->missed));

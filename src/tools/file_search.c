@@ -16,6 +16,9 @@
 enum {
     RESULTS = 50,
     MAX_GLOBS = 2,
+    /* Of names and lines in the answer, before it becomes JSON: long names repeat with each line.
+     */
+    ANSWER_MAX_BYTES = 2 << 20,
 };
 
 struct search {
@@ -26,6 +29,8 @@ struct search {
     struct str text; /* what is looked for in the files */
     bool is_regex;
     bool ignores_case;
+    size_t answer_bytes;
+    bool is_answer_full;
 };
 
 /* ---- names: asked by several threads ---- */
@@ -137,10 +142,27 @@ static bool write_path(const struct search *search, struct json_writer *w, struc
     return true;
 }
 
-static void write_file(const struct search *search, struct json_writer *w,
-                       const struct search_file *file)
+static size_t bytes_of(const struct str *lines, size_t count)
 {
-    if (search->text.ptr == NULL) {
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += lines[i].len;
+    return bytes;
+}
+
+/* Whether so much more fits; what comes behind something that does not is left out too. */
+static bool fits(struct search *search, size_t bytes)
+{
+    search->answer_bytes += bytes + tool_name(search->call, 0).len;
+    if (search->answer_bytes > ANSWER_MAX_BYTES)
+        search->is_answer_full = true;
+    return !search->is_answer_full;
+}
+
+static void write_file(struct search *search, struct json_writer *w, const struct search_file *file)
+{
+    if (search->text.ptr == NULL && fits(search, file->name.len)) {
         json_begin_object(w);
         (void)write_path(search, w, file->name);
         json_end_object(w);
@@ -148,6 +170,10 @@ static void write_file(const struct search *search, struct json_writer *w,
     for (size_t i = 0; i < file->match_count; i++) {
         const struct search_match *match = &file->matches[i];
 
+        if (!fits(search, file->name.len + match->text.len +
+                              bytes_of(match->before, match->before_count) +
+                              bytes_of(match->after, match->after_count)))
+            return;
         json_begin_object(w);
         (void)write_path(search, w, file->name);
         json_key(w, STR("lineNumber"));
@@ -194,8 +220,7 @@ static void write_skipped(const struct search *search, struct json_writer *w,
     json_end_object(w);
 }
 
-static int write_result(const struct search *search, const struct search_result *result,
-                        struct buf *out)
+static int write_result(struct search *search, const struct search_result *result, struct buf *out)
 {
     struct json_writer w;
 
@@ -211,11 +236,11 @@ static int write_result(const struct search *search, const struct search_result 
     }
     json_key(&w, STR("matches"));
     json_begin_array(&w);
-    for (size_t i = 0; i < result->file_count; i++)
+    for (size_t i = 0; i < result->file_count && !search->is_answer_full; i++)
         write_file(search, &w, result->files[i]);
     json_end_array(&w);
     json_key(&w, STR("truncated"));
-    json_write_bool(&w, result->is_truncated);
+    json_write_bool(&w, result->is_truncated || search->is_answer_full);
     json_key(&w, STR("totalMatches"));
     json_write_int(&w, (int64_t)result->total);
     if (result->is_total_a_minimum) {

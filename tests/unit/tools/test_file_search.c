@@ -288,6 +288,28 @@ static void lines_are_counted_and_the_first_come_back(void **state)
     assert_false(bool_member(object, "truncated"));
 }
 
+static void an_answer_has_a_ceiling(void **state)
+{
+    enum { LINES = 10000, LENGTH = 240 };
+    struct bench *bench = *state;
+    const struct json_value *object;
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    char name[2 * LENGTH + 2];
+
+    memset(name, 'd', sizeof(name));
+    name[LENGTH] = '\0';
+    plant_dir(bench, name);
+    name[LENGTH] = '/';
+    name[sizeof(name) - 1] = '\0';
+    for (int i = 0; i < LINES; i++)
+        assert_int_equal(buf_append_str(&text, STR("x\n")), 0);
+    plant_bytes_at(bench->root_fd, name, text.data, text.len);
+    object = bench_call(bench, "search_files", "{\"query\":\"x\",\"maxResults\":10000}");
+    assert_int_equal(int_member(object, "totalMatches"), LINES);
+    assert_true(bool_member(object, "truncated"));
+    assert_in_range(json_get(object, STR("matches"))->size, 1000, LINES - 1);
+}
+
 static void denied_files_are_not_searched(void **state)
 {
     static const char *const denied[] = {"*.key", "private/**", NULL};
@@ -308,7 +330,7 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(long_lines_are_cut_around_the_match),
           BENCH_TEST(ignore_files_are_heeded_unless_told_not_to),
           BENCH_TEST(lines_are_counted_and_the_first_come_back),
-          BENCH_TEST(denied_files_are_not_searched),
+          BENCH_TEST(an_answer_has_a_ceiling), BENCH_TEST(denied_files_are_not_searched),
           BENCH_TEST(a_glob_without_a_slash_is_for_the_last_component),
           BENCH_TEST(a_glob_with_a_slash_is_for_the_path_below_the_directory),
           BENCH_TEST(either_argument_or_both), BENCH_TEST(case_is_ignored_when_asked_for),
