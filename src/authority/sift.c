@@ -13,7 +13,7 @@
 enum {
     NICENESS = 19,
     STACK_BYTES = 512 << 10,
-    FIRST_CHILDREN = 64,
+    FIRST_NAMES = 64,
     /* Names of one directory, and of all directories that wait. */
     GATHERED_MAX_BYTES = 64 << 20,
     WAITING_MAX_BYTES = 64 << 20,
@@ -30,16 +30,20 @@ struct waiting {
     char name[]; /* from the root on */
 };
 
+struct names {
+    struct arena arena;
+    struct str *items; /* grows in the arena */
+    size_t count;
+    size_t room;
+};
+
 /* One that is open, with the names of its files; several threads may be at it. */
 struct opened {
     struct list link; /* among those that have files left */
     struct backend_dir *dir;
     struct ignore_layer *layer;
-    struct arena arena;
-    struct str name;
-    struct str *files; /* grows in the arena */
-    size_t file_count;
-    size_t file_room;
+    struct str name; /* in the arena of its files */
+    struct names files;
     /* Under the crew's lock. */
     size_t next_file;
     unsigned holders;
@@ -101,6 +105,12 @@ static bool ends_all(const struct sift *sift, int *code)
 
 /* ---- what waits ---- */
 
+static void free_waiting(struct waiting *waiting)
+{
+    ignore_layer_unref(waiting->layer);
+    free(waiting);
+}
+
 /* ERR_TOO_LARGE when too many wait. */
 static int add_waiting(struct crew *crew, struct str name, struct ignore_layer *layer,
                        unsigned depth)
@@ -125,17 +135,34 @@ static int add_waiting(struct crew *crew, struct str name, struct ignore_layer *
         pthread_cond_signal(&crew->has_work);
     }
     pthread_mutex_unlock(&crew->lock);
-    if (r < 0) {
-        ignore_layer_unref(waiting->layer);
-        free(waiting);
-    }
+    if (r < 0)
+        free_waiting(waiting);
     return r;
 }
 
-static void free_waiting(struct waiting *waiting)
+static void names_done(struct names *names)
 {
-    ignore_layer_unref(waiting->layer);
-    free(waiting);
+    arena_regrow_free(&names->arena, names->items);
+    arena_done(&names->arena);
+}
+
+static int names_add(struct names *names, struct str name)
+{
+    const char *copy = arena_copy(&names->arena, name);
+
+    if (copy == NULL)
+        return names->arena.error;
+    if (names->count == names->room) {
+        size_t room = names->room == 0 ? FIRST_NAMES : names->room * 2;
+        struct str *grown = arena_regrow(&names->arena, names->items, room * sizeof(*names->items));
+
+        if (grown == NULL)
+            return names->arena.error;
+        names->items = grown;
+        names->room = room;
+    }
+    names->items[names->count++] = (struct str){copy, name.len};
+    return 0;
 }
 
 static void free_opened(const struct sift *sift, struct opened *opened)
@@ -144,12 +171,18 @@ static void free_opened(const struct sift *sift, struct opened *opened)
         return;
     sift->ops->dir_close(opened->dir);
     ignore_layer_unref(opened->layer);
-    arena_regrow_free(&opened->arena, opened->files);
-    arena_done(&opened->arena);
+    names_done(&opened->files);
     free(opened);
 }
 
 /* ---- rules ---- */
+
+/* What has gone, or become something else, since its name was read is nothing that was missed. */
+static bool has_gone(int code)
+{
+    return code == ERR_NOT_FOUND || code == ERR_NOT_REGULAR_FILE || code == ERR_NOT_A_DIRECTORY ||
+           code == ERR_SYMLINK_REJECTED;
+}
 
 static int read_rule_file(const struct sift *sift, struct str directory, struct str component,
                           struct ignore_layer **layer)
@@ -169,8 +202,8 @@ static int read_rule_file(const struct sift *sift, struct str directory, struct 
     lookup.max_file_bytes = IGNORE_MAX_FILE_BYTES;
     r = sift->ops->file_open(sift->scope->root, &lookup, path_view(&name), &file, &about);
     if (r < 0)
-        return r == ERR_TOO_LARGE ? r : 0;
-    r = buf_reserve(&content, (size_t)about.size + 1);
+        return has_gone(r) ? 0 : r;
+    r = about.size > 0 ? buf_reserve(&content, (size_t)about.size) : 0;
     while (r == 0 && content.len < about.size) {
         r = sift->ops->file_read(file, content.len, content.data + content.len,
                                  (size_t)about.size - content.len, &got);
@@ -197,26 +230,6 @@ int sift_read_rules(const struct sift *sift, struct str directory, struct ignore
 }
 
 /* ---- a directory ---- */
-
-static int keep_file(struct opened *opened, struct str component)
-{
-    const char *copy = arena_copy(&opened->arena, component);
-
-    if (copy == NULL)
-        return opened->arena.error;
-    if (opened->file_count == opened->file_room) {
-        size_t room = opened->file_room == 0 ? FIRST_CHILDREN : opened->file_room * 2;
-        struct str *grown =
-            arena_regrow(&opened->arena, opened->files, room * sizeof(*opened->files));
-
-        if (grown == NULL)
-            return opened->arena.error;
-        opened->files = grown;
-        opened->file_room = room;
-    }
-    opened->files[opened->file_count++] = (struct str){copy, component.len};
-    return 0;
-}
 
 /* The sifter's name becomes that of an entry. False when no name can reach it. */
 static bool name_entry(struct sifter *sifter, struct str directory, struct str component)
@@ -270,8 +283,7 @@ static bool is_rule_file(struct str component)
 static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
 {
     const struct sift *sift = sifter->crew->sift;
-    struct arena arena = ARENA_INIT(GATHERED_MAX_BYTES);
-    struct opened directories = {.arena = arena};
+    struct names directories = {.arena = ARENA_INIT(GATHERED_MAX_BYTES)};
     bool has_rules = false;
     size_t seen = 0;
     enum authority_type type;
@@ -286,9 +298,9 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
             continue;
         if (type == AUTHORITY_FILE) {
             has_rules = has_rules || is_rule_file(component);
-            r = keep_file(opened, component);
+            r = names_add(&opened->files, component);
         } else if (type == AUTHORITY_DIRECTORY) {
-            r = keep_file(&directories, component);
+            r = names_add(&directories, component);
         }
     }
     if (r == ERR_TOO_LARGE || error < 0) {
@@ -302,18 +314,10 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
             r = 0;
         }
     }
-    for (size_t i = 0; r == 0 && i < directories.file_count; i++)
-        r = look_at_directory(sifter, opened, directories.files[i], depth);
-    arena_regrow_free(&directories.arena, directories.files);
-    arena_done(&directories.arena);
+    for (size_t i = 0; r == 0 && i < directories.count; i++)
+        r = look_at_directory(sifter, opened, directories.items[i], depth);
+    names_done(&directories);
     return r;
-}
-
-/* What has gone, or become something else, since its name was read is nothing that was missed. */
-static bool has_gone(int code)
-{
-    return code == ERR_NOT_FOUND || code == ERR_NOT_REGULAR_FILE || code == ERR_NOT_A_DIRECTORY ||
-           code == ERR_SYMLINK_REJECTED;
 }
 
 /* NULL where it cannot be opened, which is reported. */
@@ -336,10 +340,10 @@ static struct opened *open_waiting(struct sifter *sifter, struct waiting *waitin
             report_missed(sifter, name, r);
         return NULL;
     }
-    arena_init(&opened->arena, GATHERED_MAX_BYTES);
+    arena_init(&opened->files.arena, GATHERED_MAX_BYTES);
     opened->layer = ignore_layer_ref(waiting->layer);
     opened->holders = 1;
-    copy = arena_copy(&opened->arena, name);
+    copy = arena_copy(&opened->files.arena, name);
     opened->name = (struct str){copy, name.len};
     r = copy != NULL ? gather(sifter, opened, waiting->depth) : ERR_NO_MEMORY;
     if (r < 0) {
@@ -408,14 +412,14 @@ static struct opened *join_another(struct crew *crew)
 /* With the lock: the next files of a directory; false when there are none. */
 static bool take_portion(struct opened *opened, size_t *out_first, size_t *out_end)
 {
-    size_t left = opened->file_count - opened->next_file;
+    size_t left = opened->files.count - opened->next_file;
 
     if (left == 0)
         return false;
     *out_first = opened->next_file;
     *out_end = *out_first + (left < PORTION ? left : PORTION);
     opened->next_file = *out_end;
-    if (*out_end == opened->file_count)
+    if (*out_end == opened->files.count)
         list_remove(&opened->link);
     return true;
 }
@@ -434,7 +438,7 @@ static void go_through(struct sifter *sifter, struct opened *opened)
 
         pthread_mutex_unlock(&crew->lock);
         for (size_t i = first; r == 0 && i < end; i++)
-            r = look_at_file(sifter, opened, opened->files[i]);
+            r = look_at_file(sifter, opened, opened->files.items[i]);
         if (r != 0)
             fail(crew, r);
         pthread_mutex_lock(&crew->lock);
@@ -451,7 +455,7 @@ static void go_through(struct sifter *sifter, struct opened *opened)
 static void offer(struct crew *crew, struct opened *opened)
 {
     list_init(&opened->link);
-    if (opened->file_count <= PORTION)
+    if (opened->files.count <= PORTION)
         return;
     list_append(&crew->opened, &opened->link);
     pthread_cond_broadcast(&crew->has_work);

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "authority/ignore.h"
 #include "world.h"
 
 enum { MAX_SEEN = 4096, MANY = 700 };
@@ -174,6 +175,17 @@ static void what_is_no_directory_is_refused(void **state)
     seen_free(seen);
 }
 
+static void plant_many(struct world *world, const char *content)
+{
+    plant_dir(world, WORLD_ROOT, "many");
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "many/%04u", i);
+        plant(world, WORLD_ROOT, name, content);
+    }
+}
+
 static void many_files_are_shared_by_all_threads(void **state)
 {
     const struct authority_sift_options options = {.threads = AUTHORITY_SIFT_MAX_THREADS};
@@ -181,13 +193,7 @@ static void many_files_are_shared_by_all_threads(void **state)
     struct seen *seen = seen_new();
     size_t used = 0;
 
-    plant_dir(world, WORLD_ROOT, "many");
-    for (unsigned i = 0; i < MANY; i++) {
-        char name[32];
-
-        snprintf(name, sizeof(name), "many/%04u", i);
-        plant(world, WORLD_ROOT, name, "12");
-    }
+    plant_many(world, "12");
     assert_ok(world, sift(world, world->scope, "", &options, seen));
     assert_int_equal(seen->count, MANY);
     assert_int_equal(seen->bytes, 2 * MANY);
@@ -318,6 +324,40 @@ static void rules_that_are_too_long_are_told(void **state)
     seen_free(seen);
 }
 
+static void rules_that_cannot_be_read_are_told(void **state)
+{
+    const struct authority_sift_options options = {.threads = 2, .heeds_ignore_files = true};
+    struct world *world = *state;
+    struct seen *seen = seen_new();
+
+    plant_dir(world, WORLD_ROOT, "d");
+    plant(world, WORLD_ROOT, "d/f", "x");
+    plant(world, WORLD_OUTSIDE, "rules", "f\n");
+    plant_hardlink(world, WORLD_OUTSIDE, "rules", "d/.gitignore");
+    assert_ok(world, sift(world, world->scope, "", &options, seen));
+    /* A file with other names is not read here, so its rules do not hold, and that is said. */
+    assert_int_equal(seen->count, 1);
+    assert_string_equal(seen->names[0], "d/f");
+    assert_int_equal(seen->missed_count, 2);
+    for (size_t i = 0; i < seen->missed_count; i++)
+        assert_int_equal(seen->codes[i], strcmp(seen->missed[i], "d") == 0 ? ERR_UNSUPPORTED
+                                                                           : ERR_HARDLINK_REJECTED);
+    seen_free(seen);
+}
+
+static void the_largest_rules_hold(void **state)
+{
+    static char rules[IGNORE_MAX_FILE_BYTES];
+    struct world *world = *state;
+
+    memset(rules, '\n', sizeof(rules));
+    rules[0] = 'f';
+    plant_bytes(world, WORLD_ROOT, ".gitignore", (struct str){rules, sizeof(rules)});
+    plant(world, WORLD_ROOT, "f", "x");
+    plant(world, WORLD_ROOT, "g", "x");
+    assert_sifted(world, world->scope, "", true, ".gitignore g");
+}
+
 static void what_cannot_be_read_is_missed_and_the_rest_comes(void **state)
 {
     const struct authority_sift_options options = {.threads = 2};
@@ -372,13 +412,7 @@ static void an_error_ends_it(void **state)
     struct world *world = *state;
     struct seen *seen = seen_new();
 
-    plant_dir(world, WORLD_ROOT, "many");
-    for (unsigned i = 0; i < MANY; i++) {
-        char name[32];
-
-        snprintf(name, sizeof(name), "many/%04u", i);
-        plant(world, WORLD_ROOT, name, "");
-    }
+    plant_many(world, "");
     seen->error = ERR_IO;
     assert_int_equal(sift(world, world->scope, "", &options, seen), ERR_IO);
     assert_in_range(seen->count, 1, options.threads);
@@ -393,13 +427,7 @@ static void cancelling_ends_it(void **state)
     struct seen *seen = seen_new();
 
     cancel_init(&cancel, &clock_system, CANCEL_NO_DEADLINE);
-    plant_dir(world, WORLD_ROOT, "many");
-    for (unsigned i = 0; i < MANY; i++) {
-        char name[32];
-
-        snprintf(name, sizeof(name), "many/%04u", i);
-        plant(world, WORLD_ROOT, name, "");
-    }
+    plant_many(world, "");
     seen->cancel_at_first = &cancel;
     assert_int_equal(sift(world, world->scope, "", &options, seen), ERR_CANCELLED);
     assert_in_range(seen->count, 1, options.threads);
@@ -431,6 +459,7 @@ TEST_MAIN(EVERYWHERE(every_file_comes_once), EVERYWHERE(what_is_no_directory_is_
           EVERYWHERE(what_is_denied_does_not_come), EVERYWHERE(what_is_not_finished_does_not_come),
           EVERYWHERE(the_visitor_decides_what_is_entered_and_opened),
           EVERYWHERE(what_is_too_large_is_missed), EVERYWHERE(rules_that_are_too_long_are_told),
+          EVERYWHERE(rules_that_cannot_be_read_are_told), EVERYWHERE(the_largest_rules_hold),
           EVERYWHERE(what_cannot_be_read_is_missed_and_the_rest_comes),
           EVERYWHERE(what_has_gone_meanwhile_is_not_missed), EVERYWHERE(an_error_ends_it),
           EVERYWHERE(cancelling_ends_it), EVERYWHERE(a_tree_that_is_too_deep_is_told))
