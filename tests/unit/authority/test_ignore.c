@@ -6,6 +6,7 @@
 
 #include "authority/ignore.h"
 #include "base/buf.h"
+#include "draw.h"
 #include "ignore_reference.h"
 
 static struct ignore_layer *layer_of(struct ignore_layer *parent, const char *directory,
@@ -511,31 +512,6 @@ static void threads_share_layers(void **state)
 
 /* ---- Generated ---- */
 
-/* xorshift64 */
-static uint64_t seed;
-
-static size_t draw(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
-
-static struct str draw_text(char *text, size_t max_pieces, const char *const *pieces, size_t count)
-{
-    size_t left = 1 + draw(max_pieces);
-    size_t len = 0;
-
-    while (left-- > 0) {
-        struct str piece = str_from(pieces[draw(count)]);
-
-        memcpy(text + len, piece.ptr, piece.len);
-        len += piece.len;
-    }
-    return (struct str){text, len};
-}
-
 static const char *const rule_pieces[] = {
     "a",  "a",    "b",   "b",     "c",    ".c",   "*",   "*",  "?",           "/",   "/",
     "**", "/**/", "**/", "/**",   "[ab]", "[!a]", "[",   "]",  "-",           "!",   "#",
@@ -552,7 +528,7 @@ static void generated_rules_decide_as_the_reference_says(void **state)
     size_t compared = 0;
 
     (void)state;
-    seed = 88172645463325252U;
+    draw_seed = 88172645463325252U;
     while (compared < 200000) {
         char rules_text[128], name_text[64];
         struct str rules = draw_text(rules_text, 10, rule_pieces, array_size(rule_pieces));

@@ -9,21 +9,11 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "draw.h"
 #include "search/matcher.h"
 #include "search_reference.h"
 
 enum { PATTERNS = 6000, TEXTS = 4, TEXT_MAX_BYTES = 1 << 16, PATTERN_MAX = 1 << 10 };
-
-/* xorshift64 */
-static uint64_t seed;
-
-static size_t draw(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
 
 #define DRAW(list) (list)[draw(array_size(list))]
 
@@ -142,7 +132,7 @@ static void draw_pattern(struct buf *out)
     }
 }
 
-static void draw_text(struct buf *out)
+static void draw_lines(struct buf *out)
 {
     static const char *const pieces[] = {
         "a",
@@ -287,7 +277,7 @@ static void compare_pattern(struct str pattern_text, struct pattern_options opti
         cleanup_free char *memory = NULL;
         struct str exact;
 
-        draw_text(text);
+        draw_lines(text);
         exact = exact_copy(buf_view(text), &memory);
         for (size_t i = 0; i < array_size(levels); i++) {
             options.level = levels[i];
@@ -316,7 +306,7 @@ static void generated_patterns_match_as_pcre2_alone(void **state)
     struct totals totals = {0};
 
     (void)state;
-    seed = given != NULL ? strtoull(given, NULL, 10) | 1 : 88172645463325252U;
+    draw_seed = given != NULL ? strtoull(given, NULL, 10) | 1 : 88172645463325252U;
     while (totals.patterns < PATTERNS) {
         struct pattern_options options = {.is_regex = draw(8) > 0, .ignores_case = draw(3) == 0};
 
