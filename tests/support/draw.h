@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and texts for generated tests: the same ones for the same seed, which is not 0. */
-#ifndef SUPPORT_DRAW_H
-#define SUPPORT_DRAW_H
+#ifndef TESTS_SUPPORT_DRAW_H
+#define TESTS_SUPPORT_DRAW_H
 
 #include <stdint.h>
 #include <string.h>
