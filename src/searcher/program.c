@@ -2,7 +2,6 @@
 #include "searcher/program.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
-#include "base/optionhelp.h"
 #include "base/options.h"
+#include "command/alone.h"
 #include "command/search.h"
 #include "search/search.h"
 #include "searcher/filter.h"
@@ -25,16 +24,6 @@ enum {
     EXIT_ERROR = 2,
     EXIT_SIGNAL = 128, /* and its number */
     ARGS_MAX_BYTES = 4 << 20,
-    HELP_MAX_BYTES = 1 << 20,
-    HELP_WIDTH = 80,
-};
-
-/* What the front door has for all its commands; for who calls this program itself. */
-enum {
-    OPTION_HELP = SEARCH_OPTIONS,
-    OPTION_VERSION,
-    OPTIONS_END,
-    OWN_OPTIONS = OPTIONS_END - SEARCH_OPTIONS
 };
 
 static_assert((int)SEARCH_OPTION_MOST_RESULTS == (int)SEARCH_MAX_RESULTS, "the option's ceiling");
@@ -92,44 +81,21 @@ static bool can_erase(int fd)
 
 /* ---- from the command line ---- */
 
-static int read_options(struct arena *arena, int argc, char *const *argv,
-                        struct option_values **out_values, struct err *err)
-{
-    static struct option options[SEARCH_OPTIONS + OWN_OPTIONS];
-    static const struct option_command command = {.name = "gatehouse-search",
-                                                  .summary = SEARCH_SUMMARY,
-                                                  .options = options,
-                                                  .option_count = array_size(options),
-                                                  .arguments = search_arguments,
-                                                  .argument_count = SEARCH_ARGUMENTS};
-    int r;
-
-    memcpy(options, search_options, sizeof(search_options));
-    options[OPTION_HELP] =
-        (struct option){.name = "help", .letter = 'h', .is_final = true, .help = "show this page"};
-    options[OPTION_VERSION] =
-        (struct option){.name = "version", .is_final = true, .help = "show the version"};
-    r = options_read_args(arena, &command, argc, argv, out_values, err);
-    return r == 0 ? options_read_env(*out_values, environ, err) : r;
-}
+static const struct option_command command = {.name = "gatehouse-search",
+                                              .summary = SEARCH_SUMMARY,
+                                              .options = search_options,
+                                              .option_count = SEARCH_OPTIONS,
+                                              .arguments = search_arguments,
+                                              .argument_count = SEARCH_ARGUMENTS};
 
 static int tell_about_itself(const struct option_values *values)
 {
-    cleanup_buf struct buf out = BUF_INIT(HELP_MAX_BYTES);
-    int r = options_is_on(values, OPTION_HELP)
-                ? options_help(values, HELP_WIDTH, &out)
-                : buf_printf(&out, "gatehouse-search %s\n", GATEHOUSE_VERSION);
+    struct err err = ERR_INIT;
 
-    if (r < 0) {
-        complain(err_text(r));
-        return EXIT_ERROR;
-    }
-    /* A full disk shows only when the buffer is written. */
-    if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0) {
-        complain(err_errno_text(errno));
-        return EXIT_ERROR;
-    }
-    return EXIT_SUCCESS;
+    if (alone_tell_about_itself(values, &err) == 0)
+        return EXIT_SUCCESS;
+    complain(err.message);
+    return EXIT_ERROR;
 }
 
 static bool is_of_files(const struct option_values *values)
@@ -311,11 +277,11 @@ int program_run(int argc, char *const *argv)
     struct err err = ERR_INIT;
     int r;
 
-    if (read_options(&arena, argc, argv, &values, &err) < 0) {
+    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse search: %s\nSee 'gatehouse search --help'.\n", err.message);
         return EXIT_ERROR;
     }
-    if (options_is_on(values, OPTION_HELP) || options_is_on(values, OPTION_VERSION))
+    if (alone_is_asked_about_itself(values))
         return tell_about_itself(values);
     watch_signals();
     r = confine_close_fds(kept, array_size(kept), &err);

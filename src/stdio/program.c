@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stdio/program.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/optionhelp.h"
 #include "base/options.h"
 #include "base/rand.h"
+#include "command/alone.h"
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
@@ -23,19 +22,9 @@
 enum {
     EXIT_WRONG_USE = 2,
     ARGS_MAX_BYTES = 4 << 20,
-    HELP_MAX_BYTES = 1 << 20,
-    HELP_WIDTH = 80,
     SESSION_BYTES = 24,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
-};
-
-/* What the front door has for all its commands; for who calls this program itself. */
-enum {
-    OPTION_HELP = MCP_OPTIONS,
-    OPTION_VERSION,
-    OPTIONS_END,
-    OWN_OPTIONS = OPTIONS_END - MCP_OPTIONS
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -101,47 +90,12 @@ static void flush_record(void *data)
 
 /* ---- from the command line ---- */
 
-static int read_options(struct arena *arena, int argc, char *const *argv,
-                        struct option_values **out_values, struct err *err)
-{
-    static struct option options[MCP_OPTIONS + OWN_OPTIONS];
-    static const struct option_command command = {.name = "gatehouse-mcp",
-                                                  .summary = MCP_SUMMARY,
-                                                  .options = options,
-                                                  .option_count = array_size(options),
-                                                  .arguments = mcp_arguments,
-                                                  .argument_count = MCP_ARGUMENTS};
-    int r;
-
-    memcpy(options, mcp_options, sizeof(mcp_options));
-    options[OPTION_HELP] =
-        (struct option){.name = "help", .letter = 'h', .is_final = true, .help = "show this page"};
-    options[OPTION_VERSION] =
-        (struct option){.name = "version", .is_final = true, .help = "show the version"};
-    r = options_read_args(arena, &command, argc, argv, out_values, err);
-    return r == 0 ? options_read_env(*out_values, environ, err) : r;
-}
-
-/* Instead of serving. */
-static bool is_asked_about_itself(const struct option_values *values)
-{
-    return options_is_on(values, OPTION_HELP) || options_is_on(values, OPTION_VERSION);
-}
-
-static int tell_about_itself(const struct option_values *values, struct err *err)
-{
-    cleanup_buf struct buf out = BUF_INIT(HELP_MAX_BYTES);
-    int r = options_is_on(values, OPTION_HELP)
-                ? options_help(values, HELP_WIDTH, &out)
-                : buf_printf(&out, "gatehouse-mcp %s\n", GATEHOUSE_VERSION);
-
-    if (r < 0)
-        return err_set_plain(err, r);
-    /* A full disk shows only when the buffer is written. */
-    if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0)
-        return err_set(err, err_from_errno(errno), "cannot write: %s", err_errno_text(errno));
-    return 0;
-}
+static const struct option_command command = {.name = "gatehouse-mcp",
+                                              .summary = MCP_SUMMARY,
+                                              .options = mcp_options,
+                                              .option_count = MCP_OPTIONS,
+                                              .arguments = mcp_arguments,
+                                              .argument_count = MCP_ARGUMENTS};
 
 static int open_ground(struct program *program, const struct option_values *values, struct err *err)
 {
@@ -293,12 +247,12 @@ int program_run(int argc, char *const *argv)
 
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
-    if (read_options(&arena, argc, argv, &values, &err) < 0) {
+    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
         return EXIT_WRONG_USE;
     }
-    if (is_asked_about_itself(values)) {
-        r = tell_about_itself(values, &err);
+    if (alone_is_asked_about_itself(values)) {
+        r = alone_tell_about_itself(values, &err);
         return finish(r, &err);
     }
     /* A client that goes away is an error of write(), not the end of us. */
