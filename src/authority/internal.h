@@ -88,6 +88,9 @@ static inline bool scope_is_private(struct str component)
 }
 /* The same for a directory that is only passed or listed: something in it may be allowed. */
 bool scope_admits_directory(const struct authority_scope *scope, struct str name);
+/* The one or the other for something below a directory, whose name is from the root on. */
+bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
+                        bool is_directory);
 
 /* A scope over a root that is open already; takes the root over on success. */
 int scope_new(struct authority *authority, const struct authority_request *request,

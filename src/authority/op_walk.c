@@ -16,14 +16,11 @@ struct walking {
 static bool is_shown(const struct operation *op, const struct walk_entry *entry)
 {
     const struct authority_scope *scope = op->scope;
-    __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
 
     if (!scope_has_globs(scope))
         return !scope_is_private(entry->component);
-    if (path_join(operation_resolved(op, path_view(&op->name)), entry->name, &name) < 0)
-        return false;
-    return entry->type == AUTHORITY_DIRECTORY ? scope_admits_directory(scope, path_view(&name))
-                                              : scope_admits(scope, path_view(&name));
+    return scope_admits_below(scope, operation_resolved(op, path_view(&op->name)), entry->name,
+                              entry->type == AUTHORITY_DIRECTORY);
 }
 
 static int show(void *data, const struct walk_entry *entry)

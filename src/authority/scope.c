@@ -76,6 +76,17 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
     return is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name);
 }
 
+bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
+                        bool is_directory)
+{
+    __attribute__((uninitialized)) struct path_name full; /* asked for every entry of a walk */
+
+    if (path_join(directory, name, &full) < 0)
+        return false;
+    return is_directory ? scope_admits_directory(scope, path_view(&full))
+                        : scope_admits(scope, path_view(&full));
+}
+
 /* ---- making ---- */
 
 /* NULL stays NULL; false without memory. */

@@ -15,6 +15,12 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 PDF = b"%PDF-1.4\n\xff\xfe\n"
 
 
+def zstandard(content):
+    """A frame of one block that is stored as it is: Python packs everything else."""
+    assert len(content) < 128 << 10
+    return b"\x28\xb5\x2f\xfd\x00\x58" + (len(content) << 3 | 1).to_bytes(3, "little") + content
+
+
 class Tools(Scene):
     def setUp(self):
         super().setUp()
@@ -216,13 +222,18 @@ class Writing(Tools):
         self.assertEqual(set(picture(self.root)), {"stays"})
 
     def test_extract_archive(self):
-        with tarfile.open(self.root / "t.tar.gz", "w:gz") as archive:
-            info = tarfile.TarInfo("in/f.txt")
-            info.size = 3
-            archive.addfile(info, io.BytesIO(b"abc"))
-        with zipfile.ZipFile(self.root / "z.zip", "w") as archive:
+        with zipfile.ZipFile(self.root / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("in/f.txt", "abc")
-        for name in ("t.tar.gz", "z.zip"):
+        names = ["z.zip"]
+        for packing in ("", "gz", "bz2", "xz"):
+            names.append(f"t.tar.{packing}")
+            with tarfile.open(self.root / names[-1], f"w:{packing}") as archive:
+                info = tarfile.TarInfo("in/f.txt")
+                info.size = 3
+                archive.addfile(info, io.BytesIO(b"abc"))
+        names.append("t.tar.zst")
+        self.put(names[-1], zstandard((self.root / "t.tar.").read_bytes()))
+        for name in names:
             told = self.twice("extract_archive", archivePath=name, destinationPath=f"{name}.d")
             self.assertEqual(told, {"destinationPath": f"{name}.d", "files": 1, "directories": 1,
                                     "bytes": 3})
