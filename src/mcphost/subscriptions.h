@@ -3,8 +3,8 @@
  * Addresses that a client wants to hear of. The directory of each is watched,
  * once for all addresses in it; looking for it may block, so a worker does it.
  */
-#ifndef STDIO_SUBSCRIPTIONS_H
-#define STDIO_SUBSCRIPTIONS_H
+#ifndef MCPHOST_SUBSCRIPTIONS_H
+#define MCPHOST_SUBSCRIPTIONS_H
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stdio/lines.h"
+#include "mcphost/lines.h"
 
 #include <string.h>
 

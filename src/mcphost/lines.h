@@ -3,8 +3,8 @@
  * Lines out of bytes that come in pieces. A line over its ceiling is not kept:
  * its pieces are shown as they pass, and its end is told.
  */
-#ifndef STDIO_LINES_H
-#define STDIO_LINES_H
+#ifndef MCPHOST_LINES_H
+#define MCPHOST_LINES_H
 
 #include <stdbool.h>
 

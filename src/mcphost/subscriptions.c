@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stdio/subscriptions.h"
+#include "mcphost/subscriptions.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stdio/program.h"
+#include "mcphost/program.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
-#include "stdio/front.h"
+#include "mcphost/stdiofront.h"
 #include "tools/ground.h"
 #include "tools/sweeper.h"
 
@@ -33,7 +33,7 @@ struct program {
     struct log log;
     struct loop *loop;
     struct ground *ground;
-    struct front *front;
+    struct stdiofront *front;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -47,7 +47,7 @@ static void on_signal(void *data, int signum)
     struct program *program = data;
 
     log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
-    front_stop(program->front);
+    stdiofront_stop(program->front);
     loop_stop(program->loop);
 }
 
@@ -159,7 +159,7 @@ static void start_sweeper(struct program *program)
 
 static int serve(struct program *program, const struct option_values *values, struct err *err)
 {
-    struct front_config config = {
+    struct stdiofront_config config = {
         .log = &program->log,
         .running = &program->running,
         .changing = &program->changing,
@@ -180,7 +180,7 @@ static int serve(struct program *program, const struct option_values *values, st
     config.box = program->ground->box;
     config.names = program->ground->names;
     config.files = program->ground->files;
-    r = front_new(&config, &program->front, err);
+    r = stdiofront_new(&config, &program->front, err);
     if (r < 0)
         return r;
     start_sweeper(program);
@@ -189,13 +189,13 @@ static int serve(struct program *program, const struct option_values *values, st
         if (r < 0)
             return err_set_plain(err, r);
     }
-    front_run(program->front);
+    stdiofront_run(program->front);
     return 0;
 }
 
 static void close_all(struct program *program)
 {
-    front_free(program->front);
+    stdiofront_free(program->front);
     sweeper_free(program->sweeper);
     for (size_t i = 0; i < array_size(signals); i++)
         signal(signals[i], SIG_DFL); /* another one ends the waiting */

@@ -4,8 +4,8 @@
  * worker that hangs in the kernel may come back long after its call was
  * answered.
  */
-#ifndef STDIO_JOB_H
-#define STDIO_JOB_H
+#ifndef MCPHOST_JOB_H
+#define MCPHOST_JOB_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

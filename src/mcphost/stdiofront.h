@@ -3,8 +3,8 @@
  * The MCP server of one connection on two descriptors: lines in, lines out,
  * work in workers. What the work is comes from the toolbox.
  */
-#ifndef STDIO_FRONT_H
-#define STDIO_FRONT_H
+#ifndef MCPHOST_STDIOFRONT_H
+#define MCPHOST_STDIOFRONT_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
 #include "loop/loop.h"
 #include "tools/toolbox.h"
 
-struct front;
+struct stdiofront;
 
-struct front_config {
+struct stdiofront_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
@@ -34,15 +34,16 @@ struct front_config {
     void *data;
 };
 
-int front_new(const struct front_config *config, struct front **out_front, struct err *err);
+int stdiofront_new(const struct stdiofront_config *config, struct stdiofront **out_front,
+                   struct err *err);
 
 /* Runs the loop, on threads of its own, until it is stopped. */
-void front_run(struct front *front);
+void stdiofront_run(struct stdiofront *front);
 
 /* Takes no more; what is under way is given up, except for what has begun to change something. */
-void front_stop(struct front *front);
+void stdiofront_stop(struct stdiofront *front);
 
 /* Afterwards a job that still runs hangs: what it uses must not be freed. */
-void front_free(struct front *front);
+void stdiofront_free(struct stdiofront *front);
 
 #endif

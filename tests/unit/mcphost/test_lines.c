@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "stdio/lines.h"
+#include "mcphost/lines.h"
 
 enum { CEILING = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stdio/program.h"
+#include "mcphost/program.h"
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stdio/job.h"
+#include "mcphost/job.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What gatehouse-mcp tells its clients about itself, whatever they come by. */
+#ifndef MCPHOST_ABOUT_H
+#define MCPHOST_ABOUT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "mcp/mcp.h"
+#include "tools/toolbox.h"
+
+struct about {
+    struct mcp_server server; /* points into the rest */
+    const struct catalog_tool **tools;
+    struct buf templates;
+};
+
+/* The largest file decides how long a message may be. */
+int about_init(struct about *about, const struct toolbox *box, uint64_t max_file_bytes);
+/* Also after about_init() has failed, and on zeros. */
+void about_done(struct about *about);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/stdiofront.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "loop/reader.h"
+#include "loop/writer.h"
+#include "mcp/mcp.h"
+#include "mcphost/about.h"
+#include "mcphost/lines.h"
+#include "mcphost/subscriptions.h"
+#include "mcphost/workshop.h"
+#include "protocol/requestid.h"
+#include "tools/resources.h"
+
+enum {
+    /* A client that sends and does not read is neither read from nor worked for. */
+    OUTPUT_PAUSE_BYTES = 4 << 20,
+    OUTPUT_MAX_BYTES = 1 << 30,
+};
+
+struct stdiofront {
+    struct stdiofront_config config;
+    struct about about;
+    struct mcp_session *session;
+    struct workshop *workshop;
+    struct subscriptions *subscriptions;
+    struct reader *reader;
+    struct writer *writer;
+    struct lines lines;
+    struct requestid long_line; /* whose the line is that is passed over */
+    struct loop_task give_up;
+    struct loop_task finish;
+    bool has_input;
+    bool is_over;
+};
+
+/* ---- the end ---- */
+
+static void finish(void *data)
+{
+    struct stdiofront *front = data;
+
+    front->is_over = true;
+    front->config.on_end(front->config.data);
+}
+
+/* The input has ended: when the last answer is out, so have we. */
+static void finish_if_idle(struct stdiofront *front)
+{
+    if (front->has_input || front->is_over || mcp_session_call_count(front->session) > 0 ||
+        writer_kept(front->writer) > 0)
+        return;
+    loop_defer(front->config.loop, &front->finish);
+}
+
+static void give_up(void *data)
+{
+    struct stdiofront *front = data;
+
+    workshop_give_up(front->workshop);
+    finish_if_idle(front);
+}
+
+void stdiofront_run(struct stdiofront *front)
+{
+    workshop_run(front->workshop);
+}
+
+void stdiofront_stop(struct stdiofront *front)
+{
+    front->has_input = false;
+    workshop_close(front->workshop);
+    reader_pause(front->reader);
+    /* Later: this may be in the middle of an answer. */
+    loop_defer(front->config.loop, &front->give_up);
+}
+
+/* ---- work ---- */
+
+/* None while the client does not take what is finished. */
+static bool may_begin(void *data)
+{
+    const struct stdiofront *front = data;
+
+    return writer_kept(front->writer) <= OUTPUT_PAUSE_BYTES;
+}
+
+static void on_answered(void *data)
+{
+    struct stdiofront *front = data;
+
+    front->config.on_answered(front->config.data);
+    finish_if_idle(front);
+}
+
+static void on_start(void *data, struct mcp_call *call)
+{
+    struct stdiofront *front = data;
+
+    if (mcp_call_work(call) == MCP_SUBSCRIBE)
+        subscriptions_add(front->subscriptions, call);
+    else
+        workshop_take(front->workshop, call);
+}
+
+static void on_cancel(void *data, struct mcp_call *call)
+{
+    struct stdiofront *front = data;
+
+    workshop_cancel(front->workshop, call);
+}
+
+static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
+{
+    struct stdiofront *front = data;
+
+    (void)session;
+    subscriptions_remove(front->subscriptions, uri);
+}
+
+/* What the client works on. We serve what the user named, and only say so when that is elsewhere.
+ */
+static void on_roots(void *data, struct mcp_session *session, const struct json_value *roots)
+{
+    struct stdiofront *front = data;
+    char name[PATH_MAX];
+    size_t len;
+
+    (void)session;
+    json_each_item (root, roots) {
+        struct str uri;
+
+        if (json_get_str(root, STR("uri"), &uri) &&
+            resource_name_of_uri(front->config.box, uri, name, &len, NULL) == 0)
+            return;
+    }
+    log_write(front->config.log, LOG_WARN,
+              "none of the roots that the client works on lies in the folder it was given");
+}
+
+static void on_updated(void *data, struct str uri)
+{
+    struct stdiofront *front = data;
+
+    mcp_session_resource_updated(front->session, uri);
+}
+
+/* ---- bytes ---- */
+
+/* A list of tools has more parts than one write takes. */
+static int join(struct buf *joined, const struct str *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int r = buf_append_str(joined, parts[i]);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int send_line(struct stdiofront *front, const struct str *parts, size_t count)
+{
+    cleanup_buf struct buf joined = BUF_INIT(OUTPUT_MAX_BYTES);
+    struct str all[WRITER_MAX_PARTS];
+
+    if (count < WRITER_MAX_PARTS) {
+        for (size_t i = 0; i < count; i++)
+            all[i] = parts[i];
+    } else {
+        int r = join(&joined, parts, count);
+
+        if (r < 0)
+            return r;
+        all[0] = buf_view(&joined);
+        count = 1;
+    }
+    all[count] = STR("\n");
+    return writer_send(front->writer, all, count + 1);
+}
+
+static void on_send(void *data, const struct mcp_call *call, const struct str *parts, size_t count)
+{
+    struct stdiofront *front = data;
+    int r = send_line(front, parts, count);
+
+    (void)call;
+    /* What cannot be sent is told through on_broken; a backlog that large is broken too. */
+    if (r == ERR_TOO_LARGE || r == ERR_NO_MEMORY)
+        stdiofront_stop(front);
+    if (writer_kept(front->writer) > OUTPUT_PAUSE_BYTES)
+        reader_pause(front->reader);
+}
+
+static void on_drained(void *data)
+{
+    struct stdiofront *front = data;
+
+    if (front->has_input)
+        reader_resume(front->reader);
+    workshop_go_on(front->workshop);
+    finish_if_idle(front);
+}
+
+static void on_broken(void *data, int error)
+{
+    struct stdiofront *front = data;
+
+    log_write(front->config.log, LOG_INFO, "the client has closed our output",
+              LOG_TEXT("error", err_text(error)));
+    stdiofront_stop(front);
+}
+
+static void on_line(void *data, struct str line)
+{
+    struct stdiofront *front = data;
+
+    mcp_session_receive(front->session, line);
+}
+
+static void on_long_piece(void *data, struct str piece)
+{
+    struct stdiofront *front = data;
+
+    requestid_feed(&front->long_line, piece);
+}
+
+static void on_long_line(void *data)
+{
+    struct stdiofront *front = data;
+    struct err err = ERR_INIT;
+
+    err_set(&err, ERR_TOO_LARGE, "a message may have at most %zu bytes", front->lines.begun.max);
+    mcp_session_refuse(front->session, requestid_end(&front->long_line), &err);
+    requestid_init(&front->long_line);
+}
+
+static struct lines_events line_events(struct stdiofront *front)
+{
+    return (struct lines_events){.on_line = on_line,
+                                 .on_long_piece = on_long_piece,
+                                 .on_long_line = on_long_line,
+                                 .data = front};
+}
+
+static void on_bytes(void *data, struct str bytes)
+{
+    struct stdiofront *front = data;
+    const struct lines_events events = line_events(front);
+
+    lines_feed(&front->lines, bytes, &events);
+}
+
+/* Requests that came before the end are answered. */
+static void on_input_end(void *data, int error)
+{
+    struct stdiofront *front = data;
+    const struct lines_events events = line_events(front);
+
+    if (error < 0)
+        log_write(front->config.log, LOG_WARN, "the input failed",
+                  LOG_TEXT("error", err_text(error)));
+    lines_end(&front->lines, &events);
+    front->has_input = false;
+    finish_if_idle(front);
+}
+
+/* ---- making ---- */
+
+static int make_parts(struct stdiofront *front)
+{
+    static const struct mcp_host host = {
+        .start = on_start,
+        .cancel = on_cancel,
+        .unsubscribe = on_unsubscribe,
+        .roots = on_roots,
+        .send = on_send,
+    };
+    const struct reader_events reader = {
+        .on_bytes = on_bytes, .on_end = on_input_end, .data = front};
+    const struct writer_events writer = {
+        .on_drained = on_drained, .on_broken = on_broken, .data = front};
+    const struct stdiofront_config *config = &front->config;
+    int r = mcp_session_new(&front->about.server, &host, front, &front->session);
+
+    if (r == 0)
+        r = workshop_new(
+            &(struct workshop_config){
+                .loop = config->loop,
+                .box = config->box,
+                .running = config->running,
+                .changing = config->changing,
+                .timeout_ms = config->timeout_ms,
+                .may_begin = may_begin,
+                .on_answered = on_answered,
+                .data = front,
+            },
+            &front->workshop);
+    if (r == 0)
+        r = subscriptions_new(
+            &(struct subscriptions_config){
+                .loop = config->loop,
+                .pool = workshop_pool(front->workshop),
+                .box = config->box,
+                .names = config->names,
+                .files = config->files,
+                .running = config->running,
+                .on_updated = on_updated,
+                .data = front,
+            },
+            &front->subscriptions);
+    if (r == 0)
+        r = writer_new(config->loop, config->output_fd, OUTPUT_MAX_BYTES, &writer, &front->writer);
+    if (r == 0)
+        r = reader_new(config->loop, config->input_fd, &reader, &front->reader);
+    return r;
+}
+
+int stdiofront_new(const struct stdiofront_config *config, struct stdiofront **out_front,
+                   struct err *err)
+{
+    struct stdiofront *front = calloc(1, sizeof(*front));
+    int r;
+
+    if (front == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    front->config = *config;
+    front->has_input = true;
+    requestid_init(&front->long_line);
+    loop_task_init(&front->give_up, give_up, front);
+    loop_task_init(&front->finish, finish, front);
+    r = about_init(&front->about, config->box, config->max_file_bytes);
+    lines_init(&front->lines, front->about.server.max_message_bytes);
+    if (r == 0)
+        r = make_parts(front);
+    if (r < 0) {
+        stdiofront_free(front);
+        return err_set(err, r, "the connection cannot be served: %s", err_text(r));
+    }
+    *out_front = front;
+    return 0;
+}
+
+void stdiofront_free(struct stdiofront *front)
+{
+    if (front == NULL)
+        return;
+    front->is_over = true;
+    reader_free(front->reader);
+    /* Ends every call, so the session outlives it. */
+    workshop_free(front->workshop);
+    /* Ends every subscription. */
+    if (front->session != NULL)
+        mcp_session_free(front->session);
+    subscriptions_free(front->subscriptions);
+    writer_free(front->writer);
+    loop_task_cancel(&front->give_up);
+    loop_task_cancel(&front->finish);
+    lines_done(&front->lines);
+    about_done(&front->about);
+    free(front);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/workshop.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "loop/timer.h"
+#include "mcphost/job.h"
+
+enum {
+    WORKERS = 4,
+    ABANDONED_MAX = 8,
+    GRACE_MS = 2000,
+    PROGRESS_MS = 100,
+    /* Handed to the workers at a time; the others wait here, where they can be held back. */
+    RUNNING_MAX = 2 * WORKERS,
+};
+
+/* A call and its job, on the loop's side. */
+struct task {
+    struct list link; /* of those that wait, or that run */
+    struct workshop *workshop;
+    struct mcp_call *call;
+    struct job *job; /* until its done was called; the worker's besides */
+    bool is_running;
+    int64_t due_ms; /* it is answered by then, waiting included */
+    uint64_t id;    /* of the worker's job, once it runs */
+    uint64_t told;  /* progress */
+};
+
+struct workshop {
+    struct workshop_config config;
+    struct worker_pool *pool;
+    struct list waiting;
+    struct list running;
+    size_t running_count;
+    struct timer progress;
+    bool is_closed;
+};
+
+/* Ends a call that no worker has. */
+static void fail_task(struct task *task, int error)
+{
+    struct err err = ERR_INIT;
+
+    list_remove(&task->link);
+    job_free(task->job);
+    err_set_plain(&err, error);
+    mcp_call_fail(task->call, &err);
+    free(task);
+}
+
+static void tell_progress(void *data)
+{
+    struct workshop *workshop = data;
+
+    list_each (node, &workshop->running) {
+        struct task *task = list_entry(node, struct task, link);
+        const char *what = atomic_load_explicit(&task->job->what, memory_order_acquire);
+        uint64_t done = atomic_load_explicit(&task->job->done, memory_order_relaxed);
+
+        if (what == NULL || done <= task->told)
+            continue;
+        task->told = done;
+        mcp_call_progress(task->call, done,
+                          atomic_load_explicit(&task->job->total, memory_order_relaxed), what);
+    }
+}
+
+static void start_waiting(struct workshop *workshop);
+
+static bool is_change(const struct mcp_call *call)
+{
+    return mcp_call_work(call) == MCP_TOOL_CALL &&
+           mcp_call_tool(call)->group == CATALOG_FILESYSTEM_WRITE;
+}
+
+static void on_done(void *context, int result, void *data)
+{
+    struct task *task = context;
+    struct workshop *workshop = task->workshop;
+    const struct job *job = data; /* NULL when a worker still has it */
+    struct err err = ERR_INIT;
+
+    list_remove(&task->link);
+    workshop->running_count--;
+    if (list_is_empty(&workshop->running))
+        timer_stop(&workshop->progress);
+    if (result >= 0) {
+        mcp_call_finish(task->call, buf_view(&job->result));
+    } else {
+        if (job != NULL && job->err.code == result)
+            err = job->err;
+        else if (result == ERR_TIMED_OUT && is_change(task->call))
+            err_set(&err, result,
+                    "not finished within its time; it may still have been made: look before "
+                    "repeating it");
+        else
+            err_set_plain(&err, result);
+        mcp_call_fail(task->call, &err);
+    }
+    free(task);
+    workshop->config.on_answered(workshop->config.data);
+    start_waiting(workshop);
+}
+
+static int run_task(struct workshop *workshop, struct task *task)
+{
+    const struct worker_job spec = {
+        .run = job_run,
+        .done = on_done,
+        .free_data = job_free,
+        .data = task->job,
+        .context = task,
+        .timeout_ms = task->due_ms - loop_now_ms(workshop->config.loop),
+    };
+    int r = spec.timeout_ms > 0 ? worker_submit(workshop->pool, &spec, &task->id) : ERR_TIMED_OUT;
+
+    if (r < 0)
+        return r;
+    task->is_running = true;
+    list_remove(&task->link);
+    list_append(&workshop->running, &task->link);
+    workshop->running_count++;
+    if (mcp_call_wants_progress(task->call) && !workshop->progress.is_started)
+        timer_start_repeating(&workshop->progress, PROGRESS_MS);
+    return 0;
+}
+
+/* As many as may run. */
+static void start_waiting(struct workshop *workshop)
+{
+    while (!list_is_empty(&workshop->waiting) && workshop->running_count < RUNNING_MAX &&
+           !workshop->is_closed && workshop->config.may_begin(workshop->config.data)) {
+        struct task *task = list_entry(workshop->waiting.next, struct task, link);
+        int r = run_task(workshop, task);
+
+        if (r < 0)
+            fail_task(task, r);
+    }
+}
+
+static int add_task(struct workshop *workshop, struct mcp_call *call)
+{
+    struct task *task = calloc(1, sizeof(*task));
+    int r = task != NULL ? job_new(workshop->config.box, workshop->config.running,
+                                   workshop->config.changing, call, &task->job)
+                         : ERR_NO_MEMORY;
+
+    if (r < 0) {
+        free(task);
+        return r;
+    }
+    task->workshop = workshop;
+    task->call = call;
+    task->due_ms = loop_now_ms(workshop->config.loop) + workshop->config.timeout_ms;
+    mcp_call_set_data(call, task);
+    list_append(&workshop->waiting, &task->link);
+    start_waiting(workshop);
+    return 0;
+}
+
+void workshop_take(struct workshop *workshop, struct mcp_call *call)
+{
+    struct err err = ERR_INIT;
+    int r = add_task(workshop, call);
+
+    if (r < 0) {
+        err_set_plain(&err, r);
+        mcp_call_fail(call, &err);
+    }
+}
+
+void workshop_cancel(struct workshop *workshop, struct mcp_call *call)
+{
+    struct task *task = mcp_call_data(call);
+
+    if (task != NULL && task->is_running)
+        worker_cancel(workshop->pool, task->id);
+    else if (task != NULL)
+        fail_task(task, ERR_CANCELLED);
+}
+
+void workshop_go_on(struct workshop *workshop)
+{
+    start_waiting(workshop);
+}
+
+void workshop_run(struct workshop *workshop)
+{
+    worker_run_loop(workshop->pool);
+}
+
+struct worker_pool *workshop_pool(const struct workshop *workshop)
+{
+    return workshop->pool;
+}
+
+void workshop_close(struct workshop *workshop)
+{
+    workshop->is_closed = true;
+}
+
+static void drop_waiting(struct workshop *workshop)
+{
+    list_each_safe (node, &workshop->waiting)
+        fail_task(list_entry(node, struct task, link), ERR_CANCELLED);
+}
+
+void workshop_give_up(struct workshop *workshop)
+{
+    list_each_safe (node, &workshop->running)
+        worker_cancel(workshop->pool, list_entry(node, struct task, link)->id);
+    drop_waiting(workshop);
+}
+
+int workshop_new(const struct workshop_config *config, struct workshop **out_workshop)
+{
+    const struct worker_config workers = {
+        .threads = WORKERS,
+        .queue_max = MCP_MAX_CALLS,
+        .abandoned_max = ABANDONED_MAX,
+        .grace_ms = GRACE_MS,
+    };
+    struct workshop *workshop = malloc(sizeof(*workshop));
+    int r;
+
+    if (workshop == NULL)
+        return ERR_NO_MEMORY;
+    *workshop = (struct workshop){.config = *config};
+    list_init(&workshop->waiting);
+    list_init(&workshop->running);
+    timer_init(&workshop->progress, config->loop, tell_progress, workshop);
+    r = worker_pool_new(config->loop, &workers, &workshop->pool);
+    if (r < 0) {
+        free(workshop);
+        return r;
+    }
+    *out_workshop = workshop;
+    return 0;
+}
+
+void workshop_free(struct workshop *workshop)
+{
+    if (workshop == NULL)
+        return;
+    workshop->is_closed = true;
+    timer_stop(&workshop->progress);
+    worker_pool_free(workshop->pool);
+    drop_waiting(workshop);
+    free(workshop);
+}
