@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Archives unpacked into a tree that appears whole. Programs link this and no more of libarchive.
  */
-#include "authority/archive_internal.h"
-#include "authority/internal.h"
-
-/* Globs are asked about the name from the root on. */
-struct naming {
-    const struct operation *op;
-    struct str directory;
-};
-
-static bool admits(void *context, struct str name, bool is_directory)
-{
-    const struct naming *naming = context;
-
-    return scope_admits_below(naming->op->scope, naming->directory, name, is_directory);
-}
+#include "authority/op_archive_internal.h"
 
 struct extraction {
     struct operation *op;
@@ -34,7 +20,7 @@ static int extract_once(void *data)
     /* Inside the tree there is nothing but what is put there. */
     const struct backend_lookup inside = {.max_file_bytes = op->scope->max_file_bytes,
                                           .cancel = &op->cancel};
-    struct naming naming = {.op = op};
+    struct archive_naming naming = {.op = op};
     struct backend_root *tree;
     int r;
 
@@ -52,14 +38,15 @@ static int extract_once(void *data)
     return r;
 }
 
-static int extract(struct operation *op, const struct authority_archive_options *options,
+static int extract(struct operation *op, const struct archive_operation *request,
+                   const struct authority_archive_options *options,
                    struct authority_archive_result *out_result, struct err *why)
 {
     const struct backend_ops *ops = operation_ops(op);
     struct extraction extraction = {
         .op = op,
         .rules = {.limits = archive_limits_from(options),
-                  .admits = admits,
+                  .admits = archive_naming_admits,
                   .cancel = &op->cancel,
                   .progress = options->progress,
                   .progress_data = options->progress_data},
@@ -69,6 +56,7 @@ static int extract(struct operation *op, const struct authority_archive_options 
     struct authority_stat about;
     int r;
 
+    (void)request;
     /* The archive has a limit of its own; what comes out of it has the scope's. */
     lookup.max_file_bytes = extraction.rules.limits.archive_bytes;
     r = ops->file_open(op->scope->root, &lookup, path_view(&op->name), &extraction.archive, &about);
@@ -87,21 +75,11 @@ int authority_extract_archive(struct authority_scope *scope, struct str archive,
                               const struct authority_archive_options *options,
                               struct authority_archive_result *out_result, struct err *err)
 {
-    static const struct authority_archive_options defaults = {0};
-    __attribute__((uninitialized)) struct operation op;
-    struct err why = ERR_INIT;
-    int r;
-
-    if (options == NULL)
-        options = &defaults;
-    r = operation_begin(&op, scope,
-                        &(struct operation_args){.operation = AUTHORITY_OP_EXTRACT,
-                                                 .name = archive,
-                                                 .destination = &destination,
-                                                 .cancel = options->cancel});
-    if (r == 0) {
-        r = extract(&op, options, out_result, &why);
-        operation_explain(&op, &why);
-    }
-    return operation_end(&op, r, err);
+    return archive_operate(scope,
+                           &(struct archive_operation){.operation = AUTHORITY_OP_EXTRACT,
+                                                       .source = archive,
+                                                       .destination = destination,
+                                                       .options = options,
+                                                       .run = extract},
+                           out_result, err);
 }
