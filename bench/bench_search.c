@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "bench.h"
+#include "searches.h"
 #include "source_tree.h"
 
 enum {
@@ -33,25 +34,6 @@ enum {
 static const double peak_goal_mb = 32;
 
 extern char **environ;
-
-static const struct search {
-    const char *what, *pattern;
-    bool is_literal, ignores_case;
-    double goal;
-} searches[] = {
-    {"literal", "queue_flush_all(", true, false, 1},
-    {"literal, ignoring case", "device_buffer", true, true, 1},
-    {"literal beyond ASCII, ignoring case",
-     "gr\xc3\xb6\xc3\x9f"
-     "e",
-     true, true, 1},
-    {"regex with a literal in it", "fn\\s+\\w+_init\\(", false, false, 1},
-    {"words by their length", "[a-z]{9}_[a-z]{2}_", false, false, 1},
-    {"nothing to be found", "zebra_quagga", true, false, 1},
-    {"long words", "\\w{25,}", false, false, 1.5},
-    {"closing braces", "^\\s+\\}$", false, false, 1.5},
-    {"names with numbers", "[a-z]+_[a-z]+_[0-9]{4,}", false, false, 1.5},
-};
 
 __attribute__((noreturn)) static void die(const char *what)
 {
@@ -179,7 +161,7 @@ static double compare_contents(const char *ours, const char *state, const char *
 {
     double peak_mb = 0;
 
-    for (size_t i = 0; i < array_size(searches); i++) {
+    for (size_t i = 0; i < search_count; i++) {
         const struct search *search = &searches[i];
         const char *letters = search->ignores_case ? "-i" : "--no-ignore-case";
         struct job jobs[2] = {
@@ -193,6 +175,8 @@ static double compare_contents(const char *ours, const char *state, const char *
              .count = sum_of_counts},
         };
 
+        if (!search->is_for_trees)
+            continue;
         compare(search->what, search->pattern, jobs, search->goal);
         if ((double)jobs[0].peak_kb / 1024 > peak_mb)
             peak_mb = (double)jobs[0].peak_kb / 1024;

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "bench.h"
 #include "search/matcher.h"
+#include "searches.h"
 #include "source_text.h"
 
 enum {
@@ -28,30 +29,6 @@ enum {
 };
 
 extern char **environ;
-
-static const struct search {
-    const char *what, *pattern;
-    bool is_literal, ignores_case;
-    double goal;
-} searches[] = {
-    {"literal", "queue_flush_all(", true, false, 1},
-    {"literal, frequent", "return", true, false, 1},
-    {"literal, ignoring case", "device_buffer", true, true, 1},
-    {"literal with s and k, ignoring case", "task_stack", true, true, 1},
-    {"literal beyond ASCII, ignoring case",
-     "gr\xc3\xb6\xc3\x9f"
-     "e",
-     true, true, 1},
-    {"Cyrillic, ignoring case", "\xd1\x80\xd0\xb0\xd0\xb7\xd0\xbc\xd0\xb5\xd1\x80", true, true, 1},
-    {"regex with a literal in it", "fn\\s+\\w+_init\\(", false, false, 1},
-    {"words by their length", "[a-z]{9}_[a-z]{2}_", false, false, 1},
-    {"alternatives", "queue_push|table_find|index_drop", false, false, 1},
-    {"nothing to be found", "zebra_quagga", true, false, 1},
-    {"regex, nothing to be found", "zebra\\s*\\(\\w+,", false, false, 1},
-    {"long words", "\\w{25,}", false, false, 1.5},
-    {"closing braces", "^\\s+\\}$", false, false, 1.5},
-    {"names with numbers", "[a-z]+_[a-z]+_[0-9]{4,}", false, false, 1.5},
-};
 
 static char text_path[4096], empty_path[4096];
 static struct buf text = BUF_INIT(TEXT_BYTES + LINE_MAX_BYTES);
@@ -251,9 +228,9 @@ int main(int argc, char **argv)
     snprintf(text_path, sizeof(text_path), "%s/text", argv[1]);
     snprintf(empty_path, sizeof(empty_path), "%s/empty", argv[1]);
     make_text();
-    for (size_t i = 0; i < array_size(searches); i++)
+    for (size_t i = 0; i < search_count; i++)
         compare(&searches[i]);
-    for (size_t i = 0; i < array_size(searches); i++)
+    for (size_t i = 0; i < search_count; i++)
         if (i % 3 == 0)
             compare_pieces(&searches[i]);
     unlink(text_path);
