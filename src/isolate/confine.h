@@ -29,6 +29,7 @@ struct confine_plan {
     bool requires_landlock; /* without it: ERR_UNSUPPORTED, else only reported */
     bool changes_files;     /* see syscalls.h */
     bool passes_messages;
+    bool answers_connections;
 
     /*
      * Descriptors that stay open, besides those of the places. Of 0, 1 and 2, those that are not

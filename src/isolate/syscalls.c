@@ -6,16 +6,18 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "isolate/sanitized.h"
 
-enum need { ALWAYS, TO_CHANGE, TO_PASS, SANITIZED, RULED };
+enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, SANITIZED, RULED };
 
 /* No such call on this machine. */
 enum { NONE = -1 };
@@ -180,6 +182,9 @@ enum { NONE = -1 };
     X(sendmsg,                46,   211,  TO_PASS) \
     X(recvmsg,                47,   212,  TO_PASS) \
     X(recvfrom,               45,   207,  TO_PASS) \
+    /* Who comes to a socket that was opened before. */ \
+    X(listen,                 50,   201,  TO_SERVE) \
+    X(accept4,                288,  242,  TO_SERVE) \
     /* The search for leaks. */ \
     L(getdents,               78,         SANITIZED) \
     X(ptrace,                 101,  117,  SANITIZED) \
@@ -199,7 +204,8 @@ enum { NONE = -1 };
     X(setpriority,            141,  140,  RULED) \
     X(tgkill,                 234,  131,  RULED) \
     X(utimensat,              280,  88,   RULED) \
-    X(sendto,                 44,   206,  RULED)
+    X(sendto,                 44,   206,  RULED) \
+    X(setsockopt,             54,   208,  RULED)
 /* clang-format on */
 
 enum call {
@@ -304,6 +310,15 @@ static const struct {
     {CALL_utimensat, TO_CHANGE, {0, 0, ALLOW, 1, {{1, UINT64_MAX, 0}}}},
     {CALL_sendto, TO_PASS, {0, 0, ALLOW, 1, {{4, UINT64_MAX, 0}}}},
 
+    /* How its connections behave, and nothing that reaches further (SO_BINDTODEVICE, filters). */
+    {CALL_setsockopt,
+     TO_SERVE,
+     {0, 0, ALLOW, 2, {{1, AN_INT, SOL_SOCKET}, {2, AN_INT, SO_LINGER}}}},
+    {CALL_setsockopt,
+     TO_SERVE,
+     {0, 0, ALLOW, 2, {{1, AN_INT, SOL_SOCKET}, {2, AN_INT, SO_KEEPALIVE}}}},
+    {CALL_setsockopt, TO_SERVE, {0, 0, ALLOW, 1, {{1, AN_INT, IPPROTO_TCP}}}},
+
     /* The tracer that looks for leaks shares our memory; a fork does not, and stays refused. */
     {CALL_clone, SANITIZED, {0, 0, ALLOW, 1, {{0, CLONE_VM, CLONE_VM}}}},
     {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_DUMPABLE}}}},
@@ -319,6 +334,8 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return needs->changes_files;
     case TO_PASS:
         return needs->passes_messages;
+    case TO_SERVE:
+        return needs->answers_connections;
     case SANITIZED:
         return ISOLATE_IS_SANITIZED != 0;
     case RULED:

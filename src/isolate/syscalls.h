@@ -21,7 +21,8 @@ struct syscalls_needs {
      * Content and names are Landlock's; without it they are nobody's.
      */
     bool changes_files;
-    bool passes_messages; /* on sockets that it was given: descriptors travel so */
+    bool passes_messages;     /* on sockets that it was given: descriptors travel so */
+    bool answers_connections; /* to a listening socket that it was given; it makes none itself */
 };
 
 /* Numbers above these are younger than the list: ENOSYS, as from a kernel of its own time. */

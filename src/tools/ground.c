@@ -146,7 +146,7 @@ void ground_wait_for_changes(const atomic_uint *changing)
         nanosleep(&step, NULL);
 }
 
-int ground_confine(const struct ground *ground, bool passes_messages,
+int ground_confine(const struct ground *ground, bool answers_connections,
                    struct confine_report *out_report, struct err *err)
 {
     const struct landlock_place places[] = {
@@ -158,7 +158,7 @@ int ground_confine(const struct ground *ground, bool passes_messages,
         .places = places,
         .place_count = array_size(places),
         .changes_files = ground->may_write,
-        .passes_messages = passes_messages,
+        .answers_connections = answers_connections,
         .has_closed_fds = true,
     };
 

@@ -48,8 +48,11 @@ struct ground {
 int ground_open(const struct ground_config *config, struct ground **out_ground, struct err *err);
 void ground_close(struct ground *ground);
 
-/* For good, and before any thread: files of the folder and of our state, no sockets, no exec. */
-int ground_confine(const struct ground *ground, bool passes_messages,
+/*
+ * For good, and before any thread: files of the folder and of our state, no exec, no sockets but
+ * the connections that come to one which is open already, if there is to be such.
+ */
+int ground_confine(const struct ground *ground, bool answers_connections,
                    struct confine_report *out_report, struct err *err);
 
 /*

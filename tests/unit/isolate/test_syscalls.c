@@ -2,6 +2,8 @@
 #include "child.h"
 
 #include <linux/fs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -11,15 +13,21 @@
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"
 
-static void filter(bool changes_files, bool passes_messages)
+static void filter_for(const struct syscalls_needs *wanted)
 {
-    const struct syscalls_needs needs = {
-        .pid = getpid(), .changes_files = changes_files, .passes_messages = passes_messages};
+    struct syscalls_needs needs = *wanted;
     struct seccomp_program program;
 
+    needs.pid = getpid();
     expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     expect(syscalls_compile(SECCOMP_ON_THIS, &needs, &program, NULL) == 0);
     expect(seccomp_install(&program, NULL) == 0);
+}
+
+static void filter(bool changes_files, bool passes_messages)
+{
+    filter_for(&(struct syscalls_needs){.changes_files = changes_files,
+                                        .passes_messages = passes_messages});
 }
 
 static void try_what_is_refused(void *data)
@@ -39,6 +47,7 @@ static void try_what_is_refused(void *data)
         {SYS_sendmsg, 0, false},
         {SYS_recvmsg, 0, false},
         {SYS_sendto, 0, false},
+        {SYS_setsockopt, 0, false},
         {SYS_clone, SIGCHLD, false},
         {SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, true},
         {SYS_clone, CLONE_NEWUSER | SIGCHLD, false},
@@ -276,6 +285,48 @@ static void messages_pass_on_given_sockets_where_they_are_needed(void **state)
     in_child(pass_messages, NULL);
 }
 
+static void answer_connections(void *data)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    const struct sockaddr *any = (const struct sockaddr *)&address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int spare = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char byte = 0;
+    int on = 1;
+    int fd;
+
+    (void)data;
+    expect(listener >= 0 && client >= 0 && spare >= 0);
+    expect(bind(listener, any, sizeof(address)) == 0 && listen(listener, 1) == 0);
+    expect(getsockname(listener, (struct sockaddr *)&address, &len) == 0);
+    expect(connect(client, any, sizeof(address)) == 0);
+    filter_for(&(struct syscalls_needs){.answers_connections = true});
+    expect(listen(listener, 16) == 0);
+    fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    expect(fd >= 0);
+    expect(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+    expect(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0);
+    expect(write(fd, "y", 1) == 1 && read(client, &byte, 1) == 1 && byte == 'y');
+    expect(shutdown(fd, SHUT_WR) == 0);
+    /* Nobody is gone to, no door is opened, and no other socket is made. */
+    expect_errno(connect(spare, any, sizeof(address)), EPERM);
+    expect_errno(bind(spare, any, sizeof(address)), EPERM);
+    expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
+    expect_errno(socket(AF_UNIX, SOCK_STREAM, 0), EPERM);
+    expect_errno(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2), EPERM);
+    expect_errno(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &on, sizeof(on)), EPERM);
+    expect_errno(setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)), EPERM);
+    expect_errno(sendto(fd, "y", 1, 0, NULL, 0), EPERM);
+}
+
+static void connections_are_answered_on_a_given_socket_where_that_is_needed(void **state)
+{
+    (void)state;
+    in_child(answer_connections, NULL);
+}
+
 static void change_modes(void *data)
 {
     const struct place *place = data;
@@ -302,4 +353,5 @@ TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
           cmocka_unit_test(threads_and_questions_are_allowed),
           cmocka_unit_test(a_process_can_still_abort),
           cmocka_unit_test(messages_pass_on_given_sockets_where_they_are_needed),
+          cmocka_unit_test(connections_are_answered_on_a_given_socket_where_that_is_needed),
           place_test(attributes_are_for_those_who_change_files))
