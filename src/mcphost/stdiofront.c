@@ -116,8 +116,7 @@ static void on_unsubscribe(void *data, struct mcp_session *session, struct str u
 {
     struct stdiofront *front = data;
 
-    (void)session;
-    subscriptions_remove(front->subscriptions, uri);
+    subscriptions_remove(front->subscriptions, session, uri);
 }
 
 /* What the client works on. We serve what the user named, and only say so when that is elsewhere.
@@ -138,13 +137,6 @@ static void on_roots(void *data, struct mcp_session *session, const struct json_
     }
     log_write(front->config.log, LOG_WARN,
               "none of the roots that the client works on lies in the folder it was given");
-}
-
-static void on_updated(void *data, struct str uri)
-{
-    struct stdiofront *front = data;
-
-    mcp_session_resource_updated(front->session, uri);
 }
 
 /* ---- bytes ---- */
@@ -307,8 +299,6 @@ static int make_parts(struct stdiofront *front)
                 .names = config->names,
                 .files = config->files,
                 .running = config->running,
-                .on_updated = on_updated,
-                .data = front,
             },
             &front->subscriptions);
     if (r == 0)

@@ -15,6 +15,7 @@ enum { LOOKUP_TIMEOUT_MS = 10000 };
 /* An address, in the list of the directory that it lies in. */
 struct address {
     struct list link;
+    struct mcp_session *session; /* which wants to hear of it */
     struct str uri;
     struct str last; /* what it is called in there; both behind this struct */
 };
@@ -72,7 +73,7 @@ static void on_change(void *data, enum authority_change change, struct str name)
 
         /* After lost events everything may have changed, and so may the directory itself. */
         if (change == AUTHORITY_RESCAN || address->last.len == 0 || str_eq(address->last, name))
-            watched->owner->config.on_updated(watched->owner->config.data, address->uri);
+            mcp_session_resource_updated(address->session, address->uri);
     }
 }
 
@@ -223,7 +224,8 @@ static int add_directory(struct subscriptions *subscriptions, struct wanted *wan
     return 0;
 }
 
-static int add_address(struct watched *watched, const struct wanted *wanted)
+static int add_address(struct watched *watched, struct mcp_session *session,
+                       const struct wanted *wanted)
 {
     size_t start = wanted->directory_len > 0 ? wanted->directory_len + 1 : 0;
     struct str last = str_slice((struct str){wanted->name, wanted->name_len}, start, PATH_MAX);
@@ -232,6 +234,7 @@ static int add_address(struct watched *watched, const struct wanted *wanted)
 
     if (address == NULL)
         return ERR_NO_MEMORY;
+    address->session = session;
     text = (char *)(address + 1);
     memcpy(text, wanted->uri.ptr, wanted->uri.len);
     memcpy(text + wanted->uri.len, last.ptr, last.len);
@@ -241,15 +244,20 @@ static int add_address(struct watched *watched, const struct wanted *wanted)
     return 0;
 }
 
-static bool has_address(const struct watched *watched, struct str uri)
+static struct address *find_address(const struct watched *watched,
+                                    const struct mcp_session *session, struct str uri)
 {
-    list_each (node, &watched->addresses)
-        if (str_eq(list_entry(node, struct address, link)->uri, uri))
-            return true;
-    return false;
+    list_each (node, &watched->addresses) {
+        struct address *address = list_entry(node, struct address, link);
+
+        if (address->session == session && str_eq(address->uri, uri))
+            return address;
+    }
+    return NULL;
 }
 
-static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
+static int keep(struct subscriptions *subscriptions, struct mcp_session *session,
+                struct wanted *wanted)
 {
     struct watched *watched = find_directory(subscriptions, directory_of(wanted));
     int r = wanted->error;
@@ -257,8 +265,8 @@ static int keep(struct subscriptions *subscriptions, struct wanted *wanted)
     if (r == 0 && watched == NULL)
         r = add_directory(subscriptions, wanted, &watched);
     /* MCP counts who is interested; here an address is watched or it is not. */
-    if (r == 0 && !has_address(watched, wanted->uri))
-        r = add_address(watched, wanted);
+    if (r == 0 && find_address(watched, session, wanted->uri) == NULL)
+        r = add_address(watched, session, wanted);
     return r;
 }
 
@@ -284,7 +292,7 @@ static void on_found(void *context, int result, void *data)
         result = ERR_CANCELLED;
     for (size_t i = 0; result == 0 && i < search->count; i++) {
         struct wanted *wanted = &search->items[i];
-        int r = keep(asked.subscriptions, wanted);
+        int r = keep(asked.subscriptions, mcp_call_session(asked.call), wanted);
 
         if (r == 0) {
             kept++;
@@ -381,22 +389,20 @@ void subscriptions_add(struct subscriptions *subscriptions, struct mcp_call *cal
     search_next(subscriptions);
 }
 
-void subscriptions_remove(struct subscriptions *subscriptions, struct str uri)
+void subscriptions_remove(struct subscriptions *subscriptions, const struct mcp_session *session,
+                          struct str uri)
 {
     list_each_safe (node, &subscriptions->directories) {
         struct watched *watched = list_entry(node, struct watched, link);
+        struct address *address = find_address(watched, session, uri);
 
-        list_each_safe (inner, &watched->addresses) {
-            struct address *address = list_entry(inner, struct address, link);
-
-            if (!str_eq(address->uri, uri))
-                continue;
-            list_remove(&address->link);
-            free(address);
-            if (list_is_empty(&watched->addresses))
-                end_watched(watched);
-            return;
-        }
+        if (address == NULL)
+            continue;
+        list_remove(&address->link);
+        free(address);
+        if (list_is_empty(&watched->addresses))
+            end_watched(watched);
+        return;
     }
 }
 

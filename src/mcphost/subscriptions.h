@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses that a client wants to hear of. The directory of each is watched,
+ * Addresses that clients want to hear of. The directory of each is watched,
  * once for all addresses in it; looking for it may block, so a worker does it.
  */
 #ifndef MCPHOST_SUBSCRIPTIONS_H
@@ -22,17 +22,15 @@ struct subscriptions_config {
     struct authority_scope *names; /* says where links lead */
     struct authority_scope *files; /* is watched */
     atomic_uint *running;          /* counts what a worker has or had; outlives everything */
-    /* On the loop, for an address that was added. */
-    void (*on_updated)(void *data, struct str uri);
-    void *data;
 };
 
 int subscriptions_new(const struct subscriptions_config *config,
                       struct subscriptions **out_subscriptions);
 
-/* Takes an MCP_SUBSCRIBE and ends it. */
+/* Takes an MCP_SUBSCRIBE and ends it. Its session is told of changes, until it unsubscribes. */
 void subscriptions_add(struct subscriptions *subscriptions, struct mcp_call *call);
-void subscriptions_remove(struct subscriptions *subscriptions, struct str uri);
+void subscriptions_remove(struct subscriptions *subscriptions, const struct mcp_session *session,
+                          struct str uri);
 
 /* After the pool. */
 void subscriptions_free(struct subscriptions *subscriptions);
