@@ -95,3 +95,53 @@ int base64_append(struct buf *out, struct str bytes)
     out->len += room;
     return 0;
 }
+
+/* 64 and more for what is no digit. */
+static uint32_t digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (uint32_t)(c - 'A');
+    if (c >= 'a' && c <= 'z')
+        return (uint32_t)(c - 'a') + 26;
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0') + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
+
+int base64_decode(struct buf *out, struct str text)
+{
+    size_t padding = str_ends_with(text, STR("==")) ? 2 : str_ends_with(text, STR("=")) ? 1 : 0;
+    size_t start = out->len;
+    int r;
+
+    if (text.len % 4 != 0)
+        return ERR_INVALID_ARGUMENT;
+    r = buf_reserve(out, text.len / 4 * 3);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < text.len; i += 4) {
+        size_t left = i + 4 == text.len ? 4 - padding : 4;
+        uint32_t word = 0;
+
+        for (size_t k = 0; k < 4; k++) {
+            uint32_t digit = k < left ? digit_of(text.ptr[i + k]) : 0;
+
+            if (digit >= 64) {
+                out->len = start;
+                return ERR_INVALID_ARGUMENT;
+            }
+            word = word << 6 | digit;
+        }
+        out->data[out->len++] = (char)(word >> 16);
+        out->data[out->len++] = (char)(word >> 8);
+        out->data[out->len++] = (char)word;
+    }
+    /* What the padding stands for is no byte, and must not carry bits. */
+    for (size_t k = 0; k < padding; k++) {
+        if (out->data[--out->len] != 0) {
+            out->len = start;
+            return ERR_INVALID_ARGUMENT;
+        }
+    }
+    return 0;
+}

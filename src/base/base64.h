@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 of RFC 4648: the alphabet with '+' and '/', padded, no line ends. Writing only. */
+/* Base64 of RFC 4648: the alphabet with '+' and '/', padded, no line ends. */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 
@@ -8,5 +8,11 @@
 
 /* ERR_TOO_LARGE or ERR_NO_MEMORY; then nothing was appended. */
 int base64_append(struct buf *out, struct str bytes);
+
+/*
+ * Appends what the text stands for. ERR_INVALID_ARGUMENT for any text that base64_append() does
+ * not write: the same bytes have one form only. Then nothing was appended.
+ */
+int base64_decode(struct buf *out, struct str text);
 
 #endif

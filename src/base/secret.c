@@ -46,15 +46,21 @@ int secret_generate(struct secret *secret, struct str prefix, size_t random_char
     return 0;
 }
 
-bool secret_eq(const struct secret *secret, struct str given)
+bool secret_bytes_eq(const void *a, const void *b, size_t len)
 {
+    const unsigned char *left = a;
+    const unsigned char *right = b;
     volatile unsigned char difference = 0;
 
-    if (secret->len == 0 || secret->len != given.len)
-        return false;
-    for (size_t i = 0; i < given.len; i++)
-        difference = (unsigned char)(difference | (secret->bytes[i] ^ given.ptr[i]));
+    for (size_t i = 0; i < len; i++)
+        difference = (unsigned char)(difference | (left[i] ^ right[i]));
     return difference == 0;
+}
+
+bool secret_eq(const struct secret *secret, struct str given)
+{
+    return secret->len > 0 && secret->len == given.len &&
+           secret_bytes_eq(secret->bytes, given.ptr, given.len);
 }
 
 struct str secret_reveal(const struct secret *secret)

@@ -38,6 +38,10 @@ int secret_generate(struct secret *secret, struct str prefix, size_t random_char
 /* Takes as long whatever the bytes are; only the lengths can be told from it. */
 bool secret_eq(const struct secret *secret, struct str given);
 
+/* The same for two pieces of memory of equal length, such as a signature and the one it should be.
+ */
+bool secret_bytes_eq(const void *a, const void *b, size_t len);
+
 /* For the one place that must send or hash it; say why there. */
 struct str secret_reveal(const struct secret *secret);
 

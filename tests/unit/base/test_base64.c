@@ -84,6 +84,42 @@ static void any_bytes_of_any_length_come_back(void **state)
     }
 }
 
+static void what_was_written_is_read_again(void **state)
+{
+    unsigned char bytes[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(255 - i);
+    for (size_t len = 0; len <= sizeof(bytes); len++) {
+        cleanup_buf struct buf text = BUF_INIT(1024);
+        cleanup_buf struct buf back = BUF_INIT(1024);
+
+        assert_int_equal(base64_append(&text, (struct str){(const char *)bytes, len}), 0);
+        assert_int_equal(base64_decode(&back, buf_view(&text)), 0);
+        assert_int_equal(back.len, len);
+        assert_memory_equal(buf_view(&back).ptr, bytes, len);
+    }
+}
+
+static void what_would_not_be_written_is_not_read(void **state)
+{
+    static const char *const bad[] = {
+        "Z",    "Zg",   "Zg=",  "Zg==Zg==", "Zg==\n",
+        "=",    "====", "A===", "Zm9v====", "Zm9v Zm9",
+        "Zm-_", "Zh==", "Zm9=", "Z=9v",     "\xff\xff\xff\xff",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(bad); i++) {
+        cleanup_buf struct buf out = BUF_INIT(1024);
+
+        assert_int_equal(buf_append_str(&out, STR("kept")), 0);
+        assert_int_equal(base64_decode(&out, str_from(bad[i])), ERR_INVALID_ARGUMENT);
+        assert_str(buf_view(&out), "kept");
+    }
+}
+
 static void it_is_appended_whole_or_not_at_all(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT(8);
@@ -99,4 +135,6 @@ static void it_is_appended_whole_or_not_at_all(void **state)
 TEST_MAIN(cmocka_unit_test(short_texts_are_padded),
           cmocka_unit_test(all_digits_of_the_alphabet_come_out),
           cmocka_unit_test(any_bytes_of_any_length_come_back),
+          cmocka_unit_test(what_was_written_is_read_again),
+          cmocka_unit_test(what_would_not_be_written_is_not_read),
           cmocka_unit_test(it_is_appended_whole_or_not_at_all))

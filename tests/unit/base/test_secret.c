@@ -66,8 +66,20 @@ static void a_done_secret_leaves_no_bytes(void **state)
     assert_memory_equal(&secret, zeros, sizeof(secret));
 }
 
+static void memory_is_equal_only_byte_for_byte(void **state)
+{
+    (void)state;
+    assert_true(secret_bytes_eq("", "", 0));
+    assert_true(secret_bytes_eq("abcd", "abcd", 4));
+    assert_false(secret_bytes_eq("abcd", "abce", 4));
+    assert_false(secret_bytes_eq("abcd", "bbcd", 4));
+    /* Differences must not cancel each other out. */
+    assert_false(secret_bytes_eq("\x01\x01", "\x02\x02", 2));
+}
+
 TEST_MAIN(cmocka_unit_test(equal_only_to_the_same_bytes),
           cmocka_unit_test(an_empty_secret_matches_nothing),
           cmocka_unit_test(a_refused_secret_leaves_the_old_one),
           cmocka_unit_test(generated_secrets_carry_their_prefix_and_differ),
+          cmocka_unit_test(memory_is_equal_only_byte_for_byte),
           cmocka_unit_test(a_done_secret_leaves_no_bytes))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for tokens that we give
+ * away and must know again. Layers with a TLS library have faster ones there.
+ */
+#ifndef BASE_SHA256_H
+#define BASE_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum { SHA256_BYTES = 32, SHA256_BLOCK_BYTES = 64 };
+
+struct sha256 {
+    uint32_t state[8];
+    uint64_t length; /* bytes so far */
+    unsigned char block[SHA256_BLOCK_BYTES];
+};
+
+void sha256_init(struct sha256 *hash);
+void sha256_add(struct sha256 *hash, struct str bytes);
+/* The state is wiped: the hash may have been over a secret. */
+void sha256_end(struct sha256 *hash, unsigned char out_digest[SHA256_BYTES]);
+
+struct hmac {
+    struct sha256 inner;
+    unsigned char outer_pad[SHA256_BLOCK_BYTES];
+};
+
+void hmac_init(struct hmac *mac, struct str key);
+void hmac_add(struct hmac *mac, struct str bytes);
+/* The same, its length first: of parts that follow each other none can pass into the next. */
+void hmac_add_part(struct hmac *mac, struct str bytes);
+void hmac_end(struct hmac *mac, unsigned char out_digest[SHA256_BYTES]);
+
+#endif
