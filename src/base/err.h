@@ -70,7 +70,13 @@ enum err_category {
     X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not fit its schema") \
     X(ERR_PATTERN_COST,        "pattern_cost",        OPERATIONAL, 400, -32602, "the pattern takes too many steps on a line") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
-    X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value")
+    X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
+    X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
+    X(ERR_ASK_FAILED,          "ask_failed",          OPERATIONAL, 502, -32010, "the client could not answer") \
+    X(ERR_STATE_INVALID,       "state_invalid",       POLICY,      400, -32602, "not a request state for this request") \
+    X(ERR_STATE_EXPIRED,       "state_expired",       POLICY,      400, -32602, "the request state has expired: begin anew") \
+    X(ERR_STATE_USED,          "state_used",          POLICY,      400, -32602, "the request state was used already or given up: begin anew") \
+    X(ERR_HEADER_MISMATCH,     "header_mismatch",     POLICY,      400, -32600, "a header says something else than the message")
 /* clang-format on */
 
 enum err_index {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/internal.h"
+#include "mcp/call.h"
 
 #include <assert.h>
 
 #include "base/jsonwrite.h"
+#include "mcp/internal.h"
 
 struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_request *request,
                               enum mcp_work work, struct err *err)
@@ -26,6 +27,7 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_requ
     *call = (struct mcp_call){
         .session = session,
         .message = request->message,
+        .origin = request->message->origin,
         .work = work,
         .is_modern = request->is_modern,
         .id = request->id,
@@ -36,27 +38,19 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_requ
         .cursor = STR_EMPTY,
         .argument_name = STR_EMPTY,
         .argument_value = STR_EMPTY,
+        .capabilities = request->capabilities,
     };
     list_init(&call->link);
     return call;
 }
 
-static size_t max_held_bytes(const struct mcp_session *session)
-{
-    size_t max = session->server->max_held_bytes;
-
-    return max != 0 ? max : MCP_DEFAULT_HELD_BYTES;
-}
-
 int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct err *err)
 {
     struct mcp_message *message = call->message;
-    size_t uncounted = message->arena.held - message->counted;
-    int r;
+    int r = mcp_check_held(session, message->arena.held - message->counted, err);
 
-    if (session->held_bytes + uncounted > max_held_bytes(session))
-        return err_set(err, ERR_BUSY, "the calls that wait hold %zu bytes already",
-                       session->held_bytes);
+    if (r < 0)
+        return r;
     r = map_add(&session->call_ids, call->id, call);
     if (r < 0)
         return err_set_plain(err, r);
@@ -65,6 +59,8 @@ int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct er
     if (call->work == MCP_SUBSCRIBE)
         session->reserved_interests += call->uri_count;
     message->users++;
+    if (call->offer != NULL)
+        call->offer->users++;
     mcp_message_count(session, message);
     /* A stream without addresses leaves the host nothing to do. */
     if (call->work == MCP_SUBSCRIBE && call->uri_count == 0)
@@ -74,15 +70,22 @@ int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct er
     return 0;
 }
 
-int mcp_call_begin_about(struct mcp_session *session, struct mcp_call *call, struct str uri,
-                         struct err *err)
+int mcp_call_set_uri(struct mcp_call *call, struct str uri, struct err *err)
 {
     call->uris = arena_new(&call->message->arena, struct str);
     if (call->uris == NULL)
         return err_set_plain(err, call->message->arena.error);
     call->uris[0] = uri;
     call->uri_count = 1;
-    return mcp_call_begin(session, call, err);
+    return 0;
+}
+
+int mcp_call_begin_about(struct mcp_session *session, struct mcp_call *call, struct str uri,
+                         struct err *err)
+{
+    int r = mcp_call_set_uri(call, uri, err);
+
+    return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
 static void forget_id(struct mcp_session *session, struct mcp_call *call)
@@ -97,6 +100,7 @@ void mcp_call_cancel(struct mcp_session *session, struct mcp_call *call)
 {
     forget_id(session, call);
     call->is_cancelled = true;
+    mcp_asking_close(session, call, ERR_CANCELLED, false);
     session->host->cancel(session->data, call);
 }
 
@@ -116,6 +120,7 @@ void mcp_call_detach(struct mcp_session *session, struct mcp_call *call)
 {
     bool was_cancelled = call->is_cancelled;
 
+    mcp_asking_close(session, call, ERR_CANCELLED, true);
     unlink_call(session, call);
     call->session = NULL;
     call->is_cancelled = true;
@@ -123,11 +128,13 @@ void mcp_call_detach(struct mcp_session *session, struct mcp_call *call)
         session->host->cancel(session->data, call);
 }
 
-static void end_call(struct mcp_call *call)
+void mcp_call_end(struct mcp_call *call)
 {
     struct mcp_session *session = call->session;
 
     call->has_ended = true;
+    mcp_asking_done(session, call->asking);
+    mcp_offer_unref(call->offer);
     if (session != NULL)
         unlink_call(session, call);
     mcp_message_unref(session, call->message);
@@ -154,7 +161,7 @@ static int add_uris(struct mcp_session *session, struct mcp_stream *stream,
 
 static int acknowledge(struct mcp_session *session, const struct mcp_call *call)
 {
-    cleanup_buf struct buf params = BUF_INIT(session->out.max);
+    cleanup_buf struct buf params = BUF_INIT(session->service->out.max);
     struct json_writer writer;
     bool has_uris = false;
     int r;
@@ -163,8 +170,10 @@ static int acknowledge(struct mcp_session *session, const struct mcp_call *call)
     json_begin_object(&writer);
     json_key(&writer, STR("notifications"));
     json_begin_object(&writer);
-    if (call->wants_list_changes) {
-        json_key(&writer, STR("resourcesListChanged"));
+    for (enum mcp_list list = 0; list < MCP_LISTS; list++) {
+        if ((call->lists & 1U << list) == 0)
+            continue;
+        json_key(&writer, mcp_list_filter(list));
         json_write_bool(&writer, true);
     }
     for (size_t i = 0; i < call->uri_count; i++) {
@@ -196,11 +205,10 @@ static int acknowledge(struct mcp_session *session, const struct mcp_call *call)
 static int open_stream(struct mcp_session *session, const struct mcp_call *call)
 {
     struct mcp_stream *stream;
-    int r = mcp_stream_open(session, call->id, &stream);
+    int r = mcp_stream_open(session, call, &stream);
 
     if (r < 0)
         return r;
-    stream->wants_list_changes = call->wants_list_changes;
     r = add_uris(session, stream, call);
     if (r == 0)
         r = acknowledge(session, call);
@@ -240,13 +248,14 @@ void mcp_call_finish(struct mcp_call *call, struct str result)
 
     assert(!call->has_ended && "a call ends once");
     if (session != NULL && !call->is_cancelled) {
+        mcp_asking_close(session, call, ERR_CANCELLED, false);
         if (call->work == MCP_SUBSCRIBE)
             finish_subscribe(session, call);
         else
             mcp_answer(session, call, call->id,
                        mcp_stamp(session, call->is_modern, call->is_cacheable), result);
     }
-    end_call(call);
+    mcp_call_end(call);
 }
 
 /* Each era has its own way to say that there is no such resource. */
@@ -270,9 +279,25 @@ static void answer_not_found(struct mcp_session *session, const struct mcp_call 
     json_end_object(&writer);
     if (json_writer_finish(&writer) < 0)
         buf_clear(&data);
-    mcp_answer_error(
-        session, call, call->id, call->is_modern ? JSONRPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
-        str_from(err->message[0] != '\0' ? err->message : err_text(err->code)), buf_view(&data));
+    mcp_answer_error(session, call, call->id,
+                     call->is_modern ? JSONRPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND, MCP_HTTP_OK,
+                     str_from(err->message[0] != '\0' ? err->message : err_text(err->code)),
+                     buf_view(&data));
+}
+
+/* What the client would have had to declare. */
+static void answer_missing_capability(struct mcp_session *session, const struct mcp_call *call,
+                                      const struct err *err)
+{
+    cleanup_buf struct buf data = BUF_INIT(MCP_CONSTANT_BYTES);
+    cleanup_buf struct buf asks = BUF_INIT(MCP_CONSTANT_BYTES);
+
+    if (mcp_write_asks(&asks, call->needed) < 0 ||
+        buf_printf(&data, "{\"requiredCapabilities\":%.*s}", STR_ARG(buf_view(&asks))) < 0)
+        buf_clear(&data);
+    mcp_answer_error(session, call, call->id, MCP_MISSING_CAPABILITY, MCP_HTTP_BAD_REQUEST,
+                     str_from(err->message[0] != '\0' ? err->message : err_text(err->code)),
+                     buf_view(&data));
 }
 
 void mcp_call_fail(struct mcp_call *call, const struct err *err)
@@ -283,12 +308,15 @@ void mcp_call_fail(struct mcp_call *call, const struct err *err)
 
     assert(!call->has_ended && "a call ends once");
     if (session != NULL && !call->is_cancelled) {
-        if (is_about_resource && err->code == ERR_NOT_FOUND)
+        mcp_asking_close(session, call, ERR_CANCELLED, false);
+        if (call->is_modern && err->code == ERR_CLIENT_CAPABILITY)
+            answer_missing_capability(session, call, err);
+        else if (is_about_resource && err->code == ERR_NOT_FOUND)
             answer_not_found(session, call, err);
         else
             mcp_answer_err(session, call, call->id, err);
     }
-    end_call(call);
+    mcp_call_end(call);
 }
 
 static bool may_notify(const struct mcp_call *call)
@@ -372,9 +400,24 @@ bool mcp_call_is_cancelled(const struct mcp_call *call)
     return call->is_cancelled;
 }
 
+bool mcp_call_is_modern(const struct mcp_call *call)
+{
+    return call->is_modern;
+}
+
+uint64_t mcp_call_origin(const struct mcp_call *call)
+{
+    return call->origin;
+}
+
 const struct catalog_tool *mcp_call_tool(const struct mcp_call *call)
 {
     return call->tool;
+}
+
+const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *call)
+{
+    return call->prompt;
 }
 
 const struct json_value *mcp_call_arguments(const struct mcp_call *call)
@@ -389,7 +432,7 @@ struct str mcp_call_cursor(const struct mcp_call *call)
 
 struct str mcp_call_uri(const struct mcp_call *call)
 {
-    return mcp_call_uri_at(call, 0);
+    return call->uri_count > 0 ? call->uris[0] : STR_EMPTY;
 }
 
 size_t mcp_call_uri_count(const struct mcp_call *call)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,9 +74,9 @@ static int write_welcome(const struct mcp_session *session, struct buf *out)
     json_key(&writer, STR("protocolVersion"));
     json_write_str(&writer, revisions[session->revision]);
     json_key(&writer, STR("capabilities"));
-    json_splice(&writer, buf_view(&session->capabilities));
+    json_splice(&writer, buf_view(&session->service->capabilities));
     json_key(&writer, STR("serverInfo"));
-    json_splice(&writer, buf_view(&session->server_info));
+    json_splice(&writer, buf_view(&session->service->server_info));
     if (instructions.len > 0) {
         json_key(&writer, STR("instructions"));
         json_write_str(&writer, instructions);
@@ -89,7 +88,6 @@ static int write_welcome(const struct mcp_session *session, struct buf *out)
 int mcp_initialize(struct mcp_session *session, const struct mcp_request *request, struct err *err)
 {
     const struct json_value *capabilities = json_get(request->params, STR("capabilities"));
-    const struct json_value *roots;
     cleanup_buf struct buf welcome = BUF_INIT(1 << 20);
     struct str asked;
     int r = mcp_need_str(request->params, STR("protocolVersion"), 64, &asked, err);
@@ -98,15 +96,15 @@ int mcp_initialize(struct mcp_session *session, const struct mcp_request *reques
         return r;
     if (session->is_initialized) {
         err_set(err, ERR_ALREADY_EXISTS, "the session is initialized already");
-        mcp_answer_err_as(session, NULL, request->id, JSONRPC_INVALID_REQUEST, err);
+        mcp_answer_err_as(session, NULL, request->id, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST,
+                          err);
         return 0;
     }
     session->revision = choose_revision(asked);
     r = write_welcome(session, &welcome);
     if (r < 0)
         return err_set_plain(err, r);
-    roots = capabilities != NULL ? json_get(capabilities, STR("roots")) : NULL;
-    session->client_has_roots = roots != NULL && roots->type == JSON_OBJECT;
+    session->client_asks = mcp_declared_asks(capabilities);
     session->client_len =
         mcp_write_client(json_get(request->params, STR("clientInfo")), session->client);
     session->is_initialized = true;
@@ -168,51 +166,51 @@ int mcp_unsubscribe(struct mcp_session *session, const struct mcp_request *reque
     return 0;
 }
 
-/* The id of our question, as JSON. */
-static struct str question_id(const struct mcp_session *session, char out_text[32])
-{
-    int len = snprintf(out_text, 32, "\"roots-%" PRIu64 "\"", session->roots_question);
-
-    return (struct str){out_text, (size_t)len};
-}
-
 void mcp_ask_for_roots(struct mcp_session *session)
 {
-    cleanup_buf struct buf question = BUF_INIT(256);
-    char id[32];
-    struct str view;
-
-    if (!session->is_initialized || !session->client_has_roots || session->host->roots == NULL)
+    if (!session->is_initialized || (session->client_asks & 1U << MCP_ASK_ROOTS) == 0 ||
+        session->host->roots == NULL)
         return;
     if (session->is_asking_for_roots) {
         session->roots_have_changed = true;
         return;
     }
-    session->roots_question++;
-    if (jsonrpc_write_request(&question, question_id(session, id), STR("roots/list"), STR_EMPTY) <
-        0)
-        return;
-    session->is_asking_for_roots = true;
+    session->is_asking_for_roots =
+        mcp_send_question(session, NULL, mcp_question_id(session->roots_question),
+                          STR("roots/list"), STR_EMPTY) == 0;
     session->roots_have_changed = false;
-    view = buf_view(&question);
-    session->host->send(session->data, NULL, &view, 1);
 }
 
-void mcp_take_response(struct mcp_session *session, const struct jsonrpc_message *rpc)
+bool mcp_take_roots(struct mcp_session *session, const struct jsonrpc_message *rpc)
 {
     const struct json_value *roots = NULL;
-    char id[32];
 
-    /* We ask one thing only; an answer to anything else is a mistake that harms nobody. */
-    if (!session->is_asking_for_roots || !str_eq(rpc->id, question_id(session, id)))
-        return;
+    if (!session->is_asking_for_roots || !str_eq_c(rpc->id, session->roots_question))
+        return false;
     session->is_asking_for_roots = false;
     if (session->roots_have_changed) {
         mcp_ask_for_roots(session);
-        return;
+        return true;
     }
     if (rpc->result != NULL)
         roots = json_get(rpc->result, STR("roots"));
     if (roots != NULL && roots->type == JSON_ARRAY)
         session->host->roots(session->data, session, roots);
+    return true;
+}
+
+enum mcp_era mcp_revision_era(struct str revision)
+{
+    if (str_eq(revision, STR(MCP_MODERN_REVISION)))
+        return MCP_MODERN;
+    for (size_t i = 0; i < MCP_REVISIONS; i++) {
+        if (str_eq(revision, revisions[i]))
+            return MCP_LEGACY;
+    }
+    return MCP_NO_ERA;
+}
+
+struct str mcp_session_revision(const struct mcp_session *session)
+{
+    return session->is_initialized ? revisions[session->revision] : STR_EMPTY;
 }

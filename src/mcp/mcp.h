@@ -5,12 +5,16 @@
  *
  *     mcp_session_receive() -> host.start(call) -> mcp_call_finish() or _fail()
  *
+ * A service is what its sessions share: the description of the server, texts
+ * that were written once, the key of request states. A session is one client:
+ * a connection, a legacy session of HTTP, or one modern request of HTTP.
+ *
  * Both eras are served on one connection: a request that names its revision in
  * `_meta` is modern (2026-07-28, stateless), `initialize` opens the legacy
  * session (2025-11-25 and older). The library answers the handshakes, lists
- * tools and templates, counts subscriptions and keeps the ceilings. What a
- * tool, a resource or a completion is, it leaves to the host; lines, HTTP and
- * time to the transport.
+ * tools, prompts and templates, counts subscriptions and keeps the ceilings.
+ * What a tool, a prompt, a resource or a completion is, it leaves to the host
+ * (mcp/call.h); lines, HTTP and timers to the transport.
  *
  * All of it belongs to one thread. Only what a call's accessors returned may
  * be read by a worker, until the call has ended.
@@ -22,16 +26,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "mcp/call.h"
 #include "protocol/catalog.h"
 
+struct mcp_service;
 struct mcp_session;
-struct mcp_call;
+struct mcp_message;
 
 enum {
-    MCP_MAX_CALLS = 1024,         /* begun and not ended, the cancelled among them */
+    MCP_MAX_CALLS = 1024,         /* of a session: begun and not ended, the cancelled among them */
     MCP_MAX_SUBSCRIPTIONS = 1024, /* addresses over all streams of a session */
     MCP_MAX_STREAMS = 1024,       /* open subscriptions/listen */
     MCP_MAX_BATCH = 64,
@@ -39,37 +47,79 @@ enum {
     MCP_MAX_URI_BYTES = 16 << 10,
     MCP_DEFAULT_MESSAGE_BYTES = 16 << 20,
     MCP_DEFAULT_HELD_BYTES = 64 << 20,
+    MCP_DEFAULT_TOTAL_BYTES = 256 << 20,
 };
 
-/* What the server is; constant, and alive as long as its sessions. */
+struct mcp_prompt_argument {
+    struct str name;
+    bool is_required;
+};
+
+struct mcp_prompt {
+    struct str name;
+    struct str listing; /* the finished object for prompts/list */
+    const struct mcp_prompt_argument *arguments;
+    size_t argument_count;
+};
+
+/*
+ * Tools and prompts, in the order of their lists. All of it stays as it is
+ * until `release`, which comes when neither the service nor a call that began
+ * with it needs it any more.
+ */
+struct mcp_offer {
+    const struct catalog_tool *const *tools;
+    size_t tool_count;
+    const struct mcp_prompt *const *prompts;
+    size_t prompt_count;
+    void (*release)(void *data); /* may be NULL */
+    void *data;
+};
+
+/* What the server is; constant, and alive as long as its service. */
 struct mcp_server {
     struct str name;
     struct str title; /* may be empty, as all below */
     struct str version;
     struct str instructions;
 
-    const struct catalog_tool *const *tools; /* those that exist here, in the order of the list */
-    size_t tool_count;
+    struct mcp_offer offer; /* at the beginning */
 
+    bool has_prompts;
     bool has_resources;
-    bool has_subscriptions; /* resources can be watched */
-    bool has_list_changes;  /* mcp_session_resources_changed() will be called */
+    bool has_subscriptions;    /* resources can be watched */
+    bool has_tool_changes;     /* mcp_service_set_offer() will bring others */
+    bool has_prompt_changes;   /* the same */
+    bool has_resource_changes; /* mcp_session_resources_changed() will be called */
     bool has_completions;
     bool has_logging;
     struct str resource_templates; /* a finished JSON array; empty: none */
 
-    size_t page_size;         /* tools in an answer; 0: MCP_MAX_PAGE */
+    size_t page_size;         /* tools or prompts in an answer; 0: MCP_MAX_PAGE */
     size_t max_message_bytes; /* 0: MCP_DEFAULT_MESSAGE_BYTES */
-    size_t max_held_bytes;    /* of all messages that calls still need; 0: MCP_DEFAULT_HELD_BYTES */
+    size_t max_held_bytes;    /* messages that a session's calls need; 0: MCP_DEFAULT_HELD_BYTES */
+    size_t max_total_bytes;   /* of all sessions; 0: MCP_DEFAULT_TOTAL_BYTES, or one session's */
     unsigned max_depth;       /* of JSON; 0: JSON_DEFAULT_MAX_DEPTH */
+
+    const struct clock *clock; /* for questions; NULL: the machine's */
 };
 
-enum mcp_work {
-    MCP_TOOL_CALL,      /* tool, arguments -> a finished CallToolResult */
-    MCP_RESOURCES_LIST, /* cursor -> {"resources":[…],"nextCursor":…} */
-    MCP_RESOURCE_READ,  /* uri -> {"contents":[…]} */
-    MCP_SUBSCRIBE,      /* uris -> {} once all are watched that were not refused */
-    MCP_COMPLETE,       /* uri (the template), argument -> {"completion":{"values":[…],…}} */
+enum mcp_outgoing_kind {
+    MCP_SENT_RESULT,
+    MCP_SENT_ERROR,
+    MCP_SENT_NOTIFICATION,
+    MCP_SENT_QUESTION, /* a request of ours; mcp_service_expire() has to be called some day */
+};
+
+/* What a message that is sent is, and whose. */
+struct mcp_outgoing {
+    enum mcp_outgoing_kind kind;
+    /* The number that the transport gave to what it answers or belongs to; 0: to the session. */
+    uint64_t origin;
+    const struct mcp_call *call; /* that it belongs to; NULL for none */
+    struct str id;               /* of the request that is answered, as JSON; empty where unknown */
+    int rpc_code;                /* MCP_SENT_ERROR */
+    int http_status;             /* 200, or what MCP says for an error that begins its response */
 };
 
 /*
@@ -86,23 +136,63 @@ struct mcp_host {
      */
     void (*cancel)(void *data, struct mcp_call *call);
 
+    /*
+     * Every question of mcp_call_ask() has its mcp_call_answer(), if only that there is none. The
+     * call goes on as after start. May be NULL in a host that does not ask.
+     */
+    void (*answered)(void *data, struct mcp_call *call);
+
     /* Nobody is interested in this address any more, however many MCP_SUBSCRIBE asked for it. */
     void (*unsubscribe)(void *data, struct mcp_session *session, struct str uri);
 
-    /* What the client offers as its roots: an array of {"uri":…,"name":…}, unchecked. May be NULL.
-     */
+    /* What the client offers as its roots: an array of {"uri":…,"name":…}, unchecked. May be NULL:
+     * then nobody asks unless a call does. */
     void (*roots)(void *data, struct mcp_session *session, const struct json_value *roots);
 
     /*
-     * Sends the parts as one message; the line end is the transport's. The
-     * parts are gone when it returns. `call` is the one it belongs to, NULL for
-     * none. What cannot be sent is the transport's to notice.
+     * Sends the parts as one message; the line end is the transport's. `about` and the parts are
+     * gone when it returns. What cannot be sent is the transport's to notice.
      */
-    void (*send)(void *data, const struct mcp_call *call, const struct str *parts, size_t count);
+    void (*send)(void *data, const struct mcp_outgoing *about, const struct str *parts,
+                 size_t count);
 };
 
-/* The server and the host must outlive the session and its calls. */
-int mcp_session_new(const struct mcp_server *server, const struct mcp_host *host, void *data,
+/* The server and the host must outlive the service. */
+int mcp_service_new(const struct mcp_server *server, const struct mcp_host *host,
+                    struct mcp_service **out_service);
+/* Its sessions are gone and their calls have ended. */
+void mcp_service_free(struct mcp_service *service);
+
+/*
+ * Other tools and prompts from now on; calls that run keep what they began with. Tells every
+ * session which of the lists changed, where the server said that they may.
+ */
+int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *offer);
+
+/* mcp_session_resource_updated() and mcp_session_resources_changed() for every session. */
+void mcp_service_resource_updated(struct mcp_service *service, struct str uri);
+void mcp_service_resources_changed(struct mcp_service *service);
+
+/*
+ * Gives up questions whose time is over. Milliseconds until the next one's is, -1 without one. Not
+ * from inside the host.
+ */
+int64_t mcp_service_expire(struct mcp_service *service);
+
+/* The largest message that is taken. */
+size_t mcp_service_max_message(const struct mcp_service *service);
+
+struct mcp_session_config {
+    void *data; /* for the host */
+    /*
+     * Who this is, as far as the transport knows: whatever it authenticated, empty for anybody. A
+     * question that one was asked cannot be answered by another. Lives as long as the session.
+     */
+    struct str principal;
+    bool is_stateless; /* serves modern requests alone */
+};
+
+int mcp_session_new(struct mcp_service *service, const struct mcp_session_config *config,
                     struct mcp_session **out_session);
 
 /* Tells the listening streams that there will be no more, before a server leaves by itself. */
@@ -118,13 +208,60 @@ void mcp_session_free(struct mcp_session *session);
 void mcp_session_receive(struct mcp_session *session, struct str bytes);
 
 /*
- * For a transport that could not take a whole message (too long, cut off): says why. The id is what
- * protocol/requestid.h finds in what there was of it; empty for none.
+ * For a transport that could not take a whole message (too long, cut off) or has to refuse it:
+ * says why. The id is what protocol/requestid.h finds in what there was of it; empty for none.
  */
 void mcp_session_refuse(struct mcp_session *session, struct str id, const struct err *err);
+/* The same text without a session: appended, its HTTP status is err_http_status(). */
+int mcp_write_refusal(struct buf *out, struct str id, const struct err *err);
 
-/* The largest message that mcp_session_receive() takes. */
-size_t mcp_session_max_message(const struct mcp_session *session);
+/* ---- for a transport that has to know a message before it is handled ---- */
+
+enum mcp_message_kind {
+    MCP_UNREADABLE, /* no JSON, no message: handed over, it is answered with the reason */
+    MCP_BATCH,
+    MCP_REQUEST,
+    MCP_NOTIFICATION,
+    MCP_RESPONSE,
+};
+
+/* Reads the message; the bytes may go. ERR_NO_MEMORY. */
+int mcp_message_parse(struct mcp_service *service, struct str bytes,
+                      struct mcp_message **out_message);
+/* One that was not handed over. */
+void mcp_message_free(struct mcp_message *message);
+
+/* What there is not is empty; so is everything of a batch. */
+enum mcp_message_kind mcp_message_kind(const struct mcp_message *message);
+struct str mcp_message_id(const struct mcp_message *message); /* as JSON */
+struct str mcp_message_method(const struct mcp_message *message);
+/* What Mcp-Name has to repeat: the tool, the prompt or the address that it is about. */
+struct str mcp_message_name(const struct mcp_message *message);
+/* Whether `_meta` names a revision, and which: any text. */
+bool mcp_message_is_modern(const struct mcp_message *message);
+struct str mcp_message_revision(const struct mcp_message *message);
+/* An object; NULL when there are none. */
+const struct json_value *mcp_message_params(const struct mcp_message *message);
+
+/*
+ * Handles the message, which is the library's from here on. All that is sent because of it carries
+ * the origin, also later: answers, what belongs to its calls, and what its stream listens to. A
+ * message that is no batch is answered at most once.
+ */
+void mcp_session_take(struct mcp_session *session, struct mcp_message *message, uint64_t origin);
+
+/* Whether something with this origin (0: with any) is still to be answered or listens. */
+bool mcp_session_is_waiting(const struct mcp_session *session, uint64_t origin);
+/* Nobody reads what comes from this origin: its calls are cancelled, its streams end. */
+void mcp_session_cancel(struct mcp_session *session, uint64_t origin);
+
+enum mcp_era { MCP_NO_ERA, MCP_LEGACY, MCP_MODERN };
+/* Of a revision that is served. */
+enum mcp_era mcp_revision_era(struct str revision);
+/* What `initialize` agreed on; empty before. */
+struct str mcp_session_revision(const struct mcp_session *session);
+
+/* ---- and for any ---- */
 
 /* Calls that have not ended. */
 size_t mcp_session_call_count(const struct mcp_session *session);
@@ -133,79 +270,5 @@ size_t mcp_session_call_count(const struct mcp_session *session);
 void mcp_session_resource_updated(struct mcp_session *session, struct str uri);
 /* Which resources there are changed: told to a legacy session, and to streams that asked. */
 void mcp_session_resources_changed(struct mcp_session *session);
-
-/* As in RFC 5424, most talkative first. */
-enum mcp_level {
-    MCP_DEBUG,
-    MCP_INFO,
-    MCP_NOTICE,
-    MCP_WARNING,
-    MCP_ERROR,
-    MCP_CRITICAL,
-    MCP_ALERT,
-    MCP_EMERGENCY,
-    MCP_SILENT, /* above all others: nothing is sent */
-};
-
-enum mcp_work mcp_call_work(const struct mcp_call *call);
-
-/* NULL once the session is gone. */
-struct mcp_session *mcp_call_session(const struct mcp_call *call);
-bool mcp_call_is_cancelled(const struct mcp_call *call);
-
-/* MCP_TOOL_CALL. Arguments are an object, empty when there were none; not held against the schema.
- */
-const struct catalog_tool *mcp_call_tool(const struct mcp_call *call);
-const struct json_value *mcp_call_arguments(const struct mcp_call *call);
-
-/* MCP_RESOURCES_LIST: as the client gave it, the host's to check; empty at the beginning. */
-struct str mcp_call_cursor(const struct mcp_call *call);
-
-/* MCP_RESOURCE_READ: the address. MCP_COMPLETE: the template. MCP_SUBSCRIBE: number 0 of these. */
-struct str mcp_call_uri(const struct mcp_call *call);
-
-/*
- * MCP_SUBSCRIBE: one address in a legacy session, any number for a stream. A
- * stream can do without those that are refused; a single one is better failed.
- * A cancelled call is failed without watching anything.
- */
-size_t mcp_call_uri_count(const struct mcp_call *call);
-struct str mcp_call_uri_at(const struct mcp_call *call, size_t index);
-void mcp_call_refuse_uri(struct mcp_call *call, size_t index);
-
-/* MCP_COMPLETE: the argument's name and what is typed so far; the others so far, or NULL. */
-struct str mcp_call_argument_name(const struct mcp_call *call);
-struct str mcp_call_argument_value(const struct mcp_call *call);
-const struct json_value *mcp_call_argument_context(const struct mcp_call *call);
-
-/* "name version" of the client's program as it calls itself, for records; may be empty. */
-struct str mcp_call_client(const struct mcp_call *call);
-/* The request's id as JSON text. */
-struct str mcp_call_id(const struct mcp_call *call);
-
-/* The host's own. */
-void mcp_call_set_data(struct mcp_call *call, void *data);
-void *mcp_call_data(const struct mcp_call *call);
-
-/* Whether the client wants to hear of progress; if not, mcp_call_progress() does nothing. */
-bool mcp_call_wants_progress(const struct mcp_call *call);
-
-/*
- * Sent only while it rises. A total of 0 is unknown, a text may be NULL. How
- * often is the host's to limit; just before the end it is better left out,
- * because clients may hear of the end first and then wonder.
- */
-void mcp_call_progress(struct mcp_call *call, uint64_t done, uint64_t total, const char *text);
-
-/* Sent when the client asked for this level: in the request, or for the legacy session. */
-void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *text);
-
-/*
- * End the call, exactly once; it is gone afterwards. The result is a finished
- * JSON object, sent as it is: `_meta` and `resultType` are not in it, nor
- * `ttlMs` and `cacheScope`, which are put before it where they belong.
- */
-void mcp_call_finish(struct mcp_call *call, struct str result);
-void mcp_call_fail(struct mcp_call *call, const struct err *err);
 
 #endif

@@ -22,58 +22,18 @@ int mcp_need_str(const struct json_value *object, struct str key, size_t max, st
     return 0;
 }
 
-/* Leaves the cursor as it is when there is none. */
-static int read_cursor(const struct mcp_request *request, struct str *out_cursor, struct err *err)
+int mcp_read_cursor(const struct mcp_request *request, struct str *out_cursor, struct err *err)
 {
     if (json_get(request->params, STR("cursor")) == NULL)
         return 0;
     return mcp_need_str(request->params, STR("cursor"), MCP_CURSOR_BYTES, out_cursor, err);
 }
 
-/* A cursor of ours is the number of the first tool that was not sent. */
-static int tools_list(struct mcp_session *session, const struct mcp_request *request,
-                      struct err *err)
+static const struct catalog_tool *find_tool(const struct mcp_offer *offer, struct str name)
 {
-    const struct mcp_server *server = session->server;
-    size_t page = server->page_size;
-    struct str members[2 * MCP_MAX_PAGE + 8];
-    char next[sizeof("],\"nextCursor\":\"\"") + 20];
-    struct str cursor = STR_EMPTY;
-    int64_t start = 0;
-    size_t end;
-    size_t n = 0;
-    int r = read_cursor(request, &cursor, err);
-
-    if (r < 0)
-        return r;
-    if (cursor.len > 0 &&
-        (!str_to_int64(cursor, &start) || start <= 0 || (uint64_t)start >= server->tool_count))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "cursor", "no such cursor");
-    if (page == 0 || page > MCP_MAX_PAGE)
-        page = MCP_MAX_PAGE;
-    end = server->tool_count - (size_t)start > page ? (size_t)start + page : server->tool_count;
-    members[n++] = STR("\"tools\":[");
-    for (size_t i = (size_t)start; i < end; i++) {
-        if (i > (size_t)start)
-            members[n++] = STR(",");
-        members[n++] = server->tools[i]->listing;
-    }
-    if (end < server->tool_count) {
-        snprintf(next, sizeof(next), "],\"nextCursor\":\"%zu\"", end);
-        members[n++] = str_from(next);
-    } else {
-        members[n++] = STR("]");
-    }
-    mcp_answer_parts(session, NULL, request->id, mcp_stamp(session, request->is_modern, true),
-                     members, n);
-    return 0;
-}
-
-static const struct catalog_tool *find_tool(const struct mcp_server *server, struct str name)
-{
-    for (size_t i = 0; i < server->tool_count; i++) {
-        if (str_eq(server->tools[i]->name, name))
-            return server->tools[i];
+    for (size_t i = 0; i < offer->tool_count; i++) {
+        if (str_eq(offer->tools[i]->name, name))
+            return offer->tools[i];
     }
     return NULL;
 }
@@ -89,7 +49,7 @@ static int tools_call(struct mcp_session *session, const struct mcp_request *req
 
     if (r < 0)
         return r;
-    tool = find_tool(session->server, name);
+    tool = find_tool(&session->service->offer->offer, name);
     if (tool == NULL)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "no tool is called \"%.*s\"",
                              STR_ARG(str_slice(name, 0, 64)));
@@ -101,9 +61,11 @@ static int tools_call(struct mcp_session *session, const struct mcp_request *req
     call = mcp_call_new(session, request, MCP_TOOL_CALL, err);
     if (call == NULL)
         return err->code;
+    call->offer = session->service->offer;
     call->tool = tool;
     call->arguments = arguments;
-    return mcp_call_begin(session, call, err);
+    r = mcp_call_take_answers(session, call, request, err);
+    return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
 static int resources_list(struct mcp_session *session, const struct mcp_request *request,
@@ -111,7 +73,7 @@ static int resources_list(struct mcp_session *session, const struct mcp_request 
 {
     struct mcp_call *call;
     struct str cursor = STR_EMPTY;
-    int r = read_cursor(request, &cursor, err);
+    int r = mcp_read_cursor(request, &cursor, err);
 
     if (r < 0)
         return r;
@@ -132,7 +94,7 @@ static int templates_list(struct mcp_session *session, const struct mcp_request 
         templates.len > 0 ? templates : STR("[]"),
     };
     struct str cursor = STR_EMPTY;
-    int r = read_cursor(request, &cursor, err);
+    int r = mcp_read_cursor(request, &cursor, err);
 
     if (r < 0)
         return r;
@@ -156,48 +118,10 @@ static int resources_read(struct mcp_session *session, const struct mcp_request 
     if (call == NULL)
         return err->code;
     call->is_cacheable = true;
-    return mcp_call_begin_about(session, call, uri, err);
-}
-
-static int read_reference(const struct mcp_request *request, struct str *out_uri, struct err *err)
-{
-    const struct json_value *reference = json_get(request->params, STR("ref"));
-    struct str type;
-
-    if (reference == NULL || !json_get_str(reference, STR("type"), &type))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "ref", "\"ref\" has no type");
-    if (!str_eq(type, STR("ref/resource")))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "ref",
-                             "only the arguments of resource templates can be completed");
-    return mcp_need_str(reference, STR("uri"), MCP_MAX_URI_BYTES, out_uri, err);
-}
-
-static int complete(struct mcp_session *session, const struct mcp_request *request, struct err *err)
-{
-    const struct json_value *argument = json_get(request->params, STR("argument"));
-    const struct json_value *context = json_get(request->params, STR("context"));
-    struct mcp_call *call;
-    struct str name;
-    struct str value;
-    struct str uri;
-    int r = read_reference(request, &uri, err);
-
+    r = mcp_call_set_uri(call, uri, err);
     if (r == 0)
-        r = mcp_need_str(argument != NULL ? argument : &mcp_empty_object, STR("name"),
-                         MCP_MAX_URI_BYTES, &name, err);
-    if (r == 0)
-        r = mcp_need_str(argument, STR("value"), MCP_MAX_URI_BYTES, &value, err);
-    if (r < 0)
-        return r;
-    call = mcp_call_new(session, request, MCP_COMPLETE, err);
-    if (call == NULL)
-        return err->code;
-    call->argument_name = name;
-    call->argument_value = value;
-    if (context != NULL)
-        context = json_get(context, STR("arguments"));
-    call->context = context != NULL && context->type == JSON_OBJECT ? context : NULL;
-    return mcp_call_begin_about(session, call, uri, err);
+        r = mcp_call_take_answers(session, call, request, err);
+    return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
 enum {
@@ -208,6 +132,7 @@ enum {
 
 enum feature {
     ALWAYS,
+    PROMPTS,
     RESOURCES,
     SUBSCRIPTIONS,
     COMPLETIONS,
@@ -220,10 +145,12 @@ static const struct method {
     enum feature feature;
     mcp_handler_fn *handle;
 } methods[] = {
-    {STR_LITERAL("completion/complete"), LEGACY | MODERN, COMPLETIONS, complete},
+    {STR_LITERAL("completion/complete"), LEGACY | MODERN, COMPLETIONS, mcp_complete},
     {STR_LITERAL("initialize"), LEGACY | BEFORE_INITIALIZE, ALWAYS, mcp_initialize},
     {STR_LITERAL("logging/setLevel"), LEGACY, LOGGING, mcp_set_level},
     {STR_LITERAL("ping"), LEGACY | BEFORE_INITIALIZE, ALWAYS, mcp_ping},
+    {STR_LITERAL("prompts/get"), LEGACY | MODERN, PROMPTS, mcp_prompts_get},
+    {STR_LITERAL("prompts/list"), LEGACY | MODERN, PROMPTS, mcp_prompts_list},
     {STR_LITERAL("resources/list"), LEGACY | MODERN, RESOURCES, resources_list},
     {STR_LITERAL("resources/read"), LEGACY | MODERN, RESOURCES, resources_read},
     {STR_LITERAL("resources/subscribe"), LEGACY, SUBSCRIPTIONS, mcp_subscribe},
@@ -232,7 +159,7 @@ static const struct method {
     {STR_LITERAL("server/discover"), MODERN, ALWAYS, mcp_discover},
     {STR_LITERAL("subscriptions/listen"), MODERN, ALWAYS, mcp_listen},
     {STR_LITERAL("tools/call"), LEGACY | MODERN, ALWAYS, tools_call},
-    {STR_LITERAL("tools/list"), LEGACY | MODERN, ALWAYS, tools_list},
+    {STR_LITERAL("tools/list"), LEGACY | MODERN, ALWAYS, mcp_tools_list},
 };
 
 static bool is_offered(const struct mcp_server *server, enum feature feature)
@@ -240,6 +167,8 @@ static bool is_offered(const struct mcp_server *server, enum feature feature)
     switch (feature) {
     case ALWAYS:
         return true;
+    case PROMPTS:
+        return server->has_prompts;
     case RESOURCES:
         return server->has_resources;
     case SUBSCRIPTIONS:
@@ -280,30 +209,57 @@ static int read_progress_token(struct mcp_request *request, struct err *err)
     return 0;
 }
 
+/* The request itself is wrong, whatever it asks for. */
+static int refuse(struct mcp_session *session, const struct mcp_request *request, int code,
+                  int http_status, const struct err *err)
+{
+    mcp_answer_err_as(session, NULL, request->id, code, http_status, err);
+    return 0;
+}
+
+static int refuse_envelope(struct mcp_session *session, const struct mcp_request *request,
+                           struct err *err)
+{
+    err_set_field(err, ERR_INVALID_ARGUMENT, "_meta",
+                  "\"_meta\" must name the protocol version and the client's capabilities");
+    return refuse(session, request, JSONRPC_INVALID_PARAMS, MCP_HTTP_BAD_REQUEST, err);
+}
+
 /* The method's turn, if this request may use it. */
 static int handle(struct mcp_session *session, const struct mcp_request *request, struct str name,
                   struct err *err)
 {
     const struct method *method = find_method(session->server, name);
-    unsigned era = request->is_modern ? MODERN : LEGACY;
 
+    if (session->is_stateless && !request->is_modern)
+        return refuse_envelope(session, request, err);
     if (method == NULL || (request->is_modern && (method->eras & MODERN) == 0)) {
         err_set(err, ERR_UNSUPPORTED, "no method is called \"%.*s\"",
                 STR_ARG(str_slice(name, 0, 64)));
-        mcp_answer_err_as(session, NULL, request->id, JSONRPC_METHOD_NOT_FOUND, err);
-        return 0;
+        /* To a legacy client a 404 would say that its session is gone. */
+        return refuse(session, request, JSONRPC_METHOD_NOT_FOUND,
+                      request->is_modern ? MCP_HTTP_NOT_FOUND : MCP_HTTP_OK, err);
     }
-    if ((method->eras & era) == 0)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "_meta",
-                             "\"_meta\" must name the protocol version and the client's "
-                             "capabilities");
+    if (!request->is_modern && (method->eras & LEGACY) == 0)
+        return refuse_envelope(session, request, err);
     if (!request->is_modern && !session->is_initialized &&
         (method->eras & BEFORE_INITIALIZE) == 0) {
         err_set(err, ERR_INVALID_ARGUMENT, "\"initialize\" comes first");
-        mcp_answer_err_as(session, NULL, request->id, JSONRPC_INVALID_REQUEST, err);
-        return 0;
+        return refuse(session, request, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST, err);
     }
     return method->handle(session, request, err);
+}
+
+/* What all requests have in common. */
+static int read_request(struct mcp_session *session, struct mcp_request *request, struct err *err)
+{
+    int r;
+
+    request->is_modern = mcp_is_modern(request->params);
+    r = read_progress_token(request, err);
+    if (r == 0 && request->is_modern)
+        r = mcp_read_envelope(session, request, err);
+    return r;
 }
 
 void mcp_dispatch_request(struct mcp_session *session, struct mcp_message *message,
@@ -323,13 +279,16 @@ void mcp_dispatch_request(struct mcp_session *session, struct mcp_message *messa
     if (map_get(&session->call_ids, rpc->id) != NULL ||
         map_get(&session->stream_ids, rpc->id) != NULL) {
         err_set(&err, ERR_ALREADY_EXISTS, "another request with this id has not been answered yet");
-        mcp_answer_err_as(session, NULL, rpc->id, JSONRPC_INVALID_REQUEST, &err);
+        refuse(session, &request, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST, &err);
         return;
     }
-    request.is_modern = mcp_is_modern(request.params);
-    r = read_progress_token(&request, &err);
-    if (r == 0 && request.is_modern)
-        r = mcp_read_envelope(session, &request, &err);
+    r = read_request(session, &request, &err);
+    if (r < 0) {
+        refuse(session, &request, err_rpc_code(r),
+               request.is_modern || session->is_stateless ? MCP_HTTP_BAD_REQUEST : MCP_HTTP_OK,
+               &err);
+        return;
+    }
     if (r == 0)
         r = handle(session, &request, rpc->method, &err);
     if (r < 0)

@@ -33,8 +33,8 @@ static void refuse_version(struct mcp_session *session, const struct mcp_request
     if (json_writer_finish(&writer) < 0)
         buf_clear(&data);
     err_set(&err, ERR_UNSUPPORTED, "protocol version \"%.*s\" is not supported", STR_ARG(asked));
-    mcp_answer_error(session, NULL, request->id, MCP_UNSUPPORTED_VERSION, str_from(err.message),
-                     buf_view(&data));
+    mcp_answer_error(session, NULL, request->id, MCP_UNSUPPORTED_VERSION, MCP_HTTP_BAD_REQUEST,
+                     str_from(err.message), buf_view(&data));
 }
 
 static int read_client(struct mcp_request *request, const struct json_value *info, struct err *err)
@@ -76,6 +76,7 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_request *request, 
     if (capabilities == NULL || capabilities->type != JSON_OBJECT)
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CAPABILITIES,
                              "\"_meta\" has no \"" MCP_META_CAPABILITIES "\"");
+    request->capabilities = capabilities;
     if (level != NULL &&
         (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "no such log level");
@@ -96,7 +97,7 @@ int mcp_discover(struct mcp_session *session, const struct mcp_request *request,
     json_write_str(&writer, STR(MCP_MODERN_REVISION));
     json_end_array(&writer);
     json_key(&writer, STR("capabilities"));
-    json_splice(&writer, buf_view(&session->capabilities));
+    json_splice(&writer, buf_view(&session->service->capabilities));
     if (instructions.len > 0) {
         json_key(&writer, STR("instructions"));
         json_write_str(&writer, instructions);
@@ -157,20 +158,20 @@ static int read_filter(const struct mcp_session *session, const struct mcp_reque
                        struct mcp_call *call, struct err *err)
 {
     const struct json_value *filter = json_get(request->params, STR("notifications"));
-    bool is_wanted;
-    int r;
 
     if (filter == NULL || filter->type != JSON_OBJECT)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "notifications",
                              "\"notifications\" is missing or no object");
-    r = read_wish(filter, STR("toolsListChanged"), &is_wanted, err);
-    if (r == 0)
-        r = read_wish(filter, STR("promptsListChanged"), &is_wanted, err);
-    if (r == 0)
-        r = read_wish(filter, STR("resourcesListChanged"), &is_wanted, err);
-    if (r < 0)
-        return r;
-    call->wants_list_changes = is_wanted && session->server->has_list_changes;
+    for (enum mcp_list list = 0; list < MCP_LISTS; list++) {
+        bool is_wanted = false;
+        int r = read_wish(filter, mcp_list_filter(list), &is_wanted, err);
+
+        if (r < 0)
+            return r;
+        if (is_wanted)
+            call->lists |= 1U << list;
+    }
+    call->lists &= mcp_changing_lists(session->server);
     return read_uris(session, call, json_get(filter, STR("resourceSubscriptions")), err);
 }
 

@@ -3,31 +3,38 @@
 
 #include <assert.h>
 
-#include "base/jsonwrite.h"
-
-/* What the session keeps of its output buffer between messages. */
+/* What the service keeps of its output buffer between messages. */
 enum { KEPT_OUT_BYTES = 64 << 10 };
 
-static void send_parts(struct mcp_session *session, const struct mcp_call *call,
-                       const struct str *parts, size_t count)
+/* An answer belongs to its call, or to the message that is being taken. */
+static struct mcp_outgoing answer_to(const struct mcp_session *session, const struct mcp_call *call,
+                                     struct str id)
 {
-    session->host->send(session->data, call, parts, count);
+    return (struct mcp_outgoing){
+        .kind = MCP_SENT_RESULT,
+        .origin = call != NULL ? call->origin : session->origin,
+        .call = call,
+        .id = id,
+        .http_status = MCP_HTTP_OK,
+    };
 }
 
 /* The buffer for the next message, empty. */
 static struct buf *fresh_out(struct mcp_session *session)
 {
-    if (session->out.capacity > KEPT_OUT_BYTES)
-        buf_done(&session->out);
-    buf_clear(&session->out);
-    return &session->out;
+    struct buf *out = &session->service->out;
+
+    if (out->capacity > KEPT_OUT_BYTES)
+        buf_done(out);
+    buf_clear(out);
+    return out;
 }
 
 const struct buf *mcp_stamp(const struct mcp_session *session, bool is_modern, bool is_cacheable)
 {
     if (!is_modern)
         return NULL;
-    return is_cacheable ? &session->cacheable_stamp : &session->stamp;
+    return is_cacheable ? &session->service->cacheable_stamp : &session->service->stamp;
 }
 
 /* An object without its braces and the space inside them. */
@@ -48,6 +55,7 @@ void mcp_answer(struct mcp_session *session, const struct mcp_call *call, struct
 void mcp_answer_parts(struct mcp_session *session, const struct mcp_call *call, struct str id,
                       const struct buf *stamp, const struct str *members, size_t count)
 {
+    const struct mcp_outgoing about = answer_to(session, call, id);
     struct str parts[2 * MCP_MAX_PAGE + 16];
     size_t n = 0;
 
@@ -62,18 +70,22 @@ void mcp_answer_parts(struct mcp_session *session, const struct mcp_call *call, 
     for (size_t i = 0; i < count; i++)
         parts[n++] = members[i];
     parts[n++] = STR("}}");
-    send_parts(session, call, parts, n);
+    session->host->send(session->data, &about, parts, n);
 }
 
 void mcp_answer_error(struct mcp_session *session, const struct mcp_call *call, struct str id,
-                      int code, struct str message, struct str data)
+                      int code, int http_status, struct str message, struct str data)
 {
+    struct mcp_outgoing about = answer_to(session, call, id);
     struct buf *out = fresh_out(session);
     struct str view;
 
+    about.kind = MCP_SENT_ERROR;
+    about.rpc_code = code;
+    about.http_status = http_status;
     if (jsonrpc_write_error(out, id, code, message, data) == 0) {
         view = buf_view(out);
-        send_parts(session, call, &view, 1);
+        session->host->send(session->data, &about, &view, 1);
         return;
     }
     /* No memory for words: an answer there must be, or the client waits for ever. */
@@ -84,18 +96,19 @@ void mcp_answer_error(struct mcp_session *session, const struct mcp_call *call, 
             STR(",\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}"),
         };
 
-        send_parts(session, call, parts, array_size(parts));
+        about.rpc_code = JSONRPC_INTERNAL_ERROR;
+        session->host->send(session->data, &about, parts, array_size(parts));
     }
 }
 
 void mcp_answer_err_as(struct mcp_session *session, const struct mcp_call *call, struct str id,
-                       int code, const struct err *err)
+                       int code, int http_status, const struct err *err)
 {
     cleanup_buf struct buf data = BUF_INIT(8 * (size_t)ERR_MESSAGE_BYTES);
 
     if (jsonrpc_write_err_data(&data, err) < 0)
         buf_clear(&data);
-    mcp_answer_error(session, call, id, code,
+    mcp_answer_error(session, call, id, code, http_status,
                      str_from(err->message[0] != '\0' ? err->message : err_text(err->code)),
                      buf_view(&data));
 }
@@ -103,92 +116,83 @@ void mcp_answer_err_as(struct mcp_session *session, const struct mcp_call *call,
 void mcp_answer_err(struct mcp_session *session, const struct mcp_call *call, struct str id,
                     const struct err *err)
 {
-    mcp_answer_err_as(session, call, id, err_rpc_code(err->code), err);
+    mcp_answer_err_as(session, call, id, err_rpc_code(err->code), MCP_HTTP_OK, err);
+}
+
+/* Not an answer: a notification without an id, a question with one. */
+static int send_unasked(struct mcp_session *session, const struct mcp_outgoing *about,
+                        struct str id, struct str method, struct str params)
+{
+    struct buf *out = fresh_out(session);
+    struct str view;
+    int r = jsonrpc_write_request(out, id, method, params);
+
+    if (r < 0)
+        return r;
+    view = buf_view(out);
+    session->host->send(session->data, about, &view, 1);
+    return 0;
 }
 
 void mcp_notify(struct mcp_session *session, const struct mcp_call *call, struct str method,
                 struct str params)
 {
-    struct buf *out = fresh_out(session);
-    struct str view;
+    const struct mcp_outgoing about = {
+        .kind = MCP_SENT_NOTIFICATION,
+        .origin = call != NULL ? call->origin : 0,
+        .call = call,
+        .id = STR_EMPTY,
+        .http_status = MCP_HTTP_OK,
+    };
 
-    /* A notification that finds no memory is lost, which nobody waits for. */
-    if (jsonrpc_write_notification(out, method, params) < 0)
-        return;
-    view = buf_view(out);
-    send_parts(session, call, &view, 1);
+    /* One that finds no memory is lost, which nobody waits for. */
+    send_unasked(session, &about, STR_EMPTY, method, params);
 }
 
-static void write_member(struct json_writer *writer, struct str key, struct str text)
+void mcp_notify_stream(struct mcp_session *session, const struct mcp_stream *stream,
+                       struct str method, struct str params)
 {
-    if (text.len == 0)
-        return;
-    json_key(writer, key);
-    json_write_str(writer, text);
+    const struct mcp_outgoing about = {
+        .kind = MCP_SENT_NOTIFICATION,
+        .origin = stream->origin,
+        .id = STR_EMPTY,
+        .http_status = MCP_HTTP_OK,
+    };
+
+    send_unasked(session, &about, STR_EMPTY, method, params);
 }
 
-static int write_server_info(const struct mcp_server *server, struct buf *out)
+int mcp_send_question(struct mcp_session *session, const struct mcp_call *call, struct str id,
+                      struct str method, struct str params)
 {
-    struct json_writer writer;
+    const struct mcp_outgoing about = {
+        .kind = MCP_SENT_QUESTION,
+        .origin = call != NULL ? call->origin : 0,
+        .call = call,
+        .id = STR_EMPTY,
+        .http_status = MCP_HTTP_OK,
+    };
 
-    json_writer_init(&writer, out);
-    json_begin_object(&writer);
-    write_member(&writer, STR("name"), server->name);
-    write_member(&writer, STR("title"), server->title);
-    json_key(&writer, STR("version"));
-    json_write_str(&writer, server->version);
-    json_end_object(&writer);
-    return json_writer_finish(&writer);
+    return send_unasked(session, &about, id, method, params);
 }
 
-static void write_empty_object(struct json_writer *writer, struct str key)
+void mcp_end_stream(struct mcp_session *session, const struct mcp_stream *stream)
 {
-    json_key(writer, key);
-    json_begin_object(writer);
-    json_end_object(writer);
-}
+    const struct mcp_outgoing about = {
+        .kind = MCP_SENT_RESULT,
+        .origin = stream->origin,
+        .id = stream->id,
+        .http_status = MCP_HTTP_OK,
+    };
+    struct str parts[] = {
+        STR("{\"jsonrpc\":\"2.0\",\"id\":"),
+        stream->id,
+        STR(",\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" MCP_META_SUBSCRIPTION "\":"),
+        stream->id,
+        STR(",\"" MCP_META_SERVER "\":"),
+        buf_view(&session->service->server_info),
+        STR("}}}"),
+    };
 
-static int write_capabilities(const struct mcp_server *server, struct buf *out)
-{
-    struct json_writer writer;
-
-    json_writer_init(&writer, out);
-    json_begin_object(&writer);
-    write_empty_object(&writer, STR("tools"));
-    if (server->has_resources) {
-        json_key(&writer, STR("resources"));
-        json_begin_object(&writer);
-        if (server->has_subscriptions) {
-            json_key(&writer, STR("subscribe"));
-            json_write_bool(&writer, true);
-        }
-        if (server->has_list_changes) {
-            json_key(&writer, STR("listChanged"));
-            json_write_bool(&writer, true);
-        }
-        json_end_object(&writer);
-    }
-    if (server->has_completions)
-        write_empty_object(&writer, STR("completions"));
-    if (server->has_logging)
-        write_empty_object(&writer, STR("logging"));
-    json_end_object(&writer);
-    return json_writer_finish(&writer);
-}
-
-int mcp_write_constants(struct mcp_session *session)
-{
-    int r = write_server_info(session->server, &session->server_info);
-
-    if (r == 0)
-        r = write_capabilities(session->server, &session->capabilities);
-    if (r == 0)
-        r = buf_printf(&session->stamp,
-                       "\"resultType\":\"complete\",\"_meta\":{\"" MCP_META_SERVER "\":%.*s}",
-                       STR_ARG(buf_view(&session->server_info)));
-    /* Nothing here is costly to ask for again, and files change behind our back. */
-    if (r == 0)
-        r = buf_printf(&session->cacheable_stamp, "%.*s,\"ttlMs\":0,\"cacheScope\":\"private\"",
-                       STR_ARG(buf_view(&session->stamp)));
-    return r;
+    session->host->send(session->data, &about, parts, array_size(parts));
 }

@@ -127,8 +127,10 @@ void mcp_stream_clear(struct mcp_session *session, struct mcp_stream *stream)
         drop_interest(session, list_entry(node, struct interest, in_stream));
 }
 
-int mcp_stream_open(struct mcp_session *session, struct str id, struct mcp_stream **out_stream)
+int mcp_stream_open(struct mcp_session *session, const struct mcp_call *call,
+                    struct mcp_stream **out_stream)
 {
+    struct str id = call->id;
     struct mcp_stream *stream = malloc(sizeof(*stream) + id.len);
     char *id_text;
     int r;
@@ -139,6 +141,8 @@ int mcp_stream_open(struct mcp_session *session, struct str id, struct mcp_strea
     id_text = (char *)(stream + 1);
     memcpy(id_text, id.ptr, id.len);
     stream->id = (struct str){id_text, id.len};
+    stream->lists = call->lists;
+    stream->origin = call->origin;
     r = map_add(&session->stream_ids, stream->id, stream);
     if (r < 0) {
         free(stream);
@@ -186,7 +190,7 @@ static void tell(struct mcp_session *session, const struct mcp_stream *stream, s
     }
     json_end_object(&writer);
     if (json_writer_finish(&writer) == 0)
-        mcp_notify(session, NULL, method, buf_view(&params));
+        mcp_notify_stream(session, stream, method, buf_view(&params));
 }
 
 void mcp_session_resource_updated(struct mcp_session *session, struct str uri)
@@ -200,18 +204,43 @@ void mcp_session_resource_updated(struct mcp_session *session, struct str uri)
              STR("notifications/resources/updated"), watched->uri);
 }
 
-void mcp_session_resources_changed(struct mcp_session *session)
-{
-    struct str method = STR("notifications/resources/list_changed");
+/* By enum mcp_list. */
+static const struct list_name {
+    struct str filter;
+    struct str method;
+} list_names[MCP_LISTS] = {
+    {STR_LITERAL("toolsListChanged"), STR_LITERAL("notifications/tools/list_changed")},
+    {STR_LITERAL("promptsListChanged"), STR_LITERAL("notifications/prompts/list_changed")},
+    {STR_LITERAL("resourcesListChanged"), STR_LITERAL("notifications/resources/list_changed")},
+};
 
-    if (!session->server->has_list_changes)
+struct str mcp_list_filter(enum mcp_list list)
+{
+    return list_names[list].filter;
+}
+
+unsigned mcp_changing_lists(const struct mcp_server *server)
+{
+    return (unsigned)server->has_tool_changes << MCP_LIST_TOOLS |
+           (unsigned)(server->has_prompts && server->has_prompt_changes) << MCP_LIST_PROMPTS |
+           (unsigned)(server->has_resources && server->has_resource_changes) << MCP_LIST_RESOURCES;
+}
+
+void mcp_session_tell_list(struct mcp_session *session, enum mcp_list list)
+{
+    if ((mcp_changing_lists(session->server) & 1U << list) == 0)
         return;
     if (session->is_initialized)
-        tell(session, &session->legacy, method, STR_EMPTY);
+        tell(session, &session->legacy, list_names[list].method, STR_EMPTY);
     list_each (node, &session->streams) {
         const struct mcp_stream *stream = list_entry(node, struct mcp_stream, link);
 
-        if (stream->wants_list_changes)
-            tell(session, stream, method, STR_EMPTY);
+        if ((stream->lists & 1U << list) != 0)
+            tell(session, stream, list_names[list].method, STR_EMPTY);
     }
+}
+
+void mcp_session_resources_changed(struct mcp_session *session)
+{
+    mcp_session_tell_list(session, MCP_LIST_RESOURCES);
 }

@@ -17,10 +17,10 @@ static int choose_tools(struct about *about, const struct toolbox *box)
     about->tools = calloc(catalog_tool_count, sizeof(*about->tools));
     if (about->tools == NULL)
         return ERR_NO_MEMORY;
-    about->server.tools = about->tools;
+    about->server.offer.tools = about->tools;
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (toolbox_has(box, &catalog_tools[i]))
-            about->tools[about->server.tool_count++] = &catalog_tools[i];
+            about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
     return 0;
 }
 

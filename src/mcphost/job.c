@@ -41,6 +41,8 @@ int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
     case MCP_SUBSCRIBE:
         text = mcp_call_uri(call);
         break;
+    case MCP_PROMPT_GET:
+        break; /* there are none here */
     }
     if (r == 0) {
         const char *copy = arena_copy(&job->arena, text);
@@ -102,8 +104,9 @@ static int run(struct job *job, const struct cancel *token)
         return resource_read(job->box, job->text, token, &job->result, &job->err);
     case MCP_COMPLETE:
         return resource_complete(job->box, job->text, token, &job->result, &job->err);
-    case MCP_SUBSCRIBE:
-        break; /* subscriptions.c's */
+    case MCP_SUBSCRIBE: /* subscriptions.c's */
+    case MCP_PROMPT_GET:
+        break;
     }
     return err_set_plain(&job->err, ERR_INTERNAL);
 }

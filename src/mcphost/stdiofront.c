@@ -23,6 +23,7 @@ enum {
 struct stdiofront {
     struct stdiofront_config config;
     struct about about;
+    struct mcp_service *service;
     struct mcp_session *session;
     struct workshop *workshop;
     struct subscriptions *subscriptions;
@@ -173,12 +174,13 @@ static int send_line(struct stdiofront *front, const struct str *parts, size_t c
     return writer_send(front->writer, all, count + 1);
 }
 
-static void on_send(void *data, const struct mcp_call *call, const struct str *parts, size_t count)
+static void on_send(void *data, const struct mcp_outgoing *about, const struct str *parts,
+                    size_t count)
 {
     struct stdiofront *front = data;
     int r = send_line(front, parts, count);
 
-    (void)call;
+    (void)about;
     /* What cannot be sent is told through on_broken; a backlog that large is broken too. */
     if (r == ERR_TOO_LARGE || r == ERR_NO_MEMORY)
         stdiofront_stop(front);
@@ -275,7 +277,11 @@ static int make_parts(struct stdiofront *front)
     const struct writer_events writer = {
         .on_drained = on_drained, .on_broken = on_broken, .data = front};
     const struct stdiofront_config *config = &front->config;
-    int r = mcp_session_new(&front->about.server, &host, front, &front->session);
+    const struct mcp_session_config session = {.data = front, .principal = STR_EMPTY};
+    int r = mcp_service_new(&front->about.server, &host, &front->service);
+
+    if (r == 0)
+        r = mcp_session_new(front->service, &session, &front->session);
 
     if (r == 0)
         r = workshop_new(
@@ -342,9 +348,9 @@ void stdiofront_free(struct stdiofront *front)
     /* Ends every call, so the session outlives it. */
     workshop_free(front->workshop);
     /* Ends every subscription. */
-    if (front->session != NULL)
-        mcp_session_free(front->session);
+    mcp_session_free(front->session);
     subscriptions_free(front->subscriptions);
+    mcp_service_free(front->service);
     writer_free(front->writer);
     loop_task_cancel(&front->give_up);
     loop_task_cancel(&front->finish);

@@ -2,10 +2,15 @@
 #include "mcp_fixture.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/jsonwrite.h"
+#include "mcp_fixture_ask.h"
 
-enum tool { ECHO, WAIT, STEPS, TALK, FAIL };
+enum tool { ECHO, WAIT, STEPS, TALK, FAIL, ASK, NEED };
 
 #define LISTING(tool) STR_LITERAL("{\"name\":\"" tool "\",\"inputSchema\":{\"type\":\"object\"}}")
 
@@ -15,15 +20,51 @@ static const struct catalog_tool tools[] = {
     {.id = STEPS, .name = STR_LITERAL("steps"), .listing = LISTING("steps")},
     {.id = TALK, .name = STR_LITERAL("talk"), .listing = LISTING("talk")},
     {.id = FAIL, .name = STR_LITERAL("fail"), .listing = LISTING("fail")},
+    {.id = ASK, .name = STR_LITERAL("ask"), .listing = LISTING("ask")},
+    {.id = NEED, .name = STR_LITERAL("need"), .listing = LISTING("need")},
 };
 
 static const struct catalog_tool *const offered[] = {
     &tools[ECHO], &tools[WAIT], &tools[STEPS], &tools[TALK], &tools[FAIL],
 };
 
+static const struct catalog_tool *const offered_more[] = {
+    &tools[ECHO], &tools[WAIT], &tools[STEPS], &tools[TALK],
+    &tools[FAIL], &tools[ASK],  &tools[NEED],
+};
+
+static const struct mcp_prompt_argument greet_arguments[] = {
+    {STR_LITERAL("name"), true},
+    {STR_LITERAL("style"), false},
+};
+
+static const struct mcp_prompt prompts[] = {
+    {
+        .name = STR_LITERAL("greet"),
+        .listing = STR_LITERAL("{\"name\":\"greet\",\"arguments\":[{\"name\":\"name\","
+                               "\"required\":true},{\"name\":\"style\"}]}"),
+        .arguments = greet_arguments,
+        .argument_count = array_size(greet_arguments),
+    },
+    {.name = STR_LITERAL("plain"), .listing = STR_LITERAL("{\"name\":\"plain\"}")},
+    {.name = STR_LITERAL("consult"), .listing = STR_LITERAL("{\"name\":\"consult\"}")},
+};
+
+static const struct mcp_prompt *const offered_prompts[] = {&prompts[0], &prompts[1], &prompts[2]};
+
+/* By number: all, without the last tools, without the last prompts. */
+static const struct offer_size {
+    size_t tools;
+    size_t prompts;
+} offer_sizes[FIXTURE_OFFERS] = {
+    {array_size(offered_more), array_size(offered_prompts)},
+    {3, array_size(offered_prompts)},
+    {3, 1},
+};
+
 #define DONE "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}"
 
-static void park(struct mcp_fixture *fixture, struct mcp_call *call)
+void fixture_park(struct mcp_fixture *fixture, struct mcp_call *call)
 {
     assert(fixture->parked_count < FIXTURE_MAX_PARKED);
     fixture->parked[fixture->parked_count++] = call;
@@ -46,6 +87,31 @@ static void fail_with(struct mcp_call *call, int code)
 
     err_set_plain(&err, code);
     mcp_call_fail(call, &err);
+}
+
+static void get_prompt(struct mcp_fixture *fixture, struct mcp_call *call)
+{
+    cleanup_buf struct buf result = BUF_INIT(64 << 20);
+    struct json_writer writer;
+
+    if (mcp_call_prompt(call) == &prompts[2] && mcp_call_round(call) == 0) {
+        fixture_ask(fixture, call);
+        return;
+    }
+    json_writer_init(&writer, &result);
+    json_begin_object(&writer);
+    json_key(&writer, STR("messages"));
+    json_begin_array(&writer);
+    json_end_array(&writer);
+    json_key(&writer, STR("description"));
+    json_write_str(&writer, mcp_call_prompt(call)->name);
+    json_key(&writer, STR("_given"));
+    json_write_value(&writer, mcp_call_arguments(call));
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) < 0)
+        fail_with(call, ERR_TOO_LARGE);
+    else
+        mcp_call_finish(call, buf_view(&result));
 }
 
 static void echo(struct mcp_call *call)
@@ -74,7 +140,7 @@ static void run_tool(struct mcp_fixture *fixture, struct mcp_call *call)
         echo(call);
         return;
     case WAIT:
-        park(fixture, call);
+        fixture_park(fixture, call);
         return;
     case STEPS:
         mcp_call_progress(call, 1, 3, "one");
@@ -90,6 +156,12 @@ static void run_tool(struct mcp_fixture *fixture, struct mcp_call *call)
         return;
     case FAIL:
         fail_with(call, ERR_DENIED_BY_POLICY);
+        return;
+    case ASK:
+        fixture_ask(fixture, call);
+        return;
+    case NEED:
+        fixture_need(call);
         return;
     }
 }
@@ -108,9 +180,12 @@ static void list_resources(struct mcp_call *call)
         fail_with(call, ERR_INVALID_ARGUMENT);
 }
 
-static void read_resource(struct mcp_call *call)
+/* file:///asked.txt wants a word first. */
+static void read_resource(struct mcp_fixture *fixture, struct mcp_call *call)
 {
-    if (str_eq(mcp_call_uri(call), STR("file:///a.txt")))
+    if (str_eq(mcp_call_uri(call), STR("file:///asked.txt")))
+        fixture_ask(fixture, call);
+    else if (str_eq(mcp_call_uri(call), STR("file:///a.txt")))
         mcp_call_finish(
             call, STR("{ \"contents\":[{\"uri\":\"file:///a.txt\",\"text\":\"the letter a\"}] }"));
     else
@@ -130,7 +205,7 @@ static void subscribe(struct mcp_fixture *fixture, struct mcp_call *call)
             mcp_call_refuse_uri(call, i);
     }
     if (is_slow)
-        park(fixture, call);
+        fixture_park(fixture, call);
     else
         mcp_call_finish(call, STR("{}"));
 }
@@ -146,7 +221,8 @@ static void complete(struct mcp_call *call)
     json_begin_object(&writer);
     json_key(&writer, STR("values"));
     json_begin_array(&writer);
-    json_write_str(&writer, mcp_call_uri(call));
+    json_write_str(&writer, mcp_call_prompt(call) != NULL ? mcp_call_prompt(call)->name
+                                                          : mcp_call_uri(call));
     json_write_str(&writer, mcp_call_argument_name(call));
     json_write_str(&writer, mcp_call_argument_value(call));
     json_end_array(&writer);
@@ -165,11 +241,14 @@ static void start(void *data, struct mcp_call *call)
     case MCP_TOOL_CALL:
         run_tool(fixture, call);
         return;
+    case MCP_PROMPT_GET:
+        get_prompt(fixture, call);
+        return;
     case MCP_RESOURCES_LIST:
         list_resources(call);
         return;
     case MCP_RESOURCE_READ:
-        read_resource(call);
+        read_resource(fixture, call);
         return;
     case MCP_SUBSCRIBE:
         subscribe(fixture, call);
@@ -196,6 +275,25 @@ static void cancel(void *data, struct mcp_call *call)
     }
 }
 
+static void answered(void *data, struct mcp_call *call)
+{
+    struct mcp_fixture *fixture = data;
+
+    assert(!mcp_call_is_cancelled(call));
+    fixture->answered++;
+    for (size_t i = 0; i < fixture->parked_count; i++) {
+        if (fixture->parked[i] != call)
+            continue;
+        unpark(fixture, i);
+        if (mcp_call_work(call) == MCP_PROMPT_GET)
+            get_prompt(fixture, call);
+        else
+            fixture_ask(fixture, call);
+        return;
+    }
+    assert(!"answers to a call that did not ask");
+}
+
 static void unsubscribe(void *data, struct mcp_session *session, struct str uri)
 {
     struct mcp_fixture *fixture = data;
@@ -217,12 +315,44 @@ static void take_roots(void *data, struct mcp_session *session, const struct jso
     assert(json_writer_finish(&writer) == 0);
 }
 
-static void take_output(void *data, const struct mcp_call *call, const struct str *parts,
+/* The string behind the key, without its quotes. */
+static struct str string_behind(struct str line, struct str key)
+{
+    size_t at = str_find(line, key);
+    struct str rest = str_slice(line, at == SIZE_MAX ? line.len : at + key.len, SIZE_MAX);
+
+    return str_slice(rest, 0, str_find(rest, STR("\"")));
+}
+
+/* Keeps what a client would have to repeat. */
+static void note_tokens(struct mcp_fixture *fixture, struct str line)
+{
+    struct str state = string_behind(line, STR("\"requestState\":\""));
+
+    if (fixture->about.kind == MCP_SENT_QUESTION && fixture->question_count < FIXTURE_MAX_TOKENS) {
+        char *text = fixture->questions[fixture->question_count++];
+
+        snprintf(text, sizeof(fixture->questions[0]), "\"%.*s\"",
+                 STR_ARG(string_behind(line, STR("\"id\":\""))));
+    }
+    if (fixture->about.kind == MCP_SENT_RESULT && state.len > 0 &&
+        fixture->state_count < FIXTURE_MAX_TOKENS) {
+        char *text = strndup(state.ptr, state.len);
+
+        assert(text != NULL);
+        fixture->states[fixture->state_count++] = text;
+    }
+}
+
+static void take_output(void *data, const struct mcp_outgoing *about, const struct str *parts,
                         size_t count)
 {
     struct mcp_fixture *fixture = data;
+    size_t start;
 
-    (void)call;
+    fixture->about = *about;
+    fixture->about.call = NULL;
+    fixture->about.id = STR_EMPTY;
     fixture->sent_count++;
     if (fixture->drops_output)
         return;
@@ -230,14 +360,17 @@ static void take_output(void *data, const struct mcp_call *call, const struct st
         buf_clear(&fixture->sent);
         fixture->taken = 0;
     }
+    start = fixture->sent.len;
     for (size_t i = 0; i < count; i++)
         assert(buf_append_str(&fixture->sent, parts[i]) == 0);
+    note_tokens(fixture, str_slice(buf_view(&fixture->sent), start, SIZE_MAX));
     assert(buf_append_char(&fixture->sent, '\n') == 0);
 }
 
 static const struct mcp_host host = {
     .start = start,
     .cancel = cancel,
+    .answered = answered,
     .unsubscribe = unsubscribe,
     .roots = take_roots,
     .send = take_output,
@@ -252,11 +385,10 @@ void fixture_init(struct mcp_fixture *fixture)
                 .title = STR("A fixture"),
                 .version = STR("1.0"),
                 .instructions = STR("Be kind."),
-                .tools = offered,
-                .tool_count = array_size(offered),
+                .offer = {.tools = offered, .tool_count = array_size(offered)},
                 .has_resources = true,
                 .has_subscriptions = true,
-                .has_list_changes = true,
+                .has_resource_changes = true,
                 .has_completions = true,
                 .has_logging = true,
                 .resource_templates =
@@ -265,12 +397,109 @@ void fixture_init(struct mcp_fixture *fixture)
         .sent = BUF_INIT(FIXTURE_SENT_BYTES),
         .unsubscribed = BUF_INIT(FIXTURE_SENT_BYTES),
         .roots = BUF_INIT(FIXTURE_SENT_BYTES),
+        .config = {.data = fixture, .principal = STR_EMPTY},
     };
+    clock_fake_init(&fixture->clock, 0);
+    fixture->server.clock = &fixture->clock;
+}
+
+static void release(void *data)
+{
+    struct mcp_fixture *fixture = data;
+
+    fixture->released++;
+}
+
+static struct mcp_offer offer_number(struct mcp_fixture *fixture, size_t number)
+{
+    return (struct mcp_offer){
+        .tools = offered_more,
+        .tool_count = offer_sizes[number].tools,
+        .prompts = offered_prompts,
+        .prompt_count = offer_sizes[number].prompts,
+        .release = release,
+        .data = fixture,
+    };
+}
+
+void fixture_offer_more(struct mcp_fixture *fixture)
+{
+    fixture->server.offer = offer_number(fixture, 0);
+    fixture->server.has_prompts = true;
+    fixture->server.has_tool_changes = true;
+    fixture->server.has_prompt_changes = true;
+}
+
+int fixture_set_offer(struct mcp_fixture *fixture, size_t number)
+{
+    const struct mcp_offer offer = offer_number(fixture, number);
+
+    return mcp_service_set_offer(fixture->service, &offer);
 }
 
 int fixture_open(struct mcp_fixture *fixture)
 {
-    return mcp_session_new(&fixture->server, &host, fixture, &fixture->session);
+    int r = 0;
+
+    if (fixture->service == NULL)
+        r = mcp_service_new(&fixture->server, &host, &fixture->service);
+    return r < 0 ? r : mcp_session_new(fixture->service, &fixture->config, &fixture->session);
+}
+
+void fixture_say(struct mcp_fixture *fixture, struct str bytes)
+{
+    struct mcp_message *message;
+
+    if (fixture->origin == 0) {
+        mcp_session_receive(fixture->session, bytes);
+        return;
+    }
+    assert(mcp_message_parse(fixture->service, bytes, &message) == 0);
+    mcp_session_take(fixture->session, message, fixture->origin);
+}
+
+void fixture_sayf(struct mcp_fixture *fixture, const char *format, ...)
+{
+    cleanup_buf struct buf text = BUF_INIT(FIXTURE_SENT_BYTES);
+    cleanup_buf struct buf expanded = BUF_INIT(FIXTURE_SENT_BYTES);
+    va_list args;
+
+    va_start(args, format);
+    assert(buf_vprintf(&text, format, args) == 0);
+    va_end(args);
+    assert(fixture_expand(fixture, buf_view(&text), &expanded) == 0);
+    fixture_say(fixture, buf_view(&expanded));
+}
+
+void fixture_pass(struct mcp_fixture *fixture, int64_t ms)
+{
+    clock_fake_advance(&fixture->clock, ms);
+    mcp_service_expire(fixture->service);
+}
+
+int fixture_expand(const struct mcp_fixture *fixture, struct str text, struct buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        size_t number = 0;
+        size_t digits = 0;
+        const char *token = NULL;
+        int r;
+
+        while (text.ptr[i] == '@' && digits < 2 && i + 2 + digits < text.len &&
+               text.ptr[i + 2 + digits] >= '0' && text.ptr[i + 2 + digits] <= '9')
+            number = number * 10 + (size_t)(text.ptr[i + 2 + digits++] - '0');
+        if (digits > 0 && text.ptr[i + 1] == 'q' && number - 1 < fixture->question_count)
+            token = fixture->questions[number - 1];
+        else if (digits > 0 && text.ptr[i + 1] == 's' && number - 1 < fixture->state_count)
+            token = fixture->states[number - 1];
+        r = token != NULL ? buf_append_str(out, str_from(token))
+                          : buf_append_char(out, text.ptr[i]);
+        if (r < 0)
+            return r;
+        if (token != NULL)
+            i += 1 + digits;
+    }
+    return 0;
 }
 
 void fixture_close(struct mcp_fixture *fixture)
@@ -284,6 +513,9 @@ void fixture_done(struct mcp_fixture *fixture)
     fixture_close(fixture);
     while (fixture->parked_count > 0)
         fixture_finish(fixture, fixture->parked_count - 1);
+    mcp_service_free(fixture->service);
+    for (size_t i = 0; i < fixture->state_count; i++)
+        free(fixture->states[i]);
     buf_done(&fixture->sent);
     buf_done(&fixture->unsubscribed);
     buf_done(&fixture->roots);
@@ -309,4 +541,18 @@ bool fixture_next(struct mcp_fixture *fixture, struct str *out_line)
     *out_line = str_slice(rest, 0, end);
     fixture->taken += end + 1;
     return true;
+}
+
+bool fixture_next_has(struct mcp_fixture *fixture, const char *part)
+{
+    struct str line;
+
+    return fixture_next(fixture, &line) && str_find(line, str_from(part)) != SIZE_MAX;
+}
+
+bool fixture_is_silent(struct mcp_fixture *fixture)
+{
+    struct str line;
+
+    return !fixture_next(fixture, &line);
 }

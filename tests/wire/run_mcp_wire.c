@@ -5,13 +5,29 @@
  *
  *     > {"jsonrpc":"2.0",…}    the client sends this
  *     < {"jsonrpc":"2.0",…}    the server must send this next, members in any order
- *     ! finish                 the oldest waiting call finishes (`fail NAME`: fails with that
- * error) ! update URI             that resource changed; `changed`: the list of them did ! close
- * the connection ends; `open`: and begins anew ! leave                  the server says goodbye to
- * its streams ! cancelled N            so many calls were cancelled so far ! unsubscribed URI …
- * these were let go since the last such line, in this order ! roots JSON             the host was
- * given these ! set page=N             for the sessions to come (`bytes=N`: the longest message) #
- * anything, and empty lines
+ *     ! finish                 the oldest waiting call finishes
+ *     ! fail NAME              it fails with that error
+ *     ! withdraw               it takes its questions back
+ *     ! update URI             that resource changed
+ *     ! changed                the list of them did
+ *     ! offer N                other tools and prompts
+ *     ! released N             so many offers are used by nobody any more
+ *     ! pass MS                time passes
+ *     ! open, ! close          the connection begins anew, ends
+ *     ! leave                  the server says goodbye to its streams
+ *     ! cancelled N            so many calls were cancelled so far
+ *     ! unsubscribed URI …     these were let go since the last such line, in this order
+ *     ! roots JSON             the host was given these
+ *     ! origin N               messages from here on come with this origin
+ *     ! gone N                 nobody reads from that origin any more
+ *     ! about KIND N STATUS    what was sent last: result, error, notification or question; its
+ *                              origin; what HTTP makes of it
+ *     ! set page=N             for the sessions to come; bytes=N: the longest message;
+ *                              more=1: see mcp_fixture.h; stateless=1, principal=N
+ *     # anything, and empty lines
+ *
+ * @q1 and so on stand for the ids of questions in the order they were asked, with their quotes, @s1
+ * and so on for the request states, without.
  *
  * What the server sends and no line expects is a failure.
  */
@@ -29,6 +45,7 @@ struct play {
     const char *path;
     size_t line;
     bool has_failed;
+    char principal[32];
 };
 
 static void complain(struct play *play, const char *what, struct str detail)
@@ -90,8 +107,57 @@ static void set_option(struct play *play, struct str name, struct str value)
         play->fixture.server.page_size = (size_t)number;
     else if (str_eq(name, STR("bytes")))
         play->fixture.server.max_message_bytes = (size_t)number;
-    else
+    else if (str_eq(name, STR("more")))
+        fixture_offer_more(&play->fixture);
+    else if (str_eq(name, STR("stateless")))
+        play->fixture.config.is_stateless = number != 0;
+    else if (str_eq(name, STR("principal"))) {
+        snprintf(play->principal, sizeof(play->principal), "%.*s", STR_ARG(value));
+        play->fixture.config.principal = str_from(play->principal);
+    } else
         complain(play, "no such option", name);
+}
+
+static void expect_number(struct play *play, size_t number, struct str wanted)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%zu", number);
+    expect_text(play, str_from(text), wanted);
+}
+
+static void expect_about(struct play *play, struct str wanted)
+{
+    static const char *const kinds[] = {"result", "error", "notification", "question"};
+    const struct mcp_outgoing *about = &play->fixture.about;
+    char text[64];
+
+    snprintf(text, sizeof(text), "%s %zu %d", kinds[about->kind], (size_t)about->origin,
+             about->http_status);
+    expect_text(play, str_from(text), wanted);
+}
+
+static bool command_with_number(struct play *play, struct str verb, struct str rest)
+{
+    struct mcp_fixture *fixture = &play->fixture;
+    int64_t number = 0;
+
+    str_to_int64(rest, &number);
+    if (str_eq(verb, STR("offer")))
+        fixture_set_offer(fixture, (size_t)number);
+    else if (str_eq(verb, STR("released")))
+        expect_number(play, fixture->released, rest);
+    else if (str_eq(verb, STR("cancelled")))
+        expect_number(play, fixture->cancelled, rest);
+    else if (str_eq(verb, STR("pass")))
+        fixture_pass(fixture, number);
+    else if (str_eq(verb, STR("origin")))
+        fixture->origin = (uint64_t)number;
+    else if (str_eq(verb, STR("gone")))
+        mcp_session_cancel(fixture->session, (uint64_t)number);
+    else
+        return false;
+    return true;
 }
 
 static void command(struct play *play, struct str rest)
@@ -113,12 +179,20 @@ static void command(struct play *play, struct str rest)
         complain(play, "no session", verb);
         return;
     }
-    if ((str_eq(verb, STR("finish")) || str_eq(verb, STR("fail"))) && fixture->parked_count == 0)
+    if (command_with_number(play, verb, rest))
+        return;
+    if ((str_eq(verb, STR("finish")) || str_eq(verb, STR("fail")) ||
+         str_eq(verb, STR("withdraw"))) &&
+        fixture->parked_count == 0)
         complain(play, "no call waits", verb);
     else if (str_eq(verb, STR("finish")))
         fixture_finish(fixture, 0);
     else if (str_eq(verb, STR("fail")))
         fixture_fail(fixture, 0, error_named(rest));
+    else if (str_eq(verb, STR("withdraw")))
+        mcp_call_withdraw(fixture->parked[0]);
+    else if (str_eq(verb, STR("about")))
+        expect_about(play, rest);
     else if (str_eq(verb, STR("update")))
         mcp_session_resource_updated(fixture->session, rest);
     else if (str_eq(verb, STR("changed")))
@@ -132,19 +206,18 @@ static void command(struct play *play, struct str rest)
         buf_clear(&fixture->unsubscribed);
     } else if (str_eq(verb, STR("roots")))
         expect_text(play, buf_view(&fixture->roots), rest);
-    else if (str_eq(verb, STR("cancelled"))) {
-        char text[32];
-
-        snprintf(text, sizeof(text), "%zu", fixture->cancelled);
-        expect_text(play, str_from(text), rest);
-    } else if (!str_eq(verb, STR("open")))
+    else if (!str_eq(verb, STR("open")))
         complain(play, "no such command", verb);
 }
 
 static void play_line(struct play *play, struct str line)
 {
-    struct str rest = str_slice(line, 2, SIZE_MAX);
+    cleanup_buf struct buf expanded = BUF_INIT(MAX_FILE_BYTES);
+    struct str rest;
 
+    if (fixture_expand(&play->fixture, str_slice(line, 2, SIZE_MAX), &expanded) < 0)
+        complain(play, "too long", line);
+    rest = buf_view(&expanded);
     if (line.len == 0 || line.ptr[0] == '#')
         return;
     switch (line.ptr[0]) {
@@ -160,7 +233,7 @@ static void play_line(struct play *play, struct str line)
         if (play->fixture.session == NULL && fixture_open(&play->fixture) < 0)
             complain(play, "no session", rest);
         else
-            mcp_session_receive(play->fixture.session, rest);
+            fixture_say(&play->fixture, rest);
         return;
     default:
         complain(play, "not a line of a conversation", line);

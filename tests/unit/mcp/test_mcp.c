@@ -45,37 +45,12 @@ static int teardown(void **state)
     return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct mcp_fixture *fixture,
-                                                      const char *format, ...)
-{
-    cleanup_buf struct buf text = BUF_INIT(64 << 20);
-    va_list args;
-
-    va_start(args, format);
-    assert_int_equal(buf_vprintf(&text, format, args), 0);
-    va_end(args);
-    mcp_session_receive(fixture->session, buf_view(&text));
-}
-
 static void call_tool(struct mcp_fixture *fixture, const char *tool, size_t id)
 {
-    say(fixture,
+    fixture_sayf(
+        fixture,
         "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}",
         id, tool);
-}
-
-static bool next_has(struct mcp_fixture *fixture, const char *part)
-{
-    struct str line;
-
-    return fixture_next(fixture, &line) && str_find(line, str_from(part)) != SIZE_MAX;
-}
-
-static bool is_silent(struct mcp_fixture *fixture)
-{
-    struct str line;
-
-    return !fixture_next(fixture, &line);
 }
 
 static void a_thousand_calls_run_at_once_and_end_in_any_order(void **state)
@@ -90,7 +65,7 @@ static void a_thousand_calls_run_at_once_and_end_in_any_order(void **state)
     for (size_t i = 0; i < CALLS; i++)
         call_tool(fixture, "wait", i);
     assert_int_equal(mcp_session_call_count(fixture->session), CALLS);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
     while (fixture->parked_count > 0) {
         uint32_t number;
 
@@ -121,22 +96,23 @@ static void calls_over_the_ceiling_are_refused_until_others_end(void **state)
     for (size_t i = 0; i < MCP_MAX_CALLS; i++)
         call_tool(fixture, "wait", i);
     call_tool(fixture, "wait", 5000);
-    assert_true(next_has(fixture, "\"id\":5000,\"error\":{\"code\":-32010,\"message\":\"1024 calls "
-                                  "are waiting already\",\"data\":{\"name\":\"busy\""));
+    assert_true(fixture_next_has(fixture,
+                                 "\"id\":5000,\"error\":{\"code\":-32010,\"message\":\"1024 calls "
+                                 "are waiting already\",\"data\":{\"name\":\"busy\""));
     /* What needs no host is answered still. */
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":5001,\"method\":\"ping\"}");
-    assert_true(next_has(fixture, "\"id\":5001,\"result\":{}"));
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":5001,\"method\":\"ping\"}");
+    assert_true(fixture_next_has(fixture, "\"id\":5001,\"result\":{}"));
 
     /* A cancelled call counts until the host is done with it. */
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-                 "cancelled\",\"params\":{\"requestId\":0}}");
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                          "cancelled\",\"params\":{\"requestId\":0}}");
     assert_int_equal(fixture->cancelled, 1);
     call_tool(fixture, "wait", 5002);
-    assert_true(next_has(fixture, "\"name\":\"busy\""));
+    assert_true(fixture_next_has(fixture, "\"name\":\"busy\""));
     fixture_finish(fixture, 0);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
     call_tool(fixture, "wait", 5003);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
     assert_int_equal(mcp_session_call_count(fixture->session), MCP_MAX_CALLS);
 }
 
@@ -148,10 +124,10 @@ static void call_with_bytes(struct mcp_fixture *fixture, size_t id, size_t bytes
     assert_non_null(filler);
     memset(filler, 'x', bytes);
     filler[bytes] = '\0';
-    say(fixture,
-        "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/call\","
-        "\"params\":{\"name\":\"wait\",\"arguments\":{\"a\":\"%s\"}}}",
-        id, filler);
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/call\","
+                 "\"params\":{\"name\":\"wait\",\"arguments\":{\"a\":\"%s\"}}}",
+                 id, filler);
     free(filler);
 }
 
@@ -169,17 +145,17 @@ static void waiting_calls_hold_a_bounded_number_of_bytes(void **state)
         accepted = fixture->parked_count;
         assert_in_range(accepted, 5, HELD_BYTES / CALL_BYTES);
         for (size_t i = accepted; i < 20; i++)
-            assert_true(next_has(fixture, "\"name\":\"busy\""));
-        assert_true(is_silent(fixture));
+            assert_true(fixture_next_has(fixture, "\"name\":\"busy\""));
+        assert_true(fixture_is_silent(fixture));
         /* Full as it is, a cancel gets through. */
-        say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                     "\"params\":{\"requestId\":0}}");
+        fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                              "\"params\":{\"requestId\":0}}");
         assert_int_equal(fixture->cancelled, turn + 1);
         while (fixture->parked_count > 0)
             fixture_finish(fixture, 0);
         for (size_t i = 1; i < accepted; i++)
-            assert_true(next_has(fixture, "done"));
-        assert_true(is_silent(fixture));
+            assert_true(fixture_next_has(fixture, "done"));
+        assert_true(fixture_is_silent(fixture));
     }
 }
 
@@ -197,9 +173,9 @@ static void a_document_that_grows_past_its_memory_is_refused(void **state)
         assert_int_equal(buf_append_str(&text, STR("1,")), 0);
     assert_int_equal(buf_append_str(&text, STR("1]}}")), 0);
     mcp_session_receive(fixture->session, buf_view(&text));
-    assert_true(next_has(fixture, "\"code\":-32600,"));
+    assert_true(fixture_next_has(fixture, "\"code\":-32600,"));
     call_tool(fixture, "echo", 2);
-    assert_true(next_has(fixture, "\"id\":2,\"result\""));
+    assert_true(fixture_next_has(fixture, "\"id\":2,\"result\""));
 }
 
 static void a_message_over_its_ceiling_is_refused_unread(void **state)
@@ -207,11 +183,11 @@ static void a_message_over_its_ceiling_is_refused_unread(void **state)
     struct mcp_fixture *fixture = *state;
 
     initialize(fixture);
-    assert_int_equal(mcp_session_max_message(fixture->session), MCP_DEFAULT_MESSAGE_BYTES);
+    assert_int_equal(mcp_service_max_message(fixture->service), MCP_DEFAULT_MESSAGE_BYTES);
     call_with_bytes(fixture, 1, MCP_DEFAULT_MESSAGE_BYTES);
-    assert_true(next_has(fixture, "the message is longer than 16777216 bytes"));
+    assert_true(fixture_next_has(fixture, "the message is longer than 16777216 bytes"));
     call_with_bytes(fixture, 1, MCP_DEFAULT_MESSAGE_BYTES - 1024);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
     assert_int_equal(fixture->parked_count, 1);
 }
 
@@ -229,7 +205,8 @@ static void a_transport_can_refuse_for_the_session(void **state)
                "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"a line is longer "
                "than it may be\",\"data\":{\"name\":\"too_large\",\"category\":\"policy\"}}}");
     mcp_session_refuse(fixture->session, STR("\"a\""), &err);
-    assert_true(next_has(fixture, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32600,"));
+    assert_true(
+        fixture_next_has(fixture, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32600,"));
 }
 
 static void calls_outlive_their_session_and_are_not_answered(void **state)
@@ -240,8 +217,8 @@ static void calls_outlive_their_session_and_are_not_answered(void **state)
     initialize(fixture);
     for (size_t i = 0; i < 10; i++)
         call_with_bytes(fixture, i, 1000);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-                 "cancelled\",\"params\":{\"requestId\":3}}");
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                          "cancelled\",\"params\":{\"requestId\":3}}");
     assert_int_equal(fixture->cancelled, 1);
     fixture_close(fixture);
     /* Nobody is told twice. */
@@ -258,7 +235,7 @@ static void calls_outlive_their_session_and_are_not_answered(void **state)
     mcp_call_log(call, MCP_EMERGENCY, "unheard");
     while (fixture->parked_count > 0)
         fixture_finish(fixture, 0);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
 }
 
 static void calls_may_end_inside_their_cancel(void **state)
@@ -269,13 +246,13 @@ static void calls_may_end_inside_their_cancel(void **state)
     initialize(fixture);
     for (size_t i = 0; i < 10; i++)
         call_tool(fixture, "wait", i);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-                 "cancelled\",\"params\":{\"requestId\":3}}");
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                          "cancelled\",\"params\":{\"requestId\":3}}");
     assert_int_equal(mcp_session_call_count(fixture->session), 9);
     fixture_close(fixture);
     assert_int_equal(fixture->cancelled, 10);
     assert_int_equal(fixture->parked_count, 0);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
 }
 
 static void nothing_of_a_cancelled_call_is_sent(void **state)
@@ -283,18 +260,19 @@ static void nothing_of_a_cancelled_call_is_sent(void **state)
     struct mcp_fixture *fixture = *state;
 
     initialize(fixture);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
                  "\"wait\",\"_meta\":{\"progressToken\":1}}}");
     assert_true(mcp_call_wants_progress(fixture->parked[0]));
     mcp_call_progress(fixture->parked[0], 1, 0, NULL);
-    assert_true(next_has(fixture, "notifications/progress"));
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-                 "cancelled\",\"params\":{\"requestId\":1}}");
+    assert_true(fixture_next_has(fixture, "notifications/progress"));
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                          "cancelled\",\"params\":{\"requestId\":1}}");
     assert_false(mcp_call_wants_progress(fixture->parked[0]));
     mcp_call_progress(fixture->parked[0], 2, 0, NULL);
     mcp_call_log(fixture->parked[0], MCP_EMERGENCY, "unheard");
     fixture_fail(fixture, 0, ERR_CANCELLED);
-    assert_true(is_silent(fixture));
+    assert_true(fixture_is_silent(fixture));
     assert_int_equal(mcp_session_call_count(fixture->session), 0);
 }
 
@@ -305,7 +283,8 @@ static void progress_never_falls_over_any_sequence(void **state)
     struct str line;
 
     initialize(fixture);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
                  "\"wait\",\"_meta\":{\"progressToken\":1}}}");
     for (size_t i = 0; i < 1000; i++) {
         uint32_t number;
@@ -339,7 +318,8 @@ static void results_are_sent_as_they_are_behind_their_stamp(void **state)
     assert_true(fixture_next(fixture, &line));
     assert_str(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\" : 1}}");
 
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
                  "\"wait\"," MODERN "}}");
     mcp_call_finish(fixture->parked[--fixture->parked_count], STR("{\"a\":1}"));
     assert_true(fixture_next(fixture, &line));
@@ -347,7 +327,8 @@ static void results_are_sent_as_they_are_behind_their_stamp(void **state)
                      "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"fixture\","
                      "\"title\":\"A fixture\",\"version\":\"1.0\"}},\"a\":1}}");
 
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
                  "\"wait\"," MODERN "}}");
     mcp_call_finish(fixture->parked[--fixture->parked_count], STR("{}"));
     assert_true(fixture_next(fixture, &line));
@@ -362,14 +343,16 @@ static void the_client_is_known_by_its_name(void **state)
     call_tool(fixture, "wait", 1);
     assert_str(mcp_call_client(fixture->parked[0]), "tester 7");
     assert_str(mcp_call_id(fixture->parked[0]), "1");
-    say(fixture,
+    fixture_sayf(
+        fixture,
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"wait\","
         "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
         "\"io.modelcontextprotocol/clientCapabilities\":{},\"io.modelcontextprotocol/clientInfo\":"
         "{\"name\":\"%0300d\",\"version\":\"8\"}}}}",
         0);
     assert_int_equal(mcp_call_client(fixture->parked[1]).len, 127 + 2);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
                  "\"wait\"," MODERN "}}");
     assert_int_equal(mcp_call_client(fixture->parked[2]).len, 0);
 }
@@ -380,26 +363,28 @@ static void subscriptions_have_a_ceiling(void **state)
 
     initialize(fixture);
     for (size_t i = 0; i < MCP_MAX_SUBSCRIPTIONS - 1; i++) {
-        say(fixture,
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\","
-            "\"params\":{\"uri\":\"file:///%zu\"}}",
-            i);
-        assert_true(next_has(fixture, "\"id\":1,\"result\":{}"));
+        fixture_sayf(fixture,
+                     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\","
+                     "\"params\":{\"uri\":\"file:///%zu\"}}",
+                     i);
+        assert_true(fixture_next_has(fixture, "\"id\":1,\"result\":{}"));
     }
     /* One that is being subscribed to takes the last place. */
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"resources/subscribe\","
-                 "\"params\":{\"uri\":\"file:///slow\"}}");
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/subscribe\","
-                 "\"params\":{\"uri\":\"file:///more\"}}");
-    assert_true(next_has(fixture, "1024 addresses are subscribed to already"));
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"resources/subscribe\","
+                          "\"params\":{\"uri\":\"file:///slow\"}}");
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/subscribe\","
+                          "\"params\":{\"uri\":\"file:///more\"}}");
+    assert_true(fixture_next_has(fixture, "1024 addresses are subscribed to already"));
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
                  "\"notifications\":{\"resourceSubscriptions\":[\"file:///1\"]}," MODERN "}}");
-    assert_true(next_has(fixture, "at most 1024 addresses can be subscribed to"));
+    assert_true(fixture_next_has(fixture, "at most 1024 addresses can be subscribed to"));
     fixture_fail(fixture, 0, ERR_NOT_FOUND);
-    assert_true(next_has(fixture, "\"code\":-32002"));
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
+    assert_true(fixture_next_has(fixture, "\"code\":-32002"));
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
                  "\"notifications\":{\"resourceSubscriptions\":[\"file:///1\"]}," MODERN "}}");
-    assert_true(next_has(fixture, "notifications/subscriptions/acknowledged"));
+    assert_true(fixture_next_has(fixture, "notifications/subscriptions/acknowledged"));
     assert_int_equal(fixture->unsubscribed.len, 0);
     fixture_close(fixture);
     assert_true(fixture->unsubscribed.len > (size_t)MCP_MAX_SUBSCRIPTIONS);
@@ -411,17 +396,18 @@ static void streams_have_a_ceiling(void **state)
 
     assert_int_equal(fixture_open(fixture), 0);
     for (size_t i = 0; i <= MCP_MAX_STREAMS; i++)
-        say(fixture,
+        fixture_sayf(
+            fixture,
             "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"subscriptions/listen\",\"params\":{"
             "\"notifications\":{\"resourcesListChanged\":true}," MODERN "}}",
             i);
     for (size_t i = 0; i < MCP_MAX_STREAMS; i++)
-        assert_true(next_has(fixture, "acknowledged"));
-    assert_true(next_has(fixture, "1024 streams are open already"));
+        assert_true(fixture_next_has(fixture, "acknowledged"));
+    assert_true(fixture_next_has(fixture, "1024 streams are open already"));
     mcp_session_resources_changed(fixture->session);
     for (size_t i = 0; i < MCP_MAX_STREAMS; i++)
-        assert_true(next_has(fixture, "notifications/resources/list_changed"));
-    assert_true(is_silent(fixture));
+        assert_true(fixture_next_has(fixture, "notifications/resources/list_changed"));
+    assert_true(fixture_is_silent(fixture));
 }
 
 static void what_the_server_does_not_offer_does_not_exist(void **state)
@@ -440,22 +426,23 @@ static void what_the_server_does_not_offer_does_not_exist(void **state)
     fixture->server.title = STR_EMPTY;
     fixture->server.instructions = STR_EMPTY;
     assert_int_equal(fixture_open(fixture), 0);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
-                 "\"protocolVersion\":\"2024-11-05\"}}");
+    fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+                          "\"protocolVersion\":\"2024-11-05\"}}");
     assert_true(fixture_next(fixture, &line));
     assert_str(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\","
                      "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"fixture\","
                      "\"version\":\"1.0\"}}}");
     for (size_t i = 0; i < array_size(methods); i++) {
-        say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"%s\"}", methods[i]);
-        assert_true(next_has(fixture, "\"id\":2,\"error\":{\"code\":-32601,"));
+        fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"%s\"}", methods[i]);
+        assert_true(fixture_next_has(fixture, "\"id\":2,\"error\":{\"code\":-32601,"));
     }
     /* Tools may try to talk, and watched addresses may be asked for. */
     call_tool(fixture, "talk", 3);
-    assert_true(next_has(fixture, "\"id\":3,\"result\""));
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
+    assert_true(fixture_next_has(fixture, "\"id\":3,\"result\""));
+    fixture_sayf(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\",\"params\":{"
                  "\"notifications\":{\"resourceSubscriptions\":[\"file:///1\"]}," MODERN "}}");
-    assert_true(next_has(fixture, "{\"notifications\":{},"));
+    assert_true(fixture_next_has(fixture, "{\"notifications\":{},"));
 }
 
 static void memory_stays_flat_over_a_hundred_thousand_calls(void **state)
@@ -478,25 +465,26 @@ static void memory_stays_flat_over_a_hundred_thousand_calls(void **state)
             break;
         case 2:
             call_tool(fixture, "wait", i);
-            say(fixture,
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-                "\"requestId\":%zu}}",
-                i);
+            fixture_sayf(fixture,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                         "\"requestId\":%zu}}",
+                         i);
             fixture_fail(fixture, 0, ERR_CANCELLED);
             break;
         case 3:
-            say(fixture,
+            fixture_sayf(
+                fixture,
                 "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"subscriptions/listen\",\"params\":{"
                 "\"notifications\":{\"resourceSubscriptions\":[\"file:///%zu\"]}," MODERN "}}",
                 i, i);
-            say(fixture,
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-                "\"requestId\":%zu}}",
-                i);
+            fixture_sayf(fixture,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                         "\"requestId\":%zu}}",
+                         i);
             buf_clear(&fixture->unsubscribed);
             break;
         default:
-            say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/list\"}", i);
+            fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/list\"}", i);
         }
     }
     assert_int_equal(mcp_session_call_count(fixture->session), 0);
