@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines to an MCP session over the fixture host; a line with '!' before it
- * lets the host do something in between. Whatever comes, the session sends
+ * lets the host do something in between, and @q1 or @s1 in a line stand for
+ * what the session itself has sent (see fixture_expand()). Whatever comes, the session sends
  * valid messages only, and no more answers than there were questions.
  */
 #include <assert.h>
@@ -29,7 +30,9 @@ static size_t check_output(struct mcp_fixture *fixture)
         assert(json_parse(&arena, line, JSON_LIMITS_DEFAULT, &document, NULL) == 0);
         assert(jsonrpc_read(&arena, document, &message, &id, NULL) == 0);
         if (message.kind == JSONRPC_REQUEST)
-            assert(str_eq(message.method, STR("roots/list")));
+            assert(str_eq(message.method, STR("roots/list")) ||
+                   str_eq(message.method, STR("elicitation/create")) ||
+                   str_eq(message.method, STR("sampling/createMessage")));
         if (message.kind == JSONRPC_RESPONSE)
             answers++;
     }
@@ -60,6 +63,28 @@ static void do_something(struct mcp_fixture *fixture, struct str line)
     case 'e':
         mcp_session_end_streams(fixture->session);
         return;
+    case 'o':
+        assert(fixture_set_offer(fixture, line.len % FIXTURE_OFFERS) == 0);
+        return;
+    case 'w':
+        if (fixture->parked_count > 0)
+            mcp_call_withdraw(fixture->parked[0]);
+        return;
+    case 't':
+        fixture_pass(fixture, (int64_t)line.len * 20000);
+        return;
+    case 'm':
+        fixture->origin = line.len - 1;
+        return;
+    case 'g':
+        mcp_session_cancel(fixture->session, line.len - 1);
+        return;
+    case 's':
+        fixture->config.is_stateless = !fixture->config.is_stateless;
+        return;
+    case 'a':
+        fixture->config.principal = fixture->config.principal.len > 0 ? STR_EMPTY : STR("ann");
+        return;
     case 'i':
         fixture->ends_cancelled = !fixture->ends_cancelled;
         return;
@@ -86,13 +111,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fixture_init(&fixture);
     fixture.server.max_message_bytes = MESSAGE_BYTES;
     fixture.server.page_size = 2;
+    fixture_offer_more(&fixture);
     assert(fixture_open(&fixture) == 0);
     while (str_cut(&rest, '\n', &line)) {
+        cleanup_buf struct buf expanded = BUF_INIT(FIXTURE_SENT_BYTES);
+
+        assert(fixture_expand(&fixture, line, &expanded) == 0);
+        line = buf_view(&expanded);
         if (line.len > 0 && line.ptr[0] == '!') {
             do_something(&fixture, str_slice(line, 1, SIZE_MAX));
         } else {
             asked += str_starts_with(str_trim(line), STR("[")) ? MCP_MAX_BATCH : 1;
-            mcp_session_receive(fixture.session, line);
+            fixture_say(&fixture, line);
         }
         answers += check_output(&fixture);
         assert(answers <= asked);
