@@ -291,7 +291,7 @@ static void answered(void *data, struct mcp_call *call)
             fixture_ask(fixture, call);
         return;
     }
-    assert(!"answers to a call that did not ask");
+    assert(false && "answers to a call that did not ask");
 }
 
 static void unsubscribe(void *data, struct mcp_session *session, struct str uri)
