@@ -69,6 +69,19 @@ enum err_category {
     X(ERR_SCHEMA_UNSUPPORTED,  "schema_unsupported",  POLICY,      400, -32602, "schema uses something unsupported") \
     X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not fit its schema") \
     X(ERR_PATTERN_COST,        "pattern_cost",        OPERATIONAL, 400, -32602, "the pattern takes too many steps on a line") \
+    X(ERR_HTTP_SYNTAX,         "http_syntax",         POLICY,      400, -32600, "not a well-formed HTTP request") \
+    X(ERR_HTTP_HOST,           "http_host",           POLICY,      400, -32600, "the request names no host, or more than one") \
+    X(ERR_HTTP_FRAMING,        "http_framing",        POLICY,      400, -32600, "the request does not say clearly where its body ends") \
+    X(ERR_HTTP_PATH,           "http_path",           POLICY,      400, -32600, "the path is written in a way that could be read in two") \
+    X(ERR_HTTP_TARGET_LENGTH,  "http_target_length",  POLICY,      414, -32600, "the first line of the request is too long") \
+    X(ERR_HTTP_HEAD_LENGTH,    "http_head_length",    POLICY,      431, -32600, "the headers of the request are too many or too long") \
+    X(ERR_HTTP_EXPECTATION,    "http_expectation",    POLICY,      417, -32600, "the request expects something unknown") \
+    X(ERR_HTTP_METHOD,         "http_method",         POLICY,      501, -32600, "the method is not offered here") \
+    X(ERR_HTTP_CODING,         "http_coding",         POLICY,      501, -32600, "the transfer coding is not offered here") \
+    X(ERR_HTTP_VERSION,        "http_version",        POLICY,      505, -32600, "only HTTP/1.0 and HTTP/1.1 are spoken here") \
+    X(ERR_HTTP_SLOW,           "http_slow",           OPERATIONAL, 408, -32001, "the request came too slowly") \
+    X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not taken") \
+    X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host are not taken") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \

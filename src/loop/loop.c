@@ -126,6 +126,11 @@ int64_t loop_now_ms(const struct loop *loop)
     return clock_monotonic_ms(loop->clock);
 }
 
+int64_t loop_wall_ms(const struct loop *loop)
+{
+    return clock_wall_ms(loop->clock);
+}
+
 uv_loop_t *loop_uv(struct loop *loop)
 {
     return &loop->uv;

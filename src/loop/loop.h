@@ -41,6 +41,8 @@ void loop_stop(struct loop *loop);
 void loop_run_due_timers(struct loop *loop);
 
 int64_t loop_now_ms(const struct loop *loop);
+/* Since 1970, for what people read. */
+int64_t loop_wall_ms(const struct loop *loop);
 uv_loop_t *loop_uv(struct loop *loop);
 
 /* The ERR_* code for a status of libuv. */

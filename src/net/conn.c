@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/conn.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/checked.h"
+#include "base/err.h"
+
+struct conn_space {
+    size_t references;
+    char bytes[CONN_READ_BYTES];
+};
+
+/* One write is under way and a second one gathers: two blocks, however many sends there were. */
+struct conn_kept {
+    uv_write_t write;
+    struct conn *conn;
+    struct buf writing;
+    struct buf waiting;
+};
+
+int conn_space_new(struct conn_space **out_space)
+{
+    struct conn_space *space = malloc(sizeof(*space));
+
+    if (space == NULL)
+        return ERR_NO_MEMORY;
+    /* A peer that is gone is an error of the write, not the end of the program. */
+    signal(SIGPIPE, SIG_IGN);
+    space->references = 1;
+    *out_space = space;
+    return 0;
+}
+
+struct conn_space *conn_space_ref(struct conn_space *space)
+{
+    space->references++;
+    return space;
+}
+
+void conn_space_unref(struct conn_space *space)
+{
+    if (space != NULL && --space->references == 0)
+        free(space);
+}
+
+static void kept_free(struct conn_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    buf_done(&kept->writing);
+    buf_done(&kept->waiting);
+    free(kept);
+}
+
+static void tell_end(struct conn *conn, int error)
+{
+    if (conn->is_closing || (conn->has_ended && (error == 0 || conn->is_broken)))
+        return;
+    conn->has_ended = true;
+    conn->is_broken |= error != 0;
+    conn->is_reading = false;
+    uv_read_stop(&conn->stream);
+    conn->events->on_end(conn, error);
+}
+
+/* ---- reading ---- */
+
+/* SAFETY: libuv asks for memory right before it reads, and hands it on before it asks again. */
+static void lend_space(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
+{
+    struct conn *conn = handle->data;
+
+    (void)suggested;
+    *out_buf = uv_buf_init(conn->space->bytes, CONN_READ_BYTES);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
+{
+    struct conn *conn = stream->data;
+    int r;
+
+    if (got == 0) /* would have blocked */
+        return;
+    if (got == UV_EOF) {
+        tell_end(conn, 0);
+    } else if (got < 0) {
+        tell_end(conn, loop_error((int)got));
+    } else if (conn->filter != NULL) {
+        r = conn->filter->ops->receive(conn->filter, (struct str){buf->base, (size_t)got});
+        if (r < 0)
+            tell_end(conn, r);
+    } else {
+        conn->events->on_bytes(conn, (struct str){buf->base, (size_t)got});
+    }
+}
+
+void conn_pause(struct conn *conn)
+{
+    if (!conn->is_reading)
+        return;
+    conn->is_reading = false;
+    uv_read_stop(&conn->stream);
+}
+
+void conn_resume(struct conn *conn)
+{
+    if (conn->is_reading || conn->has_ended || conn->is_closing)
+        return;
+    conn->is_reading = uv_read_start(&conn->stream, lend_space, on_read) == 0;
+}
+
+/* ---- writing ---- */
+
+static void shut_now(struct conn *conn)
+{
+    uv_os_fd_t fd;
+
+    conn->wants_shut = false;
+    conn->has_shut = true;
+    if (uv_fileno(&conn->handle, &fd) == 0)
+        (void)shutdown(fd, SHUT_WR);
+}
+
+static void on_written(uv_write_t *write, int status);
+
+static int write_kept(struct conn_kept *kept)
+{
+    uv_buf_t buf = {.base = kept->writing.data, .len = kept->writing.len};
+
+    return loop_error(uv_write(&kept->write, &kept->conn->stream, &buf, 1, on_written));
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct conn_kept *kept = write->data;
+    struct conn *conn = kept->conn;
+    int r = loop_error(status);
+
+    if (conn->is_closing) /* on_handle_closed() frees what is kept */
+        return;
+    buf_clear(&kept->writing);
+    if (r == 0 && kept->waiting.len > 0) {
+        struct buf empty = kept->writing;
+
+        kept->writing = kept->waiting;
+        kept->waiting = empty;
+        r = write_kept(kept);
+        if (r == 0)
+            return;
+    }
+    conn->kept = NULL;
+    kept_free(kept);
+    if (r < 0) {
+        tell_end(conn, r);
+        return;
+    }
+    if (conn->wants_shut)
+        shut_now(conn);
+    conn->events->on_drained(conn);
+}
+
+static size_t total_of(const struct str *parts, size_t count)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += parts[i].len;
+    return total;
+}
+
+static int append_parts(struct buf *buf, const struct str *parts, size_t count, size_t skip)
+{
+    int r = buf_reserve(buf, total_of(parts, count) - skip);
+
+    for (size_t i = 0; i < count && r == 0; i++) {
+        size_t skipped = skip < parts[i].len ? skip : parts[i].len;
+
+        skip -= skipped;
+        r = buf_append(buf, parts[i].ptr + skipped, parts[i].len - skipped);
+    }
+    return r;
+}
+
+/* Keeps all but the first `sent` bytes, and lets libuv write them when it can. */
+static int keep(struct conn *conn, const struct str *parts, size_t count, size_t sent)
+{
+    struct conn_kept *kept;
+    int r;
+
+    if (conn->kept != NULL)
+        return append_parts(&conn->kept->waiting, parts, count, sent);
+    kept = malloc(sizeof(*kept));
+    if (kept == NULL)
+        return ERR_NO_MEMORY;
+    kept->conn = conn;
+    kept->write.data = kept;
+    buf_init(&kept->writing, SIZE_MAX);
+    buf_init(&kept->waiting, SIZE_MAX);
+    r = append_parts(&kept->writing, parts, count, sent);
+    if (r == 0)
+        r = write_kept(kept);
+    if (r < 0) {
+        kept_free(kept);
+        return r;
+    }
+    conn->kept = kept;
+    return 0;
+}
+
+/* To the socket itself. What fails in the middle leaves a stream that cannot go on. */
+static int send_wire(struct conn *conn, const struct str *parts, size_t count)
+{
+    uv_buf_t bufs[CONN_MAX_PARTS];
+    int sent = 0;
+    int r;
+
+    assert(count > 0 && count <= CONN_MAX_PARTS);
+    if (conn->kept == NULL) {
+        for (size_t i = 0; i < count; i++)
+            /* SAFETY: libuv's buffers are not const, but a write only reads them. */
+            bufs[i] = (uv_buf_t){.base = (char *)(uintptr_t)parts[i].ptr, .len = parts[i].len};
+        sent = uv_try_write(&conn->stream, bufs, (unsigned)count);
+        if (sent == UV_EAGAIN)
+            sent = 0;
+        if (sent < 0) {
+            conn->is_broken = true;
+            return ERR_IO;
+        }
+        if ((size_t)sent == total_of(parts, count))
+            return 0;
+    }
+    r = keep(conn, parts, count, (size_t)sent);
+    conn->is_broken |= r < 0;
+    return r;
+}
+
+int conn_send(struct conn *conn, const struct str *parts, size_t count)
+{
+    size_t total;
+
+    if (conn->is_closing || conn->is_broken || conn->has_shut || conn->wants_shut)
+        return ERR_IO;
+    /* Asked before anything goes out, so that the answer does not hang on the peer's speed. */
+    if (!checked_add(conn_kept(conn), total_of(parts, count), &total) || total > conn->max_kept)
+        return ERR_TOO_LARGE;
+    if (conn->filter != NULL)
+        return conn->filter->ops->send(conn->filter, parts, count);
+    return send_wire(conn, parts, count);
+}
+
+size_t conn_kept(const struct conn *conn)
+{
+    if (conn->kept == NULL)
+        return 0;
+    return uv_stream_get_write_queue_size(&conn->stream) + conn->kept->waiting.len;
+}
+
+void conn_shut(struct conn *conn)
+{
+    if (conn->is_closing || conn->has_shut || conn->wants_shut)
+        return;
+    if (conn->filter != NULL)
+        conn->filter->ops->close(conn->filter);
+    if (conn->kept == NULL)
+        shut_now(conn);
+    else
+        conn->wants_shut = true;
+}
+
+/* ---- the filter's side ---- */
+
+static void on_plain(void *data, struct str bytes)
+{
+    struct conn *conn = data;
+
+    if (!conn->is_closing)
+        conn->events->on_bytes(conn, bytes);
+}
+
+static int on_wire(void *data, struct str bytes)
+{
+    struct conn *conn = data;
+
+    if (conn->is_closing || conn->is_broken)
+        return ERR_IO;
+    /* The plain bytes were held against the ceiling; a filter adds to them, and talks by itself. */
+    if (conn_kept(conn) > 2 * conn->max_kept)
+        return ERR_TOO_LARGE;
+    return send_wire(conn, &bytes, 1);
+}
+
+static void on_ready(void *data)
+{
+    (void)data; /* a server answers, and nothing is asked before */
+}
+
+void conn_set_filter(struct conn *conn, struct filter *filter)
+{
+    conn->filter = filter;
+    filter->sink =
+        (struct filter_sink){.plain = on_plain, .wire = on_wire, .ready = on_ready, .data = conn};
+}
+
+/* ---- lives ---- */
+
+int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, int fd,
+              size_t max_kept, const struct conn_events *events)
+{
+    uv_loop_t *uv = loop_uv(loop);
+    int domain = 0;
+    socklen_t len = sizeof(domain);
+    int r;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0)
+        domain = AF_INET;
+    r = domain == AF_UNIX ? uv_pipe_init(uv, &conn->pipe, 0) : uv_tcp_init(uv, &conn->tcp);
+    if (r < 0) {
+        close(fd);
+        return loop_error(r);
+    }
+    conn->handle.data = conn;
+    conn->events = events;
+    conn->space = conn_space_ref(space);
+    conn->filter = NULL;
+    conn->kept = NULL;
+    conn->max_kept = max_kept;
+    conn->is_reading = false;
+    conn->has_ended = false;
+    conn->is_broken = false;
+    conn->is_closing = false;
+    conn->has_shut = false;
+    conn->wants_shut = false;
+    r = domain == AF_UNIX ? uv_pipe_open(&conn->pipe, fd) : uv_tcp_open(&conn->tcp, fd);
+    if (r < 0) {
+        /* The handle is on the loop already: it goes like any other, and the owner is told. */
+        close(fd);
+        conn_close(conn);
+    }
+    return 0;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct conn *conn = handle->data;
+
+    kept_free(conn->kept);
+    if (conn->filter != NULL)
+        conn->filter->ops->free(conn->filter);
+    conn_space_unref(conn->space);
+    conn->events->on_closed(conn);
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn->is_closing)
+        return;
+    conn->is_closing = true;
+    conn->is_reading = false;
+    uv_close(&conn->handle, on_handle_closed);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines of a request's head, held against the letter of RFC 9112. llhttp reads them too, and is
+ * more lenient in places where two readers of one request could disagree; what passes here has one
+ * meaning. For httpparse, which cuts the lines.
+ *
+ * All return 0 or the ERR_HTTP_* code of the refusal.
+ */
+#ifndef NET_HTTPHEAD_H
+#define NET_HTTPHEAD_H
+
+#include <stddef.h>
+
+#include "net/http.h"
+
+/* Of the head's line that begins at `at`: everything before its LF, the CR included. */
+int httphead_request_line(struct http_request *request, size_t at, size_t len);
+int httphead_header_line(struct http_request *request, size_t at, size_t len);
+
+/* Names that say something about a whole: the host, the body's length, what may come only once. */
+int httphead_finish(struct http_request *request);
+
+/* A line of trailers, which is checked and then forgotten. */
+int httphead_trailer_line(struct str line);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A server with a few paths and clients of it in one process, on a Unix socket without a name, the
+ * fake clock and one thread: what a client sends has been dealt with when fixture_turn() returns.
+ *
+ *     GET  /hello      "hello\n"
+ *     GET  /pieces     two pieces
+ *     GET  /later      answered by http_fixture_answer_waiting()
+ *     GET  /watched    the same, and its client's leaving is noticed
+ *     POST /echo       the body, up to 64 bytes
+ *     POST /count      how many bytes the body has, as it comes
+ *     POST /unread     answered without a look at the body
+ */
+#ifndef TESTS_SUPPORT_HTTP_FIXTURE_H
+#define TESTS_SUPPORT_HTTP_FIXTURE_H
+
+#include <sys/un.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "net/httpserver.h"
+
+enum { HTTP_FIXTURE_WAITING = 16, HTTP_FIXTURE_ECHO_BYTES = 64 };
+
+struct http_fixture {
+    struct clock clock;
+    struct loop *loop;
+    struct httpserver *server;
+    struct sockaddr_un address;
+    socklen_t address_len;
+    struct exchange *waiting[HTTP_FIXTURE_WAITING];
+    size_t waiting_count;
+    size_t gone;
+    size_t drained;
+    uint64_t counted;
+    struct exchange *counting;
+    struct buf log; /* a line for each access: GET /hello 200 complete */
+};
+
+/* `config` gives the limits; what it hands requests to is the fixture's, unless it is set. */
+void http_fixture_init(struct http_fixture *fixture, const struct httpserver_config *config);
+void http_fixture_done(struct http_fixture *fixture);
+
+/* Until nothing happens any more without time or a client. */
+void http_fixture_turn(struct http_fixture *fixture);
+void http_fixture_pass(struct http_fixture *fixture, int64_t ms);
+
+/* A client's socket, which does not block. */
+int http_fixture_connect(struct http_fixture *fixture);
+
+/* Sends all of it. False when the server has closed. */
+bool http_fixture_send(struct http_fixture *fixture, int fd, struct str bytes);
+
+/* Appends what has come; true when the server has said its last word. */
+bool http_fixture_receive(struct http_fixture *fixture, int fd, struct buf *out);
+
+/* The oldest exchange that waits is answered with "later\n". */
+void http_fixture_answer_waiting(struct http_fixture *fixture);
+
+size_t http_fixture_connections(struct http_fixture *fixture);
+
+#endif
