@@ -15,11 +15,13 @@ static void fire(void *data)
     struct deadlines *set = data;
     int64_t now_ms = loop_now_ms(set->loop);
     int64_t next_ms = INT64_MAX;
+    unsigned expired = 0;
 
     for (size_t i = 0; i < set->ring_count; i++) {
         struct deadline_ring *ring = &set->rings[i];
 
-        while (!list_is_empty(&ring->waiting) && first_of(ring)->due_ms <= now_ms) {
+        while (!list_is_empty(&ring->waiting) && first_of(ring)->due_ms <= now_ms &&
+               expired++ < DEADLINES_A_TURN) {
             struct deadline *deadline = first_of(ring);
 
             list_remove(&deadline->node);

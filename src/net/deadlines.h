@@ -12,7 +12,10 @@
 #include "base/list.h"
 #include "loop/timer.h"
 
-enum { DEADLINES_MAX_RINGS = 6 };
+enum {
+    DEADLINES_MAX_RINGS = 6,
+    DEADLINES_A_TURN = 256, /* more are due: the loop gets round to others in between */
+};
 
 struct deadline {
     struct list node;

@@ -103,6 +103,9 @@ void exchange_watch(struct exchange *exchange, const struct exchange_events *eve
 {
     exchange->events = events;
     exchange->data = data;
+    /* It may have left before anybody wanted to know. */
+    if (exchange->state == EXCHANGE_CLOSED && exchange->answer != ANSWER_DONE)
+        httpconn_ask_turn(exchange);
 }
 
 /* ---- heads ---- */

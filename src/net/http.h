@@ -56,13 +56,14 @@ struct http_request {
     bool has_body;
     uint64_t content_length; /* 0 when it is chunked */
     struct str target;       /* as it was sent */
-    struct str path;         /* still encoded, begins with a slash; "*" for OPTIONS */
-    struct str query;        /* behind the question mark, or empty */
+    struct str path;         /* decoded, begins with a slash (see httppath.h); "*" for OPTIONS */
+    struct str query;        /* behind the question mark, not decoded; or empty */
     struct str host;         /* empty only in HTTP/1.0 */
     struct str body;         /* when it was collected */
 
     /* For http_header() and the parser. */
     struct buf head;
+    struct buf decoded; /* the path, when it was encoded */
     size_t header_count;
     struct http_slot slots[HTTP_MAX_HEADERS + 1]; /* one more while it is read: the target */
 };

@@ -339,22 +339,28 @@ static void advance(struct exchange *exchange, struct str *bytes)
     exchange->is_advancing = false;
 }
 
+void httpconn_ask_turn(struct exchange *exchange)
+{
+    struct httpserver *server = exchange->server;
+
+    if (list_is_empty(&exchange->turn))
+        list_append(&server->turns, &exchange->turn);
+    loop_defer(server->loop, &server->turn_task);
+}
+
 /* After every change: what waits gets its turn, and reading goes on or stops. */
 static void look_after(struct exchange *exchange)
 {
-    struct httpserver *server = exchange->server;
     struct conn *conn = &exchange->conn;
 
     if (exchange->state == EXCHANGE_CLOSED || exchange->state == EXCHANGE_LINGER)
         return;
     if (exchange->held.len > 0 && takes_bytes(exchange)) {
-        if (list_is_empty(&exchange->turn))
-            list_append(&server->turns, &exchange->turn);
-        loop_defer(server->loop, &server->turn_task);
+        httpconn_ask_turn(exchange);
     } else if (takes_bytes(exchange) && conn->has_ended) {
         httpconn_cut(exchange); /* in the middle of a request, or between two */
         return;
-    } else if (exchange->state == EXCHANGE_IDLE && server->is_closing) {
+    } else if (exchange->state == EXCHANGE_IDLE && exchange->server->is_closing) {
         httpconn_end(exchange);
         return;
     }
@@ -369,6 +375,11 @@ void httpconn_take_turn(struct exchange *exchange)
     struct buf held = exchange->held;
     struct str bytes = buf_view(&held);
 
+    if (exchange->state == EXCHANGE_CLOSED) {
+        httpconn_tell_gone(exchange);
+        destroy_if_done(exchange);
+        return;
+    }
     if (exchange->conn.is_broken) {
         httpconn_cut(exchange);
         return;
@@ -400,12 +411,8 @@ void httpconn_settle(struct exchange *exchange)
 
 void httpconn_after_write(struct exchange *exchange)
 {
-    struct httpserver *server = exchange->server;
-
     if (exchange->conn.is_broken) {
-        if (list_is_empty(&exchange->turn))
-            list_append(&server->turns, &exchange->turn);
-        loop_defer(server->loop, &server->turn_task);
+        httpconn_ask_turn(exchange);
     } else if (exchange->state == EXCHANGE_HANDLED && conn_kept(&exchange->conn) > 0 &&
                list_is_empty(&exchange->deadline.node)) {
         watch_sending(exchange);

@@ -2,6 +2,7 @@
 #include "net/httphead.h"
 
 #include "base/err.h"
+#include "net/httppath.h"
 
 /* Longer numbers would pass what anybody can send, and the 64 bits. */
 enum { MAX_LENGTH_DIGITS = 18 };
@@ -164,6 +165,7 @@ static int cut_absolute(struct http_request *request, struct str rest, struct st
 static int split_target(struct http_request *request)
 {
     struct str rest = request->target;
+    struct str path = STR_EMPTY;
     int r = 0;
 
     if (str_eq(rest, STR("*"))) {
@@ -181,9 +183,9 @@ static int split_target(struct http_request *request)
         if (r < 0)
             return r;
     }
-    str_cut(&rest, '?', &request->path);
+    str_cut(&rest, '?', &path);
     request->query = rest.ptr != NULL ? rest : STR_EMPTY;
-    return 0;
+    return httppath_decode(path, &request->decoded, &request->path);
 }
 
 static int check_length(struct http_request *request, struct str value)

@@ -319,6 +319,7 @@ int httpparse_new(struct httpparse **out_parse)
     if (parse == NULL)
         return ERR_NO_MEMORY;
     buf_init(&parse->request.head, HTTP_MAX_HEAD_BYTES);
+    buf_init(&parse->request.decoded, HTTP_MAX_LINE_BYTES);
     buf_init(&parse->lines, HTTP_MAX_TRAILER_BYTES);
     httpparse_reset(parse);
     r = buf_reserve(&parse->request.head, HEAD_FIRST_BYTES);
@@ -335,6 +336,7 @@ void httpparse_free(struct httpparse *parse)
     if (parse == NULL)
         return;
     buf_done(&parse->request.head);
+    buf_done(&parse->request.decoded);
     buf_done(&parse->lines);
     free(parse);
 }
@@ -346,6 +348,7 @@ void httpparse_reset(struct httpparse *parse)
     if (request->head.capacity > HEAD_KEPT_BYTES)
         buf_done(&request->head);
     buf_done(&parse->lines);
+    buf_done(&request->decoded);
     buf_clear(&request->head);
     request->header_count = 0;
     request->keeps_alive = false;

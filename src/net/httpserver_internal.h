@@ -138,7 +138,10 @@ void httpserver_forget(struct exchange *exchange);
 int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
                   struct address_count *from);
 
-/* Goes on with held bytes; for the server's task. */
+/* Has httpconn_take_turn() called by the loop. */
+void httpconn_ask_turn(struct exchange *exchange);
+
+/* Goes on with held bytes, or with an end that could not be told on the spot. */
 void httpconn_take_turn(struct exchange *exchange);
 
 /* Something of the answer or of what is wanted has changed. The exchange may be gone after it. */
