@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/err.h"
+#include "net/origin.h"
+
+static const struct origin_policy LOOPBACK = {.is_loopback = true, .port = 8080};
+
+static void a_loopback_server_has_three_names_with_its_port(void **state)
+{
+    (void)state;
+    assert_int_equal(origin_check_host(&LOOPBACK, STR("localhost:8080")), 0);
+    assert_int_equal(origin_check_host(&LOOPBACK, STR("LocalHost:8080")), 0);
+    assert_int_equal(origin_check_host(&LOOPBACK, STR("127.0.0.1:8080")), 0);
+    assert_int_equal(origin_check_host(&LOOPBACK, STR("[::1]:8080")), 0);
+}
+
+static void other_names_are_those_of_somebody_else(void **state)
+{
+    static const char *const names[] = {
+        "",
+        "evil.example",
+        "evil.example:8080",
+        "localhost",
+        "localhost:8081",
+        "localhost:",
+        "localhost:080800",
+        "localhost:73616", /* 8080 in sixteen bits */
+        "localhost:-8080",
+        "localhost:+8080",
+        "localhost.:8080",
+        "localhost.evil.example:8080",
+        "xlocalhost:8080",
+        "127.0.0.2:8080",
+        "127.0.0.1.evil.example:8080",
+        "127.1:8080",
+        "0.0.0.0:8080",
+        "[::2]:8080",
+        "::1:8080",
+        "[::1]",
+        ":8080",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(names); i++)
+        if (origin_check_host(&LOOPBACK, str_from(names[i])) != ERR_HOST_DENIED)
+            fail_msg("%s passed", names[i]);
+}
+
+static void the_port_of_http_need_not_be_said(void **state)
+{
+    const struct origin_policy policy = {.is_loopback = true, .port = 80};
+
+    (void)state;
+    assert_int_equal(origin_check_host(&policy, STR("localhost")), 0);
+    assert_int_equal(origin_check_host(&policy, STR("[::1]")), 0);
+    assert_int_equal(origin_check_host(&policy, STR("localhost:80")), 0);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost")), 0);
+    assert_int_equal(origin_check_origin(&policy, STR("https://localhost")), ERR_ORIGIN_DENIED);
+}
+
+static void further_names_can_be_allowed(void **state)
+{
+    const struct str hosts[] = {STR("gate.example"), STR("gate.example:8443")};
+    struct origin_policy policy = {
+        .is_loopback = true, .port = 8080, .hosts = hosts, .host_count = 2};
+
+    (void)state;
+    assert_int_equal(origin_check_host(&policy, STR("Gate.Example:8443")), 0);
+    assert_int_equal(origin_check_host(&policy, STR("gate.example:8080")), ERR_HOST_DENIED);
+    assert_int_equal(origin_check_origin(&policy, STR("https://gate.example")), 0);
+    policy.is_loopback = false;
+    assert_int_equal(origin_check_host(&policy, STR("localhost:8080")), ERR_HOST_DENIED);
+    policy.host_count = 0;
+    assert_int_equal(origin_check_host(&policy, STR("whatever.example")), 0);
+}
+
+static void pages_of_its_own_may_ask(void **state)
+{
+    (void)state;
+    assert_int_equal(origin_check_origin(&LOOPBACK, STR("http://localhost:8080")), 0);
+    assert_int_equal(origin_check_origin(&LOOPBACK, STR("https://127.0.0.1:8080")), 0);
+    assert_int_equal(origin_check_origin(&LOOPBACK, STR("http://[::1]:8080")), 0);
+}
+
+static void other_pages_may_not(void **state)
+{
+    static const char *const origins[] = {
+        "",
+        "null",
+        "https://evil.example",
+        "http://localhost:3000",
+        "http://localhost",
+        "http://localhost:8080/",
+        "http://localhost:8080.evil.example",
+        "http://localhost:8080@evil.example",
+        "file://localhost:8080",
+        "localhost:8080",
+        "http://",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(origins); i++)
+        if (origin_check_origin(&LOOPBACK, str_from(origins[i])) != ERR_ORIGIN_DENIED)
+            fail_msg("%s passed", origins[i]);
+}
+
+static void further_pages_can_be_allowed(void **state)
+{
+    const struct str origins[] = {STR("https://app.example"), STR("http://localhost:*")};
+    const struct origin_policy policy = {
+        .is_loopback = true, .port = 8080, .origins = origins, .origin_count = 2};
+
+    (void)state;
+    assert_int_equal(origin_check_origin(&policy, STR("https://app.example")), 0);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost:6274")), 0);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost")), 0);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost:")), ERR_ORIGIN_DENIED);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost:1.evil.example")),
+                     ERR_ORIGIN_DENIED);
+    assert_int_equal(origin_check_origin(&policy, STR("http://localhost.evil.example")),
+                     ERR_ORIGIN_DENIED);
+    assert_int_equal(origin_check_origin(&policy, STR("http://app.example")), ERR_ORIGIN_DENIED);
+}
+
+TEST_MAIN(cmocka_unit_test(a_loopback_server_has_three_names_with_its_port),
+          cmocka_unit_test(other_names_are_those_of_somebody_else),
+          cmocka_unit_test(the_port_of_http_need_not_be_said),
+          cmocka_unit_test(further_names_can_be_allowed),
+          cmocka_unit_test(pages_of_its_own_may_ask), cmocka_unit_test(other_pages_may_not),
+          cmocka_unit_test(further_pages_can_be_allowed))
