@@ -82,6 +82,10 @@ enum err_category {
     X(ERR_HTTP_SLOW,           "http_slow",           OPERATIONAL, 408, -32001, "the request came too slowly") \
     X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not taken") \
     X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host are not taken") \
+    X(ERR_UNAUTHORIZED,        "unauthorized",        POLICY,      401, -32010, "a key is needed that is known here") \
+    X(ERR_SCOPE_MISSING,       "scope_missing",       POLICY,      403, -32010, "the key does not allow this") \
+    X(ERR_SESSION_OVER,        "session_over",        OPERATIONAL, 404, -32001, "there is no such session any more") \
+    X(ERR_INVALID_REQUEST,     "invalid_request",     POLICY,      400, -32600, "not a request that is understood here") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \

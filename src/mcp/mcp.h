@@ -195,6 +195,9 @@ struct mcp_session_config {
 int mcp_session_new(struct mcp_service *service, const struct mcp_session_config *config,
                     struct mcp_session **out_session);
 
+/* As the configuration gave it. */
+void *mcp_session_data(const struct mcp_session *session);
+
 /* Tells the listening streams that there will be no more, before a server leaves by itself. */
 void mcp_session_end_streams(struct mcp_session *session);
 

@@ -259,6 +259,11 @@ void mcp_session_cancel(struct mcp_session *session, uint64_t origin)
     }
 }
 
+void *mcp_session_data(const struct mcp_session *session)
+{
+    return session->data;
+}
+
 void mcp_session_end_streams(struct mcp_session *session)
 {
     while (!list_is_empty(&session->streams)) {

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/http_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "net/http.h"
+
+enum { REFUSAL_BYTES = 4 << 10, HEADER_NAME_BYTES = 16 << 10 };
+
+#define JSON_TYPE   STR("application/json")
+#define EVENTS_TYPE STR("text/event-stream")
+
+/* ---- refusing ---- */
+
+void mcp_http_refuse(struct exchange *exchange, int status, const struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(REFUSAL_BYTES);
+    struct str body = STR_EMPTY;
+
+    if (mcp_write_refusal(&text, STR_EMPTY, err) == 0)
+        body = buf_view(&text);
+    exchange_answer(exchange,
+                    &(struct http_answer){
+                        .status = status, .type = JSON_TYPE, .parts = &body, .part_count = 1});
+}
+
+static void refuse(struct exchange *exchange, int status, int error, const char *words)
+{
+    struct err err = ERR_INIT;
+
+    err_set(&err, error, "%s", words);
+    mcp_http_refuse(exchange, status, &err);
+}
+
+/* The same about a message whose id is known. */
+static void refuse_message(struct exchange *exchange, const struct mcp_message *message,
+                           const struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(REFUSAL_BYTES);
+    struct str body = STR_EMPTY;
+
+    if (mcp_write_refusal(&text, mcp_message_id(message), err) == 0)
+        body = buf_view(&text);
+    exchange_answer(
+        exchange,
+        &(struct http_answer){.status = 400, .type = JSON_TYPE, .parts = &body, .part_count = 1});
+}
+
+/* Says where a token can be had, and which was wrong with the one that came. */
+static void refuse_stranger(const struct mcp_http *http, struct exchange *exchange, int error,
+                            bool had_token)
+{
+    const struct str metadata = http->config.resource_metadata;
+    cleanup_buf struct buf challenge = BUF_INIT(REFUSAL_BYTES);
+    struct http_field field = {.name = STR("WWW-Authenticate"), .value = STR("Bearer")};
+    struct str body = STR("{\"error\":\"a bearer token is needed\"}");
+    int r = buf_append_str(&challenge, STR("Bearer"));
+    bool has_more = false;
+
+    if (r == 0 && had_token) {
+        r = buf_append_str(&challenge, error == ERR_SCOPE_MISSING
+                                           ? STR(" error=\"insufficient_scope\"")
+                                           : STR(" error=\"invalid_token\""));
+        body = error == ERR_SCOPE_MISSING ? STR("{\"error\":\"the token does not allow this\"}")
+                                          : STR("{\"error\":\"the token is not known here\"}");
+        has_more = true;
+    }
+    if (r == 0 && metadata.len > 0) {
+        r = buf_append_str(&challenge,
+                           has_more ? STR(", resource_metadata=\"") : STR(" resource_metadata=\""));
+        if (r == 0)
+            r = buf_append_str(&challenge, metadata);
+        if (r == 0)
+            r = buf_append_char(&challenge, '"');
+    }
+    if (r == 0)
+        field.value = buf_view(&challenge);
+    exchange_answer(exchange,
+                    &(struct http_answer){.status = error == ERR_SCOPE_MISSING ? 403 : 401,
+                                          .type = JSON_TYPE,
+                                          .fields = &field,
+                                          .field_count = 1,
+                                          .parts = &body,
+                                          .part_count = 1});
+}
+
+/* ---- who comes ---- */
+
+static struct str header_of(const struct exchange *exchange, struct str name)
+{
+    struct str value = STR_EMPTY;
+
+    (void)http_header(exchange_request(exchange), name, &value);
+    return value;
+}
+
+/* Whether the header was sent more than once: then nobody can say which one is meant. */
+static bool is_repeated(const struct exchange *exchange, struct str name)
+{
+    const struct http_request *request = exchange_request(exchange);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < request->header_count; i++)
+        count += str_eq_nocase(http_header_at(request, i).name, name);
+    return count > 1;
+}
+
+/* "Bearer TOKEN"; empty for anything else. */
+static struct str bearer_token(const struct exchange *exchange)
+{
+    const struct str scheme = STR("Bearer ");
+    struct str value = header_of(exchange, STR("Authorization"));
+
+    if (value.len <= scheme.len || !str_eq_nocase(str_slice(value, 0, scheme.len), scheme) ||
+        is_repeated(exchange, STR("Authorization")))
+        return STR_EMPTY;
+    return str_trim(str_slice(value, scheme.len, value.len));
+}
+
+/* False when it was answered. */
+static bool admit(const struct mcp_http *http, struct exchange *exchange, struct str *out_principal)
+{
+    struct str token;
+    int r;
+
+    *out_principal = STR_EMPTY;
+    if (http->config.authorize == NULL)
+        return true;
+    token = bearer_token(exchange);
+    r = token.len > 0 ? http->config.authorize(http->config.data, token, out_principal)
+                      : ERR_UNAUTHORIZED;
+    if (r == 0)
+        return true;
+    refuse_stranger(http, exchange, r, token.len > 0);
+    return false;
+}
+
+/* ---- POST ---- */
+
+struct incoming {
+    struct mcp_http *http;
+    struct exchange *exchange;
+    struct mcp_message *message;
+    struct str principal;
+};
+
+/* Hands the message over. What it leaves open has its connection watched by the stream. */
+static void take(struct mcp_http_client *client, struct mcp_http_stream *stream,
+                 struct mcp_message *message)
+{
+    struct mcp_http *http = client->http;
+    uint64_t origin = stream != NULL ? stream->origin : 0;
+
+    mcp_session_take(client->session, message, origin);
+    /* The stream may be gone; the client is not, until it is reaped. */
+    mcp_http_streams_settle(client);
+    if (client->is_modern && list_is_empty(&client->streams))
+        mcp_http_client_finish(client);
+    mcp_http_reap(http);
+}
+
+static void accept_silently(struct exchange *exchange)
+{
+    exchange_answer(exchange, &(struct http_answer){.status = 202});
+}
+
+static bool is_busy(const struct mcp_http *http)
+{
+    return http->is_closed || http->stream_count >= http->config.max_requests;
+}
+
+/* The request on a client of its own, or on its session. */
+static void take_request(const struct incoming *in, struct mcp_http_client *client, bool is_batch,
+                         bool opens_session)
+{
+    struct mcp_http_stream *stream;
+
+    if (mcp_http_stream_new(client, ++in->http->last_origin, in->exchange, &stream) < 0) {
+        mcp_message_free(in->message);
+        if (client->is_modern || opens_session)
+            mcp_http_client_finish(client);
+        mcp_http_reap(in->http);
+        return;
+    }
+    stream->is_batch = is_batch;
+    stream->opens_session = opens_session;
+    take(client, stream, in->message);
+}
+
+/* On a client that lives no longer than this message. */
+static void take_alone(const struct incoming *in, bool is_modern, bool opens_session)
+{
+    struct mcp_http_client *client;
+
+    if (is_busy(in->http) || mcp_http_client_new(in->http, is_modern, in->principal, &client) < 0) {
+        mcp_message_free(in->message);
+        refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        return;
+    }
+    take_request(in, client, false, opens_session);
+}
+
+/* ---- POST, modern ---- */
+
+/* "=?base64?…?=" stands for what a header cannot hold. */
+static bool header_means(struct str value, struct str wanted)
+{
+    const struct str start = STR("=?base64?");
+    const struct str end = STR("?=");
+    cleanup_buf struct buf decoded = BUF_INIT(HEADER_NAME_BYTES);
+
+    if (!str_starts_with(value, start) || !str_ends_with(value, end) ||
+        value.len < start.len + end.len)
+        return str_eq(value, wanted);
+    value = str_slice(value, start.len, value.len - start.len - end.len);
+    return base64_decode(&decoded, value) == 0 && str_eq(buf_view(&decoded), wanted);
+}
+
+static int check_header(const struct incoming *in, struct str name, struct str wanted,
+                        struct err *err)
+{
+    struct str value;
+
+    if (!http_header(exchange_request(in->exchange), name, &value))
+        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s is missing", (int)name.len,
+                       name.ptr);
+    if (is_repeated(in->exchange, name) || !header_means(value, wanted))
+        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s does not say what the body says",
+                       (int)name.len, name.ptr);
+    return 0;
+}
+
+/* What a relay in between decides by has to be what we decide by. */
+static int check_headers(const struct incoming *in, struct err *err)
+{
+    const struct mcp_message *message = in->message;
+    struct str name = mcp_message_name(message);
+    int r = check_header(in, STR("MCP-Protocol-Version"), mcp_message_revision(message), err);
+
+    if (r == 0)
+        r = check_header(in, STR("Mcp-Method"), mcp_message_method(message), err);
+    if (r == 0 && name.len > 0)
+        r = check_header(in, STR("Mcp-Name"), name, err);
+    return r;
+}
+
+static void take_modern(const struct incoming *in)
+{
+    struct err err = ERR_INIT;
+
+    switch (mcp_message_kind(in->message)) {
+    case MCP_REQUEST:
+        /* Without `_meta` the library says what is missing. */
+        if (mcp_message_is_modern(in->message) && check_headers(in, &err) < 0)
+            break;
+        take_alone(in, true, false);
+        return;
+    case MCP_NOTIFICATION:
+        /* There is nothing here that one could be about. */
+        mcp_message_free(in->message);
+        accept_silently(in->exchange);
+        return;
+    case MCP_BATCH:
+    case MCP_RESPONSE:
+    case MCP_UNREADABLE:
+        err_set(&err, ERR_INVALID_REQUEST, "a request or a notification is expected");
+        break;
+    }
+    refuse_message(in->exchange, in->message, &err);
+    mcp_message_free(in->message);
+}
+
+/* ---- POST, legacy ---- */
+
+/* False when it was answered. */
+static bool find_session(struct mcp_http *http, struct exchange *exchange, struct str principal,
+                         struct mcp_http_client **out_client)
+{
+    struct str id = header_of(exchange, STR("Mcp-Session-Id"));
+
+    if (id.len == 0) {
+        refuse(exchange, 400, ERR_INVALID_REQUEST, "the header Mcp-Session-Id is missing");
+        return false;
+    }
+    *out_client = mcp_http_client_find(http, id, principal);
+    if (*out_client == NULL) {
+        refuse(exchange, 404, ERR_SESSION_OVER, "this session is over; begin with initialize");
+        return false;
+    }
+    mcp_http_client_use(*out_client);
+    return true;
+}
+
+static void take_legacy(const struct incoming *in)
+{
+    enum mcp_message_kind kind = mcp_message_kind(in->message);
+    struct mcp_http_client *client;
+
+    if (kind == MCP_REQUEST && str_eq(mcp_message_method(in->message), STR("initialize"))) {
+        take_alone(in, false, true);
+        return;
+    }
+    if (!find_session(in->http, in->exchange, in->principal, &client)) {
+        mcp_message_free(in->message);
+        return;
+    }
+    switch (kind) {
+    case MCP_NOTIFICATION:
+    case MCP_RESPONSE:
+        accept_silently(in->exchange);
+        take(client, NULL, in->message);
+        return;
+    case MCP_UNREADABLE:
+    case MCP_REQUEST:
+    case MCP_BATCH:
+        if (!is_busy(in->http)) {
+            take_request(in, client, kind == MCP_BATCH, false);
+            return;
+        }
+        mcp_message_free(in->message);
+        refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        return;
+    }
+}
+
+static void on_body(void *data, struct exchange *exchange)
+{
+    struct incoming in = {.http = data, .exchange = exchange};
+    struct str revision = header_of(exchange, STR("MCP-Protocol-Version"));
+    enum mcp_era era = mcp_revision_era(revision);
+    int r;
+
+    /* Asked again: what came with the head is not kept meanwhile. */
+    if (!admit(in.http, exchange, &in.principal))
+        return;
+    r = mcp_message_parse(in.http->service, exchange_request(exchange)->body, &in.message);
+    if (r < 0) {
+        exchange_answer_error(exchange, r);
+        return;
+    }
+    if (era == MCP_MODERN || mcp_message_is_modern(in.message)) {
+        take_modern(&in);
+    } else if (mcp_message_kind(in.message) == MCP_UNREADABLE) {
+        take_alone(&in, true, false);
+    } else if (revision.len > 0 && era == MCP_NO_ERA) {
+        struct err err = ERR_INIT;
+
+        err_set(&err, ERR_INVALID_REQUEST, "this revision of the protocol is not spoken here");
+        refuse_message(exchange, in.message, &err);
+        mcp_message_free(in.message);
+    } else {
+        take_legacy(&in);
+    }
+}
+
+static bool is_json(struct str content_type)
+{
+    struct str type = content_type;
+    const char *end = memchr(type.ptr, ';', type.len);
+
+    if (end != NULL)
+        type.len = (size_t)(end - type.ptr);
+    return str_eq_nocase(str_trim(type), JSON_TYPE);
+}
+
+static void on_post(struct mcp_http *http, struct exchange *exchange)
+{
+    struct str accepted = header_of(exchange, STR("Accept"));
+
+    if (!is_json(header_of(exchange, STR("Content-Type"))))
+        refuse(exchange, 415, ERR_INVALID_REQUEST, "Content-Type has to be application/json");
+    else if (!http_accepts(accepted, JSON_TYPE) || !http_accepts(accepted, EVENTS_TYPE))
+        refuse(exchange, 406, ERR_INVALID_REQUEST,
+               "Accept has to name application/json and text/event-stream");
+    else
+        exchange_collect(exchange, mcp_service_max_message(http->service), on_body, http);
+}
+
+/* ---- GET and DELETE ---- */
+
+static void refuse_method(struct exchange *exchange, struct str allowed)
+{
+    const struct http_field field = {.name = STR("Allow"), .value = allowed};
+
+    exchange_answer(exchange,
+                    &(struct http_answer){.status = 405, .fields = &field, .field_count = 1});
+}
+
+static void on_get(struct mcp_http *http, struct exchange *exchange, struct str principal)
+{
+    struct mcp_http_client *client;
+
+    if (!http_accepts(header_of(exchange, STR("Accept")), EVENTS_TYPE)) {
+        refuse(exchange, 406, ERR_INVALID_REQUEST, "Accept has to name text/event-stream");
+        return;
+    }
+    if (is_busy(http)) {
+        refuse(exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        return;
+    }
+    if (!find_session(http, exchange, principal, &client))
+        return;
+    mcp_http_resume(client, exchange, header_of(exchange, STR("Last-Event-ID")));
+}
+
+static void on_delete(struct mcp_http *http, struct exchange *exchange, struct str principal)
+{
+    struct mcp_http_client *client;
+
+    if (!find_session(http, exchange, principal, &client))
+        return;
+    mcp_http_client_finish(client);
+    exchange_answer(exchange, &(struct http_answer){.status = 204});
+    mcp_http_reap(http);
+}
+
+void mcp_http_handle(void *data, struct exchange *exchange)
+{
+    struct mcp_http *http = data;
+    enum http_method method = exchange_request(exchange)->method;
+    struct str principal;
+
+    if (!admit(http, exchange, &principal))
+        return;
+    if (method == HTTP_METHOD_POST) {
+        on_post(http, exchange);
+        return;
+    }
+    /* The modern era has neither. */
+    if (mcp_revision_era(header_of(exchange, STR("MCP-Protocol-Version"))) == MCP_MODERN)
+        refuse_method(exchange, STR("POST"));
+    else if (method == HTTP_METHOD_GET)
+        on_get(http, exchange, principal);
+    else if (method == HTTP_METHOD_DELETE)
+        on_delete(http, exchange, principal);
+    else
+        refuse_method(exchange, STR("GET, POST, DELETE"));
+}
+
+/* ---- the host's side ---- */
+
+static void on_start(void *data, struct mcp_call *call)
+{
+    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+
+    http->config.host->start(http->config.data, call);
+}
+
+static void on_cancel(void *data, struct mcp_call *call)
+{
+    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+
+    http->config.host->cancel(http->config.data, call);
+}
+
+static void on_answered(void *data, struct mcp_call *call)
+{
+    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+
+    http->config.host->answered(http->config.data, call);
+}
+
+static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
+{
+    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+
+    http->config.host->unsubscribe(http->config.data, session, uri);
+}
+
+static void on_roots(void *data, struct mcp_session *session, const struct json_value *roots)
+{
+    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+
+    http->config.host->roots(http->config.data, session, roots);
+}
+
+static void expire_questions(void *data)
+{
+    struct mcp_http *http = data;
+    int64_t next_ms = mcp_service_expire(http->service);
+
+    if (next_ms >= 0)
+        timer_start(&http->questions, next_ms + 1);
+    mcp_http_reap(http);
+}
+
+/* ---- making ---- */
+
+static void set_defaults(struct mcp_http_config *config)
+{
+    if (config->max_sessions == 0)
+        config->max_sessions = MCP_HTTP_MAX_SESSIONS;
+    if (config->max_requests == 0)
+        config->max_requests = MCP_HTTP_MAX_REQUESTS;
+    if (config->replay_bytes == 0)
+        config->replay_bytes = MCP_HTTP_REPLAY_BYTES;
+    if (config->idle_ms == 0)
+        config->idle_ms = MCP_HTTP_IDLE_MS;
+    if (config->max_kept_bytes == 0)
+        config->max_kept_bytes = MCP_HTTP_MAX_KEPT_BYTES;
+    if (config->retry_ms == 0)
+        config->retry_ms = MCP_HTTP_RETRY_MS;
+}
+
+int mcp_http_new(const struct mcp_http_config *config, struct mcp_http **out_http)
+{
+    struct mcp_http *http = calloc(1, sizeof(*http));
+    int r;
+
+    if (http == NULL)
+        return ERR_NO_MEMORY;
+    http->config = *config;
+    set_defaults(&http->config);
+    http->host = (struct mcp_host){
+        .start = on_start,
+        .cancel = on_cancel,
+        .answered = config->host->answered != NULL ? on_answered : NULL,
+        .unsubscribe = on_unsubscribe,
+        .roots = config->host->roots != NULL ? on_roots : NULL,
+        .send = mcp_http_send,
+    };
+    http->sessions = (struct map)MAP_INIT(http->config.max_sessions);
+    list_init(&http->clients);
+    list_init(&http->finished);
+    loop_task_init(&http->reap, mcp_http_reap, http);
+    timer_init(&http->questions, config->loop, expire_questions, http);
+    timer_init(&http->idle, config->loop, mcp_http_expire_idle, http);
+    r = mcp_service_new(config->server, &http->host, &http->service);
+    if (r == 0)
+        r = sse_hub_new(config->loop,
+                        &(struct sse_hub_config){.max_kept_bytes = http->config.max_kept_bytes},
+                        &http->hub);
+    if (r < 0) {
+        mcp_http_free(http);
+        return r;
+    }
+    *out_http = http;
+    return 0;
+}
+
+struct mcp_service *mcp_http_service(const struct mcp_http *http)
+{
+    return http->service;
+}
+
+size_t mcp_http_session_count(const struct mcp_http *http)
+{
+    return http->sessions.count;
+}
+
+void mcp_http_part(const struct mcp_call *call)
+{
+    struct mcp_session *session = mcp_call_session(call);
+    struct mcp_http_client *client = session != NULL ? mcp_session_data(session) : NULL;
+    struct mcp_http_stream *stream;
+
+    if (client == NULL || client->is_modern || client->is_finished)
+        return;
+    stream = mcp_http_stream_find(client, mcp_call_origin(call));
+    if (stream != NULL && mcp_http_stream_begin(stream) == 0)
+        mcp_http_stream_end(stream);
+}
+
+void mcp_http_close(struct mcp_http *http)
+{
+    http->is_closed = true;
+    list_each_safe (node, &http->clients) {
+        struct mcp_http_client *client = list_entry(node, struct mcp_http_client, link);
+
+        mcp_session_end_streams(client->session);
+        mcp_http_client_finish(client);
+    }
+    mcp_http_reap(http);
+}
+
+void mcp_http_free(struct mcp_http *http)
+{
+    if (http == NULL)
+        return;
+    mcp_http_close(http);
+    timer_stop(&http->questions);
+    timer_stop(&http->idle);
+    loop_task_cancel(&http->reap);
+    if (http->service != NULL)
+        mcp_service_free(http->service);
+    if (http->hub != NULL)
+        sse_hub_free(http->hub);
+    map_done(&http->sessions);
+    free(http);
+}
