@@ -487,6 +487,14 @@ class Python(Case):
         self.write("bad.py", "from yaml import load\n")
         self.complains("bad.py:1: imports yaml")
 
+    def test_modules_of_ours_are_found_beside_and_in_the_support_of_the_tests(self):
+        self.write("tests/support/shared.py", "")
+        self.write("tests/e2e/beside.py", "")
+        self.write("tests/e2e/good.py", "import beside\nimport shared\n")
+        self.passes()
+        self.write("tests/unit/bad.py", "import beside\n")
+        self.complains("tests/unit/bad.py:1: imports beside")
+
 
 @needs("mandoc")
 class Man(Case):
