@@ -1,4 +1,8 @@
-"""What the tests with clients that others wrote share: the packages, a folder, and how they are run."""
+"""The clients that others wrote, in both eras: the two SDKs and the inspector's command line.
+
+A test is a class below EveryClient, which says how its server is reached.
+"""
+import json
 import os
 import pathlib
 import shutil
@@ -17,7 +21,11 @@ PATIENCE = 180
 CACHE = None  # set by main()
 
 
-class ClientTest(unittest.TestCase):
+class EveryClient(unittest.TestCase):
+    server = None  # a program that serves over pipes, or an address; it may write
+    inspected = ()  # a server for the inspector, which only looks: words of its command line
+    tools = ()  # the names of its tools
+
     def setUp(self):
         memory = pathlib.Path("/dev/shm")
         place = memory if os.access(memory, os.W_OK) else None
@@ -41,8 +49,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(result.returncode, fails, result.stdout + result.stderr)
         return result.stdout
 
-    def drive(self, script, server, *arguments):
-        """Does everything that drive.mjs knows with `server`, a program or an address."""
+    def drive(self, script, *arguments):
         # Below a name that trees and lists leave out.
         for folder in range(100):
             (self.folder / f"build/d{folder}").mkdir(parents=True)
@@ -52,13 +59,42 @@ class ClientTest(unittest.TestCase):
         (self.room / "node_modules").symlink_to(CACHE / "node_modules")
         for module in CLIENTS.glob("*.mjs"):
             shutil.copy(module, self.room)
-        print(self.run_node(self.room / script, server, self.folder, *arguments).strip(),
+        print(self.run_node(self.room / script, self.server, self.folder, *arguments).strip(),
               flush=True)
 
-    def inspect(self, *arguments, fails=0):
-        """The inspector's command line."""
-        return self.run_node(CACHE / "node_modules/.bin/mcp-inspector", "--cli", "--format", "json",
-                             *arguments, fails=fails)
+    def inspect(self, era, *arguments, fails=0):
+        text = self.run_node(
+            CACHE / "node_modules/.bin/mcp-inspector", "--cli", "--protocol-era", era, "--format",
+            "json", *arguments, *self.inspected, fails=fails)
+        return json.loads(text)["result"] if fails == 0 else text
+
+    def test_sdk_1(self):
+        self.drive("sdk1.mjs")
+
+    def test_client_2_legacy(self):
+        self.drive("client2.mjs", "legacy")
+
+    def test_client_2_modern(self):
+        self.drive("client2.mjs", "modern")
+
+    def test_client_2_finds_the_modern_era_by_itself(self):
+        self.drive("client2.mjs", "auto")
+
+    def test_inspector(self):
+        for era in ("legacy", "modern"):
+            tools = self.inspect(era, "--strict", "--method", "tools/list")["tools"]
+            self.assertEqual({tool["name"] for tool in tools}, set(self.tools))
+            read = ("--method", "tools/call", "--tool-name", "read_file", "--tool-args-json")
+            told = self.inspect(era, *read, '{"filePath":"a.txt"}')
+            self.assertEqual(told["structuredContent"]["content"], "hello\n")
+            self.inspect(era, *read, '{"filePath":"../a.txt"}', fails=5)
+            told = self.inspect(era, "--method", "resources/read", "--uri",
+                                (self.folder / "a.txt").as_uri())
+            self.assertEqual(told["contents"][0]["text"], "hello\n")
+            told = self.inspect(era, "--method", "resources/list")
+            self.assertIn("a.txt", {each["name"] for each in told["resources"]})
+            told = self.inspect(era, "--method", "resources/templates/list")
+            self.assertEqual(len(told["resourceTemplates"]), 1)
 
 
 def main(cache):

@@ -51,3 +51,4 @@ class ListeningServer:
         if self.is_running():
             self.process.kill()
             self.process.wait()
+        self.said.close()

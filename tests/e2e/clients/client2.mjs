@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client package of SDK 2, in either era: node client2.mjs GATEHOUSE FOLDER legacy|auto|modern
+// The client package of SDK 2, in either era:
+// node client2.mjs GATEHOUSE|ADDRESS FOLDER legacy|auto|modern
 import assert from "node:assert/strict";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Client, StreamableHTTPClientTransport as Http } from "@modelcontextprotocol/client";
+import { StdioClientTransport as Stdio } from "@modelcontextprotocol/client/stdio";
 import { drive } from "./drive.mjs";
+import { connectionTo } from "./server.mjs";
 
-const [command, folder, era] = process.argv.slice(2);
+const [server, folder, era] = process.argv.slice(2);
 const mode = era === "modern" ? { pin: "2026-07-28" } : era;
 const client = new Client({ name: "client2", version: "1" }, { versionNegotiation: { mode } });
-const args = ["mcp", "--write", folder];
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const connection = connectionTo(server, folder, { Stdio, Http });
+await client.connect(connection.transport);
 const isModern = era !== "legacy"; // we speak the modern form, so `auto` must find it
 assert.equal(client.getProtocolEra(), isModern ? "modern" : "legacy");
 
@@ -36,10 +38,14 @@ await drive(
         const stream = await client.listen({ resourceSubscriptions: [uri] });
         return () => stream.close();
       }
+      await connection.listening;
       await client.subscribeResource({ uri });
       return () => client.unsubscribeResource({ uri });
     },
-    close: () => client.close(),
+    async close() {
+      await connection.end();
+      await client.close();
+    },
   },
   folder,
 );

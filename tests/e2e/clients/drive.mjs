@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every client library has to be able to do with `gatehouse mcp --write FOLDER`. A library's
-// own script hands over an adapter:
+// What every client library has to be able to do with a server over FOLDER that may write. A
+// library's own script hands over an adapter:
 //
 //   name                              for messages
 //   request(method, params, options)  a result; options: { signal, onprogress }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// SDK 1.x, which most agents have today: node sdk1.mjs GATEHOUSE FOLDER
+// SDK 1.x, which most agents have today: node sdk1.mjs GATEHOUSE|ADDRESS FOLDER
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StdioClientTransport as Stdio } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport as Http } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { drive } from "./drive.mjs";
+import { connectionTo } from "./server.mjs";
 
-const [command, folder] = process.argv.slice(2);
+const [server, folder] = process.argv.slice(2);
 const client = new Client({ name: "sdk1", version: "1" }, { capabilities: { roots: {} } });
-const args = ["mcp", "--write", folder];
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const connection = connectionTo(server, folder, { Stdio, Http });
+await client.connect(connection.transport);
 
 const methods = {
   "tools/list": (params, options) => client.listTools(params, options),
@@ -29,10 +31,14 @@ await drive(
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) =>
         onUpdated(params.uri),
       );
+      await connection.listening;
       await client.subscribeResource({ uri });
       return () => client.unsubscribeResource({ uri });
     },
-    close: () => client.close(),
+    async close() {
+      await connection.end();
+      await client.close();
+    },
   },
   folder,
 );
