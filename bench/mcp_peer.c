@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+
 enum { LINE_MAX_BYTES = 64 << 20, ARENA_MAX_BYTES = 256 << 20, READ_BYTES = 256 << 10 };
 
 __attribute__((noreturn)) static void fail(const struct mcp_peer *peer, const char *what)
@@ -176,28 +178,14 @@ void mcp_peer_end(struct mcp_peer *peer)
 
 double mcp_peer_cpu_ns(const struct mcp_peer *peer)
 {
-    struct timespec spent;
-    clockid_t clock;
+    double spent = process_cpu_ns(peer->pid);
 
-    if (clock_getcpuclockid(peer->pid, &clock) != 0 || clock_gettime(clock, &spent) < 0)
+    if (spent < 0)
         fail(peer, "has no clock");
-    return (double)spent.tv_sec * 1e9 + (double)spent.tv_nsec;
+    return spent;
 }
 
 double mcp_peer_pss_kb(const struct mcp_peer *peer)
 {
-    char path[64];
-    char line[256];
-    double pss = -1;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)peer->pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    while (pss < 0 && fgets(line, sizeof(line), file) != NULL)
-        if (strncmp(line, "Pss:", 4) == 0)
-            pss = strtod(line + 4, NULL);
-    fclose(file);
-    return pss;
+    return process_pss_kb(peer->pid);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double process_cpu_ns(pid_t pid)
+{
+    struct timespec spent;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &spent) < 0)
+        return -1;
+    return (double)spent.tv_sec * 1e9 + (double)spent.tv_nsec;
+}
+
+double process_pss_kb(pid_t pid)
+{
+    char path[64];
+    char line[256];
+    double pss = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    while (pss < 0 && fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, "Pss:", 4) == 0)
+            pss = strtod(line + 4, NULL);
+    fclose(file);
+    return pss;
+}

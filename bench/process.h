@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another process has used so far. */
+#ifndef BENCH_PROCESS_H
+#define BENCH_PROCESS_H
+
+#include <sys/types.h>
+
+/* User and system time of all its threads; below 0 if there is no such process. */
+double process_cpu_ns(pid_t pid);
+/* What it holds in memory, shared pages in proportion; below 0 where that may not be seen. */
+double process_pss_kb(pid_t pid);
+
+#endif
