@@ -422,6 +422,14 @@ static void too_many_connections_are_turned_away(void **state)
         leave(fds[i]);
 }
 
+static struct httpserver_stats stats_of(const struct httpserver *server)
+{
+    struct httpserver_stats stats;
+
+    httpserver_stats(server, &stats);
+    return stats;
+}
+
 static void one_address_has_not_all_connections(void **state)
 {
     struct httpserver_config config = {.max_per_address = 2};
@@ -429,7 +437,6 @@ static void one_address_has_not_all_connections(void **state)
     struct sockaddr_storage to;
     socklen_t len = sizeof(to);
     struct httpserver *server;
-    struct httpserver_stats stats;
     int fds[4];
     int listen_fd;
 
@@ -444,19 +451,19 @@ static void one_address_has_not_all_connections(void **state)
     }
     do
         loop_run_once(fixture->loop);
-    while (httpserver_stats(server, &stats), stats.accepted < 3);
-    assert_int_equal(stats.connections, 2);
-    assert_int_equal(stats.turned_away, 1);
+    while (stats_of(server).accepted < 3);
+    assert_int_equal(stats_of(server).connections, 2);
+    assert_int_equal(stats_of(server).turned_away, 1);
     close(fds[0]);
     do
         loop_run_once(fixture->loop);
-    while (httpserver_stats(server, &stats), stats.connections > 1);
+    while (stats_of(server).connections > 1);
     fds[3] = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(fds[3], (struct sockaddr *)&to, len), 0);
     do
         loop_run_once(fixture->loop);
-    while (httpserver_stats(server, &stats), stats.accepted < 4);
-    assert_int_equal(stats.turned_away, 1);
+    while (stats_of(server).accepted < 4);
+    assert_int_equal(stats_of(server).turned_away, 1);
     httpserver_free(server);
     for (int i = 1; i < 4; i++)
         close(fds[i]);
