@@ -54,6 +54,12 @@ const struct option mcp_options[MCP_OPTIONS] = {
                             .max = 24 * 60 * 60 * INT64_C(1000),
                             .fallback = "60s",
                             .help = "longest time that a call may take"},
+    [MCP_OPTION_HTTP] = {.name = "http",
+                         .type = OPTION_TEXT,
+                         .env = "GATEHOUSE_HTTP",
+                         .placeholder = "ADDRESS",
+                         .help = "serve agents of this machine over HTTP instead, like "
+                                 "127.0.0.1:7650; the key that they need is printed"},
     [MCP_OPTION_STATE_DIR] = {.name = "state-dir",
                               .type = OPTION_DIR,
                               .env = "GATEHOUSE_STATE_DIR",

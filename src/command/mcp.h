@@ -17,6 +17,7 @@ enum {
     MCP_OPTION_MAX_LINES,
     MCP_OPTION_MAX_MATCHES,
     MCP_OPTION_TIMEOUT,
+    MCP_OPTION_HTTP,
     MCP_OPTION_STATE_DIR,
     MCP_OPTION_LOG_LEVEL,
     MCP_OPTION_PRINT_CONFIG,
@@ -37,6 +38,9 @@ enum mcp_client {
 extern const struct option mcp_options[MCP_OPTIONS];
 extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
 
-#define MCP_SUMMARY "give an MCP client access to one folder, on standard input and output"
+/* The key that clients of --http have to bring; made anew at each start when it is not set. */
+#define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"
+
+#define MCP_SUMMARY "give an MCP client access to one folder, on standard input and output or HTTP"
 
 #endif

@@ -11,11 +11,14 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/rand.h"
+#include "base/secret.h"
 #include "command/alone.h"
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
+#include "mcphost/httpfront.h"
 #include "mcphost/stdiofront.h"
+#include "net/address.h"
 #include "tools/ground.h"
 #include "tools/sweeper.h"
 
@@ -23,6 +26,8 @@ enum {
     EXIT_WRONG_USE = 2,
     ARGS_MAX_BYTES = 4 << 20,
     SESSION_BYTES = 24,
+    KEY_CHARS = 32, /* 190 bits */
+    KEY_MIN_CHARS = 16,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
 };
@@ -33,7 +38,10 @@ struct program {
     struct log log;
     struct loop *loop;
     struct ground *ground;
-    struct stdiofront *front;
+    struct stdiofront *front; /* one of them */
+    struct httpfront *http;
+    int listen_fd; /* until http has it; -1 without */
+    struct secret key;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -47,6 +55,10 @@ static void on_signal(void *data, int signum)
     struct program *program = data;
 
     log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
+    if (program->http != NULL) {
+        httpfront_stop(program->http);
+        return;
+    }
     stdiofront_stop(program->front);
     loop_stop(program->loop);
 }
@@ -129,12 +141,65 @@ static int open_ground(struct program *program, const struct option_values *valu
     return ground_open(&config, &program->ground, err);
 }
 
+/* ---- HTTP: the socket is opened while that is still allowed ---- */
+
+static int choose_key(struct secret *key, struct err *err)
+{
+    const char *given = getenv(MCP_HTTP_KEY_ENV);
+    struct str text = given != NULL ? str_from(given) : STR_EMPTY;
+
+    if (text.len == 0)
+        return secret_generate(key, STR("gh_"), KEY_CHARS);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
+            return err_set(err, ERR_INVALID_OPTION,
+                           MCP_HTTP_KEY_ENV " may only have visible ASCII characters");
+    if (text.len < KEY_MIN_CHARS || secret_set(key, text) < 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       MCP_HTTP_KEY_ENV " needs %d to %d characters; unset it to have one made",
+                       KEY_MIN_CHARS, SECRET_MAX_BYTES);
+    return 0;
+}
+
+static int open_door(struct program *program, const struct option_values *values, struct err *err)
+{
+    const char *text = options_text(values, MCP_OPTION_HTTP);
+    struct address address;
+    int r;
+
+    if (text == NULL)
+        return 0;
+    if (address_parse(str_from(text), &address) < 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--http needs an address and a port, like 127.0.0.1:7650 or [::1]:0");
+    if (!address_is_loopback(&address))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--http serves this machine only: use 127.0.0.1, localhost or [::1]");
+    r = choose_key(&program->key, err);
+    return r < 0 ? r : address_listen(&address, err, &program->listen_fd);
+}
+
+/* The one place that shows the key: to the user who started us. */
+static int tell_door(const struct program *program, int listen_fd)
+{
+    char text[ADDRESS_TEXT_BYTES];
+    struct str key = secret_reveal(&program->key);
+    struct address address;
+    int r = address_of(listen_fd, &address);
+
+    if (r < 0)
+        return r;
+    address_format(&address, text);
+    printf("http://%s/mcp\nAuthorization: Bearer %.*s\n", text, STR_ARG(key));
+    return fflush(stdout) == 0 ? 0 : ERR_IO;
+}
+
 /* ---- walls, then input ---- */
 
 static int confine(struct program *program, struct err *err)
 {
     struct confine_report report;
-    int r = ground_confine(program->ground, false, &report, err);
+    int r = ground_confine(program->ground, program->listen_fd >= 0, &report, err);
 
     if (r < 0)
         return r;
@@ -157,10 +222,14 @@ static void start_sweeper(struct program *program)
                   LOG_TEXT("error", err_text(r)));
 }
 
-static int serve(struct program *program, const struct option_values *values, struct err *err)
+static int serve_stdio(struct program *program, const struct option_values *values, struct err *err)
 {
-    struct stdiofront_config config = {
+    const struct stdiofront_config config = {
+        .loop = program->loop,
         .log = &program->log,
+        .box = program->ground->box,
+        .names = program->ground->names,
+        .files = program->ground->files,
         .running = &program->running,
         .changing = &program->changing,
         .input_fd = STDIN_FILENO,
@@ -171,16 +240,48 @@ static int serve(struct program *program, const struct option_values *values, st
         .on_end = on_end,
         .data = program,
     };
+
+    return stdiofront_new(&config, &program->front, err);
+}
+
+static int serve_http(struct program *program, const struct option_values *values, struct err *err)
+{
+    const struct httpfront_config config = {
+        .loop = program->loop,
+        .log = &program->log,
+        .box = program->ground->box,
+        .names = program->ground->names,
+        .files = program->ground->files,
+        .running = &program->running,
+        .changing = &program->changing,
+        .listen_fd = program->listen_fd,
+        .key = &program->key,
+        .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
+        .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
+        .on_answered = on_answered,
+        .on_end = on_end,
+        .data = program,
+    };
+    int fd = program->listen_fd;
+    int r;
+
+    program->listen_fd = -1;
+    r = httpfront_new(&config, &program->http, err);
+    if (r < 0)
+        return r;
+    r = tell_door(program, fd);
+    return r < 0 ? err_set(err, r, "the address cannot be told: %s", err_text(r)) : 0;
+}
+
+static int serve(struct program *program, const struct option_values *values, struct err *err)
+{
     int r = loop_new(&clock_system, &program->loop);
 
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->flush, program->loop, flush_record, program);
-    config.loop = program->loop;
-    config.box = program->ground->box;
-    config.names = program->ground->names;
-    config.files = program->ground->files;
-    r = stdiofront_new(&config, &program->front, err);
+    r = program->listen_fd >= 0 ? serve_http(program, values, err)
+                                : serve_stdio(program, values, err);
     if (r < 0)
         return r;
     start_sweeper(program);
@@ -189,13 +290,20 @@ static int serve(struct program *program, const struct option_values *values, st
         if (r < 0)
             return err_set_plain(err, r);
     }
-    stdiofront_run(program->front);
+    if (program->http != NULL)
+        httpfront_run(program->http);
+    else
+        stdiofront_run(program->front);
     return 0;
 }
 
 static void close_all(struct program *program)
 {
     stdiofront_free(program->front);
+    httpfront_free(program->http);
+    if (program->listen_fd >= 0)
+        close(program->listen_fd);
+    secret_done(&program->key);
     sweeper_free(program->sweeper);
     for (size_t i = 0; i < array_size(signals); i++)
         signal(signals[i], SIG_DFL); /* another one ends the waiting */
@@ -240,7 +348,7 @@ int program_run(int argc, char *const *argv)
 {
     static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {0};
+    struct program program = {.listen_fd = -1};
     struct option_values *values;
     struct err err = ERR_INIT;
     int r;
@@ -261,6 +369,8 @@ int program_run(int argc, char *const *argv)
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
         r = open_ground(&program, values, &err);
+    if (r == 0)
+        r = open_door(&program, values, &err);
     if (r == 0)
         r = confine(&program, &err);
     if (r == 0)

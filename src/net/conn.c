@@ -13,6 +13,7 @@
 
 struct conn_space {
     size_t references;
+    size_t kept_bytes; /* of all its connections */
     char bytes[CONN_READ_BYTES];
 };
 
@@ -33,6 +34,7 @@ int conn_space_new(struct conn_space **out_space)
     /* A peer that is gone is an error of the write, not the end of the program. */
     signal(SIGPIPE, SIG_IGN);
     space->references = 1;
+    space->kept_bytes = 0;
     *out_space = space;
     return 0;
 }
@@ -49,10 +51,16 @@ void conn_space_unref(struct conn_space *space)
         free(space);
 }
 
+size_t conn_space_kept(const struct conn_space *space)
+{
+    return space->kept_bytes;
+}
+
 static void kept_free(struct conn_kept *kept)
 {
     if (kept == NULL)
         return;
+    kept->conn->space->kept_bytes -= kept->writing.len + kept->waiting.len;
     buf_done(&kept->writing);
     buf_done(&kept->waiting);
     free(kept);
@@ -144,6 +152,7 @@ static void on_written(uv_write_t *write, int status)
 
     if (conn->is_closing) /* on_handle_closed() frees what is kept */
         return;
+    conn->space->kept_bytes -= kept->writing.len;
     buf_clear(&kept->writing);
     if (r == 0 && kept->waiting.len > 0) {
         struct buf empty = kept->writing;
@@ -174,8 +183,10 @@ static size_t total_of(const struct str *parts, size_t count)
     return total;
 }
 
-static int append_parts(struct buf *buf, const struct str *parts, size_t count, size_t skip)
+static int append_parts(struct conn_space *space, struct buf *buf, const struct str *parts,
+                        size_t count, size_t skip)
 {
+    size_t before = buf->len;
     int r = buf_reserve(buf, total_of(parts, count) - skip);
 
     for (size_t i = 0; i < count && r == 0; i++) {
@@ -184,6 +195,7 @@ static int append_parts(struct buf *buf, const struct str *parts, size_t count, 
         skip -= skipped;
         r = buf_append(buf, parts[i].ptr + skipped, parts[i].len - skipped);
     }
+    space->kept_bytes += buf->len - before;
     return r;
 }
 
@@ -194,7 +206,7 @@ static int keep(struct conn *conn, const struct str *parts, size_t count, size_t
     int r;
 
     if (conn->kept != NULL)
-        return append_parts(&conn->kept->waiting, parts, count, sent);
+        return append_parts(conn->space, &conn->kept->waiting, parts, count, sent);
     kept = malloc(sizeof(*kept));
     if (kept == NULL)
         return ERR_NO_MEMORY;
@@ -202,7 +214,7 @@ static int keep(struct conn *conn, const struct str *parts, size_t count, size_t
     kept->write.data = kept;
     buf_init(&kept->writing, SIZE_MAX);
     buf_init(&kept->waiting, SIZE_MAX);
-    r = append_parts(&kept->writing, parts, count, sent);
+    r = append_parts(conn->space, &kept->writing, parts, count, sent);
     if (r == 0)
         r = write_kept(kept);
     if (r < 0) {

@@ -47,6 +47,8 @@ struct conn_space;
 int conn_space_new(struct conn_space **out_space);
 struct conn_space *conn_space_ref(struct conn_space *space);
 void conn_space_unref(struct conn_space *space);
+/* Bytes that wait for peers, of all connections that share it. */
+size_t conn_space_kept(const struct conn_space *space);
 
 struct conn_kept;
 

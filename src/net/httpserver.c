@@ -405,4 +405,5 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
 void httpserver_stats(const struct httpserver *server, struct httpserver_stats *out_stats)
 {
     *out_stats = server->stats;
+    out_stats->kept_bytes = conn_space_kept(server->space);
 }

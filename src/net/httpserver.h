@@ -82,6 +82,7 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
 
 struct httpserver_stats {
     size_t connections;
+    size_t kept_bytes; /* of answers that clients do not take; others of the same space included */
     uint64_t accepted;
     uint64_t turned_away; /* too many in total, or from one address */
     uint64_t requests;    /* whose head was good */

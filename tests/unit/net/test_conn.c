@@ -158,10 +158,12 @@ static void what_a_slow_peer_does_not_take_is_kept_in_order(void **state)
         assert_int_equal(conn_send(&fixture->conn, parts, 2), 0);
     }
     assert_true(conn_kept(&fixture->conn) > 0);
+    assert_true(conn_space_kept(fixture->conn.space) > 0);
     drain_peer(fixture, &got);
     assert_true(str_eq(buf_view(&sent), buf_view(&got)));
     assert_int_equal(conn_kept(&fixture->conn), 0);
     assert_null(fixture->conn.kept);
+    assert_int_equal(conn_space_kept(fixture->conn.space), 0);
     assert_true(fixture->drained >= 1);
 }
 

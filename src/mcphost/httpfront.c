@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/httpfront.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loop/timer.h"
+#include "mcp/http.h"
+#include "mcphost/about.h"
+#include "mcphost/subscriptions.h"
+#include "mcphost/workshop.h"
+#include "net/address.h"
+#include "net/httpserver.h"
+#include "net/router.h"
+
+enum {
+    /* Agents of one machine, some streams each. */
+    MAX_CONNECTIONS = 512,
+    MAX_SESSIONS = 128,
+    MAX_REQUESTS = 1024,
+    /* Clients that ask and do not read are worked for no more. */
+    OUTPUT_PAUSE_BYTES = 64 << 20,
+    ANSWER_MAX_BYTES = 512 << 20,
+    LOOK_MS = 20,
+    SHUTDOWN_MS = 2000,
+};
+
+struct httpfront {
+    struct httpfront_config config;
+    struct about about;
+    struct workshop *workshop;
+    struct subscriptions *subscriptions;
+    struct mcp_http *mcp;
+    struct origin_policy policy;
+    struct router router;
+    struct httpserver *server;
+    struct loop_task give_up;
+    struct timer look; /* whether clients have taken what they were sent */
+};
+
+/* ---- work ---- */
+
+static bool may_begin(void *data)
+{
+    struct httpfront *front = data;
+    struct httpserver_stats stats;
+
+    httpserver_stats(front->server, &stats);
+    if (stats.kept_bytes <= OUTPUT_PAUSE_BYTES)
+        return true;
+    if (!front->look.is_started)
+        timer_start(&front->look, LOOK_MS);
+    return false;
+}
+
+static void look_again(void *data)
+{
+    struct httpfront *front = data;
+
+    workshop_go_on(front->workshop);
+}
+
+static void on_answered(void *data)
+{
+    struct httpfront *front = data;
+
+    front->config.on_answered(front->config.data);
+}
+
+static void on_start(void *data, struct mcp_call *call)
+{
+    struct httpfront *front = data;
+
+    if (mcp_call_work(call) == MCP_SUBSCRIBE)
+        subscriptions_add(front->subscriptions, call);
+    else
+        workshop_take(front->workshop, call);
+}
+
+static void on_cancel(void *data, struct mcp_call *call)
+{
+    struct httpfront *front = data;
+
+    workshop_cancel(front->workshop, call);
+}
+
+static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
+{
+    struct httpfront *front = data;
+
+    subscriptions_remove(front->subscriptions, session, uri);
+}
+
+/* ---- who comes ---- */
+
+static int authorize(void *data, struct str token, struct str *out_principal)
+{
+    const struct httpfront *front = data;
+
+    if (!secret_eq(front->config.key, token))
+        return ERR_UNAUTHORIZED;
+    *out_principal = STR("key");
+    return 0;
+}
+
+/* The server knows the router, and that knows us. */
+static void on_access(void *data, const struct http_access *access)
+{
+    const struct httpfront *front = ((const struct router *)data)->data;
+    char peer[ADDRESS_TEXT_BYTES];
+
+    address_format(access->peer, peer);
+    log_write(front->config.log, LOG_INFO, "request", LOG_TEXT("peer", peer),
+              LOG_STR("method", access->method), LOG_STR("target", access->target),
+              LOG_INT("status", access->status), LOG_INT("bytes", (int64_t)access->sent_bytes),
+              LOG_INT("ms", access->took_ms));
+}
+
+static void on_request(void *data, struct exchange *exchange)
+{
+    struct httpfront *front = data;
+
+    mcp_http_handle(front->mcp, exchange);
+}
+
+static const struct route routes[] = {
+    {.method = HTTP_METHOD_POST,
+     .path = STR_LITERAL("/mcp"),
+     .takes_head = true,
+     .handle = on_request},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/mcp"), .handle = on_request},
+    {.method = HTTP_METHOD_DELETE, .path = STR_LITERAL("/mcp"), .handle = on_request},
+};
+
+/* ---- the end ---- */
+
+static void on_shutdown(void *data)
+{
+    struct httpfront *front = data;
+
+    front->config.on_end(front->config.data);
+}
+
+static void give_up(void *data)
+{
+    struct httpfront *front = data;
+
+    workshop_give_up(front->workshop);
+    mcp_http_close(front->mcp);
+    httpserver_shutdown(front->server, SHUTDOWN_MS, on_shutdown, front);
+}
+
+void httpfront_run(struct httpfront *front)
+{
+    workshop_run(front->workshop);
+}
+
+void httpfront_stop(struct httpfront *front)
+{
+    workshop_close(front->workshop);
+    /* Later: this may be in the middle of an answer. */
+    loop_defer(front->config.loop, &front->give_up);
+}
+
+/* ---- making ---- */
+
+static int serve(struct httpfront *front)
+{
+    struct address address;
+    struct httpserver_config config = {
+        .on_request = router_handle,
+        .data = &front->router,
+        .on_access = on_access,
+        .max_connections = MAX_CONNECTIONS,
+        .max_per_address = MAX_CONNECTIONS,
+        .max_kept_bytes = ANSWER_MAX_BYTES,
+    };
+    int fd = front->config.listen_fd;
+    int r = address_of(fd, &address);
+
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    front->policy = (struct origin_policy){.is_loopback = true, .port = address.port};
+    front->router = (struct router){
+        .routes = routes, .count = array_size(routes), .data = front, .policy = &front->policy};
+    return httpserver_new(front->config.loop, fd, &config, &front->server);
+}
+
+static int make_parts(struct httpfront *front)
+{
+    static const struct mcp_host host = {
+        .start = on_start,
+        .cancel = on_cancel,
+        .unsubscribe = on_unsubscribe,
+    };
+    const struct httpfront_config *config = &front->config;
+    int r = workshop_new(
+        &(struct workshop_config){
+            .loop = config->loop,
+            .box = config->box,
+            .running = config->running,
+            .changing = config->changing,
+            .timeout_ms = config->timeout_ms,
+            .may_begin = may_begin,
+            .on_answered = on_answered,
+            .data = front,
+        },
+        &front->workshop);
+
+    if (r == 0)
+        r = subscriptions_new(
+            &(struct subscriptions_config){
+                .loop = config->loop,
+                .pool = workshop_pool(front->workshop),
+                .box = config->box,
+                .names = config->names,
+                .files = config->files,
+                .running = config->running,
+            },
+            &front->subscriptions);
+    if (r == 0)
+        r = mcp_http_new(
+            &(struct mcp_http_config){
+                .loop = config->loop,
+                .server = &front->about.server,
+                .host = &host,
+                .data = front,
+                .authorize = authorize,
+                .max_sessions = MAX_SESSIONS,
+                .max_requests = MAX_REQUESTS,
+                .max_kept_bytes = ANSWER_MAX_BYTES,
+            },
+            &front->mcp);
+    return r;
+}
+
+int httpfront_new(const struct httpfront_config *config, struct httpfront **out_front,
+                  struct err *err)
+{
+    struct httpfront *front = calloc(1, sizeof(*front));
+    int r;
+
+    if (front == NULL) {
+        close(config->listen_fd);
+        return err_set_plain(err, ERR_NO_MEMORY);
+    }
+    front->config = *config;
+    loop_task_init(&front->give_up, give_up, front);
+    timer_init(&front->look, config->loop, look_again, front);
+    r = about_init(&front->about, config->box, config->max_file_bytes);
+    if (r == 0)
+        r = make_parts(front);
+    if (r == 0)
+        r = serve(front);
+    else
+        close(config->listen_fd);
+    if (r < 0) {
+        httpfront_free(front);
+        return err_set(err, r, "HTTP cannot be served: %s", err_text(r));
+    }
+    *out_front = front;
+    return 0;
+}
+
+void httpfront_free(struct httpfront *front)
+{
+    if (front == NULL)
+        return;
+    timer_stop(&front->look);
+    loop_task_cancel(&front->give_up);
+    /* Ends every call, so the sessions outlive it. */
+    workshop_free(front->workshop);
+    /* Ends every subscription and every stream. */
+    mcp_http_free(front->mcp);
+    subscriptions_free(front->subscriptions);
+    if (front->server != NULL)
+        httpserver_free(front->server);
+    about_done(&front->about);
+    free(front);
+}
