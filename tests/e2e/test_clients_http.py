@@ -4,8 +4,8 @@
     test_clients_http.py CACHE SERVER [ARGUMENT...]
 
 CACHE as in test_clients.py. SERVER has the file tools for {folder}, writing included, keeps what it
-keeps below {state}, lets in who has {key}, and prints its address as its first line; in each word of
-the command those three are replaced. It is started anew for each test.
+keeps below {state}, lets in who has the key of its environment, and prints its address as its first
+line; in each word of the command those two are replaced. It is started anew for each test.
 """
 import json
 import secrets
@@ -27,11 +27,12 @@ class ClientsOverHttp(client_scripts.EveryClient):
     def setUp(self):
         super().setUp()
         self.key = secrets.token_urlsafe(32)
-        values = {"{folder}": self.folder, "{state}": self.room / "state", "{key}": self.key}
+        values = {"{folder}": self.folder, "{state}": self.room / "state"}
         command = COMMAND
         for name, value in values.items():
             command = [word.replace(name, str(value)) for word in command]
-        self.listener = listening_server.ListeningServer(command, self.environment, self.room)
+        self.listener = listening_server.ListeningServer(
+            command, {**self.environment, "GATEHOUSE_HTTP_KEY": self.key}, self.room)
         self.addCleanup(self.listener.discard)
         self.server = self.listener.address()
         self.environment["GATEHOUSE_KEY"] = self.key
