@@ -39,6 +39,20 @@ static size_t check_output(struct mcp_fixture *fixture)
     return answers;
 }
 
+/* What a transport would look at first; a request is answered under the id that it was told. */
+static void look_at(struct mcp_fixture *fixture, struct str line)
+{
+    struct mcp_message *message;
+    struct str name;
+
+    assert(mcp_message_parse(fixture->service, line, &message) == 0);
+    name = mcp_message_name(message);
+    assert(name.len <= line.len && mcp_message_revision(message).len <= line.len);
+    assert(mcp_message_kind(message) != MCP_REQUEST || mcp_message_id(message).len > 0);
+    assert(mcp_message_kind(message) != MCP_BATCH || mcp_message_id(message).len == 0);
+    mcp_message_free(message);
+}
+
 static void do_something(struct mcp_fixture *fixture, struct str line)
 {
     switch (line.len > 0 ? line.ptr[0] : '\0') {
@@ -122,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             do_something(&fixture, str_slice(line, 1, SIZE_MAX));
         } else {
             asked += str_starts_with(str_trim(line), STR("[")) ? MCP_MAX_BATCH : 1;
+            look_at(&fixture, line);
             fixture_say(&fixture, line);
         }
         answers += check_output(&fixture);
