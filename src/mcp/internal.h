@@ -97,7 +97,7 @@ struct mcp_message {
     enum mcp_message_kind kind;
     const struct json_value *document; /* NULL: it could not be parsed */
     struct jsonrpc_message rpc;        /* of a request, notification or response */
-    struct mcp_unread *unread;         /* MCP_UNREADABLE; NULL without memory for it */
+    struct mcp_unread *unread;         /* MCP_UNREADABLE of mcp_message_parse() */
 };
 
 /* A request state that is with a client. */

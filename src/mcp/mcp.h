@@ -124,7 +124,7 @@ struct mcp_outgoing {
 
 /*
  * Calls of the library into the program. `data` is the session's. None of them
- * may free the session, nor hand it another message.
+ * may free a session, nor hand it another message: that is done later.
  */
 struct mcp_host {
     /* Begins the work. It ends with mcp_call_finish() or mcp_call_fail(), in here or later. */
@@ -165,7 +165,8 @@ void mcp_service_free(struct mcp_service *service);
 
 /*
  * Other tools and prompts from now on; calls that run keep what they began with. Tells every
- * session which of the lists changed, where the server said that they may.
+ * session which of the lists changed, where the server said that they may: a list is the same if
+ * it has the same pointers.
  */
 int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *offer);
 

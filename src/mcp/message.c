@@ -142,10 +142,8 @@ struct mcp_message *mcp_message_read(struct mcp_service *service, struct str byt
         err_set_plain(err, ERR_NO_MEMORY);
         return NULL;
     }
-    if (parse(message, bytes, err) < 0) {
-        message->document = NULL;
+    if (parse(message, bytes, err) < 0 || message->document == NULL)
         return message;
-    }
     if (message->document->type == JSON_ARRAY) {
         message->kind = MCP_BATCH;
         return message;

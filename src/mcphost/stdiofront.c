@@ -282,7 +282,6 @@ static int make_parts(struct stdiofront *front)
 
     if (r == 0)
         r = mcp_session_new(front->service, &session, &front->session);
-
     if (r == 0)
         r = workshop_new(
             &(struct workshop_config){

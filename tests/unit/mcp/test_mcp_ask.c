@@ -277,6 +277,52 @@ static void nothing_is_asked_where_the_answer_cannot_be_a_question(void **state)
     assert_true(fixture_is_silent(fixture));
 }
 
+/* A host that has no way to hear answers. */
+static void ask_at_once(void *data, struct mcp_call *call)
+{
+    struct mcp_question question = {STR("x"), MCP_ASK_FORM, STR("{}")};
+    struct mcp_round round = {.questions = &question, .count = 1, .state = STR_EMPTY};
+    struct err err = ERR_INIT;
+    int *result = data;
+
+    *result = mcp_call_ask(call, &round, &err);
+    mcp_call_fail(call, &err);
+}
+
+static void let_go(void *data, struct mcp_call *call)
+{
+    (void)data;
+    (void)call;
+}
+
+static void send_nowhere(void *data, const struct mcp_outgoing *about, const struct str *parts,
+                         size_t count)
+{
+    (void)data;
+    (void)parts;
+    assert_int_equal(about->kind, MCP_SENT_ERROR);
+    assert_true(count > 0);
+}
+
+static void a_host_that_cannot_hear_answers_asks_nothing(void **state)
+{
+    static const struct mcp_host host = {
+        .start = ask_at_once, .cancel = let_go, .send = send_nowhere};
+    struct mcp_fixture *fixture = *state;
+    struct mcp_service *service = NULL;
+    struct mcp_session *session = NULL;
+    int result = 0;
+    const struct mcp_session_config config = {.data = &result, .principal = STR_EMPTY};
+
+    assert_int_equal(mcp_service_new(&fixture->server, &host, &service), 0);
+    assert_int_equal(mcp_session_new(service, &config, &session), 0);
+    mcp_session_receive(session, STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+                                     "\"params\":{\"name\":\"ask\"," MODERN "}}"));
+    assert_int_equal(result, ERR_UNSUPPORTED);
+    mcp_session_free(session);
+    mcp_service_free(service);
+}
+
 static void every_changed_byte_of_a_state_is_noticed(void **state)
 {
     struct mcp_fixture *fixture = *state;
@@ -416,6 +462,7 @@ TEST_MAIN(fixture_test(no_two_questions_have_the_same_id),
           fixture_test(a_session_that_is_freed_takes_its_questions_with_it),
           fixture_test(the_next_deadline_is_told),
           fixture_test(nothing_is_asked_where_the_answer_cannot_be_a_question),
+          fixture_test(a_host_that_cannot_hear_answers_asks_nothing),
           fixture_test(every_changed_byte_of_a_state_is_noticed),
           fixture_test(another_service_has_another_key),
           fixture_test(who_asks_too_often_loses_only_his_own_states),

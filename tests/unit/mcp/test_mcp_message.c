@@ -12,6 +12,11 @@
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                       \
     "\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
+#define LOUD                                                                                       \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                       \
+    "\"io.modelcontextprotocol/clientCapabilities\":{},"                                           \
+    "\"io.modelcontextprotocol/logLevel\":\"debug\"}"
+
 static int setup(void **state)
 {
     struct mcp_fixture *fixture = malloc(sizeof(*fixture));
@@ -170,11 +175,14 @@ static void what_waits_is_known_by_its_origin(void **state)
     assert_false(mcp_session_is_waiting(fixture->session, 0));
     fixture->origin = 3;
     fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
-                          "\"name\":\"wait\"," MODERN "}}");
+                          "\"name\":\"wait\"," LOUD "}}");
     fixture->origin = 4;
     fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"subscriptions/listen\","
                           "\"params\":{\"notifications\":{}," MODERN "}}");
     assert_int_equal(mcp_call_origin(fixture->parked[0]), 3);
+    mcp_call_log(fixture->parked[0], MCP_EMERGENCY, "heard where the call came from");
+    assert_int_equal(fixture->about.kind, MCP_SENT_NOTIFICATION);
+    assert_int_equal(fixture->about.origin, 3);
     assert_true(mcp_session_is_waiting(fixture->session, 3));
     assert_true(mcp_session_is_waiting(fixture->session, 4));
     assert_false(mcp_session_is_waiting(fixture->session, 5));
