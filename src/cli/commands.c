@@ -141,6 +141,10 @@ static int run_mcp(struct option_values *values, char *const *argv, struct buf *
     int r;
 
     if (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
+        if (options_source(values, MCP_OPTION_HTTP) != OPTION_UNSET)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--print-config is for clients that start gatehouse themselves; for "
+                           "--http, give the client the address and the header that it prints");
         /* What holds here by a variable would not hold where the client starts us. */
         r = options_read_env(values, environ, err);
         if (r < 0)

@@ -56,7 +56,6 @@ const struct option mcp_options[MCP_OPTIONS] = {
                             .help = "longest time that a call may take"},
     [MCP_OPTION_HTTP] = {.name = "http",
                          .type = OPTION_TEXT,
-                         .env = "GATEHOUSE_HTTP",
                          .placeholder = "ADDRESS",
                          .help = "serve agents of this machine over HTTP instead, like "
                                  "127.0.0.1:7650; the key that they need is printed"},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/http_internal.h"
+#include "mcp/http.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
+#include "mcp/http_internal.h"
 #include "net/http.h"
 
 enum { REFUSAL_BYTES = 4 << 10, HEADER_NAME_BYTES = 16 << 10 };

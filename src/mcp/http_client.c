@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/http_internal.h"
+
 #include <stdlib.h>
 
 #include "base/rand.h"
 #include "base/secret.h"
-#include "mcp/http_internal.h"
 
 enum { IDLE_STEP_MS = 60 * 1000 };
 

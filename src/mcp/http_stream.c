@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/http_internal.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "mcp/http_internal.h"
 
 enum { ANSWER_MAX_BYTES = 1 << 30 };
 

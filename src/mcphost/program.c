@@ -41,6 +41,7 @@ struct program {
     struct stdiofront *front; /* one of them */
     struct httpfront *http;
     int listen_fd; /* until http has it; -1 without */
+    struct address address;
     struct secret key;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
@@ -176,20 +177,20 @@ static int open_door(struct program *program, const struct option_values *values
         return err_set(err, ERR_INVALID_OPTION,
                        "--http serves this machine only: use 127.0.0.1, localhost or [::1]");
     r = choose_key(&program->key, err);
-    return r < 0 ? r : address_listen(&address, err, &program->listen_fd);
+    if (r == 0)
+        r = address_listen(&address, err, &program->listen_fd);
+    if (r == 0 && address_of(program->listen_fd, &program->address) < 0)
+        r = err_set(err, ERR_IO, "the port that was chosen cannot be told");
+    return r;
 }
 
 /* The one place that shows the key: to the user who started us. */
-static int tell_door(const struct program *program, int listen_fd)
+static int tell_door(const struct program *program)
 {
     char text[ADDRESS_TEXT_BYTES];
     struct str key = secret_reveal(&program->key);
-    struct address address;
-    int r = address_of(listen_fd, &address);
 
-    if (r < 0)
-        return r;
-    address_format(&address, text);
+    address_format(&program->address, text);
     printf("http://%s/mcp\nAuthorization: Bearer %.*s\n", text, STR_ARG(key));
     return fflush(stdout) == 0 ? 0 : ERR_IO;
 }
@@ -262,15 +263,9 @@ static int serve_http(struct program *program, const struct option_values *value
         .on_end = on_end,
         .data = program,
     };
-    int fd = program->listen_fd;
-    int r;
 
     program->listen_fd = -1;
-    r = httpfront_new(&config, &program->http, err);
-    if (r < 0)
-        return r;
-    r = tell_door(program, fd);
-    return r < 0 ? err_set(err, r, "the address cannot be told: %s", err_text(r)) : 0;
+    return httpfront_new(&config, &program->http, err);
 }
 
 static int serve(struct program *program, const struct option_values *values, struct err *err)
@@ -290,10 +285,14 @@ static int serve(struct program *program, const struct option_values *values, st
         if (r < 0)
             return err_set_plain(err, r);
     }
-    if (program->http != NULL)
-        httpfront_run(program->http);
-    else
+    if (program->http == NULL) {
         stdiofront_run(program->front);
+        return 0;
+    }
+    r = tell_door(program);
+    if (r < 0)
+        return err_set(err, r, "the address cannot be told: %s", err_text(r));
+    httpfront_run(program->http);
     return 0;
 }
 
