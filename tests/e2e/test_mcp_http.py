@@ -93,7 +93,10 @@ class Http(Scene):
         return server
 
     def descriptors(self, server):
-        return len(os.listdir(f"/proc/{server.pid}/fd"))
+        try:
+            return len(os.listdir(f"/proc/{server.pid}/fd"))
+        except PermissionError:
+            self.skipTest("an ordinary user cannot look into a process that hides its memory")
 
 
 class LettingIn(Http):
