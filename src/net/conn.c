@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -234,9 +235,11 @@ static int send_wire(struct conn *conn, const struct str *parts, size_t count)
 
     assert(count > 0 && count <= CONN_MAX_PARTS);
     if (conn->kept == NULL) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             /* SAFETY: libuv's buffers are not const, but a write only reads them. */
-            bufs[i] = (uv_buf_t){.base = (char *)(uintptr_t)parts[i].ptr, .len = parts[i].len};
+            memcpy(&bufs[i].base, &parts[i].ptr, sizeof(bufs[i].base));
+            bufs[i].len = parts[i].len;
+        }
         sent = uv_try_write(&conn->stream, bufs, (unsigned)count);
         if (sent == UV_EAGAIN)
             sent = 0;

@@ -179,10 +179,11 @@ static int put_head(struct exchange *exchange, const struct http_answer *answer,
     struct httpserver *server = exchange->server;
     struct buf *head = &server->scratch;
     char text[NUMBER_BYTES * 2];
-    bool says_length = answer->status >= 200 && answer->status != 204 && answer->status != 304;
+    bool says_length = answer->status != 204 && answer->status != 304;
     int len;
     int r;
 
+    assert(answer->status >= 200 && answer->status <= 599);
     buf_clear(head);
     len = snprintf(text, sizeof(text), "HTTP/1.1 %d ", answer->status);
     r = buf_append(head, text, (size_t)len);

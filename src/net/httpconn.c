@@ -120,18 +120,25 @@ static void destroy_if_done(struct exchange *exchange)
         return;
     httpconn_release_incoming(exchange);
     if (exchange->server != NULL)
-        httpserver_forget(exchange);
+        httpserver_forget(exchange->server, exchange);
     buf_done(&exchange->held);
     free(exchange->target);
     free(exchange);
 }
 
+static bool wants_to_know(const struct exchange *exchange)
+{
+    return exchange->events != NULL && exchange->events->on_gone != NULL &&
+           exchange->answer != ANSWER_DONE;
+}
+
 void httpconn_tell_gone(struct exchange *exchange)
 {
     const struct exchange_events *events = exchange->events;
+    bool is_told = wants_to_know(exchange);
 
     exchange->events = NULL;
-    if (events == NULL || events->on_gone == NULL || exchange->answer == ANSWER_DONE)
+    if (!is_told)
         return;
     exchange->is_owed = false;
     exchange->answer = ANSWER_DONE;
@@ -260,6 +267,7 @@ static void finish(struct exchange *exchange)
     free(exchange->target);
     exchange->target = NULL;
     exchange->events = NULL;
+    exchange->is_paused = false;
     if (!exchange->keeps_alive || exchange->conn.is_broken)
         httpconn_end(exchange);
     else if (conn_kept(&exchange->conn) > 0)
@@ -442,8 +450,7 @@ static void on_end(struct conn *conn, int error)
 
     /* A client that closes and one that only stops sending look the same. Those who want to know
      * of the first take it for that; for the others the answer is still written. */
-    if (error < 0 || exchange->state == EXCHANGE_LINGER ||
-        (exchange->events != NULL && exchange->answer != ANSWER_DONE))
+    if (error < 0 || exchange->state == EXCHANGE_LINGER || wants_to_know(exchange))
         httpconn_cut(exchange);
     else
         look_after(exchange);

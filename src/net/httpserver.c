@@ -110,10 +110,8 @@ static void finish_if_empty(struct httpserver *server)
         loop_defer(server->loop, &server->finish_task);
 }
 
-void httpserver_forget(struct exchange *exchange)
+void httpserver_forget(struct httpserver *server, struct exchange *exchange)
 {
-    struct httpserver *server = exchange->server;
-
     list_remove(&exchange->node);
     list_remove(&exchange->turn);
     count_out(server, exchange->from);
@@ -369,7 +367,7 @@ void httpserver_free(struct httpserver *server)
     while (!list_is_empty(&server->exchanges)) {
         struct exchange *exchange = list_entry(server->exchanges.next, struct exchange, node);
 
-        httpserver_forget(exchange);
+        httpserver_forget(server, exchange);
         exchange->is_owed = false;
         exchange->events = NULL;
         if (exchange->is_released)

@@ -131,7 +131,7 @@ struct incoming *httpserver_take_incoming(struct httpserver *server);
 void httpserver_give_incoming(struct httpserver *server, struct incoming *incoming);
 
 /* The exchange leaves the server's lists and limits. */
-void httpserver_forget(struct exchange *exchange);
+void httpserver_forget(struct httpserver *server, struct exchange *exchange);
 
 /* ---- httpconn.c ---- */
 

@@ -37,7 +37,7 @@ struct router {
     const struct assets *assets;        /* for what no route has; or NULL */
 };
 
-/* An exchange_handler; `router` is a struct router. */
-void router_handle(void *router, struct exchange *exchange);
+/* An exchange_handler; `data` is a struct router. */
+void router_handle(void *data, struct exchange *exchange);
 
 #endif

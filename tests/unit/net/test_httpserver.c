@@ -128,6 +128,27 @@ static void a_body_that_keeps_coming_has_all_the_time(void **state)
     leave(fd);
 }
 
+static void a_handler_can_hold_a_body_back(void **state)
+{
+    int fd = ask(STR("POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\nabc"));
+    char rest[57] = "";
+
+    (void)state;
+    assert_int_equal(fixture->counted, 3);
+    exchange_pause_body(fixture->counting, true);
+    assert_true(http_fixture_send(fixture, fd, (struct str){rest, sizeof(rest)}));
+    /* Not the client's fault. */
+    http_fixture_pass(fixture, 2 * BODY_MS);
+    assert_int_equal(fixture->counted, 3);
+    exchange_pause_body(fixture->counting, false);
+    http_fixture_turn(fixture);
+    assert_int_equal(fixture->counted, 60);
+    assert_false(answers(fd, "HTTP/1.1 200 "));
+    assert_true(http_fixture_send(fixture, fd, GET("/hello")));
+    assert_false(answers(fd, "HTTP/1.1 200 "));
+    leave(fd);
+}
+
 static void a_streamed_body_that_drips_is_told_to_its_handler(void **state)
 {
     int fd = ask(STR("POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\n"));
@@ -652,6 +673,7 @@ static void freeing_the_server_ends_everything(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drips_is_refused),
           CASE(a_body_that_drips_is_refused), CASE(a_body_that_keeps_coming_has_all_the_time),
+          CASE(a_handler_can_hold_a_body_back),
           CASE(a_streamed_body_that_drips_is_told_to_its_handler),
           CASE(an_idle_connection_is_closed_in_the_end), CASE(a_handler_may_take_its_time),
           CASE(after_a_refusal_the_client_has_a_moment_to_read_it),
