@@ -97,11 +97,11 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
     if (got == 0) /* would have blocked */
         return;
     if (got == UV_EOF) {
-        tell_end(conn, 0);
+        tell_end(conn, conn->filter != NULL ? conn->filter->ops->end(conn->filter, NULL) : 0);
     } else if (got < 0) {
         tell_end(conn, loop_error((int)got));
     } else if (conn->filter != NULL) {
-        r = conn->filter->ops->receive(conn->filter, (struct str){buf->base, (size_t)got});
+        r = conn->filter->ops->receive(conn->filter, (struct str){buf->base, (size_t)got}, NULL);
         if (r < 0)
             tell_end(conn, r);
     } else {
@@ -315,11 +315,17 @@ static void on_ready(void *data)
     (void)data; /* a server answers, and nothing is asked before */
 }
 
-void conn_set_filter(struct conn *conn, struct filter *filter)
+static void on_ended(void *data)
+{
+    tell_end(data, 0);
+}
+
+int conn_set_filter(struct conn *conn, struct filter *filter)
 {
     conn->filter = filter;
-    filter->sink =
-        (struct filter_sink){.plain = on_plain, .wire = on_wire, .ready = on_ready, .data = conn};
+    filter->sink = (struct filter_sink){
+        .plain = on_plain, .wire = on_wire, .ready = on_ready, .ended = on_ended, .data = conn};
+    return filter->ops->start(filter, NULL);
 }
 
 /* ---- lives ---- */

@@ -79,8 +79,11 @@ struct conn {
 int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, int fd,
               size_t max_kept, const struct conn_events *events);
 
-/* Puts a filter between the socket and the owner, before the first byte; its sink is set here. */
-void conn_set_filter(struct conn *conn, struct filter *filter);
+/*
+ * Puts a filter between the socket and the owner, before the first byte, and starts it; its sink is
+ * set here. It is the connection's, also after an ERR_* code, which leaves nothing but to close.
+ */
+int conn_set_filter(struct conn *conn, struct filter *filter);
 
 void conn_pause(struct conn *conn);
 void conn_resume(struct conn *conn);

@@ -584,11 +584,12 @@ int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
     deadline_init(&exchange->deadline);
     list_append(&server->exchanges, &exchange->node);
     server->stats.connections++;
-    if (filter != NULL)
-        conn_set_filter(&exchange->conn, filter);
     /* The first request has no more time than the later ones, its connecting included. */
     exchange->state = EXCHANGE_IDLE;
     deadline_start(server->head_ring, &exchange->deadline);
-    conn_resume(&exchange->conn);
+    if (filter != NULL && conn_set_filter(&exchange->conn, filter) < 0)
+        httpconn_cut(exchange);
+    else
+        conn_resume(&exchange->conn);
     return 0;
 }

@@ -269,6 +269,7 @@ static void it_may_close_while_it_is_given_bytes(void **state)
 
 struct turner {
     struct filter filter;
+    bool has_ended; /* by its own word, a dot */
     bool *is_freed;
 };
 
@@ -282,12 +283,24 @@ static int send_turned(struct filter *filter, struct str bytes)
     return filter->sink.wire(filter->sink.data, (struct str){turned, bytes.len});
 }
 
-static int turner_receive(struct filter *filter, struct str bytes)
+static int turner_start(struct filter *filter, struct err *err)
+{
+    (void)err;
+    return filter->sink.wire(filter->sink.data, STR("hi"));
+}
+
+static int turner_receive(struct filter *filter, struct str bytes, struct err *err)
 {
     char turned[256];
 
+    (void)err;
     if (bytes.ptr[0] == '!')
         return ERR_INVALID_ARGUMENT;
+    if (bytes.ptr[0] == '.') {
+        ((struct turner *)(void *)filter)->has_ended = true;
+        filter->sink.ended(filter->sink.data);
+        return 0;
+    }
     assert_true(bytes.len <= sizeof(turned));
     for (size_t i = 0; i < bytes.len; i++)
         turned[i] = (char)(bytes.ptr[i] ^ 0x20);
@@ -304,6 +317,12 @@ static int turner_send(struct filter *filter, const struct str *parts, size_t co
     return r;
 }
 
+static int turner_end(struct filter *filter, struct err *err)
+{
+    (void)err;
+    return ((struct turner *)(void *)filter)->has_ended ? 0 : ERR_CANCELLED;
+}
+
 static void turner_close(struct filter *filter)
 {
     assert_int_equal(filter->sink.wire(filter->sink.data, STR("bye")), 0);
@@ -317,20 +336,43 @@ static void turner_free(struct filter *filter)
     free(turner);
 }
 
-static const struct filter_ops TURNER = {
-    .receive = turner_receive, .send = turner_send, .close = turner_close, .free = turner_free};
+static const struct filter_ops TURNER = {.start = turner_start,
+                                         .receive = turner_receive,
+                                         .end = turner_end,
+                                         .send = turner_send,
+                                         .close = turner_close,
+                                         .free = turner_free};
+
+/* It says hello to the peer. */
+static void set_turner(struct fixture *fixture, bool *is_freed)
+{
+    struct turner *turner = malloc(sizeof(*turner));
+    char got[16];
+
+    assert_non_null(turner);
+    *turner = (struct turner){.filter = {.ops = &TURNER}};
+    turner->is_freed = is_freed;
+    assert_int_equal(conn_set_filter(&fixture->conn, &turner->filter), 0);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 2);
+    assert_memory_equal(got, "hi", 2);
+}
+
+static void close_turner(struct fixture *fixture, const bool *is_freed)
+{
+    conn_close(&fixture->conn);
+    turn(fixture);
+    assert_true(*is_freed);
+    fixture->has_opened = false;
+}
 
 static void a_filter_stands_between(void **state)
 {
     struct fixture *fixture = *state;
-    struct turner *turner = malloc(sizeof(*turner));
     const struct str part = STR("Answer");
     bool is_freed = false;
     char got[16];
 
-    assert_non_null(turner);
-    *turner = (struct turner){.filter = {.ops = &TURNER}, .is_freed = &is_freed};
-    conn_set_filter(&fixture->conn, &turner->filter);
+    set_turner(fixture, &is_freed);
     assert_int_equal(write(fixture->peer, "hELLO", 5), 5);
     turn(fixture);
     assert_str(buf_view(&fixture->got), "Hello");
@@ -344,10 +386,55 @@ static void a_filter_stands_between(void **state)
     assert_int_equal(write(fixture->peer, "!", 1), 1);
     turn(fixture);
     assert_int_equal(fixture->last_end, ERR_INVALID_ARGUMENT);
-    conn_close(&fixture->conn);
+    close_turner(fixture, &is_freed);
+}
+
+static void a_filter_knows_an_end_from_a_cut(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str part = STR("x");
+    bool is_freed = false;
+    char got[16];
+
+    set_turner(fixture, &is_freed);
+    assert_int_equal(write(fixture->peer, ".", 1), 1);
     turn(fixture);
-    assert_true(is_freed);
-    fixture->has_opened = false;
+    assert_int_equal(fixture->ends, 1);
+    assert_int_equal(fixture->last_end, 0);
+    /* It may still be answered, and the socket's own end says nothing new. */
+    assert_int_equal(shutdown(fixture->peer, SHUT_WR), 0);
+    turn(fixture);
+    assert_int_equal(fixture->ends, 1);
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 1);
+    close_turner(fixture, &is_freed);
+}
+
+static void a_cut_behind_a_filter_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    bool is_freed = false;
+
+    set_turner(fixture, &is_freed);
+    assert_int_equal(shutdown(fixture->peer, SHUT_WR), 0);
+    turn(fixture);
+    assert_int_equal(fixture->ends, 1);
+    assert_int_equal(fixture->last_end, ERR_CANCELLED);
+    close_turner(fixture, &is_freed);
+}
+
+static void a_filter_that_cannot_start_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct turner *turner = malloc(sizeof(*turner));
+    bool is_freed = false;
+
+    assert_non_null(turner);
+    *turner = (struct turner){.filter = {.ops = &TURNER}, .is_freed = &is_freed};
+    close(fixture->peer);
+    fixture->peer = -1;
+    assert_true(conn_set_filter(&fixture->conn, &turner->filter) < 0);
+    close_turner(fixture, &is_freed);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -358,4 +445,6 @@ TEST_MAIN(CASE(bytes_come_and_go), CASE(nothing_is_read_while_paused),
           CASE(shutting_waits_for_what_is_kept),
           CASE(a_peer_that_is_gone_is_an_error_and_no_signal),
           CASE(closing_drops_what_is_kept_and_tells_once),
-          CASE(it_may_close_while_it_is_given_bytes), CASE(a_filter_stands_between))
+          CASE(it_may_close_while_it_is_given_bytes), CASE(a_filter_stands_between),
+          CASE(a_filter_knows_an_end_from_a_cut), CASE(a_cut_behind_a_filter_is_an_error),
+          CASE(a_filter_that_cannot_start_is_told))
