@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/secret.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -66,4 +67,34 @@ bool secret_eq(const struct secret *secret, struct str given)
 struct str secret_reveal(const struct secret *secret)
 {
     return (struct str){secret->bytes, secret->len};
+}
+
+void secret_text_done(struct secret_text *secret)
+{
+    if (secret->bytes != NULL)
+        secret_wipe(secret->bytes, secret->len);
+    free(secret->bytes);
+    *secret = (struct secret_text)SECRET_TEXT_INIT;
+}
+
+int secret_text_set(struct secret_text *secret, struct str text)
+{
+    char *bytes;
+
+    if (text.len == 0)
+        return ERR_INVALID_ARGUMENT;
+    if (text.len > SECRET_TEXT_MAX_BYTES)
+        return ERR_TOO_LARGE;
+    bytes = malloc(text.len);
+    if (bytes == NULL)
+        return ERR_NO_MEMORY;
+    memcpy(bytes, text.ptr, text.len);
+    secret_text_done(secret);
+    *secret = (struct secret_text){text.len, bytes};
+    return 0;
+}
+
+struct str secret_text_reveal(const struct secret_text *secret)
+{
+    return secret->len > 0 ? (struct str){secret->bytes, secret->len} : STR_EMPTY;
 }

@@ -45,6 +45,28 @@ bool secret_bytes_eq(const void *a, const void *b, size_t len);
 /* For the one place that must send or hash it; say why there. */
 struct str secret_reveal(const struct secret *secret);
 
+/* A longer one, on the heap: a private key as PEM. The same rules hold. */
+enum { SECRET_TEXT_MAX_BYTES = 64 << 10 };
+
+struct secret_text {
+    size_t len;
+    char *bytes;
+};
+
+#define SECRET_TEXT_INIT                                                                           \
+    {                                                                                              \
+        .len = 0                                                                                   \
+    }
+
+void secret_text_done(struct secret_text *secret);
+#define cleanup_secret_text cleanup_with(secret_text_done)
+
+/* ERR_INVALID_ARGUMENT when empty, ERR_TOO_LARGE over SECRET_TEXT_MAX_BYTES, ERR_NO_MEMORY. */
+int secret_text_set(struct secret_text *secret, struct str text);
+
+/* As secret_reveal(): say why there. */
+struct str secret_text_reveal(const struct secret_text *secret);
+
 /* Wipes any memory, for buffers that held a secret on its way. */
 void secret_wipe(void *bytes, size_t len);
 

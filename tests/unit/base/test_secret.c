@@ -77,9 +77,31 @@ static void memory_is_equal_only_byte_for_byte(void **state)
     assert_false(secret_bytes_eq("\x01\x01", "\x02\x02", 2));
 }
 
+static void a_long_secret_keeps_its_bytes_and_its_ceiling(void **state)
+{
+    static char large[SECRET_TEXT_MAX_BYTES + 1];
+    cleanup_secret_text struct secret_text secret = SECRET_TEXT_INIT;
+
+    (void)state;
+    memset(large, 'k', sizeof(large));
+    assert_str(secret_text_reveal(&secret), "");
+    assert_int_equal(secret_text_set(&secret, STR("key")), 0);
+    assert_int_equal(secret_text_set(&secret, STR_EMPTY), ERR_INVALID_ARGUMENT);
+    assert_int_equal(secret_text_set(&secret, (struct str){large, sizeof(large)}), ERR_TOO_LARGE);
+    assert_str(secret_text_reveal(&secret), "key");
+    /* Its own text again: the copy is made before the old one is wiped. */
+    assert_int_equal(secret_text_set(&secret, secret_text_reveal(&secret)), 0);
+    assert_str(secret_text_reveal(&secret), "key");
+    assert_int_equal(secret_text_set(&secret, (struct str){large, sizeof(large) - 1}), 0);
+    assert_int_equal(secret_text_reveal(&secret).len, SECRET_TEXT_MAX_BYTES);
+    secret_text_done(&secret);
+    assert_int_equal(secret_text_reveal(&secret).len, 0);
+}
+
 TEST_MAIN(cmocka_unit_test(equal_only_to_the_same_bytes),
           cmocka_unit_test(an_empty_secret_matches_nothing),
           cmocka_unit_test(a_refused_secret_leaves_the_old_one),
           cmocka_unit_test(generated_secrets_carry_their_prefix_and_differ),
           cmocka_unit_test(memory_is_equal_only_byte_for_byte),
-          cmocka_unit_test(a_done_secret_leaves_no_bytes))
+          cmocka_unit_test(a_done_secret_leaves_no_bytes),
+          cmocka_unit_test(a_long_secret_keeps_its_bytes_and_its_ceiling))
