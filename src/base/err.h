@@ -86,6 +86,14 @@ enum err_category {
     X(ERR_SCOPE_MISSING,       "scope_missing",       POLICY,      403, -32010, "the key does not allow this") \
     X(ERR_SESSION_OVER,        "session_over",        OPERATIONAL, 404, -32001, "there is no such session any more") \
     X(ERR_INVALID_REQUEST,     "invalid_request",     POLICY,      400, -32600, "not a request that is understood here") \
+    X(ERR_TLS_UNTRUSTED,       "tls_untrusted",       POLICY,      502, -32010, "the certificate is signed by nobody that is trusted here") \
+    X(ERR_TLS_WRONG_HOST,      "tls_wrong_host",      POLICY,      502, -32010, "the certificate is for another host") \
+    X(ERR_TLS_EXPIRED,         "tls_expired",         POLICY,      502, -32010, "the certificate does not hold at this time") \
+    X(ERR_TLS_CERTIFICATE,     "tls_certificate",     POLICY,      502, -32010, "the certificate cannot be accepted") \
+    X(ERR_TLS_VERSION,         "tls_version",         POLICY,      502, -32010, "no version of TLS in common") \
+    X(ERR_TLS_HANDSHAKE,       "tls_handshake",       OPERATIONAL, 502, -32010, "no secured connection could be agreed on") \
+    X(ERR_TLS_BROKEN,          "tls_broken",          OPERATIONAL, 502, -32010, "the secured connection was damaged") \
+    X(ERR_TLS_TRUNCATED,       "tls_truncated",       OPERATIONAL, 502, -32010, "the connection was cut before its end was told") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
