@@ -94,6 +94,10 @@ enum err_category {
     X(ERR_TLS_HANDSHAKE,       "tls_handshake",       OPERATIONAL, 502, -32010, "no secured connection could be agreed on") \
     X(ERR_TLS_BROKEN,          "tls_broken",          OPERATIONAL, 502, -32010, "the secured connection was damaged") \
     X(ERR_TLS_TRUNCATED,       "tls_truncated",       OPERATIONAL, 502, -32010, "the connection was cut before its end was told") \
+    X(ERR_WS_HANDSHAKE,        "websocket_handshake", POLICY,      400, -32010, "not a handshake for WebSocket") \
+    X(ERR_WS_VERSION,          "websocket_version",   POLICY,      426, -32010, "not version 13 of WebSocket") \
+    X(ERR_WS_PROTOCOL,         "websocket_protocol",  POLICY,      400, -32010, "against the rules of WebSocket") \
+    X(ERR_WS_CLOSED,           "websocket_closed",    OPERATIONAL, 410, -32010, "the WebSocket was closed") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
