@@ -8,7 +8,10 @@
 #include "base/err.h"
 #include "net/httpserver_internal.h"
 
-enum { NUMBER_BYTES = 24 };
+enum {
+    NUMBER_BYTES = 24,
+    SMALL_BODY_BYTES = 2 << 10, /* copied behind the head: one block is written quicker than two */
+};
 
 /* The server's own: a second one would let two readers of the answer disagree. */
 static const struct str OWN_FIELDS[] = {
@@ -121,6 +124,18 @@ static const char *date_of(struct httpserver *server)
     return server->date;
 }
 
+/* The digits, at the end of `space`. */
+static struct str number_text(uint64_t number, char space[NUMBER_BYTES])
+{
+    size_t at = NUMBER_BYTES;
+
+    do {
+        space[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return (struct str){space + at, NUMBER_BYTES - at};
+}
+
 static int append_field(struct buf *head, struct str name, struct str value)
 {
     int r = buf_reserve(head, name.len + value.len + 4);
@@ -178,15 +193,17 @@ static int put_head(struct exchange *exchange, const struct http_answer *answer,
 {
     struct httpserver *server = exchange->server;
     struct buf *head = &server->scratch;
-    char text[NUMBER_BYTES * 2];
+    char digits[NUMBER_BYTES];
     bool says_length = answer->status != 204 && answer->status != 304;
-    int len;
     int r;
 
     assert(answer->status >= 200 && answer->status <= 599);
     buf_clear(head);
-    len = snprintf(text, sizeof(text), "HTTP/1.1 %d ", answer->status);
-    r = buf_append(head, text, (size_t)len);
+    r = buf_append_str(head, STR("HTTP/1.1 "));
+    if (r == 0)
+        r = buf_append_str(head, number_text((uint64_t)answer->status, digits));
+    if (r == 0)
+        r = buf_append_char(head, ' ');
     if (r == 0)
         r = buf_append_str(head, str_from(http_reason(answer->status)));
     if (r == 0)
@@ -196,8 +213,7 @@ static int put_head(struct exchange *exchange, const struct http_answer *answer,
     if (r == 0)
         r = append_fields(head, answer);
     if (r == 0 && length != UINT64_MAX && says_length) {
-        len = snprintf(text, sizeof(text), "%llu", (unsigned long long)length);
-        r = append_field(head, STR("Content-Length"), (struct str){text, (size_t)len});
+        r = append_field(head, STR("Content-Length"), number_text(length, digits));
     }
     if (r == 0 && exchange->is_chunked)
         r = append_field(head, STR("Transfer-Encoding"), STR("chunked"));
@@ -218,15 +234,24 @@ static bool has_no_body(const struct exchange *exchange, int status)
 /* The head in the server's scratch, then the parts. */
 static int send_with_head(struct exchange *exchange, const struct str *parts, size_t count)
 {
-    struct str all[EXCHANGE_MAX_PARTS + 1] = {buf_view(&exchange->server->scratch)};
-    uint64_t total = all[0].len;
-    int r;
+    struct buf *head = &exchange->server->scratch;
+    struct str all[EXCHANGE_MAX_PARTS + 1];
+    size_t total = head->len;
+    size_t used = 1;
+    int r = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        all[i + 1] = parts[i];
+    for (size_t i = 0; i < count; i++)
         total += parts[i].len;
-    }
-    r = conn_send(&exchange->conn, all, count + 1);
+    if (total - head->len <= SMALL_BODY_BYTES)
+        for (size_t i = 0; i < count && r == 0; i++)
+            r = buf_append_str(head, parts[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            all[used++] = parts[i];
+    if (r < 0)
+        return r;
+    all[0] = buf_view(head);
+    r = conn_send(&exchange->conn, all, used);
     if (r == 0)
         exchange->sent_bytes += total;
     return r;

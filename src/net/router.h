@@ -3,8 +3,8 @@
  * Which handler a request is for. Routes are a table:
  *
  *     static const struct route ROUTES[] = {
- *         {HTTP_METHOD_POST, STR_LITERAL("/mcp"), .max_body_bytes = 4 << 20, .handle = on_message},
- *         {HTTP_METHOD_GET, STR_LITERAL("/sessions/" "*"), .handle = on_session},
+ *         {HTTP_METHOD_POST, .path = STR_LITERAL("/mcp"), .max_body_bytes = 4 << 20, .handle =
+ * on_post}, {HTTP_METHOD_GET, .path = STR_LITERAL("/mcp"), .handle = on_listen},
  *     };
  *     struct router router = {.routes = ROUTES, .count = array_size(ROUTES), .data = &app};
  *     config.on_request = router_handle;
@@ -23,9 +23,9 @@
 
 struct route {
     enum http_method method;
+    bool takes_head; /* called before the body: the handler asks for it by itself */
     struct str path; /* as http_request.path has it: decoded */
     size_t max_body_bytes;
-    bool takes_head; /* called before the body: the handler asks for it by itself */
     exchange_handler *handle;
 };
 

@@ -165,8 +165,10 @@ static void repeat(struct play *play, struct str rest)
     int64_t times = 0;
 
     str_cut(&rest, ' ', &count);
-    if (!str_to_int64(count, &times) || rest.ptr == NULL)
+    if (!str_to_int64(count, &times) || rest.ptr == NULL) {
         complain(play, "not a number and a text", count);
+        return;
+    }
     while (times-- > 0)
         unescape(play, rest, &play->sent);
 }
