@@ -7,7 +7,6 @@
 #include "loop/timer.h"
 #include "mcp/http.h"
 #include "mcphost/about.h"
-#include "mcphost/subscriptions.h"
 #include "mcphost/workshop.h"
 #include "net/address.h"
 #include "net/httpserver.h"
@@ -26,10 +25,10 @@ enum {
 };
 
 struct httpfront {
-    struct httpfront_config config;
+    struct front_config config;
+    const struct secret *key;
     struct about about;
     struct workshop *workshop;
-    struct subscriptions *subscriptions;
     struct mcp_http *mcp;
     struct origin_policy policy;
     struct router router;
@@ -71,10 +70,7 @@ static void on_start(void *data, struct mcp_call *call)
 {
     struct httpfront *front = data;
 
-    if (mcp_call_work(call) == MCP_SUBSCRIBE)
-        subscriptions_add(front->subscriptions, call);
-    else
-        workshop_take(front->workshop, call);
+    workshop_take(front->workshop, call);
 }
 
 static void on_cancel(void *data, struct mcp_call *call)
@@ -88,7 +84,7 @@ static void on_unsubscribe(void *data, struct mcp_session *session, struct str u
 {
     struct httpfront *front = data;
 
-    subscriptions_remove(front->subscriptions, session, uri);
+    workshop_unsubscribe(front->workshop, session, uri);
 }
 
 /* ---- who comes ---- */
@@ -97,7 +93,7 @@ static int authorize(void *data, struct str token, struct str *out_principal)
 {
     const struct httpfront *front = data;
 
-    if (!secret_eq(front->config.key, token))
+    if (!secret_eq(front->key, token))
         return ERR_UNAUTHORIZED;
     *out_principal = STR("key");
     return 0;
@@ -164,7 +160,7 @@ void httpfront_stop(struct httpfront *front)
 
 /* ---- making ---- */
 
-static int serve(struct httpfront *front)
+static int serve(struct httpfront *front, int fd)
 {
     struct address address;
     struct httpserver_config config = {
@@ -175,7 +171,6 @@ static int serve(struct httpfront *front)
         .max_per_address = MAX_CONNECTIONS,
         .max_kept_bytes = ANSWER_MAX_BYTES,
     };
-    int fd = front->config.listen_fd;
     int r = address_of(fd, &address);
 
     if (r < 0) {
@@ -195,35 +190,14 @@ static int make_parts(struct httpfront *front)
         .cancel = on_cancel,
         .unsubscribe = on_unsubscribe,
     };
-    const struct httpfront_config *config = &front->config;
-    int r = workshop_new(
-        &(struct workshop_config){
-            .loop = config->loop,
-            .box = config->box,
-            .running = config->running,
-            .changing = config->changing,
-            .timeout_ms = config->timeout_ms,
-            .may_begin = may_begin,
-            .on_answered = on_answered,
-            .data = front,
-        },
-        &front->workshop);
+    const struct workshop_events events = {
+        .may_begin = may_begin, .on_answered = on_answered, .data = front};
+    int r = workshop_new(&front->config, &events, &front->workshop);
 
-    if (r == 0)
-        r = subscriptions_new(
-            &(struct subscriptions_config){
-                .loop = config->loop,
-                .pool = workshop_pool(front->workshop),
-                .box = config->box,
-                .names = config->names,
-                .files = config->files,
-                .running = config->running,
-            },
-            &front->subscriptions);
     if (r == 0)
         r = mcp_http_new(
             &(struct mcp_http_config){
-                .loop = config->loop,
+                .loop = front->config.loop,
                 .server = &front->about.server,
                 .host = &host,
                 .data = front,
@@ -236,26 +210,27 @@ static int make_parts(struct httpfront *front)
     return r;
 }
 
-int httpfront_new(const struct httpfront_config *config, struct httpfront **out_front,
-                  struct err *err)
+int httpfront_new(const struct front_config *config, int listen_fd, const struct secret *key,
+                  struct httpfront **out_front, struct err *err)
 {
     struct httpfront *front = calloc(1, sizeof(*front));
     int r;
 
     if (front == NULL) {
-        close(config->listen_fd);
+        close(listen_fd);
         return err_set_plain(err, ERR_NO_MEMORY);
     }
     front->config = *config;
+    front->key = key;
     loop_task_init(&front->give_up, give_up, front);
     timer_init(&front->look, config->loop, look_again, front);
     r = about_init(&front->about, config->box, config->max_file_bytes);
     if (r == 0)
         r = make_parts(front);
     if (r == 0)
-        r = serve(front);
+        r = serve(front, listen_fd);
     else
-        close(config->listen_fd);
+        close(listen_fd);
     if (r < 0) {
         httpfront_free(front);
         return err_set(err, r, "HTTP cannot be served: %s", err_text(r));
@@ -270,11 +245,10 @@ void httpfront_free(struct httpfront *front)
         return;
     timer_stop(&front->look);
     loop_task_cancel(&front->give_up);
-    /* Ends every call, so the sessions outlive it. */
-    workshop_free(front->workshop);
-    /* Ends every subscription and every stream. */
+    workshop_end(front->workshop);
+    /* Every session and every stream. */
     mcp_http_free(front->mcp);
-    subscriptions_free(front->subscriptions);
+    workshop_free(front->workshop);
     if (front->server != NULL)
         httpserver_free(front->server);
     about_done(&front->about);

@@ -7,37 +7,18 @@
 #ifndef MCPHOST_HTTPFRONT_H
 #define MCPHOST_HTTPFRONT_H
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include "base/err.h"
-#include "base/log.h"
 #include "base/secret.h"
-#include "loop/loop.h"
-#include "tools/toolbox.h"
+#include "mcphost/front.h"
 
 struct httpfront;
 
-struct httpfront_config {
-    struct loop *loop;
-    const struct log *log;
-    struct toolbox *box;
-    struct authority_scope *names; /* both for watching what is subscribed to */
-    struct authority_scope *files;
-    atomic_uint *running;  /* jobs in a worker's hands; both outlive everything */
-    atomic_uint *changing; /* those of them that change something */
-    int listen_fd;         /* a socket that listens on loopback; taken, also on failure */
-    const struct secret *key;
-    int64_t timeout_ms;              /* of one call */
-    uint64_t max_file_bytes;         /* decides how long a message may be */
-    void (*on_answered)(void *data); /* each time a call has ended */
-    /* Once, after httpfront_stop(): nothing is left to do. */
-    void (*on_end)(void *data);
-    void *data;
-};
-
-int httpfront_new(const struct httpfront_config *config, struct httpfront **out_front,
-                  struct err *err);
+/*
+ * The socket listens on loopback, and is the front's, also on failure; the key outlives it. on_end
+ * comes after httpfront_stop().
+ */
+int httpfront_new(const struct front_config *config, int listen_fd, const struct secret *key,
+                  struct httpfront **out_front, struct err *err);
 
 /* Runs the loop, on threads of its own, until it is stopped. */
 void httpfront_run(struct httpfront *front);

@@ -223,9 +223,9 @@ static void start_sweeper(struct program *program)
                   LOG_TEXT("error", err_text(r)));
 }
 
-static int serve_stdio(struct program *program, const struct option_values *values, struct err *err)
+static int open_front(struct program *program, const struct option_values *values, struct err *err)
 {
-    const struct stdiofront_config config = {
+    const struct front_config config = {
         .loop = program->loop,
         .log = &program->log,
         .box = program->ground->box,
@@ -233,39 +233,17 @@ static int serve_stdio(struct program *program, const struct option_values *valu
         .files = program->ground->files,
         .running = &program->running,
         .changing = &program->changing,
-        .input_fd = STDIN_FILENO,
-        .output_fd = STDOUT_FILENO,
         .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
         .on_answered = on_answered,
         .on_end = on_end,
         .data = program,
     };
-
-    return stdiofront_new(&config, &program->front, err);
-}
-
-static int serve_http(struct program *program, const struct option_values *values, struct err *err)
-{
-    const struct httpfront_config config = {
-        .loop = program->loop,
-        .log = &program->log,
-        .box = program->ground->box,
-        .names = program->ground->names,
-        .files = program->ground->files,
-        .running = &program->running,
-        .changing = &program->changing,
-        .listen_fd = program->listen_fd,
-        .key = &program->key,
-        .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
-        .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
-        .on_answered = on_answered,
-        .on_end = on_end,
-        .data = program,
-    };
+    int fd = program->listen_fd;
 
     program->listen_fd = -1;
-    return httpfront_new(&config, &program->http, err);
+    return fd >= 0 ? httpfront_new(&config, fd, &program->key, &program->http, err)
+                   : stdiofront_new(&config, STDIN_FILENO, STDOUT_FILENO, &program->front, err);
 }
 
 static int serve(struct program *program, const struct option_values *values, struct err *err)
@@ -275,8 +253,7 @@ static int serve(struct program *program, const struct option_values *values, st
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->flush, program->loop, flush_record, program);
-    r = program->listen_fd >= 0 ? serve_http(program, values, err)
-                                : serve_stdio(program, values, err);
+    r = open_front(program, values, err);
     if (r < 0)
         return r;
     start_sweeper(program);

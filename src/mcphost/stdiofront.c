@@ -9,7 +9,6 @@
 #include "mcp/mcp.h"
 #include "mcphost/about.h"
 #include "mcphost/lines.h"
-#include "mcphost/subscriptions.h"
 #include "mcphost/workshop.h"
 #include "protocol/requestid.h"
 #include "tools/resources.h"
@@ -21,12 +20,11 @@ enum {
 };
 
 struct stdiofront {
-    struct stdiofront_config config;
+    struct front_config config;
     struct about about;
     struct mcp_service *service;
     struct mcp_session *session;
     struct workshop *workshop;
-    struct subscriptions *subscriptions;
     struct reader *reader;
     struct writer *writer;
     struct lines lines;
@@ -100,10 +98,7 @@ static void on_start(void *data, struct mcp_call *call)
 {
     struct stdiofront *front = data;
 
-    if (mcp_call_work(call) == MCP_SUBSCRIBE)
-        subscriptions_add(front->subscriptions, call);
-    else
-        workshop_take(front->workshop, call);
+    workshop_take(front->workshop, call);
 }
 
 static void on_cancel(void *data, struct mcp_call *call)
@@ -117,7 +112,7 @@ static void on_unsubscribe(void *data, struct mcp_session *session, struct str u
 {
     struct stdiofront *front = data;
 
-    subscriptions_remove(front->subscriptions, session, uri);
+    workshop_unsubscribe(front->workshop, session, uri);
 }
 
 /* What the client works on. We serve what the user named, and only say so when that is elsewhere.
@@ -263,7 +258,7 @@ static void on_input_end(void *data, int error)
 
 /* ---- making ---- */
 
-static int make_parts(struct stdiofront *front)
+static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
 {
     static const struct mcp_host host = {
         .start = on_start,
@@ -276,45 +271,25 @@ static int make_parts(struct stdiofront *front)
         .on_bytes = on_bytes, .on_end = on_input_end, .data = front};
     const struct writer_events writer = {
         .on_drained = on_drained, .on_broken = on_broken, .data = front};
-    const struct stdiofront_config *config = &front->config;
+    const struct workshop_events events = {
+        .may_begin = may_begin, .on_answered = on_answered, .data = front};
+    const struct front_config *config = &front->config;
     const struct mcp_session_config session = {.data = front, .principal = STR_EMPTY};
     int r = mcp_service_new(&front->about.server, &host, &front->service);
 
     if (r == 0)
         r = mcp_session_new(front->service, &session, &front->session);
     if (r == 0)
-        r = workshop_new(
-            &(struct workshop_config){
-                .loop = config->loop,
-                .box = config->box,
-                .running = config->running,
-                .changing = config->changing,
-                .timeout_ms = config->timeout_ms,
-                .may_begin = may_begin,
-                .on_answered = on_answered,
-                .data = front,
-            },
-            &front->workshop);
+        r = workshop_new(config, &events, &front->workshop);
     if (r == 0)
-        r = subscriptions_new(
-            &(struct subscriptions_config){
-                .loop = config->loop,
-                .pool = workshop_pool(front->workshop),
-                .box = config->box,
-                .names = config->names,
-                .files = config->files,
-                .running = config->running,
-            },
-            &front->subscriptions);
+        r = writer_new(config->loop, output_fd, OUTPUT_MAX_BYTES, &writer, &front->writer);
     if (r == 0)
-        r = writer_new(config->loop, config->output_fd, OUTPUT_MAX_BYTES, &writer, &front->writer);
-    if (r == 0)
-        r = reader_new(config->loop, config->input_fd, &reader, &front->reader);
+        r = reader_new(config->loop, input_fd, &reader, &front->reader);
     return r;
 }
 
-int stdiofront_new(const struct stdiofront_config *config, struct stdiofront **out_front,
-                   struct err *err)
+int stdiofront_new(const struct front_config *config, int input_fd, int output_fd,
+                   struct stdiofront **out_front, struct err *err)
 {
     struct stdiofront *front = calloc(1, sizeof(*front));
     int r;
@@ -329,7 +304,7 @@ int stdiofront_new(const struct stdiofront_config *config, struct stdiofront **o
     r = about_init(&front->about, config->box, config->max_file_bytes);
     lines_init(&front->lines, front->about.server.max_message_bytes);
     if (r == 0)
-        r = make_parts(front);
+        r = make_parts(front, input_fd, output_fd);
     if (r < 0) {
         stdiofront_free(front);
         return err_set(err, r, "the connection cannot be served: %s", err_text(r));
@@ -344,11 +319,9 @@ void stdiofront_free(struct stdiofront *front)
         return;
     front->is_over = true;
     reader_free(front->reader);
-    /* Ends every call, so the session outlives it. */
-    workshop_free(front->workshop);
-    /* Ends every subscription. */
+    workshop_end(front->workshop);
     mcp_session_free(front->session);
-    subscriptions_free(front->subscriptions);
+    workshop_free(front->workshop);
     mcp_service_free(front->service);
     writer_free(front->writer);
     loop_task_cancel(&front->give_up);

@@ -6,7 +6,9 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "loop/timer.h"
+#include "loop/worker.h"
 #include "mcphost/job.h"
+#include "mcphost/subscriptions.h"
 
 enum {
     WORKERS = 4,
@@ -30,8 +32,10 @@ struct task {
 };
 
 struct workshop {
-    struct workshop_config config;
+    struct front_config config;
+    struct workshop_events events;
     struct worker_pool *pool;
+    struct subscriptions *subscriptions;
     struct list waiting;
     struct list running;
     size_t running_count;
@@ -101,7 +105,7 @@ static void on_done(void *context, int result, void *data)
         mcp_call_fail(task->call, &err);
     }
     free(task);
-    workshop->config.on_answered(workshop->config.data);
+    workshop->events.on_answered(workshop->events.data);
     start_waiting(workshop);
 }
 
@@ -132,7 +136,7 @@ static int run_task(struct workshop *workshop, struct task *task)
 static void start_waiting(struct workshop *workshop)
 {
     while (!list_is_empty(&workshop->waiting) && workshop->running_count < RUNNING_MAX &&
-           !workshop->is_closed && workshop->config.may_begin(workshop->config.data)) {
+           !workshop->is_closed && workshop->events.may_begin(workshop->events.data)) {
         struct task *task = list_entry(workshop->waiting.next, struct task, link);
         int r = run_task(workshop, task);
 
@@ -164,8 +168,13 @@ static int add_task(struct workshop *workshop, struct mcp_call *call)
 void workshop_take(struct workshop *workshop, struct mcp_call *call)
 {
     struct err err = ERR_INIT;
-    int r = add_task(workshop, call);
+    int r;
 
+    if (mcp_call_work(call) == MCP_SUBSCRIBE) {
+        subscriptions_add(workshop->subscriptions, call);
+        return;
+    }
+    r = add_task(workshop, call);
     if (r < 0) {
         err_set_plain(&err, r);
         mcp_call_fail(call, &err);
@@ -182,6 +191,12 @@ void workshop_cancel(struct workshop *workshop, struct mcp_call *call)
         fail_task(task, ERR_CANCELLED);
 }
 
+void workshop_unsubscribe(struct workshop *workshop, const struct mcp_session *session,
+                          struct str uri)
+{
+    subscriptions_remove(workshop->subscriptions, session, uri);
+}
+
 void workshop_go_on(struct workshop *workshop)
 {
     start_waiting(workshop);
@@ -190,11 +205,6 @@ void workshop_go_on(struct workshop *workshop)
 void workshop_run(struct workshop *workshop)
 {
     worker_run_loop(workshop->pool);
-}
-
-struct worker_pool *workshop_pool(const struct workshop *workshop)
-{
-    return workshop->pool;
 }
 
 void workshop_close(struct workshop *workshop)
@@ -215,7 +225,8 @@ void workshop_give_up(struct workshop *workshop)
     drop_waiting(workshop);
 }
 
-int workshop_new(const struct workshop_config *config, struct workshop **out_workshop)
+int workshop_new(const struct front_config *config, const struct workshop_events *events,
+                 struct workshop **out_workshop)
 {
     const struct worker_config workers = {
         .threads = WORKERS,
@@ -228,26 +239,47 @@ int workshop_new(const struct workshop_config *config, struct workshop **out_wor
 
     if (workshop == NULL)
         return ERR_NO_MEMORY;
-    *workshop = (struct workshop){.config = *config};
+    *workshop = (struct workshop){.config = *config, .events = *events};
     list_init(&workshop->waiting);
     list_init(&workshop->running);
     timer_init(&workshop->progress, config->loop, tell_progress, workshop);
     r = worker_pool_new(config->loop, &workers, &workshop->pool);
+    if (r == 0)
+        r = subscriptions_new(
+            &(struct subscriptions_config){
+                .loop = config->loop,
+                .pool = workshop->pool,
+                .box = config->box,
+                .names = config->names,
+                .files = config->files,
+                .running = config->running,
+            },
+            &workshop->subscriptions);
     if (r < 0) {
-        free(workshop);
+        workshop_end(workshop);
+        workshop_free(workshop);
         return r;
     }
     *out_workshop = workshop;
     return 0;
 }
 
-void workshop_free(struct workshop *workshop)
+void workshop_end(struct workshop *workshop)
 {
     if (workshop == NULL)
         return;
     workshop->is_closed = true;
     timer_stop(&workshop->progress);
-    worker_pool_free(workshop->pool);
+    if (workshop->pool != NULL)
+        worker_pool_free(workshop->pool);
+    workshop->pool = NULL;
     drop_waiting(workshop);
+}
+
+void workshop_free(struct workshop *workshop)
+{
+    if (workshop == NULL)
+        return;
+    subscriptions_free(workshop->subscriptions);
     free(workshop);
 }
