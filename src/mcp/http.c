@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "mcp/http_internal.h"
 #include "net/http.h"
 
-enum { REFUSAL_BYTES = 4 << 10, HEADER_NAME_BYTES = 16 << 10 };
+enum { REFUSAL_BYTES = 4 << 10 };
 
 #define JSON_TYPE   STR("application/json")
 #define EVENTS_TYPE STR("text/event-stream")
@@ -90,33 +89,14 @@ static void refuse_stranger(const struct mcp_http *http, struct exchange *exchan
 
 /* ---- who comes ---- */
 
-static struct str header_of(const struct exchange *exchange, struct str name)
-{
-    struct str value = STR_EMPTY;
-
-    (void)http_header(exchange_request(exchange), name, &value);
-    return value;
-}
-
-/* Whether the header was sent more than once: then nobody can say which one is meant. */
-static bool is_repeated(const struct exchange *exchange, struct str name)
-{
-    const struct http_request *request = exchange_request(exchange);
-    unsigned count = 0;
-
-    for (size_t i = 0; i < request->header_count; i++)
-        count += str_eq_nocase(http_header_at(request, i).name, name);
-    return count > 1;
-}
-
 /* "Bearer TOKEN"; empty for anything else. */
 static struct str bearer_token(const struct exchange *exchange)
 {
     const struct str scheme = STR("Bearer ");
-    struct str value = header_of(exchange, STR("Authorization"));
+    struct str value = mcp_http_header(exchange, STR("Authorization"));
 
     if (value.len <= scheme.len || !str_eq_nocase(str_slice(value, 0, scheme.len), scheme) ||
-        is_repeated(exchange, STR("Authorization")))
+        mcp_http_is_repeated(exchange, STR("Authorization")))
         return STR_EMPTY;
     return str_trim(str_slice(value, scheme.len, value.len));
 }
@@ -206,48 +186,6 @@ static void take_alone(const struct incoming *in, bool is_modern, bool opens_ses
 
 /* ---- POST, modern ---- */
 
-/* "=?base64?…?=" stands for what a header cannot hold. */
-static bool header_means(struct str value, struct str wanted)
-{
-    const struct str start = STR("=?base64?");
-    const struct str end = STR("?=");
-    cleanup_buf struct buf decoded = BUF_INIT(HEADER_NAME_BYTES);
-
-    if (!str_starts_with(value, start) || !str_ends_with(value, end) ||
-        value.len < start.len + end.len)
-        return str_eq(value, wanted);
-    value = str_slice(value, start.len, value.len - start.len - end.len);
-    return base64_decode(&decoded, value) == 0 && str_eq(buf_view(&decoded), wanted);
-}
-
-static int check_header(const struct incoming *in, struct str name, struct str wanted,
-                        struct err *err)
-{
-    struct str value;
-
-    if (!http_header(exchange_request(in->exchange), name, &value))
-        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s is missing", (int)name.len,
-                       name.ptr);
-    if (is_repeated(in->exchange, name) || !header_means(value, wanted))
-        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s does not say what the body says",
-                       (int)name.len, name.ptr);
-    return 0;
-}
-
-/* What a relay in between decides by has to be what we decide by. */
-static int check_headers(const struct incoming *in, struct err *err)
-{
-    const struct mcp_message *message = in->message;
-    struct str name = mcp_message_name(message);
-    int r = check_header(in, STR("MCP-Protocol-Version"), mcp_message_revision(message), err);
-
-    if (r == 0)
-        r = check_header(in, STR("Mcp-Method"), mcp_message_method(message), err);
-    if (r == 0 && name.len > 0)
-        r = check_header(in, STR("Mcp-Name"), name, err);
-    return r;
-}
-
 static void take_modern(const struct incoming *in)
 {
     struct err err = ERR_INIT;
@@ -255,7 +193,8 @@ static void take_modern(const struct incoming *in)
     switch (mcp_message_kind(in->message)) {
     case MCP_REQUEST:
         /* Without `_meta` the library says what is missing. */
-        if (mcp_message_is_modern(in->message) && check_headers(in, &err) < 0)
+        if (mcp_message_is_modern(in->message) &&
+            mcp_http_check_headers(in->http, in->exchange, in->message, &err) < 0)
             break;
         take_alone(in, true, false);
         return;
@@ -280,7 +219,7 @@ static void take_modern(const struct incoming *in)
 static bool find_session(struct mcp_http *http, struct exchange *exchange, struct str principal,
                          struct mcp_http_client **out_client)
 {
-    struct str id = header_of(exchange, STR("Mcp-Session-Id"));
+    struct str id = mcp_http_header(exchange, STR("Mcp-Session-Id"));
 
     if (id.len == 0) {
         refuse(exchange, 400, ERR_INVALID_REQUEST, "the header Mcp-Session-Id is missing");
@@ -330,7 +269,7 @@ static void take_legacy(const struct incoming *in)
 static void on_body(void *data, struct exchange *exchange)
 {
     struct incoming in = {.http = data, .exchange = exchange};
-    struct str revision = header_of(exchange, STR("MCP-Protocol-Version"));
+    struct str revision = mcp_http_header(exchange, STR("MCP-Protocol-Version"));
     enum mcp_era era = mcp_revision_era(revision);
     int r;
 
@@ -369,9 +308,9 @@ static bool is_json(struct str content_type)
 
 static void on_post(struct mcp_http *http, struct exchange *exchange)
 {
-    struct str accepted = header_of(exchange, STR("Accept"));
+    struct str accepted = mcp_http_header(exchange, STR("Accept"));
 
-    if (!is_json(header_of(exchange, STR("Content-Type"))))
+    if (!is_json(mcp_http_header(exchange, STR("Content-Type"))))
         refuse(exchange, 415, ERR_INVALID_REQUEST, "Content-Type has to be application/json");
     else if (!http_accepts(accepted, JSON_TYPE) || !http_accepts(accepted, EVENTS_TYPE))
         refuse(exchange, 406, ERR_INVALID_REQUEST,
@@ -394,7 +333,7 @@ static void on_get(struct mcp_http *http, struct exchange *exchange, struct str 
 {
     struct mcp_http_client *client;
 
-    if (!http_accepts(header_of(exchange, STR("Accept")), EVENTS_TYPE)) {
+    if (!http_accepts(mcp_http_header(exchange, STR("Accept")), EVENTS_TYPE)) {
         refuse(exchange, 406, ERR_INVALID_REQUEST, "Accept has to name text/event-stream");
         return;
     }
@@ -404,7 +343,7 @@ static void on_get(struct mcp_http *http, struct exchange *exchange, struct str 
     }
     if (!find_session(http, exchange, principal, &client))
         return;
-    mcp_http_resume(client, exchange, header_of(exchange, STR("Last-Event-ID")));
+    mcp_http_resume(client, exchange, mcp_http_header(exchange, STR("Last-Event-ID")));
 }
 
 static void on_delete(struct mcp_http *http, struct exchange *exchange, struct str principal)
@@ -431,7 +370,7 @@ void mcp_http_handle(void *data, struct exchange *exchange)
         return;
     }
     /* The modern era has neither. */
-    if (mcp_revision_era(header_of(exchange, STR("MCP-Protocol-Version"))) == MCP_MODERN)
+    if (mcp_revision_era(mcp_http_header(exchange, STR("MCP-Protocol-Version"))) == MCP_MODERN)
         refuse_method(exchange, STR("POST"));
     else if (method == HTTP_METHOD_GET)
         on_get(http, exchange, principal);

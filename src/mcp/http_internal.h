@@ -3,6 +3,7 @@
  * What the parts of MCP over HTTP share with each other alone.
  *
  *     http.c          who may come, what was sent, which era it is
+ *     http_headers.c  headers that say what the message says
  *     http_client.c   sessions of the legacy era, and modern requests, which are their own
  *     http_stream.c   where a message of ours goes: an answer, a stream, the kept events
  */
@@ -71,6 +72,16 @@ struct mcp_http_stream {
     uint64_t event; /* number of the last one */
     uint64_t seen;  /* of the last one that was written to a connection */
 };
+
+/* http_headers.c */
+
+/* Empty when there is none. */
+struct str mcp_http_header(const struct exchange *exchange, struct str name);
+/* Whether it was sent more than once: then nobody can say which one is meant. */
+bool mcp_http_is_repeated(const struct exchange *exchange, struct str name);
+/* Of a modern request. What a relay in between decides by has to be what we decide by. */
+int mcp_http_check_headers(const struct mcp_http *http, const struct exchange *exchange,
+                           const struct mcp_message *message, struct err *err);
 
 /* http_client.c */
 

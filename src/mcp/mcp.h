@@ -170,6 +170,10 @@ void mcp_service_free(struct mcp_service *service);
  */
 int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *offer);
 
+/* The tool that is offered under this name now; NULL for none. */
+const struct catalog_tool *mcp_service_find_tool(const struct mcp_service *service,
+                                                 struct str name);
+
 /* mcp_session_resource_updated() and mcp_session_resources_changed() for every session. */
 void mcp_service_resource_updated(struct mcp_service *service, struct str uri);
 void mcp_service_resources_changed(struct mcp_service *service);

@@ -29,15 +29,6 @@ int mcp_read_cursor(const struct mcp_request *request, struct str *out_cursor, s
     return mcp_need_str(request->params, STR("cursor"), MCP_CURSOR_BYTES, out_cursor, err);
 }
 
-static const struct catalog_tool *find_tool(const struct mcp_offer *offer, struct str name)
-{
-    for (size_t i = 0; i < offer->tool_count; i++) {
-        if (str_eq(offer->tools[i]->name, name))
-            return offer->tools[i];
-    }
-    return NULL;
-}
-
 static int tools_call(struct mcp_session *session, const struct mcp_request *request,
                       struct err *err)
 {
@@ -49,7 +40,7 @@ static int tools_call(struct mcp_session *session, const struct mcp_request *req
 
     if (r < 0)
         return r;
-    tool = find_tool(&session->service->offer->offer, name);
+    tool = mcp_service_find_tool(session->service, name);
     if (tool == NULL)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "no tool is called \"%.*s\"",
                              STR_ARG(str_slice(name, 0, 64)));

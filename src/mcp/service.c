@@ -214,6 +214,17 @@ int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *o
     return 0;
 }
 
+const struct catalog_tool *mcp_service_find_tool(const struct mcp_service *service, struct str name)
+{
+    const struct mcp_offer *offer = &service->offer->offer;
+
+    for (size_t i = 0; i < offer->tool_count; i++) {
+        if (str_eq(offer->tools[i]->name, name))
+            return offer->tools[i];
+    }
+    return NULL;
+}
+
 void mcp_service_resource_updated(struct mcp_service *service, struct str uri)
 {
     list_each (node, &service->sessions)
