@@ -67,11 +67,15 @@ int mcp_http_client_new(struct mcp_http *http, bool is_modern, struct str princi
 int mcp_http_client_publish(struct mcp_http_client *client)
 {
     struct mcp_http *http = client->http;
+    int r;
 
     rand_token(client->id, MCP_HTTP_ID_LEN);
-    if (!http->idle.is_started)
+    r = map_add(&http->sessions, (struct str){client->id, MCP_HTTP_ID_LEN}, client);
+    if (r < 0)
+        client->id[0] = '\0';
+    else if (!http->idle.is_started)
         timer_start_repeating(&http->idle, IDLE_STEP_MS);
-    return map_add(&http->sessions, (struct str){client->id, MCP_HTTP_ID_LEN}, client);
+    return r;
 }
 
 struct mcp_http_client *mcp_http_client_find(struct mcp_http *http, struct str id,

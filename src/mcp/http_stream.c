@@ -35,15 +35,31 @@ void mcp_http_forget_events(struct mcp_http_client *client)
         forget_event(client, list_entry(node, struct event, link));
 }
 
-/* What is too large, or for which there is no memory, cannot be come back for: that is no error. */
+/* Nothing is replayed with a hole in it. */
+static void forget_events_of(struct mcp_http_client *client, uint64_t origin)
+{
+    list_each_safe (node, &client->events) {
+        struct event *event = list_entry(node, struct event, link);
+
+        if (event->origin == origin)
+            forget_event(client, event);
+    }
+}
+
+/*
+ * What is too large, or for which there is no memory, cannot be come back for, nor what was said
+ * before it: that is no error.
+ */
 static void keep_event(struct mcp_http_stream *stream, struct str data)
 {
     struct mcp_http_client *client = stream->client;
     size_t max = client->http->config.replay_bytes;
     struct event *event = data.len <= max ? malloc(sizeof(*event) + data.len) : NULL;
 
-    if (event == NULL)
+    if (event == NULL) {
+        forget_events_of(client, stream->origin);
         return;
+    }
     *event = (struct event){.origin = stream->origin, .number = stream->event, .len = data.len};
     memcpy(event->data, data.ptr, data.len);
     while (client->event_count > 0 &&
@@ -285,7 +301,8 @@ void mcp_http_send(void *data, const struct mcp_outgoing *about, const struct st
     stream = stream_of(client, about->origin);
     if (stream == NULL)
         return;
-    if (about->kind == MCP_SENT_QUESTION && !http->questions.is_started)
+    /* It may be over before those that are open. */
+    if (about->kind == MCP_SENT_QUESTION)
         timer_start(&http->questions, 0);
     is_last = ends_stream(stream, about);
     if (is_last && stream->exchange != NULL)
@@ -389,6 +406,7 @@ void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, 
 {
     struct mcp_http_stream *stream;
     uint64_t origin = 0, behind = 0;
+    uint64_t last;
     bool is_over = false;
 
     if (event.len > 0 && !parse_event_id(event, &origin, &behind)) {
@@ -397,9 +415,8 @@ void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, 
     }
     stream = mcp_http_stream_find(client, origin);
     is_over = stream == NULL && origin != 0;
-    if (event.len > 0 &&
-        !is_kept_from(client, origin, behind,
-                      stream != NULL ? stream->event : last_event(client, origin))) {
+    last = stream != NULL ? stream->event : last_event(client, origin);
+    if (event.len > 0 && ((is_over && last == 0) || !is_kept_from(client, origin, behind, last))) {
         refuse_resume(exchange, 400, ERR_NOT_FOUND, "what came behind this event is not kept");
         return;
     }

@@ -80,10 +80,14 @@ static void ask(struct mcp_call *call)
 
 static void answer_large(struct mcp_call *call)
 {
+    bool warns = false;
     char text[3000 + sizeof(DONE)];
     int len =
         snprintf(text, sizeof(text), "{\"content\":[{\"type\":\"text\",\"text\":\"%03000d\"}]}", 0);
 
+    json_get_bool(mcp_call_arguments(call), STR("warn"), &warns);
+    if (warns)
+        mcp_call_log(call, MCP_WARNING, "a warning");
     mcp_call_finish(call, (struct str){text, (size_t)len});
 }
 
@@ -232,7 +236,8 @@ void mcp_http_fixture_finish(struct mcp_http_fixture *fixture)
 
 void mcp_http_fixture_change_tools(struct mcp_http_fixture *fixture)
 {
-    fixture->server.offer.tool_count--;
+    fixture->server.offer.tool_count =
+        fixture->server.offer.tool_count == TOOLS ? TOOLS - 1 : TOOLS;
     assert(mcp_service_set_offer(mcp_http_service(fixture->endpoint), &fixture->server.offer) == 0);
     http_fixture_turn(&fixture->http);
 }

@@ -5,7 +5,7 @@
  *
  *     echo    answers at once                    talk   a warning, then waits
  *     wait    answers when the test says so      header has arguments that are headers too
- *     say     a warning, then answers            large  answers 3000 bytes
+ *     say     a warning, then answers            large  answers 3000 bytes, "warn" before
  *     ask     asks for a name, for "ms" ms       part   hangs up, then waits
  */
 #ifndef TESTS_SUPPORT_MCP_HTTP_FIXTURE_H
