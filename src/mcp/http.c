@@ -257,7 +257,7 @@ static void take_legacy(const struct incoming *in)
     case MCP_REQUEST:
     case MCP_BATCH:
         if (!is_busy(in->http)) {
-            take_request(in, client, kind == MCP_BATCH, false);
+            take_request(in, client, mcp_session_splits(client->session, in->message), false);
             return;
         }
         mcp_message_free(in->message);
@@ -391,8 +391,12 @@ static void on_start(void *data, struct mcp_call *call)
 
 static void on_cancel(void *data, struct mcp_call *call)
 {
-    const struct mcp_http *http = ((struct mcp_http_client *)data)->http;
+    struct mcp_http_client *client = data;
+    const struct mcp_http *http = client->http;
+    struct mcp_http_stream *stream = mcp_http_stream_find(client, mcp_call_origin(call));
 
+    if (stream != NULL)
+        stream->is_cancelled = true;
     http->config.host->cancel(http->config.data, call);
 }
 

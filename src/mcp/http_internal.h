@@ -68,6 +68,7 @@ struct mcp_http_stream {
     struct exchange *exchange; /* until its answer has begun as a stream, or is given */
     struct sse_stream *sse;    /* from then on; neither, when the client is not connected */
     bool is_batch;
+    bool is_cancelled; /* the client wants no answer, and will get none */
     bool opens_session;
     uint64_t event; /* number of the last one */
     uint64_t seen;  /* of the last one that was written to a connection */
@@ -116,7 +117,7 @@ void mcp_http_send(void *client, const struct mcp_outgoing *about, const struct 
 int mcp_http_stream_begin(struct mcp_http_stream *stream);
 /* The connection ends as it should. */
 void mcp_http_stream_end(struct mcp_http_stream *stream);
-/* Those that nothing will be said on any more: see mcp_http_stream.is_batch. */
+/* Ends those on which nothing will be said any more. */
 void mcp_http_streams_settle(struct mcp_http_client *client);
 
 /* GET: the session's own stream, or what was said behind the event that the client names. */

@@ -328,10 +328,12 @@ void mcp_http_streams_settle(struct mcp_http_client *client)
         return;
     list_each_safe (node, &client->streams) {
         struct mcp_http_stream *stream = list_entry(node, struct mcp_http_stream, link);
+        bool is_over = stream->is_batch ? !mcp_session_is_waiting(client->session, stream->origin)
+                                        : stream->is_cancelled;
 
-        if (!stream->is_batch || mcp_session_is_waiting(client->session, stream->origin))
+        if (!is_over)
             continue;
-        /* A batch of notifications has no answer at all. */
+        /* What was cancelled, and a batch of notifications, have no answer at all. */
         if (stream->exchange != NULL) {
             exchange_answer(stream->exchange, &(struct http_answer){.status = 202});
             stream->exchange = NULL;

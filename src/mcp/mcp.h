@@ -253,10 +253,13 @@ const struct json_value *mcp_message_params(const struct mcp_message *message);
 
 /*
  * Handles the message, which is the library's from here on. All that is sent because of it carries
- * the origin, also later: answers, what belongs to its calls, and what its stream listens to. A
- * message that is no batch is answered at most once.
+ * the origin, also later: answers, what belongs to its calls, and what its stream listens to. It is
+ * answered at most once, unless mcp_session_splits().
  */
 void mcp_session_take(struct mcp_session *session, struct mcp_message *message, uint64_t origin);
+
+/* Whether it is a batch that this session takes apart: what it holds is answered one by one. */
+bool mcp_session_splits(const struct mcp_session *session, const struct mcp_message *message);
 
 /* Whether something with this origin (0: with any) is still to be answered or listens. */
 bool mcp_session_is_waiting(const struct mcp_session *session, uint64_t origin);

@@ -142,18 +142,29 @@ static void take_one(struct mcp_session *session, struct mcp_message *message,
 }
 
 /* Batches were in one revision only; elsewhere they are a mistake worth naming. */
+static int check_batch(const struct mcp_session *session, const struct json_value *batch,
+                       struct err *err)
+{
+    if (!session->is_initialized || session->revision != MCP_2025_03_26)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "a batch of messages; this revision of MCP has one message at a time");
+    if (batch->size == 0 || batch->size > MCP_MAX_BATCH)
+        return err_set(err, ERR_INVALID_ARGUMENT, "a batch has 1 to %d messages, not %u",
+                       MCP_MAX_BATCH, batch->size);
+    return 0;
+}
+
+bool mcp_session_splits(const struct mcp_session *session, const struct mcp_message *message)
+{
+    return message->kind == MCP_BATCH && check_batch(session, message->document, NULL) == 0;
+}
+
 static void take_batch(struct mcp_session *session, struct mcp_message *message)
 {
     const struct json_value *batch = message->document;
     struct err err = ERR_INIT;
 
-    if (!session->is_initialized || session->revision != MCP_2025_03_26)
-        err_set(&err, ERR_INVALID_ARGUMENT,
-                "a batch of messages; this revision of MCP has one message at a time");
-    else if (batch->size == 0 || batch->size > MCP_MAX_BATCH)
-        err_set(&err, ERR_INVALID_ARGUMENT, "a batch has 1 to %d messages, not %u", MCP_MAX_BATCH,
-                batch->size);
-    if (err.code != 0) {
+    if (check_batch(session, batch, &err) < 0) {
         mcp_session_refuse(session, STR_EMPTY, &err);
         return;
     }
