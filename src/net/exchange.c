@@ -379,8 +379,11 @@ void exchange_begin(struct exchange *exchange, const struct http_answer *head)
     }
     exchange->answer = ANSWER_OPEN;
     forget_request(exchange);
-    if (r < 0)
-        httpconn_cut(exchange);
+    if (r == 0)
+        return;
+    /* Told by the loop, not from inside this call: whoever begins a stream has not got it yet. */
+    exchange->conn.is_broken = true;
+    httpconn_ask_turn(exchange);
 }
 
 static int write_piece(struct exchange *exchange, const struct str *parts, size_t count)

@@ -97,7 +97,10 @@ void exchange_answer(struct exchange *exchange, const struct http_answer *answer
 /* An error of the table: its HTTP status, and its name and text as JSON. */
 void exchange_answer_error(struct exchange *exchange, int error);
 
-/* The head of an answer whose body follows in pieces. The request is forgotten. */
+/*
+ * The head of an answer whose body follows in pieces. The request is forgotten. Nobody is told from
+ * inside it that the client is gone.
+ */
 void exchange_begin(struct exchange *exchange, const struct http_answer *head);
 
 /*

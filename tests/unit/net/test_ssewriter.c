@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "http_fixture.h"
 #include "net/ssewriter.h"
 
-enum { GOT_BYTES = 4 << 20, KEPT_BYTES = 100000, QUIET_MS = 1000, STREAMS = 4 };
+enum { GOT_BYTES = 4 << 20, KEPT_BYTES = 100000, QUIET_MS = 1000, STREAMS = 4, HELD_BYTES = 20000 };
 
 static struct http_fixture *fixture;
 static struct sse_hub *hub;
@@ -28,20 +29,51 @@ static void open_stream(void *data, struct exchange *exchange)
         opened++;
 }
 
-static int begin(void **state)
+/* A request that is answered later. */
+static struct exchange *open_exchange;
+static unsigned gone_before;
+
+static void note_gone_before(void *data)
 {
-    const struct httpserver_config config = {.on_request = open_stream};
+    (void)data;
+    gone_before++;
+}
+
+static void keep_exchange(void *data, struct exchange *exchange)
+{
+    static const struct exchange_events events = {.on_gone = note_gone_before};
+
+    (void)data;
+    open_exchange = exchange;
+    exchange_watch(exchange, &events, NULL);
+}
+
+static int begin_with(exchange_handler *on_request)
+{
+    const struct httpserver_config config = {.on_request = on_request};
     const struct sse_hub_config hub_config = {.keepalive_ms = QUIET_MS,
                                               .max_kept_bytes = KEPT_BYTES};
 
-    (void)state;
     fixture = malloc(sizeof(*fixture));
     assert_non_null(fixture);
     opened = 0;
     gone = 0;
+    gone_before = 0;
     http_fixture_init(fixture, &config);
     assert_int_equal(sse_hub_new(fixture->loop, &hub_config, &hub), 0);
     return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return begin_with(open_stream);
+}
+
+static int begin_keeping(void **state)
+{
+    (void)state;
+    return begin_with(keep_exchange);
 }
 
 static int end(void **state)
@@ -222,6 +254,32 @@ static void one_that_was_cut_off_can_still_be_closed(void **state)
     close(fd);
 }
 
+static void a_stream_on_a_broken_connection_hears_of_it_from_the_loop(void **state)
+{
+    static char more[HELD_BYTES];
+    const struct linger at_once = {.l_onoff = 1};
+    int fd = http_fixture_connect(fixture);
+
+    (void)state;
+    /* What waits behind the request stops the reading, so that nobody notices the reset. */
+    memset(more, 'x', sizeof(more));
+    assert_true(http_fixture_send(fixture, fd, STR("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    assert_true(http_fixture_send(fixture, fd, (struct str){more, sizeof(more)}));
+    http_fixture_turn(fixture);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(fd);
+    http_fixture_turn(fixture);
+    assert_int_equal(gone_before, 0);
+
+    assert_int_equal(sse_open(hub, open_exchange, note_gone, NULL, &streams[0]), 0);
+    assert_int_equal(gone_before + gone, 0);
+    assert_int_equal(sse_send(streams[0], &(struct sse_event){.data = STR("x")}), 0);
+    http_fixture_turn(fixture);
+    assert_int_equal(gone_before, 0);
+    assert_int_equal(gone, 1);
+    assert_int_equal(http_fixture_connections(fixture), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 TEST_MAIN(cmocka_unit_test(events_have_their_lines),
           cmocka_unit_test(line_ends_in_data_begin_new_lines),
@@ -229,4 +287,6 @@ TEST_MAIN(cmocka_unit_test(events_have_their_lines),
           CASE(an_event_goes_to_one_or_to_all),
           CASE(a_closed_stream_ends_its_answer_and_the_connection_goes_on),
           CASE(quiet_streams_are_kept_alive), CASE(a_reader_that_does_not_read_is_cut_off),
-          CASE(one_that_was_cut_off_can_still_be_closed))
+          CASE(one_that_was_cut_off_can_still_be_closed),
+          cmocka_unit_test_setup_teardown(a_stream_on_a_broken_connection_hears_of_it_from_the_loop,
+                                          begin_keeping, end))
