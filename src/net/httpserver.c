@@ -130,7 +130,7 @@ static void turn_away(struct httpserver *server, int fd)
 
     server->stats.turned_away++;
     if (server->config.make_filter == NULL)
-        (void)send(fd, words, sizeof(words) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)!write(fd, words, sizeof(words) - 1); /* a confined server may not send() */
     close(fd);
 }
 

@@ -2,14 +2,17 @@
 """`gatehouse mcp --http`: who is let in, what comes back, and what bad clients can do to it."""
 import concurrent.futures
 import http.client
+import itertools
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
@@ -17,12 +20,13 @@ from mcp_client import MODERN, PATIENCE, Scene
 
 BOTH = "application/json, text/event-stream"
 KEY = "a-key-for-this-test-only"
+MOST_CONNECTIONS = 512
 
 
 class HttpServer:
     """The program behind --http, with its process where Scene looks for it."""
 
-    def __init__(self, *flags, state, key=KEY, before=()):
+    def __init__(self, *flags, state, key=KEY, before=(), host="127.0.0.1"):
         environment = {
             "PATH": "/usr/bin:/bin", "HOME": str(state), "XDG_STATE_HOME": str(state),
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
@@ -31,18 +35,43 @@ class HttpServer:
             environment["GATEHOUSE_HTTP_KEY"] = key
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [*before, mcp_client.GATEHOUSE, "mcp", "--http", "127.0.0.1:0", *map(str, flags)],
+            [*before, mcp_client.GATEHOUSE, "mcp", "--http", f"{host}:0", *map(str, flags)],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.said,
             start_new_session=True)
         self.pid = self.process.pid
         address = self.process.stdout.readline().decode()
         self.header = self.process.stdout.readline().decode().rstrip("\n")
-        self.port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/mcp\n", address).group(1))
+        self.host = host
+        self.port = int(re.fullmatch(rf"http://{re.escape(host)}:(\d+)/mcp\n", address).group(1))
         self.key = re.fullmatch(r"Authorization: Bearer ([!-~]+)", self.header).group(1)
         self.next_id = 0
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+
+    def wire(self):
+        wire = socket.create_connection((self.host, self.port), PATIENCE)
+        wire.settimeout(PATIENCE)
+        return wire
+
+    def legacy(self, verb, message=None, session=None):
+        """A request of the legacy era: status, headers, and what came."""
+        here = self.connect()
+        here.request(verb, "/mcp", None if message is None else json.dumps(message),
+                     {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json",
+                      "Accept": BOTH, **({"Mcp-Session-Id": session} if session else {})})
+        answer = here.getresponse()
+        text = answer.read().decode()
+        here.close()
+        return answer.status, answer.headers, text
+
+    def open_session(self, revision):
+        status, headers, text = self.legacy("POST", {
+            "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {"protocolVersion": revision, "capabilities": {},
+                       "clientInfo": {"name": "test", "version": "1"}}})
+        assert status == 200, text
+        return headers["Mcp-Session-Id"]
 
     def ask(self, method, params=None, headers=None, verb="POST", connection=None):
         """A modern request: status, headers, and the message as it came."""
@@ -298,6 +327,14 @@ class Enduring(Http):
             "filePath": "x" * (17 << 20)}})
         self.assertEqual(status, 413)
         self.assertEqual(server.ask("tools/list")[0], 200)
+
+    def test_who_comes_when_there_are_too_many_is_told(self):
+        server = self.serve()
+        wires = [server.wire() for _ in range(MOST_CONNECTIONS)]
+        with server.wire() as wire:
+            self.assertIn(b" 503 ", wire.recv(4096))
+        for wire in wires:
+            wire.close()
 
     def test_it_ends_with_streams_open(self):
         server = self.serve()
