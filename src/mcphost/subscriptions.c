@@ -402,7 +402,7 @@ void subscriptions_remove(struct subscriptions *subscriptions, const struct mcp_
         free(address);
         if (list_is_empty(&watched->addresses))
             end_watched(watched);
-        return;
+        /* And on: what led elsewhere when it was asked for again is in two of them. */
     }
 }
 

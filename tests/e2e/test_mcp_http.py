@@ -336,6 +336,49 @@ class Enduring(Http):
         for wire in wires:
             wire.close()
 
+    def watches(self, server):
+        """What the program watches in the folder, as the kernel counts it."""
+        try:
+            told = [file.read_text() for file in pathlib.Path(f"/proc/{server.pid}/fdinfo").iterdir()]
+        except PermissionError:
+            self.skipTest("an ordinary user cannot look into a process that hides its memory")
+        return sum(text.count("inotify wd:") for text in told)
+
+    def test_addresses_that_begin_to_lead_elsewhere_are_let_go_of_with_their_session(self):
+        for name in "ab":
+            (self.root / name).mkdir()
+            (self.root / name / "file").write_text("")
+        link, other = self.root / "link", self.root / "other"
+        link.symlink_to("a/file")
+        server = self.serve()
+        before = self.watches(server)
+        is_over = threading.Event()
+
+        def turn():
+            for name in itertools.cycle("ba"):
+                if is_over.is_set():
+                    return
+                other.symlink_to(f"{name}/file")
+                other.rename(link)
+
+        turner = threading.Thread(target=turn)
+        turner.start()
+        try:
+            for _ in range(10):
+                session = server.open_session("2025-03-26")
+                server.legacy("POST", [
+                    {"jsonrpc": "2.0", "id": number, "method": "resources/subscribe",
+                     "params": {"uri": f"file://{link}"}} for number in range(20)], session)
+                self.assertEqual(server.legacy("DELETE", session=session)[0], 204)
+        finally:
+            is_over.set()
+            turner.join()
+        self.assertEqual(server.ask("tools/list")[0], 200)
+        self.assertEqual(self.watches(server), before)
+        for name in "ab":
+            (self.root / name / "file").write_text("changed")
+        self.assertEqual(server.ask("tools/list")[0], 200)
+
     def test_it_ends_with_streams_open(self):
         server = self.serve()
         wire = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
