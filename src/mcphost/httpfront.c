@@ -31,9 +31,12 @@ struct httpfront {
     struct workshop *workshop;
     struct mcp_http *mcp;
     struct origin_policy policy;
+    char own_address[ADDRESS_TEXT_BYTES]; /* which may be another one of 127.0.0.0/8 */
+    struct str own_host;
     struct router router;
     struct httpserver *server;
     struct loop_task give_up;
+    bool is_stopping;
     struct timer look; /* whether clients have taken what they were sent */
 };
 
@@ -141,6 +144,12 @@ static void give_up(void *data)
 {
     struct httpfront *front = data;
 
+    /* Who says it twice does not want to wait for clients. */
+    if (front->is_stopping) {
+        front->config.on_end(front->config.data);
+        return;
+    }
+    front->is_stopping = true;
     workshop_give_up(front->workshop);
     mcp_http_close(front->mcp);
     httpserver_shutdown(front->server, SHUTDOWN_MS, on_shutdown, front);
@@ -177,7 +186,10 @@ static int serve(struct httpfront *front, int fd)
         close(fd);
         return r;
     }
-    front->policy = (struct origin_policy){.is_loopback = true, .port = address.port};
+    address_format(&address, front->own_address);
+    front->own_host = str_from(front->own_address);
+    front->policy = (struct origin_policy){
+        .is_loopback = true, .port = address.port, .hosts = &front->own_host, .host_count = 1};
     front->router = (struct router){
         .routes = routes, .count = array_size(routes), .data = front, .policy = &front->policy};
     return httpserver_new(front->config.loop, fd, &config, &front->server);

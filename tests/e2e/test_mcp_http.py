@@ -190,6 +190,12 @@ class LettingIn(Http):
             named = {"Host": f"{host}:{server.port}", "Origin": f"http://{host}:{server.port}"}
             self.assertEqual(server.ask("tools/list", headers=named)[0], 200, named)
 
+    def test_any_address_of_this_machine_is_its_own_name(self):
+        server = self.serve(host="127.0.0.2")
+        self.assertEqual(server.ask("tools/list")[0], 200)
+        self.assertEqual(server.ask("tools/list", headers={
+            "Host": f"127.0.0.3:{server.port}"})[0], 403)
+
     def test_the_key_is_not_in_the_log(self):
         server = self.serve("--log-level", "debug")
         server.ask("tools/list")
@@ -335,6 +341,21 @@ class Enduring(Http):
             self.assertIn(b" 503 ", wire.recv(4096))
         for wire in wires:
             wire.close()
+
+    def test_a_second_signal_does_not_wait_for_clients(self):
+        server = self.serve("--log-level", "info")
+        with server.wire() as wire:
+            wire.sendall((f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                          f"Authorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+                          f"Accept: {BOTH}\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+                          ).encode())
+            self.assertIn(b" 100 ", wire.recv(4096))
+            server.process.send_signal(signal.SIGTERM)
+            while "stopping" not in server.words() and server.process.poll() is None:
+                pass
+            server.process.send_signal(signal.SIGTERM)
+            # By the signal itself where it came when all was over.
+            self.assertIn(server.wait(), (0, -signal.SIGTERM), server.words())
 
     def watches(self, server):
         """What the program watches in the folder, as the kernel counts it."""
