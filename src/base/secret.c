@@ -90,7 +90,8 @@ int secret_text_set(struct secret_text *secret, struct str text)
         return ERR_NO_MEMORY;
     memcpy(bytes, text.ptr, text.len);
     secret_text_done(secret);
-    *secret = (struct secret_text){text.len, bytes};
+    secret->len = text.len;
+    secret->bytes = bytes;
     return 0;
 }
 
