@@ -63,8 +63,8 @@ struct mcp_http_config {
 
 int mcp_http_new(const struct mcp_http_config *config, struct mcp_http **out_http);
 
-/* An exchange_handler, with the endpoint as its data. */
-void mcp_http_handle(void *http, struct exchange *exchange);
+/* An exchange_handler; `data` is the endpoint. */
+void mcp_http_handle(void *data, struct exchange *exchange);
 
 /* For mcp_service_set_offer() and kin. */
 struct mcp_service *mcp_http_service(const struct mcp_http *http);

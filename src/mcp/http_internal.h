@@ -96,9 +96,12 @@ int mcp_http_client_publish(struct mcp_http_client *client);
 void mcp_http_client_use(struct mcp_http_client *client);
 /* Ends its streams now, and itself when no callback of its session is running. */
 void mcp_http_client_finish(struct mcp_http_client *client);
-/* Frees those that are finished, ends what is complete; not from inside a callback of a session. */
-void mcp_http_reap(void *http);
-void mcp_http_expire_idle(void *http);
+/*
+ * Frees those that are finished, ends what is complete; not from inside a callback of a session.
+ * Of this and the next one `data` is the endpoint.
+ */
+void mcp_http_reap(void *data);
+void mcp_http_expire_idle(void *data);
 
 /* http_stream.c */
 
@@ -109,8 +112,8 @@ int mcp_http_stream_new(struct mcp_http_client *client, uint64_t origin, struct 
 void mcp_http_stream_free(struct mcp_http_stream *stream);
 struct mcp_http_stream *mcp_http_stream_find(struct mcp_http_client *client, uint64_t origin);
 
-/* mcp_host.send: one message to where it belongs. */
-void mcp_http_send(void *client, const struct mcp_outgoing *about, const struct str *parts,
+/* mcp_host.send, whose `data` is the client: one message to where it belongs. */
+void mcp_http_send(void *data, const struct mcp_outgoing *about, const struct str *parts,
                    size_t count);
 
 /* The answer becomes a stream of events, begun with one that can be come back to. */
