@@ -221,8 +221,9 @@ static bool find_session(struct mcp_http *http, struct exchange *exchange, struc
 {
     struct str id = mcp_http_header(exchange, STR("Mcp-Session-Id"));
 
-    if (id.len == 0) {
-        refuse(exchange, 400, ERR_INVALID_REQUEST, "the header Mcp-Session-Id is missing");
+    if (id.len == 0 || mcp_http_is_repeated(exchange, STR("Mcp-Session-Id"))) {
+        refuse(exchange, 400, ERR_INVALID_REQUEST,
+               "the header Mcp-Session-Id is missing, or there are several");
         return false;
     }
     *out_client = mcp_http_client_find(http, id, principal);
@@ -441,6 +442,8 @@ static void set_defaults(struct mcp_http_config *config)
         config->max_requests = MCP_HTTP_MAX_REQUESTS;
     if (config->replay_bytes == 0)
         config->replay_bytes = MCP_HTTP_REPLAY_BYTES;
+    if (config->total_replay_bytes == 0)
+        config->total_replay_bytes = MCP_HTTP_TOTAL_REPLAY_BYTES;
     if (config->idle_ms == 0)
         config->idle_ms = MCP_HTTP_IDLE_MS;
     if (config->max_kept_bytes == 0)

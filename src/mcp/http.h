@@ -33,6 +33,7 @@ enum {
     MCP_HTTP_MAX_REQUESTS = 4096, /* of all clients, not answered yet */
     MCP_HTTP_REPLAY_BYTES = 1 << 20,
     MCP_HTTP_REPLAY_EVENTS = 512,
+    MCP_HTTP_TOTAL_REPLAY_BYTES = 64 << 20,
     MCP_HTTP_IDLE_MS = 30 * 60 * 1000,
     MCP_HTTP_RETRY_MS = 1000,
     MCP_HTTP_MAX_KEPT_BYTES = 64 << 20,
@@ -54,7 +55,8 @@ struct mcp_http_config {
 
     size_t max_sessions;
     size_t max_requests;
-    size_t replay_bytes; /* kept of a session's events, for clients that come back */
+    size_t replay_bytes;       /* kept of a session's events, for clients that come back */
+    size_t total_replay_bytes; /* of all; who was away longest loses his first */
     /* Of events that one client does not take; httpserver_config has the same for whole answers. */
     size_t max_kept_bytes;
     int64_t idle_ms;  /* a session that nobody uses so long is over */

@@ -32,6 +32,7 @@ struct mcp_http {
     struct list finished;    /* to be freed when no callback of theirs is running */
     bool has_answered_batch; /* one of somebody's may be complete */
     size_t stream_count;
+    size_t event_bytes; /* kept for all clients */
     uint64_t last_origin;
 
     struct loop_task reap;

@@ -26,6 +26,7 @@ static void forget_event(struct mcp_http_client *client, struct event *event)
     list_remove(&event->link);
     client->event_count--;
     client->event_bytes -= event->len;
+    client->http->event_bytes -= event->len;
     free(event);
 }
 
@@ -46,6 +47,16 @@ static void forget_events_of(struct mcp_http_client *client, uint64_t origin)
     }
 }
 
+/* Those who were away longest are least likely to come back. */
+static void make_room(struct mcp_http *http, size_t len)
+{
+    list_each (node, &http->clients) {
+        if (http->event_bytes + len <= http->config.total_replay_bytes)
+            return;
+        mcp_http_forget_events(list_entry(node, struct mcp_http_client, link));
+    }
+}
+
 /*
  * What is too large, or for which there is no memory, cannot be come back for, nor what was said
  * before it: that is no error.
@@ -53,8 +64,11 @@ static void forget_events_of(struct mcp_http_client *client, uint64_t origin)
 static void keep_event(struct mcp_http_stream *stream, struct str data)
 {
     struct mcp_http_client *client = stream->client;
-    size_t max = client->http->config.replay_bytes;
-    struct event *event = data.len <= max ? malloc(sizeof(*event) + data.len) : NULL;
+    struct mcp_http *http = client->http;
+    size_t max = http->config.replay_bytes;
+    struct event *event = data.len <= max && data.len <= http->config.total_replay_bytes
+                              ? malloc(sizeof(*event) + data.len)
+                              : NULL;
 
     if (event == NULL) {
         forget_events_of(client, stream->origin);
@@ -65,9 +79,11 @@ static void keep_event(struct mcp_http_stream *stream, struct str data)
     while (client->event_count > 0 &&
            (client->event_bytes + data.len > max || client->event_count >= MCP_HTTP_REPLAY_EVENTS))
         forget_event(client, list_entry(client->events.next, struct event, link));
+    make_room(http, data.len);
     list_append(&client->events, &event->link);
     client->event_count++;
     client->event_bytes += data.len;
+    http->event_bytes += data.len;
 }
 
 /* ---- connections ---- */

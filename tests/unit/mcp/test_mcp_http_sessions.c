@@ -69,6 +69,9 @@ static void a_request_names_its_session(void **state)
         mcp_http_post(&client, "Mcp-Session-Id: 01234567890123456789012345678901\r\n", PING), 404);
     assert_int_equal(mcp_http_post(&client, "Mcp-Session-Id: x\r\n", PING), 404);
     mcp_http_open_session(&client, NEW);
+    client.more = "Mcp-Session-Id: x\r\n";
+    assert_int_equal(mcp_http_post_legacy(&client, PING), 400);
+    client.more = NULL;
     assert_int_equal(mcp_http_post_legacy(&client, PING), 200);
     assert_true(mcp_http_has(&client, "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}"));
 }

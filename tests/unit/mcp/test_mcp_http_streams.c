@@ -7,7 +7,7 @@
 
 #include "mcp_http_fixture.h"
 
-enum { REPLAY_BYTES = 2000, KEPT_BYTES = 100000 };
+enum { REPLAY_BYTES = 2000, TOTAL_BYTES = 1500, KEPT_BYTES = 100000 };
 
 #define OLDER "2025-06-18"
 #define NEW   "2025-11-25"
@@ -35,8 +35,9 @@ static int begin(void **state)
 static int begin_small(void **state)
 {
     (void)state;
-    return begin_with(
-        &(struct mcp_http_config){.replay_bytes = REPLAY_BYTES, .max_kept_bytes = KEPT_BYTES});
+    return begin_with(&(struct mcp_http_config){.replay_bytes = REPLAY_BYTES,
+                                                .total_replay_bytes = TOTAL_BYTES,
+                                                .max_kept_bytes = KEPT_BYTES});
 }
 
 static int end(void **state)
@@ -219,6 +220,27 @@ static void what_is_not_kept_any_more_is_refused(void **state)
     assert_int_equal(mcp_http_get(&client, id), 400);
 }
 
+static void who_was_away_longest_makes_room_for_others(void **state)
+{
+    char id[32];
+    char id_kept[32];
+
+    (void)state;
+    mcp_http_open_session(&client, NEW);
+    mcp_http_open_session(&other, NEW);
+    assert_int_equal(mcp_http_call_legacy(&other, 1, "part", "{}"), 200);
+    last_event_id(&other, id);
+    mcp_http_fixture_finish(fixture);
+    assert_int_equal(mcp_http_get(&other, id), 200);
+    assert_true(mcp_http_has(&other, "\"id\":1,\"result\""));
+    /* Less than one may keep for itself, but too much for all. */
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(mcp_http_call_legacy(&client, 2, "say", "{}"), 200);
+    last_event_id(&client, id_kept);
+    assert_int_equal(mcp_http_get(&other, id), 400);
+    assert_int_equal(mcp_http_get(&client, id_kept), 200);
+}
+
 static void what_is_too_large_to_be_kept_is_refused(void **state)
 {
     char id[32];
@@ -351,6 +373,7 @@ TEST_MAIN(
     CASE(older_clients_do_not_get_events_that_say_nothing),
     CASE(hanging_up_does_nothing_to_a_modern_call), CASE(an_event_of_somebody_else_is_refused),
     CASE(a_session_does_not_see_events_of_another), SMALL(what_is_not_kept_any_more_is_refused),
+    SMALL(who_was_away_longest_makes_room_for_others),
     SMALL(what_is_too_large_to_be_kept_is_refused), SMALL(a_reader_that_does_not_read_is_cut_off),
     CASE(changes_are_told_on_the_stream_of_the_session),
     CASE(what_was_said_before_is_told_when_somebody_listens), CASE(there_is_one_such_stream),
