@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -182,8 +183,7 @@ enum { NONE = -1 };
     X(sendmsg,                46,   211,  TO_PASS) \
     X(recvmsg,                47,   212,  TO_PASS) \
     X(recvfrom,               45,   207,  TO_PASS) \
-    /* Who comes to a socket that was opened before. */ \
-    X(listen,                 50,   201,  TO_SERVE) \
+    /* Who comes to a socket that listens since before. */ \
     X(accept4,                288,  242,  TO_SERVE) \
     /* The search for leaks. */ \
     L(getdents,               78,         SANITIZED) \
@@ -310,14 +310,17 @@ static const struct {
     {CALL_utimensat, TO_CHANGE, {0, 0, ALLOW, 1, {{1, UINT64_MAX, 0}}}},
     {CALL_sendto, TO_PASS, {0, 0, ALLOW, 1, {{4, UINT64_MAX, 0}}}},
 
-    /* How its connections behave, and nothing that reaches further (SO_BINDTODEVICE, filters). */
+    /* How its connections behave, and nothing that reaches further (SO_BINDTODEVICE, filters,
+     * TCP_ULP and TCP_REPAIR). */
     {CALL_setsockopt,
      TO_SERVE,
      {0, 0, ALLOW, 2, {{1, AN_INT, SOL_SOCKET}, {2, AN_INT, SO_LINGER}}}},
     {CALL_setsockopt,
      TO_SERVE,
      {0, 0, ALLOW, 2, {{1, AN_INT, SOL_SOCKET}, {2, AN_INT, SO_KEEPALIVE}}}},
-    {CALL_setsockopt, TO_SERVE, {0, 0, ALLOW, 1, {{1, AN_INT, IPPROTO_TCP}}}},
+    {CALL_setsockopt,
+     TO_SERVE,
+     {0, 0, ALLOW, 2, {{1, AN_INT, IPPROTO_TCP}, {2, AN_INT, TCP_NODELAY}}}},
 
     /* The tracer that looks for leaks shares our memory; a fork does not, and stays refused. */
     {CALL_clone, SANITIZED, {0, 0, ALLOW, 1, {{0, CLONE_VM, CLONE_VM}}}},

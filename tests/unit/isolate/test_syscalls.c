@@ -303,7 +303,6 @@ static void answer_connections(void *data)
     expect(getsockname(listener, (struct sockaddr *)&address, &len) == 0);
     expect(connect(client, any, sizeof(address)) == 0);
     filter_for(&(struct syscalls_needs){.answers_connections = true});
-    expect(listen(listener, 16) == 0);
     fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     expect(fd >= 0);
     expect(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
@@ -313,10 +312,13 @@ static void answer_connections(void *data)
     /* Nobody is gone to, no door is opened, and no other socket is made. */
     expect_errno(connect(spare, any, sizeof(address)), EPERM);
     expect_errno(bind(spare, any, sizeof(address)), EPERM);
+    expect_errno(listen(spare, 1), EPERM);
     expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
     expect_errno(socket(AF_UNIX, SOCK_STREAM, 0), EPERM);
     expect_errno(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2), EPERM);
     expect_errno(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &on, sizeof(on)), EPERM);
+    expect_errno(setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", 3), EPERM);
+    expect_errno(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)), EPERM);
     expect_errno(setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)), EPERM);
     expect_errno(sendto(fd, "y", 1, 0, NULL, 0), EPERM);
 }
