@@ -186,6 +186,9 @@ static int serve(struct httpfront *front, int fd)
         close(fd);
         return r;
     }
+    /* A few of the largest messages. */
+    if (front->about.server.max_held_bytes > HTTPSERVER_MAX_COLLECTED_BYTES)
+        config.max_collected_bytes = front->about.server.max_held_bytes;
     address_format(&address, front->own_address);
     front->own_host = str_from(front->own_address);
     front->policy = (struct origin_policy){

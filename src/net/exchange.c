@@ -339,6 +339,8 @@ void exchange_refuse(struct exchange *exchange, int error)
     }
     mark_answered(exchange);
     httpconn_end(exchange);
+    /* What came of it is not kept while the client reads this. */
+    httpconn_release_incoming(exchange);
 }
 
 /* ---- answers in pieces ---- */

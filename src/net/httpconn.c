@@ -194,7 +194,7 @@ static void take_body(void *data, struct str bytes)
     } else if (incoming->body_bytes > incoming->max_body) {
         incoming->error = ERR_TOO_LARGE;
     } else {
-        incoming->error = buf_append_str(&incoming->body, bytes);
+        incoming->error = httpserver_collect(exchange->server, incoming, bytes);
     }
 }
 

@@ -51,6 +51,8 @@ void httpserver_give_incoming(struct httpserver *server, struct incoming *incomi
 {
     struct httpparse *parse = incoming->parse;
 
+    if (server != NULL)
+        server->stats.collected_bytes -= incoming->body.len;
     if (server == NULL || server->spare_count == SPARE_INCOMING) {
         incoming_free(incoming);
         return;
@@ -60,6 +62,20 @@ void httpserver_give_incoming(struct httpserver *server, struct incoming *incomi
     *incoming = (struct incoming){.parse = parse, .next = server->spare};
     server->spare = incoming;
     server->spare_count++;
+}
+
+int httpserver_collect(struct httpserver *server, struct incoming *incoming, struct str bytes)
+{
+    size_t *collected = &server->stats.collected_bytes;
+    int r;
+
+    if (incoming->body.len + bytes.len > SMALL_COLLECTED_BYTES &&
+        *collected + bytes.len > server->config.max_collected_bytes)
+        return ERR_BUSY;
+    r = buf_append_str(&incoming->body, bytes);
+    if (r == 0)
+        *collected += bytes.len;
+    return r;
 }
 
 /* ---- who may connect ---- */
@@ -298,6 +314,7 @@ static void fill_in(struct httpserver_config *config)
     DEFAULT(max_connections, HTTPSERVER_MAX_CONNECTIONS);
     DEFAULT(max_per_address, HTTPSERVER_MAX_PER_ADDRESS);
     DEFAULT(max_kept_bytes, HTTPSERVER_MAX_KEPT_BYTES);
+    DEFAULT(max_collected_bytes, HTTPSERVER_MAX_COLLECTED_BYTES);
     DEFAULT(head_ms, HTTPSERVER_HEAD_MS);
     DEFAULT(body_window_ms, HTTPSERVER_BODY_WINDOW_MS);
     DEFAULT(body_window_bytes, HTTPSERVER_BODY_WINDOW_BYTES);

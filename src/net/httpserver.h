@@ -24,6 +24,7 @@ enum {
     HTTPSERVER_MAX_CONNECTIONS = 4096,
     HTTPSERVER_MAX_PER_ADDRESS = 1024,
     HTTPSERVER_MAX_KEPT_BYTES = 16 << 20,
+    HTTPSERVER_MAX_COLLECTED_BYTES = 256 << 20,
     HTTPSERVER_HEAD_MS = 10000,
     HTTPSERVER_BODY_WINDOW_MS = 10000,
     HTTPSERVER_BODY_WINDOW_BYTES = 4 << 10,
@@ -56,9 +57,11 @@ struct httpserver_config {
 
     unsigned max_connections;
     unsigned max_per_address; /* of IPv6 the first 64 bits count */
-    size_t max_kept_bytes;  /* of a connection's answers that it does not take; so, of one answer */
-    int64_t head_ms;        /* from the first byte of a head to its last */
-    int64_t body_window_ms; /* in each so many ms of a body ... */
+    size_t max_kept_bytes; /* of a connection's answers that it does not take; so, of one answer */
+    /* Of the bodies that are collected, all connections together; small ones always are: 503. */
+    size_t max_collected_bytes;
+    int64_t head_ms;          /* from the first byte of a head to its last */
+    int64_t body_window_ms;   /* in each so many ms of a body ... */
     size_t body_window_bytes; /* ... at least so many bytes come */
     int64_t idle_ms;          /* between two requests */
     int64_t send_window_ms;   /* in each so many ms a client for which bytes wait ... */
@@ -83,6 +86,7 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
 struct httpserver_stats {
     size_t connections;
     size_t kept_bytes; /* of answers that clients do not take; others of the same space included */
+    size_t collected_bytes; /* of bodies that come, or are handled */
     uint64_t accepted;
     uint64_t turned_away; /* too many in total, or from one address */
     uint64_t requests;    /* whose head was good */

@@ -17,9 +17,10 @@ enum {
     SPARE_INCOMING = 64,          /* kept for the next requests */
     HELD_PAUSE_BYTES = 16 << 10,  /* of requests that wait for their turn, until reading stops */
     DISCARD_MAX_BYTES = 64 << 10, /* of a body nobody asked for; more costs the connection */
-    TURN_REQUESTS = 32,           /* of one connection before others have their turn */
-    LOGGED_TARGET_BYTES = 128,    /* kept of a target while its answer comes in pieces */
-    SCRATCH_MAX_BYTES = 64 << 10, /* of an answer's head */
+    SMALL_COLLECTED_BYTES = 64 << 10, /* of a body, which others do not keep from coming */
+    TURN_REQUESTS = 32,               /* of one connection before others have their turn */
+    LOGGED_TARGET_BYTES = 128,        /* kept of a target while its answer comes in pieces */
+    SCRATCH_MAX_BYTES = 64 << 10,     /* of an answer's head */
 };
 
 /* A request while it is read and handled; not there while a connection idles or streams. */
@@ -129,6 +130,9 @@ struct httpserver {
 
 struct incoming *httpserver_take_incoming(struct httpserver *server);
 void httpserver_give_incoming(struct httpserver *server, struct incoming *incoming);
+
+/* More of a body that its handler wants whole; ERR_BUSY when all of them have too much. */
+int httpserver_collect(struct httpserver *server, struct incoming *incoming, struct str bytes);
 
 /* The exchange leaves the server's lists and limits. */
 void httpserver_forget(struct httpserver *server, struct exchange *exchange);

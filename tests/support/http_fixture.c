@@ -92,6 +92,12 @@ static void pieces(struct exchange *exchange)
     exchange_end(exchange);
 }
 
+static void gathered(void *data, struct exchange *exchange)
+{
+    (void)data;
+    answer_text(exchange, 200, STR("gathered\n"));
+}
+
 static void handle(void *data, struct exchange *exchange)
 {
     struct http_fixture *fixture = data;
@@ -108,6 +114,8 @@ static void handle(void *data, struct exchange *exchange)
         exchange_watch(exchange, &WAITING_EVENTS, fixture);
     } else if (str_eq(path, STR("/echo"))) {
         exchange_collect(exchange, HTTP_FIXTURE_ECHO_BYTES, echo, fixture);
+    } else if (str_eq(path, STR("/gather"))) {
+        exchange_collect(exchange, HTTP_FIXTURE_GATHER_BYTES, gathered, fixture);
     } else if (str_eq(path, STR("/count"))) {
         fixture->counted = 0;
         fixture->counting = exchange;

@@ -20,7 +20,11 @@
 #include "base/clock.h"
 #include "net/httpserver.h"
 
-enum { HTTP_FIXTURE_WAITING = 16, HTTP_FIXTURE_ECHO_BYTES = 64 };
+enum {
+    HTTP_FIXTURE_WAITING = 16,
+    HTTP_FIXTURE_ECHO_BYTES = 64,
+    HTTP_FIXTURE_GATHER_BYTES = 1 << 20
+};
 
 struct http_fixture {
     struct clock clock;

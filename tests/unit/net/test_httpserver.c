@@ -10,9 +10,11 @@
 #include "http_fixture.h"
 
 enum { GOT_BYTES = 64 << 20, HEAD_MS = 1000, BODY_MS = 2000, IDLE_MS = 5000, SEND_MS = 3000 };
+enum { COLLECTED_BYTES = 200000 };
 
 static const struct httpserver_config LIMITS = {
     .max_connections = 8,
+    .max_collected_bytes = COLLECTED_BYTES,
     .head_ms = HEAD_MS,
     .body_window_ms = BODY_MS,
     .body_window_bytes = 10,
@@ -451,6 +453,41 @@ static struct httpserver_stats stats_of(const struct httpserver *server)
     return stats;
 }
 
+static int gather(size_t length, size_t sent)
+{
+    static char body[COLLECTED_BYTES];
+    char head[100];
+    int len = snprintf(head, sizeof(head),
+                       "POST /gather HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", length);
+    int fd = ask((struct str){head, (size_t)len});
+
+    assert_true(http_fixture_send(fixture, fd, (struct str){body, sent}));
+    http_fixture_turn(fixture);
+    return fd;
+}
+
+static void bodies_have_a_ceiling_together(void **state)
+{
+    int fds[] = {gather(150000, 100000), gather(150000, 90000), gather(80000, 80000),
+                 gather(10000, 10000)};
+
+    (void)state;
+    assert_false(answers(fds[0], ""));
+    assert_false(answers(fds[1], ""));
+    assert_true(answers(fds[2], "HTTP/1.1 503 "));
+    /* A word of some lines gets through. */
+    assert_false(answers(fds[3], "HTTP/1.1 200 "));
+    assert_in_range(stats_of(fixture->server).collected_bytes, 190000, COLLECTED_BYTES);
+    leave(fds[0]);
+    leave(fds[2]);
+    leave(fds[3]);
+    fds[0] = gather(80000, 80000);
+    assert_false(answers(fds[0], "HTTP/1.1 200 "));
+    leave(fds[0]);
+    leave(fds[1]);
+    assert_int_equal(stats_of(fixture->server).collected_bytes, 0);
+}
+
 static void one_address_has_not_all_connections(void **state)
 {
     struct httpserver_config config = {.max_per_address = 2};
@@ -685,8 +722,8 @@ TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drip
           CASE(a_reader_that_is_slow_but_reads_is_not), CASE(pipelined_answers_wait_for_a_reader),
           CASE(a_flood_of_pipelined_requests_lets_others_in_between),
           CASE(too_many_connections_are_turned_away), CASE(one_address_has_not_all_connections),
-          CASE(descriptors_that_run_out_are_waited_for), CASE(fields_cannot_end_the_head),
-          CASE(a_piece_that_a_slow_client_cannot_keep_is_refused),
+          CASE(bodies_have_a_ceiling_together), CASE(descriptors_that_run_out_are_waited_for),
+          CASE(fields_cannot_end_the_head), CASE(a_piece_that_a_slow_client_cannot_keep_is_refused),
           CASE(a_cut_answer_looks_incomplete), CASE(every_request_is_logged_once),
           CASE(a_shutdown_lets_answers_finish_and_closes_the_idle), CASE(a_shutdown_has_a_deadline),
           CASE(freeing_the_server_ends_everything))
