@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -30,6 +31,8 @@ enum {
     KEY_MIN_CHARS = 16,
     /* What was read is recorded this late at most. */
     FLUSH_MS = 1000,
+    /* Connections, directories that clients hear of, and what the work itself opens. */
+    HTTP_DESCRIPTORS = 4096,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -162,6 +165,17 @@ static int choose_key(struct secret *key, struct err *err)
     return 0;
 }
 
+/* Many shells allow so few that one client could leave none for the others. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= HTTP_DESCRIPTORS)
+        return;
+    limit.rlim_cur = limit.rlim_max < HTTP_DESCRIPTORS ? limit.rlim_max : HTTP_DESCRIPTORS;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is there will do */
+}
+
 static int open_door(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *text = options_text(values, MCP_OPTION_HTTP);
@@ -176,6 +190,7 @@ static int open_door(struct program *program, const struct option_values *values
     if (!address_is_loopback(&address))
         return err_set(err, ERR_INVALID_OPTION,
                        "--http serves this machine only: use 127.0.0.1, localhost or [::1]");
+    raise_descriptors();
     r = choose_key(&program->key, err);
     if (r == 0)
         r = address_listen(&address, err, &program->listen_fd);

@@ -342,6 +342,13 @@ class Enduring(Http):
         for wire in wires:
             wire.close()
 
+    def test_few_descriptors_of_a_shell_are_enough_for_many_clients(self):
+        server = self.serve(before=("prlimit", "--nofile=64:4096"))
+        wires = [server.wire() for _ in range(200)]
+        self.assertEqual(server.ask("tools/list")[0], 200)
+        for wire in wires:
+            wire.close()
+
     def test_a_second_signal_does_not_wait_for_clients(self):
         server = self.serve("--log-level", "info")
         with server.wire() as wire:
