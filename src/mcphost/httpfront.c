@@ -21,6 +21,8 @@ enum {
     OUTPUT_PAUSE_BYTES = 64 << 20,
     ANSWER_MAX_BYTES = 512 << 20,
     LOOK_MS = 20,
+    /* So long a client may let the others wait by not reading. */
+    STALLED_MS = 2000,
     SHUTDOWN_MS = 2000,
 };
 
@@ -37,7 +39,7 @@ struct httpfront {
     struct httpserver *server;
     struct loop_task give_up;
     bool is_stopping;
-    struct timer look; /* whether clients have taken what they were sent */
+    struct timer look; /* whether clients have taken what they were sent, while others wait */
 };
 
 /* ---- work ---- */
@@ -59,6 +61,7 @@ static void look_again(void *data)
 {
     struct httpfront *front = data;
 
+    httpserver_shed(front->server, STALLED_MS);
     workshop_go_on(front->workshop);
 }
 

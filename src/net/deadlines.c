@@ -83,6 +83,19 @@ void deadline_start(struct deadline_ring *ring, struct deadline *deadline)
         timer_start(&set->timer, ring->after_ms);
 }
 
+void deadline_ring_hasten(struct deadline_ring *ring, int64_t waited_ms)
+{
+    int64_t until_ms = loop_now_ms(ring->set->loop) + ring->after_ms - waited_ms;
+
+    assert(waited_ms >= 1);
+    while (!list_is_empty(&ring->waiting) && first_of(ring)->due_ms <= until_ms) {
+        struct deadline *deadline = first_of(ring);
+
+        list_remove(&deadline->node);
+        ring->expire(deadline);
+    }
+}
+
 void deadline_stop(struct deadline *deadline)
 {
     list_remove(&deadline->node);

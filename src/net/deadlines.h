@@ -53,6 +53,9 @@ void deadline_init(struct deadline *deadline);
 /* Begins anew when it waits already, on whichever ring. */
 void deadline_start(struct deadline_ring *ring, struct deadline *deadline);
 
+/* Those that have waited for so long are over now; what `expire` begins anew waits again. */
+void deadline_ring_hasten(struct deadline_ring *ring, int64_t waited_ms);
+
 /* Needed before the owner dies; harmless when it does not wait. */
 void deadline_stop(struct deadline *deadline);
 

@@ -417,6 +417,11 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
     finish_if_empty(server);
 }
 
+void httpserver_shed(struct httpserver *server, int64_t stalled_ms)
+{
+    deadline_ring_hasten(server->send_ring, stalled_ms);
+}
+
 void httpserver_stats(const struct httpserver *server, struct httpserver_stats *out_stats)
 {
     *out_stats = server->stats;

@@ -83,6 +83,12 @@ void httpserver_free(struct httpserver *server);
 void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
                          void (*on_finished)(void *data), void *data);
 
+/*
+ * Cuts off the clients that have not taken send_window_bytes of what waits for them in the last
+ * so many ms, for whoever needs the room sooner than send_window_ms would make it.
+ */
+void httpserver_shed(struct httpserver *server, int64_t stalled_ms);
+
 struct httpserver_stats {
     size_t connections;
     size_t kept_bytes; /* of answers that clients do not take; others of the same space included */

@@ -349,6 +349,29 @@ class Enduring(Http):
         for wire in wires:
             wire.close()
 
+    def test_clients_that_do_not_read_let_others_wait_for_a_moment_only(self):
+        (self.root / "large").write_text("\1" * (3 << 20))  # escaped, that is six times as much
+        (self.root / "small").write_text("small")
+        # Less than the half minute that a client has which is in nobody's way.
+        server = self.serve("--timeout", "20s", "--max-file-size", "4MiB")
+        uri = f"file://{self.root}/large"
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {
+            "uri": uri, "_meta": MODERN}})
+        wires = []
+        for _ in range(12):
+            wire = socket.socket()
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wire.connect((server.host, server.port))
+            wire.sendall((f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                          f"Authorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+                          f"Accept: {BOTH}\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+                          f"Mcp-Method: resources/read\r\nMcp-Name: {uri}\r\n"
+                          f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+            wires.append(wire)
+        self.assertFalse(server.call("read_file", filePath="small").get("isError"))
+        for wire in wires:
+            wire.close()
+
     def test_a_second_signal_does_not_wait_for_clients(self):
         server = self.serve("--log-level", "info")
         with server.wire() as wire:

@@ -329,6 +329,39 @@ static void a_reader_that_stalls_is_cut_off(void **state)
     leave(fd);
 }
 
+static void a_reader_that_stalls_makes_room_when_it_is_needed(void **state)
+{
+    static char large[4 << 20];
+    const struct str part = {large, sizeof(large)};
+    int stalled = ask(GET("/watched"));
+    int reading = ask(GET("/watched"));
+    ssize_t got = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        exchange_answer(fixture->waiting[i],
+                        &(struct http_answer){.status = 200, .parts = &part, .part_count = 1});
+    fixture->waiting_count = 0;
+    http_fixture_pass(fixture, 99);
+    httpserver_shed(fixture->server, 100);
+    http_fixture_turn(fixture);
+    assert_int_equal(http_fixture_connections(fixture), 2);
+    while (got < (ssize_t)sizeof(large) / 2) {
+        static char some[100000];
+        ssize_t n = read(reading, some, sizeof(some));
+
+        assert_true(n > 0);
+        got += n;
+        http_fixture_turn(fixture);
+    }
+    http_fixture_pass(fixture, 1);
+    httpserver_shed(fixture->server, 100);
+    http_fixture_turn(fixture);
+    assert_int_equal(http_fixture_connections(fixture), 1);
+    leave(stalled);
+    leave(reading);
+}
+
 static void a_reader_that_is_slow_but_reads_is_not(void **state)
 {
     static char large[2 << 20];
@@ -719,6 +752,7 @@ TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drip
           CASE(a_client_may_leave_in_every_place_of_a_request),
           CASE(a_client_that_leaves_in_the_middle_of_an_answer),
           CASE(who_asks_too_late_is_told_too), CASE(a_reader_that_stalls_is_cut_off),
+          CASE(a_reader_that_stalls_makes_room_when_it_is_needed),
           CASE(a_reader_that_is_slow_but_reads_is_not), CASE(pipelined_answers_wait_for_a_reader),
           CASE(a_flood_of_pipelined_requests_lets_others_in_between),
           CASE(too_many_connections_are_turned_away), CASE(one_address_has_not_all_connections),
