@@ -7,6 +7,9 @@
 #include "base/err.h"
 #include "net/deadlines.h"
 
+/* A larger event's memory goes when it is written. */
+enum { SCRATCH_KEPT_BYTES = 64 << 10 };
+
 struct sse_hub {
     struct loop *loop;
     size_t max_kept_bytes;
@@ -162,10 +165,12 @@ int sse_send(struct sse_stream *stream, const struct sse_event *event)
     if (r == ERR_TOO_LARGE) { /* more than any client may leave unread */
         if (stream->exchange != NULL)
             cut_off(stream);
-        return 0;
-    }
-    if (r == 0)
+        r = 0;
+    } else if (r == 0) {
         sse_send_formatted(stream, buf_view(scratch));
+    }
+    if (scratch->capacity > SCRATCH_KEPT_BYTES)
+        buf_done(scratch);
     return r;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -254,6 +255,32 @@ static void one_that_was_cut_off_can_still_be_closed(void **state)
     close(fd);
 }
 
+static size_t allocated(void)
+{
+    struct mallinfo2 info = mallinfo2(); /* all zero with a sanitizer */
+
+    return info.uordblks + info.hblkhd;
+}
+
+static void a_large_event_leaves_nothing_behind(void **state)
+{
+    static char text[KEPT_BYTES - 100];
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+    int fd = connect_stream();
+    size_t before;
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(buf_reserve(&got, 2 * sizeof(text)), 0);
+    assert_int_equal(sse_send(streams[0], &(struct sse_event){.data = STR("x")}), 0);
+    before = allocated();
+    assert_int_equal(sse_send(streams[0], &(struct sse_event){.data = {text, sizeof(text)}}), 0);
+    while (got.len < sizeof(text))
+        assert_false(http_fixture_receive(fixture, fd, &got));
+    assert_in_range(allocated(), 0, before + sizeof(text) / 2);
+    close(fd);
+}
+
 static void a_stream_on_a_broken_connection_hears_of_it_from_the_loop(void **state)
 {
     static char more[HELD_BYTES];
@@ -287,6 +314,6 @@ TEST_MAIN(cmocka_unit_test(events_have_their_lines),
           CASE(an_event_goes_to_one_or_to_all),
           CASE(a_closed_stream_ends_its_answer_and_the_connection_goes_on),
           CASE(quiet_streams_are_kept_alive), CASE(a_reader_that_does_not_read_is_cut_off),
-          CASE(one_that_was_cut_off_can_still_be_closed),
+          CASE(one_that_was_cut_off_can_still_be_closed), CASE(a_large_event_leaves_nothing_behind),
           cmocka_unit_test_setup_teardown(a_stream_on_a_broken_connection_hears_of_it_from_the_loop,
                                           begin_keeping, end))
