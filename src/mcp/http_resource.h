@@ -40,6 +40,6 @@ int mcp_http_resource_init(struct mcp_http_resource *resource,
 void mcp_http_resource_done(struct mcp_http_resource *resource);
 
 /* An exchange_handler, with the resource as its data. */
-void mcp_http_resource_handle(void *resource, struct exchange *exchange);
+void mcp_http_resource_handle(void *data, struct exchange *exchange);
 
 #endif
