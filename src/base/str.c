@@ -10,14 +10,49 @@ static char ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
+static uint64_t load8(const char *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+/* Eight characters at a time: 0x20 is added to each byte from A to Z, and carries stay in their
+ * byte. */
+static uint64_t ascii_lower8(uint64_t word)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t low = word & (ones * 0x7f);
+    uint64_t from_a = low + ones * (0x80 - 'A');
+    uint64_t beyond_z = low + ones * (0x7f - 'Z');
+
+    return word | ((from_a & ~beyond_z & ~word & (ones * 0x80)) >> 2);
+}
+
+static bool is_same8(const char *a, const char *b)
+{
+    return ascii_lower8(load8(a)) == ascii_lower8(load8(b));
+}
+
 bool str_eq_nocase(struct str a, struct str b)
 {
-    if (a.len != b.len)
+    size_t i = 0;
+
+    /* Most differ in their first letter already. */
+    if (a.len != b.len || (a.len > 0 && ((a.ptr[0] ^ b.ptr[0]) & ~0x20) != 0))
         return false;
-    for (size_t i = 0; i < a.len; i++)
-        if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
+    if (a.len < sizeof(uint64_t)) {
+        for (; i < a.len; i++)
+            if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
+                return false;
+        return true;
+    }
+    for (; i + sizeof(uint64_t) < a.len; i += sizeof(uint64_t))
+        if (!is_same8(a.ptr + i, b.ptr + i))
             return false;
-    return true;
+    /* The last eight, some of them for the second time. */
+    return is_same8(a.ptr + a.len - sizeof(uint64_t), b.ptr + b.len - sizeof(uint64_t));
 }
 
 int str_compare(struct str a, struct str b)

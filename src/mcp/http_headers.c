@@ -27,8 +27,9 @@ bool mcp_http_is_repeated(const struct exchange *exchange, struct str name)
     const struct http_request *request = exchange_request(exchange);
     unsigned count = 0;
 
-    for (size_t i = 0; i < request->header_count; i++)
-        count += str_eq_nocase(http_header_at(request, i).name, name);
+    for (size_t i = 0; i < request->header_count && count < 2; i++)
+        if (request->slots[i].name_len == name.len)
+            count += str_eq_nocase(http_header_at(request, i).name, name);
     return count > 1;
 }
 

@@ -5,19 +5,26 @@
 
 const struct json_value mcp_empty_object = {.type = JSON_OBJECT, .span = 1};
 
+static int refuse_str(struct str key, size_t max, bool is_there, struct err *err)
+{
+    char name[ERR_FIELD_BYTES];
+
+    snprintf(name, sizeof(name), "%.*s", STR_ARG(key));
+    if (!is_there)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is missing or no string",
+                             name);
+    return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is longer than %zu bytes", name,
+                         max);
+}
+
 int mcp_need_str(const struct json_value *object, struct str key, size_t max, struct str *out_text,
                  struct err *err)
 {
-    char name[ERR_FIELD_BYTES];
-    struct str text;
+    struct str text = STR_EMPTY;
+    bool is_there = json_get_str(object, key, &text);
 
-    snprintf(name, sizeof(name), "%.*s", STR_ARG(key));
-    if (!json_get_str(object, key, &text))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is missing or no string",
-                             name);
-    if (text.len > max)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is longer than %zu bytes",
-                             name, max);
+    if (!is_there || text.len > max)
+        return refuse_str(key, max, is_there, err);
     *out_text = text;
     return 0;
 }

@@ -158,7 +158,34 @@ static void common_prefixes_end_where_the_first_byte_differs(void **state)
     assert_int_equal(str_common_prefix(STR_EMPTY, STR("a")), 0);
 }
 
-TEST_MAIN(cmocka_unit_test(common_prefixes_end_where_the_first_byte_differs),
+/* Every byte beside every other, at every place of texts around the eight that are looked at
+ * together. */
+static void case_is_ignored_for_letters_of_ascii_alone(void **state)
+{
+    (void)state;
+    for (size_t len = 1; len <= 18; len++) {
+        for (size_t at = 0; at<len; at += len> 9 ? 3 : 1) {
+            char a[18], b[18];
+
+            memset(a, 'x', sizeof(a));
+            memset(b, 'X', sizeof(b));
+            for (int c = 0; c < 256; c++) {
+                for (int d = 0; d < 256; d++) {
+                    bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+                    bool is_same = c == d || (is_letter && (c ^ d) == 0x20);
+
+                    a[at] = (char)c;
+                    b[at] = (char)d;
+                    assert_int_equal(str_eq_nocase((struct str){a, len}, (struct str){b, len}),
+                                     is_same);
+                }
+            }
+        }
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(case_is_ignored_for_letters_of_ascii_alone),
+          cmocka_unit_test(common_prefixes_end_where_the_first_byte_differs),
           cmocka_unit_test(equality_is_by_bytes_and_length),
           cmocka_unit_test(order_is_by_bytes_then_length), cmocka_unit_test(prefixes_and_suffixes),
           cmocka_unit_test(slices_stay_inside), cmocka_unit_test(cut_yields_every_part_once),

@@ -76,7 +76,25 @@ static void every_status_has_a_reason(void **state)
     assert_string_equal(http_reason(299), "Unknown");
 }
 
-TEST_MAIN(cmocka_unit_test(tokens_have_no_separators), cmocka_unit_test(values_hold_no_controls),
+static void a_control_is_found_at_every_place_of_a_value(void **state)
+{
+    (void)state;
+    for (size_t len = 1; len <= 26; len++) {
+        for (size_t at = 0; at < len; at++) {
+            char text[26];
+
+            memset(text, 'v', sizeof(text));
+            for (int c = 0; c < 256; c++) {
+                text[at] = (char)c;
+                assert_int_equal(http_is_field_value((struct str){text, len}),
+                                 (c >= 0x20 || c == '\t') && c != 0x7f);
+            }
+        }
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(a_control_is_found_at_every_place_of_a_value),
+          cmocka_unit_test(tokens_have_no_separators), cmocka_unit_test(values_hold_no_controls),
           cmocka_unit_test(methods_are_named_in_capitals),
           cmocka_unit_test(accept_lists_are_understood), cmocka_unit_test(dates_are_those_of_http),
           cmocka_unit_test(every_status_has_a_reason))
