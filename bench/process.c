@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,4 +33,20 @@ double process_pss_kb(pid_t pid)
             pss = strtod(line + 4, NULL);
     fclose(file);
     return pss;
+}
+
+void process_run_on(pid_t pid, const cpu_set_t *cores)
+{
+    char path[64];
+    const struct dirent *entry;
+    DIR *threads;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    threads = opendir(path);
+    if (threads == NULL)
+        return;
+    while ((entry = readdir(threads)) != NULL)
+        if (entry->d_name[0] != '.')
+            sched_setaffinity((pid_t)strtol(entry->d_name, NULL, 10), sizeof(*cores), cores);
+    closedir(threads);
 }

@@ -3,11 +3,14 @@
 #ifndef BENCH_PROCESS_H
 #define BENCH_PROCESS_H
 
+#include <sched.h>
 #include <sys/types.h>
 
 /* User and system time of all its threads; below 0 if there is no such process. */
 double process_cpu_ns(pid_t pid);
 /* What it holds in memory, shared pages in proportion; below 0 where that may not be seen. */
 double process_pss_kb(pid_t pid);
+/* All its threads, and those that they start. */
+void process_run_on(pid_t pid, const cpu_set_t *cores);
 
 #endif
