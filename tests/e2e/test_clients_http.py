@@ -8,6 +8,7 @@ keeps below {state}, lets in who has the key of its environment, and prints its 
 line; in each word of the command those two are replaced. It is started anew for each test.
 """
 import json
+import os
 import secrets
 import sys
 import urllib.error
@@ -18,7 +19,7 @@ import client_scripts  # first: it knows where the others are
 import listening_server
 from mcp_client import MODERN, READING, WRITING
 
-COMMAND = sys.argv[2:]
+COMMAND = [os.path.abspath(sys.argv[2]), *sys.argv[3:]]  # each server is started elsewhere
 
 
 class ClientsOverHttp(client_scripts.EveryClient):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import socket
 import sys
+import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
@@ -232,9 +233,11 @@ class Race(Boundary):
         outside = picture(self.outside)
         server = self.start("-w", **settings)
         stop = self.exchange_forever(self.root / "way", self.root / "link")
-        passed = refused = 0
+        passed = refused = batch = 0
+        until = time.monotonic() + mcp_client.PATIENCE
         try:
-            for batch in range(0, ATTEMPTS, 50):
+            # Whoever exchanges them may not get a turn for a while: both ends have to be seen.
+            while batch < ATTEMPTS or (time.monotonic() < until and not (passed and refused)):
                 results = server.call_all(
                     [("read_file", {"filePath": "way/secret"}), ("list_files", {"dirPath": "way"}),
                      ("write_file", {"filePath": f"way/new{batch}", "content": "x"}),
@@ -252,6 +255,7 @@ class Race(Boundary):
                 if batch % 500 == 0:
                     server.call("get_file_tree", dirPath=".", maxDepth=5)
                     server.call("search_files", name="**")
+                batch += 50
         finally:
             stop()
         self.assertEqual(picture(self.outside), outside)
