@@ -15,38 +15,32 @@ enum { REFUSAL_BYTES = 4 << 10 };
 
 /* ---- refusing ---- */
 
-void mcp_http_refuse(struct exchange *exchange, int status, const struct err *err)
+static void answer_refusal(struct exchange *exchange, int status, struct str id,
+                           const struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(REFUSAL_BYTES);
     struct str body = STR_EMPTY;
 
-    if (mcp_write_refusal(&text, STR_EMPTY, err) == 0)
+    if (mcp_write_refusal(&text, id, err) == 0)
         body = buf_view(&text);
     exchange_answer(exchange,
                     &(struct http_answer){
                         .status = status, .type = JSON_TYPE, .parts = &body, .part_count = 1});
 }
 
-static void refuse(struct exchange *exchange, int status, int error, const char *words)
+void mcp_http_refuse(struct exchange *exchange, int status, int error, const char *words)
 {
     struct err err = ERR_INIT;
 
     err_set(&err, error, "%s", words);
-    mcp_http_refuse(exchange, status, &err);
+    answer_refusal(exchange, status, STR_EMPTY, &err);
 }
 
 /* The same about a message whose id is known. */
 static void refuse_message(struct exchange *exchange, const struct mcp_message *message,
                            const struct err *err)
 {
-    cleanup_buf struct buf text = BUF_INIT(REFUSAL_BYTES);
-    struct str body = STR_EMPTY;
-
-    if (mcp_write_refusal(&text, mcp_message_id(message), err) == 0)
-        body = buf_view(&text);
-    exchange_answer(
-        exchange,
-        &(struct http_answer){.status = 400, .type = JSON_TYPE, .parts = &body, .part_count = 1});
+    answer_refusal(exchange, 400, mcp_message_id(message), err);
 }
 
 /* Says where a token can be had, and which was wrong with the one that came. */
@@ -178,7 +172,7 @@ static void take_alone(const struct incoming *in, bool is_modern, bool opens_ses
 
     if (is_busy(in->http) || mcp_http_client_new(in->http, is_modern, in->principal, &client) < 0) {
         mcp_message_free(in->message);
-        refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
         return;
     }
     take_request(in, client, false, opens_session);
@@ -222,13 +216,14 @@ static bool find_session(struct mcp_http *http, struct exchange *exchange, struc
     struct str id = mcp_http_header(exchange, STR("Mcp-Session-Id"));
 
     if (id.len == 0 || mcp_http_is_repeated(exchange, STR("Mcp-Session-Id"))) {
-        refuse(exchange, 400, ERR_INVALID_REQUEST,
-               "the header Mcp-Session-Id is missing, or there are several");
+        mcp_http_refuse(exchange, 400, ERR_INVALID_REQUEST,
+                        "the header Mcp-Session-Id is missing, or there are several");
         return false;
     }
     *out_client = mcp_http_client_find(http, id, principal);
     if (*out_client == NULL) {
-        refuse(exchange, 404, ERR_SESSION_OVER, "this session is over; begin with initialize");
+        mcp_http_refuse(exchange, 404, ERR_SESSION_OVER,
+                        "this session is over; begin with initialize");
         return false;
     }
     mcp_http_client_use(*out_client);
@@ -262,7 +257,7 @@ static void take_legacy(const struct incoming *in)
             return;
         }
         mcp_message_free(in->message);
-        refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
         return;
     }
 }
@@ -312,10 +307,11 @@ static void on_post(struct mcp_http *http, struct exchange *exchange)
     struct str accepted = mcp_http_header(exchange, STR("Accept"));
 
     if (!is_json(mcp_http_header(exchange, STR("Content-Type"))))
-        refuse(exchange, 415, ERR_INVALID_REQUEST, "Content-Type has to be application/json");
+        mcp_http_refuse(exchange, 415, ERR_INVALID_REQUEST,
+                        "Content-Type has to be application/json");
     else if (!http_accepts(accepted, JSON_TYPE) || !http_accepts(accepted, EVENTS_TYPE))
-        refuse(exchange, 406, ERR_INVALID_REQUEST,
-               "Accept has to name application/json and text/event-stream");
+        mcp_http_refuse(exchange, 406, ERR_INVALID_REQUEST,
+                        "Accept has to name application/json and text/event-stream");
     else
         exchange_collect(exchange, mcp_service_max_message(http->service), on_body, http);
 }
@@ -335,11 +331,11 @@ static void on_get(struct mcp_http *http, struct exchange *exchange, struct str 
     struct mcp_http_client *client;
 
     if (!http_accepts(mcp_http_header(exchange, STR("Accept")), EVENTS_TYPE)) {
-        refuse(exchange, 406, ERR_INVALID_REQUEST, "Accept has to name text/event-stream");
+        mcp_http_refuse(exchange, 406, ERR_INVALID_REQUEST, "Accept has to name text/event-stream");
         return;
     }
     if (is_busy(http)) {
-        refuse(exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(exchange, 503, ERR_BUSY, "too much is going on here; come back later");
         return;
     }
     if (!find_session(http, exchange, principal, &client))

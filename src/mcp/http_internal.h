@@ -129,6 +129,6 @@ void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, 
 void mcp_http_forget_events(struct mcp_http_client *client);
 
 /* An error as JSON-RPC says it, without an id. */
-void mcp_http_refuse(struct exchange *exchange, int status, const struct err *err);
+void mcp_http_refuse(struct exchange *exchange, int status, int error, const char *words);
 
 #endif

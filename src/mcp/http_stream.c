@@ -412,14 +412,6 @@ static uint64_t last_event(const struct mcp_http_client *client, uint64_t origin
     return last;
 }
 
-static void refuse_resume(struct exchange *exchange, int status, int error, const char *words)
-{
-    struct err err = ERR_INIT;
-
-    err_set(&err, error, "%s", words);
-    mcp_http_refuse(exchange, status, &err);
-}
-
 void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, struct str event)
 {
     struct mcp_http_stream *stream;
@@ -428,21 +420,21 @@ void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, 
     bool is_over = false;
 
     if (event.len > 0 && !parse_event_id(event, &origin, &behind)) {
-        refuse_resume(exchange, 400, ERR_INVALID_ARGUMENT, "Last-Event-ID is none of ours");
+        mcp_http_refuse(exchange, 400, ERR_INVALID_ARGUMENT, "Last-Event-ID is none of ours");
         return;
     }
     stream = mcp_http_stream_find(client, origin);
     is_over = stream == NULL && origin != 0;
     last = stream != NULL ? stream->event : last_event(client, origin);
     if (event.len > 0 && ((is_over && last == 0) || !is_kept_from(client, origin, behind, last))) {
-        refuse_resume(exchange, 400, ERR_NOT_FOUND, "what came behind this event is not kept");
+        mcp_http_refuse(exchange, 400, ERR_NOT_FOUND, "what came behind this event is not kept");
         return;
     }
     /* The old connection may look alive for long: the newer one is the client's. */
     if (stream != NULL && event.len > 0 && stream->sse != NULL)
         mcp_http_stream_end(stream);
     if (stream != NULL && (stream->sse != NULL || stream->exchange != NULL)) {
-        refuse_resume(exchange, 409, ERR_ALREADY_EXISTS, "this session has its stream already");
+        mcp_http_refuse(exchange, 409, ERR_ALREADY_EXISTS, "this session has its stream already");
         return;
     }
     if (stream == NULL && mcp_http_stream_new(client, origin, NULL, &stream) < 0) {
