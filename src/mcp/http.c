@@ -161,6 +161,7 @@ static void take_request(const struct incoming *in, struct mcp_http_client *clie
         return;
     }
     stream->is_batch = is_batch;
+    client->is_unsettled |= is_batch;
     stream->opens_session = opens_session;
     take(client, stream, in->message);
 }
@@ -392,8 +393,10 @@ static void on_cancel(void *data, struct mcp_call *call)
     const struct mcp_http *http = client->http;
     struct mcp_http_stream *stream = mcp_http_stream_find(client, mcp_call_origin(call));
 
-    if (stream != NULL)
+    if (stream != NULL) {
         stream->is_cancelled = true;
+        client->is_unsettled = true;
+    }
     http->config.host->cancel(http->config.data, call);
 }
 

@@ -117,8 +117,8 @@ void mcp_http_reap(void *data)
 {
     struct mcp_http *http = data;
 
-    if (http->has_answered_batch) {
-        http->has_answered_batch = false;
+    if (http->has_unsettled) {
+        http->has_unsettled = false;
         list_each_safe (node, &http->clients)
             mcp_http_streams_settle(list_entry(node, struct mcp_http_client, link));
     }

@@ -27,10 +27,10 @@ struct mcp_http {
     struct mcp_service *service;
     struct sse_hub *hub; /* of all streams: one rhythm of signs of life */
 
-    struct map sessions;     /* by their id */
-    struct list clients;     /* all; the one that was used last is last */
-    struct list finished;    /* to be freed when no callback of theirs is running */
-    bool has_answered_batch; /* one of somebody's may be complete */
+    struct map sessions;  /* by their id */
+    struct list clients;  /* all; the one that was used last is last */
+    struct list finished; /* to be freed when no callback of theirs is running */
+    bool has_unsettled;   /* a client is */
     size_t stream_count;
     size_t event_bytes; /* kept for all clients */
     uint64_t last_origin;
@@ -48,6 +48,7 @@ struct mcp_http_client {
     struct mcp_session *session;
     bool is_modern;
     bool is_finished;
+    bool is_unsettled;            /* one of its streams may have nothing more to say */
     char id[MCP_HTTP_ID_LEN + 1]; /* legacy, else empty */
     struct str principal;
     int64_t used_ms;

@@ -326,9 +326,11 @@ void mcp_http_send(void *data, const struct mcp_outgoing *about, const struct st
     else
         say_event(stream, parts, count);
     if (!is_last) {
-        http->has_answered_batch |= stream->is_batch;
-        if (stream->is_batch)
+        if (stream->is_batch) {
+            client->is_unsettled = true;
+            http->has_unsettled = true;
             loop_defer(http->config.loop, &http->reap);
+        }
         return;
     }
     if (stream->opens_session && client->id[0] == '\0')
@@ -340,8 +342,9 @@ void mcp_http_send(void *data, const struct mcp_outgoing *about, const struct st
 
 void mcp_http_streams_settle(struct mcp_http_client *client)
 {
-    if (client->is_finished)
+    if (client->is_finished || !client->is_unsettled)
         return;
+    client->is_unsettled = false;
     list_each_safe (node, &client->streams) {
         struct mcp_http_stream *stream = list_entry(node, struct mcp_http_stream, link);
         bool is_over = stream->is_batch ? !mcp_session_is_waiting(client->session, stream->origin)
