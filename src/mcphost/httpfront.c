@@ -110,10 +110,16 @@ static void on_access(void *data, const struct http_access *access)
 {
     const struct httpfront *front = ((const struct router *)data)->data;
     char peer[ADDRESS_TEXT_BYTES];
+    struct str query = access->target;
+    struct str path = STR_EMPTY;
 
+    if (!log_wants(front->config.log, LOG_INFO))
+        return;
     address_format(access->peer, peer);
+    /* Behind the question mark may stand a key that somebody sent to the wrong place. */
+    str_cut(&query, '?', &path);
     log_write(front->config.log, LOG_INFO, "request", LOG_TEXT("peer", peer),
-              LOG_STR("method", access->method), LOG_STR("target", access->target),
+              LOG_STR("method", access->method), LOG_STR("path", path),
               LOG_INT("status", access->status), LOG_INT("bytes", (int64_t)access->sent_bytes),
               LOG_INT("ms", access->took_ms));
 }
