@@ -14,15 +14,15 @@
  * refusal with that status. Every case is played whole, byte by byte, and cut in two at each place;
  * the answer is the same.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "http_fixture.h"
+#include "wire_file.h"
 
-enum { MAX_FILE_BYTES = 1 << 20, MAX_CASE_BYTES = 4 << 20, EVERY_CUT_BYTES = 600, CUTS = 40 };
+enum { MAX_CASE_BYTES = 4 << 20, EVERY_CUT_BYTES = 600, CUTS = 40 };
 
 struct play {
     struct http_fixture fixture;
@@ -202,38 +202,15 @@ static void play_line(struct play *play, struct str line)
     }
 }
 
-static int read_file(const char *path, struct buf *out)
-{
-    FILE *file = fopen(path, "re");
-    int r = file != NULL ? 0 : err_from_errno(errno);
-
-    while (r == 0) {
-        size_t got;
-
-        r = buf_reserve(out, 4096);
-        if (r < 0)
-            break;
-        got = fread(out->data + out->len, 1, 4096, file);
-        out->len += got;
-        if (got == 0)
-            break;
-    }
-    if (file != NULL)
-        fclose(file);
-    return r;
-}
-
 static bool play_file(const char *path)
 {
-    cleanup_buf struct buf text = BUF_INIT(MAX_FILE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(WIRE_FILE_BYTES);
     struct play play = {.path = path};
     struct str rest;
     struct str line;
 
-    if (read_file(path, &text) < 0 || text.len == 0) {
-        fprintf(stderr, "%s: cannot be read, or is empty\n", path);
+    if (!wire_file_read(path, &text))
         return false;
-    }
     http_fixture_init(&play.fixture, NULL);
     buf_init(&play.sent, MAX_CASE_BYTES);
     buf_init(&play.wanted, MAX_CASE_BYTES);
@@ -252,9 +229,5 @@ static bool play_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    bool is_good = argc > 1;
-
-    for (int i = 1; i < argc; i++)
-        is_good &= play_file(argv[i]);
-    return is_good ? 0 : 1;
+    return wire_file_main(argc, argv, play_file);
 }

@@ -31,14 +31,14 @@
  *
  * What the server sends and no line expects is a failure.
  */
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/json.h"
 #include "mcp_fixture.h"
+#include "wire_file.h"
 
-enum { MAX_FILE_BYTES = 1 << 20, ARENA_BYTES = 64 << 20 };
+enum { ARENA_BYTES = 64 << 20 };
 
 struct play {
     struct mcp_fixture fixture;
@@ -212,7 +212,7 @@ static void command(struct play *play, struct str rest)
 
 static void play_line(struct play *play, struct str line)
 {
-    cleanup_buf struct buf expanded = BUF_INIT(MAX_FILE_BYTES);
+    cleanup_buf struct buf expanded = BUF_INIT(WIRE_FILE_BYTES);
     struct str rest;
 
     if (fixture_expand(&play->fixture, str_slice(line, 2, SIZE_MAX), &expanded) < 0)
@@ -240,38 +240,15 @@ static void play_line(struct play *play, struct str line)
     }
 }
 
-static int read_file(const char *path, struct buf *out)
-{
-    FILE *file = fopen(path, "re");
-    int r = file != NULL ? 0 : err_from_errno(errno);
-
-    while (r == 0) {
-        size_t got;
-
-        r = buf_reserve(out, 4096);
-        if (r < 0)
-            break;
-        got = fread(out->data + out->len, 1, 4096, file);
-        out->len += got;
-        if (got == 0)
-            break;
-    }
-    if (file != NULL)
-        fclose(file);
-    return r;
-}
-
 static bool play_file(const char *path)
 {
-    cleanup_buf struct buf text = BUF_INIT(MAX_FILE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(WIRE_FILE_BYTES);
     struct play play = {.path = path};
     struct str rest;
     struct str line;
 
-    if (read_file(path, &text) < 0 || text.len == 0) {
-        fprintf(stderr, "%s: cannot be read, or is empty\n", path);
+    if (!wire_file_read(path, &text))
         return false;
-    }
     fixture_init(&play.fixture);
     rest = buf_view(&text);
     while (str_cut(&rest, '\n', &line)) {
@@ -285,9 +262,5 @@ static bool play_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    bool is_good = argc > 1;
-
-    for (int i = 1; i < argc; i++)
-        is_good &= play_file(argv[i]);
-    return is_good ? 0 : 1;
+    return wire_file_main(argc, argv, play_file);
 }
