@@ -224,6 +224,21 @@ void mcp_http_fixture_done(struct mcp_http_fixture *fixture)
     http_fixture_done(&fixture->http);
 }
 
+struct mcp_http_fixture *mcp_http_fixture_new(const struct mcp_http_config *limits)
+{
+    struct mcp_http_fixture *fixture = malloc(sizeof(*fixture));
+
+    assert(fixture != NULL);
+    mcp_http_fixture_init(fixture, limits, NULL);
+    return fixture;
+}
+
+void mcp_http_fixture_free(struct mcp_http_fixture *fixture)
+{
+    mcp_http_fixture_done(fixture);
+    free(fixture);
+}
+
 void mcp_http_fixture_finish(struct mcp_http_fixture *fixture)
 {
     struct mcp_call *call = fixture->parked[0];

@@ -45,6 +45,9 @@ struct mcp_http_link {
 void mcp_http_fixture_init(struct mcp_http_fixture *fixture, const struct mcp_http_config *limits,
                            const struct httpserver_config *server_limits);
 void mcp_http_fixture_done(struct mcp_http_fixture *fixture);
+/* The same in memory of its own, for tests that begin with one. */
+struct mcp_http_fixture *mcp_http_fixture_new(const struct mcp_http_config *limits);
+void mcp_http_fixture_free(struct mcp_http_fixture *fixture);
 /* Ends the oldest call that waits. */
 void mcp_http_fixture_finish(struct mcp_http_fixture *fixture);
 /* Other tools from now on. */

@@ -18,9 +18,7 @@ static struct mcp_http_link other; /* of the same session */
 
 static int begin_with(const struct mcp_http_config *limits)
 {
-    fixture = malloc(sizeof(*fixture));
-    assert_non_null(fixture);
-    mcp_http_fixture_init(fixture, limits, NULL);
+    fixture = mcp_http_fixture_new(limits);
     mcp_http_link_open(&client, fixture);
     mcp_http_link_open(&other, fixture);
     return 0;
@@ -45,8 +43,7 @@ static int end(void **state)
     (void)state;
     mcp_http_link_close(&client);
     mcp_http_link_close(&other);
-    mcp_http_fixture_done(fixture);
-    free(fixture);
+    mcp_http_fixture_free(fixture);
     return 0;
 }
 
