@@ -150,6 +150,7 @@ enum authority_operation {
     AUTHORITY_OP_WATCH,
     AUTHORITY_OP_WALK,
     AUTHORITY_OP_SEARCH,
+    AUTHORITY_OP_EXECUTE, /* never done here: see authority_note() */
     AUTHORITY_OPERATIONS
 };
 
@@ -219,6 +220,13 @@ enum authority_change {
 
 enum { AUTHORITY_MAX_HOOKS = 16 };
 
+/* A call of a tool, as the record shall name it. */
+struct authority_call {
+    const char *tool;     /* or NULL */
+    const char *decision; /* what let it through: "allow-rule", "mode", "user", …; or NULL */
+    uint64_t id;          /* the same in all records of the call; 0: none */
+};
+
 struct authority_event {
     int64_t wall_ms;
     uint64_t request_id;
@@ -228,8 +236,9 @@ struct authority_event {
     struct str name; /* as a policy sees it; of AUTHORITY_NOTICED, from the root on */
     struct str destination;
     enum authority_outcome outcome;
-    enum authority_change change; /* of AUTHORITY_NOTICED; else without meaning */
-    int error;                    /* 0 or an ERR_* code */
+    enum authority_change change;      /* of AUTHORITY_NOTICED; else without meaning */
+    int error;                         /* 0 or an ERR_* code */
+    const struct authority_call *call; /* for which it was done, or NULL */
     const char *policy_source; /* what decided: "grant", "default", the policy's or a hook's id */
     const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
     size_t wrapper_count;
@@ -641,6 +650,34 @@ int authority_create_archive(struct authority_scope *scope, struct str source, s
 /* A private directory (0700) that goes with its scope, or with the next start after a crash. */
 int authority_create_temp(struct authority *authority, const struct authority_subject *subject,
                           const char *reason, struct authority_scope **out_scope, struct err *err);
+
+/* ---- What the host knows ---- */
+
+/*
+ * The operations that this thread begins from now on are done for this call, and
+ * their events say so, until authority_call_end(). *call lives until then. One
+ * call at a time: never nested.
+ */
+void authority_call_begin(const struct authority_call *call);
+void authority_call_end(void);
+
+/* Something that the host itself refused, did, or is about to do in a scope's name. */
+struct authority_note {
+    enum authority_operation operation;
+    struct str name;        /* of AUTHORITY_OP_EXECUTE the command */
+    struct str destination; /* of AUTHORITY_OP_EXECUTE where it runs */
+    enum authority_outcome outcome;
+    int error;                 /* of AUTHORITY_DENIED and AUTHORITY_FAILED: an ERR_* code */
+    const char *policy_source; /* what decided: "deny-rule", "mode", "user", …; or NULL */
+    const char *reason;        /* NULL: the grant's */
+    /* 0: a new one, which is filled in; for the outcome it then is the intent's. */
+    uint64_t request_id;
+};
+/*
+ * Told to the listeners like an operation. It asks no policy and no hook, nor whether the
+ * grant still holds. An AUTHORITY_INTENT may fail, and then it must not be done.
+ */
+int authority_note(struct authority_scope *scope, struct authority_note *note);
 
 /* ---- Watching ---- */
 

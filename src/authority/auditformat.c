@@ -14,8 +14,8 @@ enum {
     LONGEST_ESCAPE = 6,
     PLAIN_ESCAPE = 2, /* of a name: a quote, a backslash, or two hex digits */
     FIXED_BYTES = 1024,
-    TEXTS =
-        5 + AUTHORITY_MAX_HOOKS, /* subject, run, root, its display name, policy source, hooks */
+    /* subject, run, root, its display name, tool, decision, policy source, hooks */
+    TEXTS = 7 + AUTHORITY_MAX_HOOKS,
 };
 
 _Static_assert(2 * PATH_MAX * PLAIN_ESCAPE + TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
@@ -241,12 +241,22 @@ static void put_root(struct json_writer *writer, const struct authority_root *ro
     json_end_object(writer);
 }
 
-static void put_request_id(struct json_writer *writer, uint64_t id)
+static void put_id(struct json_writer *writer, struct str key, uint64_t id)
 {
     char digits[20];
 
-    json_key(writer, STR("requestId"));
+    json_key(writer, key);
     json_write_str(writer, (struct str){digits, audit_digits(id, digits)});
+}
+
+static void put_call(struct json_writer *writer, const struct authority_call *call, bool *is_cut)
+{
+    if (call == NULL)
+        return;
+    put_optional(writer, STR("tool"), call->tool, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("decision"), call->decision, AUDIT_TEXT_BYTES, is_cut);
+    if (call->id != 0)
+        put_id(writer, STR("callId"), call->id);
 }
 
 static void put_result(struct json_writer *writer, const struct authority_event *event)
@@ -303,9 +313,10 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     json_begin_object(&writer);
     json_key(&writer, STR("timestamp"));
     json_write_str(&writer, (struct str){timestamp, sizeof(timestamp)});
-    put_request_id(&writer, event->request_id);
+    put_id(&writer, STR("requestId"), event->request_id);
     put_subject(&writer, event->subject, &is_cut);
     put_root(&writer, event->root, &is_cut);
+    put_call(&writer, event->call, &is_cut);
     json_key(&writer, STR("operation"));
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));
     put_name(&writer, &name_keys, event->name, longest, &is_cut);

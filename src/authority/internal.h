@@ -172,6 +172,8 @@ int operation_begin_request(struct operation *op, struct authority *authority,
 
 /* Tells all listeners, at the present time: 0, or what the first that failed returned. */
 int operation_notify(const struct authority *authority, struct authority_event *event);
+/* As policy, hooks and records see it. */
+struct str operation_shown_name(const struct authority_scope *scope, struct str given);
 /* Whether it has an intent before its outcome. */
 bool operation_is_mutation(enum authority_operation operation);
 
@@ -193,6 +195,12 @@ static inline const struct backend_ops *operation_ops(const struct operation *op
 {
     return op->authority->backend->ops;
 }
+
+/* ---- call.c ---- */
+
+/* For which call this thread works, or NULL. Static programs find it without a call. */
+extern _Thread_local const struct authority_call *call_current
+    __attribute__((tls_model("initial-exec")));
 
 /* ---- op_watch.c ---- */
 

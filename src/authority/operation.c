@@ -32,6 +32,7 @@ static const struct {
     [AUTHORITY_OP_WATCH] = {AUTHORITY_WATCH, false, true},
     [AUTHORITY_OP_WALK] = {AUTHORITY_LIST, false, true},
     [AUTHORITY_OP_SEARCH] = {AUTHORITY_LIST | AUTHORITY_READ, false, true},
+    [AUTHORITY_OP_EXECUTE] = {0, true, false},
 };
 
 static int refuse(struct operation *op, int code, const char *source, const char *why)
@@ -305,7 +306,7 @@ int operation_pin(const struct authority_scope *scope, struct backend_lookup *lo
 }
 
 /* An absolute name is shown from the root on: nobody is told where that lies. */
-static struct str shown_name(const struct authority_scope *scope, struct str given)
+struct str operation_shown_name(const struct authority_scope *scope, struct str given)
 {
     if (given.len > 0 && given.ptr[0] == '/')
         (void)path_strip_root(&given, scope->grant.root.path);
@@ -330,15 +331,16 @@ static void prepare(struct operation *op, struct authority *authority,
     op->destination.text[0] = '\0';
     op->context.request_id = atomic_fetch_add(&authority->last_request, 1) + 1;
     op->context.operation = args->operation;
-    op->context.name = shown_name(scope, args->name);
+    op->context.name = operation_shown_name(scope, args->name);
     op->context.destination =
-        args->destination != NULL ? shown_name(scope, *args->destination) : STR_EMPTY;
+        args->destination != NULL ? operation_shown_name(scope, *args->destination) : STR_EMPTY;
     op->context.access = needs[args->operation].access | args->more_access;
     op->event.request_id = op->context.request_id;
     op->event.operation = args->operation;
     op->event.name = op->context.name;
     op->event.destination = op->context.destination;
     op->event.change = AUTHORITY_CREATED;
+    op->event.call = call_current;
     op->event.policy_source = "default";
     op->event.wrapper_count = 0;
 }

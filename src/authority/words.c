@@ -83,6 +83,8 @@ const char *authority_operation_name(enum authority_operation operation)
         return "walk";
     case AUTHORITY_OP_SEARCH:
         return "search";
+    case AUTHORITY_OP_EXECUTE:
+        return "execute";
     case AUTHORITY_OPERATIONS:
         break;
     }

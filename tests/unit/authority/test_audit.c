@@ -36,6 +36,8 @@ static const struct json_value *parse(struct str text)
 
 static void a_record_has_all_its_fields(void **state)
 {
+    static const struct authority_call call = {
+        .tool = "file_move", .decision = "user", .id = UINT64_MAX};
     static const struct authority_root root = {
         .kind = AUTHORITY_EXTENSION_STORAGE, .id = "ext-9", .display_name = "Caf\xc3\xa9"};
     struct authority_event event = scene_event(UINT64_MAX, AUTHORITY_DENIED);
@@ -50,11 +52,13 @@ static void a_record_has_all_its_fields(void **state)
     event.wrapper_ids[1] = "second";
     event.wrapper_count = 2;
     event.reason = "tidy\nup";
+    event.call = &call;
     assert_str(format(&event),
                "{\"timestamp\":\"2026-03-01T12:00:00.123Z\",\"requestId\":\"18446744073709551615\","
                "\"subject\":{\"type\":\"agent-run\",\"id\":\"talk-1\",\"runId\":\"run-1\"},"
                "\"root\":{\"kind\":\"extension-storage\",\"id\":\"ext-9\","
-               "\"displayName\":\"Caf\xc3\xa9\"},\"operation\":\"move\","
+               "\"displayName\":\"Caf\xc3\xa9\"},\"tool\":\"file_move\",\"decision\":\"user\","
+               "\"callId\":\"18446744073709551615\",\"operation\":\"move\","
                "\"relativePath\":\"notes/today.md\",\"destinationPath\":\"b \\\"c\\\"\","
                "\"outcome\":\"denied\",\"error\":\"denied_by_policy\",\"category\":\"policy\","
                "\"policySource\":\"house-rules\",\"wrapperIds\":[\"guard\",\"second\"],"
@@ -338,11 +342,13 @@ static void the_longest_record_keeps_the_ceiling(void **state)
     struct authority_subject subject = {.type = AUTHORITY_AUTOMATION, .id = text, .run_id = text};
     struct authority_root root = {
         .kind = AUTHORITY_EXTENSION_STORAGE, .id = text, .display_name = text};
+    struct authority_call call = {.tool = text, .decision = text, .id = UINT64_MAX};
     struct authority_event event = scene_event(UINT64_MAX, AUTHORITY_DENIED);
 
     (void)state;
     memset(text, 1, sizeof(text) - 1);
     memset(name, '"', sizeof(name));
+    event.call = &call;
     event.subject = &subject;
     event.root = &root;
     event.operation = AUTHORITY_OP_EXTRACT;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host knows and the record shall say: for which call, and what it did itself. */
+#include "authority/internal.h"
+
+#include <assert.h>
+
+/* A call runs in one thread, and what it does begins there. */
+_Thread_local const struct authority_call *call_current;
+
+void authority_call_begin(const struct authority_call *call)
+{
+    assert(call_current == NULL);
+    call_current = call;
+}
+
+void authority_call_end(void)
+{
+    call_current = NULL;
+}
+
+/* A refusal without its code, or the code of a success, would be found by nobody. */
+static bool is_sound(const struct authority_note *note)
+{
+    bool is_bad = note->outcome == AUTHORITY_DENIED || note->outcome == AUTHORITY_FAILED;
+
+    return (unsigned)note->operation < AUTHORITY_OPERATIONS &&
+           (is_bad || note->outcome == AUTHORITY_INTENT || note->outcome == AUTHORITY_SUCCESS) &&
+           (note->error < 0) == is_bad;
+}
+
+int authority_note(struct authority_scope *scope, struct authority_note *note)
+{
+    struct authority_event event;
+    bool is_command = note->operation == AUTHORITY_OP_EXECUTE;
+
+    if (!is_sound(note))
+        return ERR_INVALID_ARGUMENT;
+    if (note->request_id == 0)
+        note->request_id = atomic_fetch_add(&scope->authority->last_request, 1) + 1;
+    event = (struct authority_event){
+        .request_id = note->request_id,
+        .subject = &scope->grant.subject,
+        .root = &scope->shown_root,
+        .operation = note->operation,
+        /* A command is no name, also when it begins like one. */
+        .name = is_command ? note->name : operation_shown_name(scope, note->name),
+        .destination = operation_shown_name(scope, note->destination),
+        .outcome = note->outcome,
+        .error = note->error,
+        .call = call_current,
+        .policy_source = note->policy_source,
+        .reason = note->reason != NULL ? note->reason : scope->grant.reason,
+    };
+    return operation_notify(scope->authority, &event) < 0 && note->outcome == AUTHORITY_INTENT
+               ? ERR_AUDIT_UNAVAILABLE
+               : 0;
+}
