@@ -30,6 +30,7 @@ struct confine_plan {
     bool changes_files;     /* see syscalls.h */
     bool passes_messages;
     bool answers_connections;
+    bool asks_on_terminal;
 
     /*
      * Descriptors that stay open, besides those of the places. Of 0, 1 and 2, those that are not

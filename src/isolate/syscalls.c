@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "isolate/sanitized.h"
 
-enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, SANITIZED, RULED };
+enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, TO_ASK, SANITIZED, RULED };
 
 /* No such call on this machine. */
 enum { NONE = -1 };
@@ -185,6 +185,8 @@ enum { NONE = -1 };
     X(recvfrom,               45,   207,  TO_PASS) \
     /* Who comes to a socket that listens since before. */ \
     X(accept4,                288,  242,  TO_SERVE) \
+    /* Whether the terminal is ours to use at this moment. */ \
+    X(getpgid,                121,  155,  TO_ASK) \
     /* The search for leaks. */ \
     L(getdents,               78,         SANITIZED) \
     X(ptrace,                 101,  117,  SANITIZED) \
@@ -286,6 +288,12 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FIONCLEX}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TCGETS}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
+    /* Who asks there sets its mode, throws typed keys away and sees whose turn it is. */
+    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETS}}}},
+    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSW}}}},
+    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSF}}}},
+    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCFLSH}}}},
+    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGPGRP}}}},
 
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_NAME}}}},
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_GET_NAME}}}},
@@ -339,6 +347,8 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return needs->passes_messages;
     case TO_SERVE:
         return needs->answers_connections;
+    case TO_ASK:
+        return needs->asks_on_terminal;
     case SANITIZED:
         return ISOLATE_IS_SANITIZED != 0;
     case RULED:

@@ -23,6 +23,7 @@ struct syscalls_needs {
     bool changes_files;
     bool passes_messages;     /* on sockets that it was given: descriptors travel so */
     bool answers_connections; /* to a listening socket that it was given; it makes none itself */
+    bool asks_on_terminal;    /* that it was given: its mode may be set, its input thrown away */
 };
 
 /* Numbers above these are younger than the list: ENOSYS, as from a kernel of its own time. */

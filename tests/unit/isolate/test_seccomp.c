@@ -113,6 +113,7 @@ static void the_program_does_what_the_rules_say(void **state)
 {
     static const uint64_t values[] = {
         0, 1, 2, OWN_PID, FICLONE, FIONBIO, FIONREAD, TIOCSTI, TCGETS, TIOCGWINSZ, UINT64_MAX,
+        TCSETS, TCSETSF, TCFLSH, TIOCGPGRP, TIOCSPGRP, TIOCSCTTY,
         /* as a thread, a process, a shared memory and a namespace are made */
         0x3d0f00, 0x1200011, 0x4111, 0x3d0f00 | CLONE_NEWUSER,
         /* the same with something in the upper half */
@@ -122,7 +123,7 @@ static void the_program_does_what_the_rules_say(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        for (unsigned needs = 0; needs < 8; needs++) {
+        for (unsigned needs = 0; needs < 16; needs++) {
             struct seccomp_policy policy = {.machine = (enum seccomp_machine)machine,
                                             .otherwise = SECCOMP_RET_ERRNO | EPERM};
 
@@ -130,7 +131,8 @@ static void the_program_does_what_the_rules_say(void **state)
                           &(struct syscalls_needs){.pid = OWN_PID,
                                                    .changes_files = (needs & 1) != 0,
                                                    .passes_messages = (needs & 2) != 0,
-                                                   .answers_connections = (needs & 4) != 0},
+                                                   .answers_connections = (needs & 4) != 0,
+                                                   .asks_on_terminal = (needs & 8) != 0},
                           &list);
             policy.rules = list.rules;
             policy.rule_count = list.count;

@@ -4,11 +4,13 @@
 #include <linux/fs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pty.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <termios.h>
 
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"
@@ -329,6 +331,56 @@ static void connections_are_answered_on_a_given_socket_where_that_is_needed(void
     in_child(answer_connections, NULL);
 }
 
+/* Nothing but what a prompt needs: not typing into it, not taking it, not silencing it. */
+static void ask_on_a_terminal(void *data)
+{
+    const bool *asks = data;
+    struct termios modes;
+    struct winsize size;
+    pid_t group = 0;
+    int master;
+    int fd;
+
+    expect(openpty(&master, &fd, NULL, NULL, NULL) == 0);
+    filter_for(&(struct syscalls_needs){.asks_on_terminal = *asks});
+    expect(tcgetattr(fd, &modes) == 0);
+    expect(ioctl(fd, TIOCGWINSZ, &size) == 0);
+    if (*asks) {
+        cfmakeraw(&modes);
+        expect(tcsetattr(fd, TCSANOW, &modes) == 0);
+        expect(tcsetattr(fd, TCSADRAIN, &modes) == 0);
+        expect(tcsetattr(fd, TCSAFLUSH, &modes) == 0);
+        expect(tcflush(fd, TCIFLUSH) == 0);
+        expect_errno(ioctl(fd, TIOCGPGRP, &group), ENOTTY); /* it is not this session's */
+        expect(getpgid(0) > 0);
+    } else {
+        expect_errno(tcsetattr(fd, TCSANOW, &modes), EPERM);
+        expect_errno(tcsetattr(fd, TCSAFLUSH, &modes), EPERM);
+        expect_errno(tcflush(fd, TCIFLUSH), EPERM);
+        expect_errno(ioctl(fd, TIOCGPGRP, &group), EPERM);
+        expect_errno(getpgid(0), EPERM);
+    }
+    expect_errno(ioctl(fd, TIOCSTI, "x"), EPERM);
+    expect_errno(ioctl(fd, TIOCLINUX, "x"), EPERM);
+    expect_errno(ioctl(fd, TIOCSCTTY, 0), EPERM);
+    expect_errno(ioctl(fd, TIOCSPGRP, &group), EPERM);
+    expect_errno(ioctl(fd, TIOCSWINSZ, &size), EPERM);
+    expect_errno(ioctl(fd, TIOCCONS, 0), EPERM);
+    expect_errno(ioctl(fd, TIOCSETD, &master), EPERM);
+    expect_errno(ioctl(fd, TCXONC, TCOOFF), EPERM);
+    expect_errno(ioctl(fd, TCSBRK, 0), EPERM);
+}
+
+static void a_terminal_is_set_where_questions_are_asked_and_never_typed_into(void **state)
+{
+    bool asks = true;
+
+    (void)state;
+    in_child(ask_on_a_terminal, &asks);
+    asks = false;
+    in_child(ask_on_a_terminal, &asks);
+}
+
 static void change_modes(void *data)
 {
     const struct place *place = data;
@@ -356,4 +408,5 @@ TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
           cmocka_unit_test(a_process_can_still_abort),
           cmocka_unit_test(messages_pass_on_given_sockets_where_they_are_needed),
           cmocka_unit_test(connections_are_answered_on_a_given_socket_where_that_is_needed),
+          cmocka_unit_test(a_terminal_is_set_where_questions_are_asked_and_never_typed_into),
           place_test(attributes_are_for_those_who_change_files))
