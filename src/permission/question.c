@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "permission/question.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+static const char *const choice_names[CHOICES] = {
+    [CHOICE_DENY_ONCE] = "denyOnce",
+    [CHOICE_ALLOW_ONCE] = "allowOnce",
+    [CHOICE_ALLOW_SESSION] = "allowForSession",
+    [CHOICE_ALWAYS_ALLOW] = "alwaysAllow",
+    [CHOICE_ALWAYS_DENY] = "alwaysDeny",
+};
+
+const char *permission_choice_name(enum permission_choice choice)
+{
+    return choice < CHOICES ? choice_names[choice] : "unknown";
+}
+
+bool permission_choice_from(struct str name, enum permission_choice *out_choice)
+{
+    for (int i = 0; i < CHOICES; i++) {
+        if (str_eq_c(name, choice_names[i])) {
+            *out_choice = (enum permission_choice)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool permission_choice_allows(enum permission_choice choice)
+{
+    switch (choice) {
+    case CHOICE_ALLOW_ONCE:
+    case CHOICE_ALLOW_SESSION:
+    case CHOICE_ALWAYS_ALLOW:
+        return true;
+    case CHOICE_DENY_ONCE:
+    case CHOICE_ALWAYS_DENY:
+    case CHOICES:
+        break;
+    }
+    return false;
+}
+
+size_t question_bytes(const struct question *question)
+{
+    const struct str texts[] = {question->tool, question->action, question->detail};
+    size_t total = 0;
+
+    for (size_t i = 0; i < array_size(texts); i++)
+        if (!checked_add(total, texts[i].len, &total))
+            return SIZE_MAX;
+    for (size_t i = 0; i < question->resource_count; i++)
+        if (!checked_add(total, question->resources[i].shown.len, &total))
+            return SIZE_MAX;
+    return total;
+}
+
+/* Moves *room on. */
+static struct str keep(char **room, struct str text)
+{
+    struct str kept = {*room, text.len};
+
+    if (text.len == 0)
+        return STR_EMPTY;
+    memcpy(*room, text.ptr, text.len);
+    *room += text.len;
+    return kept;
+}
+
+int question_copy(const struct question *question, struct question **out_copy)
+{
+    size_t count = question->resource_count;
+    size_t bytes;
+    struct question_resource *resources;
+    struct question *copy;
+    char *room;
+
+    if (count > QUESTION_MAX_RESOURCES)
+        return ERR_TOO_LARGE;
+    bytes = question_bytes(question);
+    if (bytes > QUESTION_MAX_BYTES)
+        return ERR_TOO_LARGE;
+    copy = malloc(sizeof(*copy) + count * sizeof(*resources) + bytes);
+    if (copy == NULL)
+        return ERR_NO_MEMORY;
+    /* SAFETY: a question is aligned for pointers, and so is what follows it. */
+    resources = (struct question_resource *)(void *)(copy + 1);
+    room = (char *)(resources + count);
+    *copy = *question;
+    copy->resources = resources;
+    copy->choices |= 1U << CHOICE_DENY_ONCE;
+    copy->choices &= (1U << CHOICES) - 1;
+    copy->tool = keep(&room, question->tool);
+    copy->action = keep(&room, question->action);
+    copy->detail = keep(&room, question->detail);
+    for (size_t i = 0; i < count; i++)
+        resources[i] = (struct question_resource){question->resources[i].group,
+                                                  keep(&room, question->resources[i].shown)};
+    *out_copy = copy;
+    return 0;
+}
