@@ -110,6 +110,18 @@ enum authority_hardlinks {
     AUTHORITY_HARDLINKS_ALLOW, /* only for scopes that cannot write */
 };
 
+/*
+ * Names that are denied at this moment: by rules that change while scopes are in use. Asked
+ * wherever denied globs are, about each name when it is met, in any thread and in several at once.
+ */
+struct authority_filter {
+    bool (*is_active)(void *data); /* false: nothing is denied now; NULL: always true */
+    /* `name` is relative to the root; `changes`: the operation would change what it names. */
+    bool (*denies)(void *data, struct str name, bool changes); /* NULL: there is no filter */
+    void *data;                                                /* lives as long as the scope */
+    const char *policy_id; /* the policy_source of its refusals; NULL: "grant", as of globs */
+};
+
 /* Limits of one scope. Globs are matched on the name given and on the name it resolved to. */
 struct authority_limits {
     enum authority_symlinks symlinks;
@@ -117,6 +129,7 @@ struct authority_limits {
     uint64_t max_file_bytes;          /* 0: none */
     const char *const *allowed_globs; /* none: all names; up to a NULL */
     const char *const *denied_globs;  /* these win */
+    struct authority_filter filter;   /* and this */
 };
 
 struct authority_request {

@@ -64,6 +64,8 @@ struct authority_scope {
     uint64_t max_file_bytes;
     const struct glob_set *allowed; /* empty: all */
     const struct glob_set *denied;
+    struct authority_filter filter;
+    bool has_globs; /* or names that are protected: some names are denied at any time */
     struct str protected[AUTHORITY_MAX_PROTECTED]; /* names of what is protected and lies inside */
     size_t protected_count;
     /* Watches are made by operations, which may run in several threads at once. */
@@ -76,9 +78,20 @@ struct authority_scope {
 
 /* 0, or ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED when the grant is over. */
 int scope_check_alive(const struct authority_scope *scope);
-/* Whether the scope's globs let this name be used; the root ("") always. */
-bool scope_admits(const struct authority_scope *scope, struct str name);
-bool scope_has_globs(const struct authority_scope *scope);
+/* What is to be done with a name. */
+enum scope_use { SCOPE_LOOK, SCOPE_CHANGE };
+/* Whether the scope's globs and filter let this name be used; the root ("") always. */
+bool scope_admits(const struct authority_scope *scope, struct str name, enum scope_use use);
+/* Whether any name is denied just now. Asked for every entry of a directory. */
+static inline bool scope_is_selective(const struct authority_scope *scope)
+{
+    const struct authority_filter *filter = &scope->filter;
+
+    return scope->has_globs || (filter->denies != NULL &&
+                                (filter->is_active == NULL || filter->is_active(filter->data)));
+}
+/* Who denies a name that is not admitted, for the record. */
+const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use);
 /* One component of the authority's own: see scope.c. */
 static inline bool scope_is_private(struct str component)
 {
@@ -87,10 +100,11 @@ static inline bool scope_is_private(struct str component)
            str_starts_with(component, STR(".gatehouse-"));
 }
 /* The same for a directory that is only passed or listed: something in it may be allowed. */
-bool scope_admits_directory(const struct authority_scope *scope, struct str name);
+bool scope_admits_directory(const struct authority_scope *scope, struct str name,
+                            enum scope_use use);
 /* The one or the other for something below a directory, whose name is from the root on. */
 bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
-                        bool is_directory);
+                        bool is_directory, enum scope_use use);
 
 /* A scope over a root that is open already; takes the root over on success. */
 int scope_new(struct authority *authority, const struct authority_request *request,
@@ -132,8 +146,9 @@ struct operation {
     bool is_question;       /* about a name: nothing is done, only a refusal is told */
     bool is_admitted;       /* the name, also if it should be no directory */
     bool has_resolved;
-    size_t hooks_seen; /* how many of the authority's hooks had their say */
-    struct backend_lookup lookup;
+    enum scope_use use;           /* of the name; a destination is always changed */
+    size_t hooks_seen;            /* how many of the authority's hooks had their say */
+    struct backend_lookup lookup; /* of the name */
     struct cancel cancel;
     struct path_name name;
     struct path_name destination;
@@ -177,8 +192,8 @@ struct str operation_shown_name(const struct authority_scope *scope, struct str 
 /* Whether it has an intent before its outcome. */
 bool operation_is_mutation(enum authority_operation operation);
 
-/* Of a lookup: by the globs, as a name that will be a file. Notes where links led. */
-bool operation_admits(void *op, struct str resolved);
+/* For what is made: as a name that will be a file and changes. Notes where links led. */
+struct backend_lookup operation_target_lookup(const struct operation *op);
 
 /* Where `name` came out, if the backend was asked about no other since has_resolved was unset. */
 struct str operation_resolved(const struct operation *op, struct str name);
@@ -188,8 +203,12 @@ struct str operation_resolved(const struct operation *op, struct str name);
  * out, and a lookup that follows none, so that what is checked below the name is
  * what is used.
  */
-int operation_pin(const struct authority_scope *scope, struct backend_lookup *lookup,
-                  struct str name, struct path_name *out_name);
+int operation_pin(struct operation *op, const struct authority_scope *scope,
+                  struct backend_lookup *lookup, struct str name, struct path_name *out_name);
+
+/* Of a name below that of the operation, which changes with it: 0 or ERR_DENIED_BY_POLICY. */
+int operation_check_change(struct operation *op, const struct authority_scope *scope,
+                           struct str name);
 
 static inline const struct backend_ops *operation_ops(const struct operation *op)
 {

@@ -5,7 +5,7 @@ bool archive_naming_admits(void *naming, struct str name, bool is_directory)
 {
     const struct archive_naming *below = naming;
 
-    return scope_admits_below(below->op->scope, below->directory, name, is_directory);
+    return scope_admits_below(below->op->scope, below->directory, name, is_directory, below->use);
 }
 
 int archive_operate(struct authority_scope *scope, const struct archive_operation *request,

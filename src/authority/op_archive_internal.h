@@ -11,6 +11,7 @@
 struct archive_naming {
     const struct operation *op;
     struct str directory;
+    enum scope_use use;
 };
 
 bool archive_naming_admits(void *naming, struct str name, bool is_directory);

@@ -12,7 +12,7 @@ static int look(const struct operation *op, struct authority_stat *out_stat)
     if (r < 0 || out_stat->type == AUTHORITY_DIRECTORY)
         return r;
     if (!op->is_admitted ||
-        (op->has_resolved && !scope_admits(op->scope, path_view(&op->resolved))))
+        (op->has_resolved && !scope_admits(op->scope, path_view(&op->resolved), SCOPE_LOOK)))
         return ERR_DENIED_BY_POLICY;
     return 0;
 }
@@ -53,22 +53,13 @@ int authority_exists(struct authority_scope *scope, struct str name, bool *out_e
     return r;
 }
 
-/* An entry's name as the globs see it: the directory's own, a slash, and its component. */
-static bool entry_name(struct str directory, struct str component, struct path_name *out_name)
+/* By what denies names at the moment, which wants them from the root on. */
+static bool is_shown(const struct operation *op, const struct authority_entry *entry)
 {
-    return path_join(directory, component, out_name) == 0;
-}
-
-/* By the globs, which want the name from the root on. */
-static bool is_shown(const struct authority_scope *scope, struct str directory,
-                     const struct authority_entry *entry)
-{
-    __attribute__((uninitialized)) struct path_name name; /* asked for every entry */
-
-    if (!entry_name(directory, entry->name, &name))
-        return false;
-    return entry->type == AUTHORITY_DIRECTORY ? scope_admits_directory(scope, path_view(&name))
-                                              : scope_admits(scope, path_view(&name));
+    if (!scope_is_selective(op->scope))
+        return !scope_is_private(entry->name);
+    return scope_admits_below(op->scope, operation_resolved(op, path_view(&op->name)), entry->name,
+                              entry->type == AUTHORITY_DIRECTORY, SCOPE_LOOK);
 }
 
 static int list_entries(const struct operation *op, struct backend_dir *dir,
@@ -77,7 +68,6 @@ static int list_entries(const struct operation *op, struct backend_dir *dir,
 {
     const struct backend_ops *ops = operation_ops(op);
     struct authority_entry entry = {.depth = 1};
-    bool has_globs = scope_has_globs(op->scope);
     uint64_t shown = 0;
     uint64_t seen = 0;
     int error = 0;
@@ -87,8 +77,7 @@ static int list_entries(const struct operation *op, struct backend_dir *dir,
 
         if (r < 0)
             return r;
-        if (has_globs ? !is_shown(op->scope, operation_resolved(op, path_view(&op->name)), &entry)
-                      : scope_is_private(entry.name))
+        if (!is_shown(op, &entry))
             continue;
         if (options->max_entries > 0 && shown == options->max_entries)
             return 0;

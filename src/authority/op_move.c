@@ -36,6 +36,7 @@ static int check_entry(void *data, const struct walk_entry *entry)
     struct subtree_check *check = data;
     const struct transfer *transfer = check->transfer;
     struct path_name name;
+    int r;
 
     if (++check->seen > TRANSFER_MAX_ENTRIES)
         return ERR_TOO_LARGE;
@@ -43,11 +44,12 @@ static int check_entry(void *data, const struct walk_entry *entry)
         return 0;
     if (path_join(transfer->from, entry->name, &name) < 0)
         return ERR_INVALID_PATH;
-    if (!scope_admits(transfer->source, path_view(&name)))
-        return ERR_DENIED_BY_POLICY;
+    r = operation_check_change(transfer->op, transfer->source, path_view(&name));
+    if (r < 0)
+        return r;
     if (path_join(transfer->to, entry->name, &name) < 0)
         return ERR_INVALID_PATH;
-    return scope_admits(transfer->op->scope, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
+    return operation_check_change(transfer->op, transfer->op->scope, path_view(&name));
 }
 
 static int check_subtree(const struct transfer *transfer)
@@ -55,7 +57,8 @@ static int check_subtree(const struct transfer *transfer)
     const struct backend_ops *ops = operation_ops(transfer->op);
     struct subtree_check check = {
         .transfer = transfer,
-        .asks_names = scope_has_globs(transfer->source) || scope_has_globs(transfer->op->scope),
+        .asks_names =
+            scope_is_selective(transfer->source) || scope_is_selective(transfer->op->scope),
     };
     const struct walk_options how = {
         .max_depth = AUTHORITY_MAX_DEPTH, .is_strict = true, .cancel = &transfer->op->cancel};
@@ -183,16 +186,16 @@ static int move_within(struct transfer *transfer)
 static int move_once(void *data)
 {
     struct transfer transfer = *(const struct transfer *)data;
-    const struct operation *op = transfer.op;
+    struct operation *op = transfer.op;
     __attribute__((uninitialized)) struct path_name from;
     __attribute__((uninitialized)) struct path_name to;
     int r;
 
     if (transfer.from.len == 0 || transfer.to.len == 0)
         return ERR_ROOT_PROTECTED;
-    r = operation_pin(transfer.source, &transfer.source_lookup, transfer.from, &from);
+    r = operation_pin(op, transfer.source, &transfer.source_lookup, transfer.from, &from);
     if (r == 0)
-        r = operation_pin(op->scope, &transfer.lookup, transfer.to, &to);
+        r = operation_pin(op, op->scope, &transfer.lookup, transfer.to, &to);
     if (r < 0)
         return r;
     transfer.from = path_view(&from);
@@ -232,7 +235,7 @@ static int transfer_within(struct authority_scope *scope, struct str from, struc
         r = run(&(struct transfer){.op = &op,
                                    .source = scope,
                                    .source_lookup = op.lookup,
-                                   .lookup = op.lookup,
+                                   .lookup = operation_target_lookup(&op),
                                    .from = path_view(&op.name),
                                    .to = path_view(&op.destination),
                                    .options = options},

@@ -7,7 +7,7 @@ static int pack(struct operation *op, const struct archive_operation *request,
                 struct authority_archive_result *out_result, struct err *why)
 {
     const struct backend_ops *ops = operation_ops(op);
-    struct archive_naming naming = {.op = op};
+    struct archive_naming naming = {.op = op, .use = SCOPE_LOOK};
     const struct archive_rules rules = {
         .limits = archive_limits_from(options),
         .admits = archive_naming_admits,
@@ -15,7 +15,7 @@ static int pack(struct operation *op, const struct archive_operation *request,
         .cancel = &op->cancel,
     };
     struct authority_archive_result result = {0};
-    struct backend_lookup lookup = op->lookup; /* of the archive, which is a file */
+    const struct backend_lookup lookup = operation_target_lookup(op);
     struct path_name source;
     struct backend_stage *stage;
     struct backend_dir *dir;
@@ -25,7 +25,6 @@ static int pack(struct operation *op, const struct archive_operation *request,
         return r;
     source = op->has_resolved ? op->resolved : op->name;
     naming.directory = path_view(&source);
-    lookup.admits = operation_admits;
     r = ops->stage(op->scope->root, &lookup, path_view(&op->destination), BACKEND_CREATE_NEW,
                    kind_file_mode(op->scope->grant.root.kind), &stage);
     if (r == 0) {

@@ -6,7 +6,7 @@
 enum { REMOVE_MAX_ENTRIES = 1000000 };
 
 struct removal {
-    const struct operation *op;
+    struct operation *op;
     struct backend_lookup lookup;
     struct path_name name; /* without links above it */
 };
@@ -18,7 +18,7 @@ static int check_entry(void *data, const struct walk_entry *entry)
 
     if (path_join(path_view(&removal->name), entry->name, &name) < 0)
         return ERR_INVALID_PATH;
-    return scope_admits(removal->op->scope, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
+    return operation_check_change(removal->op, removal->op->scope, path_view(&name));
 }
 
 static int check_subtree(struct removal *removal)
@@ -29,7 +29,7 @@ static int check_subtree(struct removal *removal)
     struct backend_dir *dir;
     int r;
 
-    if (!scope_has_globs(op->scope))
+    if (!scope_is_selective(op->scope))
         return 0;
     /* A last link is removed itself, so nothing behind it matters. */
     r = operation_ops(op)->dir_open(op->scope->root, &removal->lookup, path_view(&removal->name),
@@ -39,7 +39,7 @@ static int check_subtree(struct removal *removal)
     return r < 0 ? r : walk_tree(operation_ops(op), dir, &how, check_entry, removal);
 }
 
-static int remove_one(const struct operation *op, const struct authority_remove_options *options)
+static int remove_one(struct operation *op, const struct authority_remove_options *options)
 {
     uint64_t budget = options->max_entries > 0 ? options->max_entries : REMOVE_MAX_ENTRIES;
     __attribute__((uninitialized)) struct removal removal;
@@ -49,7 +49,7 @@ static int remove_one(const struct operation *op, const struct authority_remove_
         return ERR_ROOT_PROTECTED;
     removal.op = op;
     removal.lookup = op->lookup;
-    r = operation_pin(op->scope, &removal.lookup, path_view(&op->name), &removal.name);
+    r = operation_pin(op, op->scope, &removal.lookup, path_view(&op->name), &removal.name);
     if (r == 0 && options->is_recursive)
         r = check_subtree(&removal);
     if (r < 0)

@@ -75,7 +75,7 @@ static bool may_pass(void *data, struct str resolved)
     struct operation *op = data;
 
     op->has_resolved = path_join(STR_EMPTY, resolved, &op->resolved) == 0;
-    return op->has_resolved && scope_admits_directory(op->scope, resolved);
+    return op->has_resolved && scope_admits_directory(op->scope, resolved, SCOPE_LOOK);
 }
 
 static int resolve(struct operation *op, enum authority_operation operation,

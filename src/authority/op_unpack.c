@@ -20,12 +20,13 @@ static int extract_once(void *data)
     /* Inside the tree there is nothing but what is put there. */
     const struct backend_lookup inside = {.max_file_bytes = op->scope->max_file_bytes,
                                           .cancel = &op->cancel};
-    struct archive_naming naming = {.op = op};
+    const struct backend_lookup lookup = operation_target_lookup(op);
+    struct archive_naming naming = {.op = op, .use = SCOPE_CHANGE};
     struct backend_root *tree;
     int r;
 
     op->has_resolved = false; /* that was the archive's name */
-    r = ops->tree_stage(op->scope->root, &op->lookup, path_view(&op->destination), &tree);
+    r = ops->tree_stage(op->scope->root, &lookup, path_view(&op->destination), &tree);
     if (r < 0)
         return r;
     naming.directory = operation_resolved(op, path_view(&op->destination));

@@ -17,10 +17,10 @@ static bool is_shown(const struct operation *op, const struct walk_entry *entry)
 {
     const struct authority_scope *scope = op->scope;
 
-    if (!scope_has_globs(scope))
+    if (!scope_is_selective(scope))
         return !scope_is_private(entry->component);
     return scope_admits_below(scope, operation_resolved(op, path_view(&op->name)), entry->name,
-                              entry->type == AUTHORITY_DIRECTORY);
+                              entry->type == AUTHORITY_DIRECTORY, SCOPE_LOOK);
 }
 
 static int show(void *data, const struct walk_entry *entry)

@@ -138,7 +138,7 @@ static void tell(void *data, enum authority_change change, struct str name)
         if (path_join(shown, name, &full) < 0)
             return;
         shown = path_view(&full);
-        if (!scope_admits(watch->scope, shown))
+        if (!scope_admits(watch->scope, shown, SCOPE_LOOK))
             return;
     }
     watch->event.change = change;

@@ -32,6 +32,8 @@ static enum backend_create create_of(enum authority_create create)
  */
 static int make_parents(const struct operation *op, struct str name, size_t *out_first)
 {
+    const struct backend_lookup lookup =
+        op->use == SCOPE_CHANGE ? op->lookup : operation_target_lookup(op);
     unsigned mode = kind_dir_mode(op->scope->grant.root.kind);
 
     *out_first = name.len;
@@ -42,9 +44,9 @@ static int make_parents(const struct operation *op, struct str name, size_t *out
         if (name.ptr[end] != '/')
             continue;
         (void)path_join(STR_EMPTY, str_slice(name, 0, end), &parent);
-        if (!scope_admits_directory(op->scope, path_view(&parent)))
+        if (!scope_admits_directory(op->scope, path_view(&parent), SCOPE_CHANGE))
             return ERR_DENIED_BY_POLICY;
-        r = operation_ops(op)->mkdir(op->scope->root, &op->lookup, path_view(&parent), mode, false);
+        r = operation_ops(op)->mkdir(op->scope->root, &lookup, path_view(&parent), mode, false);
         if (r < 0 && r != ERR_ALREADY_EXISTS)
             return r;
         if (r == 0 && *out_first == name.len)

@@ -14,6 +14,7 @@ static const struct {
     unsigned access;
     bool is_mutation;
     bool looks_at_directories; /* their names may pass for the sake of what is in them */
+    bool only_reads_name;      /* of those that change something */
 } needs[AUTHORITY_OPERATIONS] = {
     [AUTHORITY_OP_REQUEST_ROOT] = {0, false, false},
     [AUTHORITY_OP_READ] = {AUTHORITY_READ, false, false},
@@ -23,16 +24,18 @@ static const struct {
     [AUTHORITY_OP_STAT] = {AUTHORITY_METADATA, false, true},
     [AUTHORITY_OP_MKDIR] = {AUTHORITY_WRITE, true, true},
     [AUTHORITY_OP_MOVE] = {AUTHORITY_MOVE | AUTHORITY_WRITE, true, false},
-    [AUTHORITY_OP_COPY] = {AUTHORITY_READ | AUTHORITY_WRITE, true, false},
+    [AUTHORITY_OP_COPY] = {AUTHORITY_READ | AUTHORITY_WRITE, true, false, true},
     [AUTHORITY_OP_COPY_IN] = {AUTHORITY_WRITE, true, false},
     [AUTHORITY_OP_REMOVE] = {AUTHORITY_DELETE, true, false},
-    [AUTHORITY_OP_EXTRACT] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, false},
-    [AUTHORITY_OP_ARCHIVE] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, true},
+    [AUTHORITY_OP_EXTRACT] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, false,
+                              true},
+    [AUTHORITY_OP_ARCHIVE] = {AUTHORITY_ARCHIVE | AUTHORITY_READ | AUTHORITY_WRITE, true, true,
+                              true},
     [AUTHORITY_OP_TEMP] = {0, true, false},
     [AUTHORITY_OP_WATCH] = {AUTHORITY_WATCH, false, true},
     [AUTHORITY_OP_WALK] = {AUTHORITY_LIST, false, true},
     [AUTHORITY_OP_SEARCH] = {AUTHORITY_LIST | AUTHORITY_READ, false, true},
-    [AUTHORITY_OP_EXECUTE] = {0, true, false},
+    [AUTHORITY_OP_EXECUTE] = {0, true, true, true},
 };
 
 static int refuse(struct operation *op, int code, const char *source, const char *why)
@@ -193,45 +196,56 @@ static bool passes_nothing_denied(const struct authority_scope *scope, struct st
         if (!str_eq(part, STR("..")) || len == 0)
             continue;
         if (path_normalise(str_slice(name, 0, len), NULL, false, &before) < 0 ||
-            !scope_admits_directory(scope, path_view(&before)))
+            !scope_admits_directory(scope, path_view(&before), SCOPE_LOOK))
             return false;
     }
     return true;
 }
 
 /*
- * By the globs, on the name as it reads. Where links are followed, ".." is left
+ * By globs and filter, on the name as it reads. Where links are followed, ".." is left
  * to the kernel, and what comes out is asked about again.
  */
 __attribute__((noinline)) static bool admits_as_written(struct operation *op,
                                                         const struct path_name *name,
-                                                        bool is_for_directory)
+                                                        bool is_for_directory, enum scope_use use)
 {
     __attribute__((uninitialized)) struct path_name plain;
 
-    if (!scope_has_globs(op->scope)) {
-        op->is_admitted = scope_admits(op->scope, path_view(name));
+    if (!scope_is_selective(op->scope)) {
+        op->is_admitted = scope_admits(op->scope, path_view(name), use);
         return op->is_admitted;
     }
     if (path_normalise(path_view(name), NULL, false, &plain) < 0 ||
         !passes_nothing_denied(op->scope, path_view(name)))
         return false;
-    op->is_admitted = scope_admits(op->scope, path_view(&plain));
+    op->is_admitted = scope_admits(op->scope, path_view(&plain), use);
     return op->is_admitted ||
-           (is_for_directory && scope_admits_directory(op->scope, path_view(&plain)));
+           (is_for_directory && scope_admits_directory(op->scope, path_view(&plain), use));
+}
+
+__attribute__((noinline)) static int refuse_name(struct operation *op, const struct path_name *name,
+                                                 enum scope_use use)
+{
+    struct path_name plain;
+    const char *source = path_normalise(path_view(name), NULL, false, &plain) == 0
+                             ? scope_refuser(op->scope, path_view(&plain), use)
+                             : "grant";
+
+    return refuse(op, ERR_DENIED_BY_POLICY, source, "the name is denied here");
 }
 
 /* The name in its one form, and whether the scope's globs let it pass. */
 static int check_name(struct operation *op, struct str given, bool is_for_directory,
-                      struct path_name *out_name)
+                      enum scope_use use, struct path_name *out_name)
 {
     const struct authority_scope *scope = op->scope;
     int r = path_normalise(given, scope->grant.root.path, scope->follows_links, out_name);
 
     if (r < 0)
         return refuse(op, r, "default", "");
-    if (!admits_as_written(op, out_name, is_for_directory))
-        return refuse(op, ERR_DENIED_BY_POLICY, "grant", "the name is denied here");
+    if (!admits_as_written(op, out_name, is_for_directory, use))
+        return refuse_name(op, out_name, use);
     return 0;
 }
 
@@ -240,20 +254,45 @@ static void note_resolved(struct operation *op, struct str resolved)
     op->has_resolved = path_join(STR_EMPTY, resolved, &op->resolved) == 0;
 }
 
-bool operation_admits(void *data, struct str resolved)
+/* By globs and filter, on the name that links led to. */
+static bool admits_resolved(struct operation *op, struct str resolved, bool is_for_directory,
+                            enum scope_use use)
+{
+    note_resolved(op, resolved);
+    if (!op->has_resolved)
+        return false;
+    if (is_for_directory ? scope_admits_directory(op->scope, resolved, use)
+                         : scope_admits(op->scope, resolved, use))
+        return true;
+    op->event.policy_source = scope_refuser(op->scope, resolved, use);
+    return false;
+}
+
+static bool admits_name(void *data, struct str resolved)
 {
     struct operation *op = data;
 
-    note_resolved(op, resolved);
-    return op->has_resolved && scope_admits(op->scope, resolved);
+    return admits_resolved(op, resolved, false, op->use);
 }
 
 static bool admits_directory(void *data, struct str resolved)
 {
     struct operation *op = data;
 
-    note_resolved(op, resolved);
-    return op->has_resolved && scope_admits_directory(op->scope, resolved);
+    return admits_resolved(op, resolved, true, op->use);
+}
+
+static bool admits_target(void *data, struct str resolved)
+{
+    return admits_resolved(data, resolved, false, SCOPE_CHANGE);
+}
+
+struct backend_lookup operation_target_lookup(const struct operation *op)
+{
+    struct backend_lookup lookup = op->lookup;
+
+    lookup.admits = admits_target;
+    return lookup;
 }
 
 struct str operation_resolved(const struct operation *op, struct str name)
@@ -267,8 +306,17 @@ static bool note_directory(void *data, struct str resolved)
     return path_join(STR_EMPTY, resolved, data) == 0;
 }
 
-int operation_pin(const struct authority_scope *scope, struct backend_lookup *lookup,
-                  struct str name, struct path_name *out_name)
+int operation_check_change(struct operation *op, const struct authority_scope *scope,
+                           struct str name)
+{
+    if (scope_admits(scope, name, SCOPE_CHANGE))
+        return 0;
+    op->event.policy_source = scope_refuser(scope, name, SCOPE_CHANGE);
+    return ERR_DENIED_BY_POLICY;
+}
+
+int operation_pin(struct operation *op, const struct authority_scope *scope,
+                  struct backend_lookup *lookup, struct str name, struct path_name *out_name)
 {
     const struct backend_ops *ops = scope->authority->backend->ops;
     struct backend_lookup above = *lookup;
@@ -299,10 +347,10 @@ int operation_pin(const struct authority_scope *scope, struct backend_lookup *lo
     r = path_join(path_view(&directory), last, out_name);
     if (r < 0)
         return r;
-    if (!scope_admits(scope, path_view(out_name)))
-        return ERR_DENIED_BY_POLICY;
-    lookup->follows_links = false;
-    return 0;
+    r = operation_check_change(op, scope, path_view(out_name));
+    if (r == 0)
+        lookup->follows_links = false;
+    return r;
 }
 
 /* An absolute name is shown from the root on: nobody is told where that lies. */
@@ -323,6 +371,9 @@ static void prepare(struct operation *op, struct authority *authority,
     op->has_resolved = false;
     op->via_artifact_call = args->via_artifact_call;
     op->is_question = args->is_question;
+    op->use = needs[args->operation].is_mutation && !needs[args->operation].only_reads_name
+                  ? SCOPE_CHANGE
+                  : SCOPE_LOOK;
     op->hooks_seen = 0;
     op->why[0] = '\0';
     op->name.len = 0;
@@ -396,17 +447,17 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
         .follows_links = scope->follows_links,
         .allows_hardlinks = scope->allows_hardlinks,
         .max_file_bytes = scope->max_file_bytes,
-        .admits = looks_at_directories ? admits_directory : operation_admits,
+        .admits = looks_at_directories ? admits_directory : admits_name,
         .context = op,
-        .is_selective = scope_has_globs(scope),
+        .is_selective = scope_is_selective(scope),
         .cancel = &op->cancel,
     };
     r = check_grant(op);
     if (r == 0)
-        r = check_name(op, args->name, looks_at_directories, &op->name);
+        r = check_name(op, args->name, looks_at_directories, op->use, &op->name);
     /* What is made under a second name is a file, whatever the first may be. */
     if (r == 0 && args->destination != NULL)
-        r = check_name(op, *args->destination, false, &op->destination);
+        r = check_name(op, *args->destination, false, SCOPE_CHANGE, &op->destination);
     if (r == 0)
         r = cancel_check(args->cancel);
     if (r == 0 && !args->is_question)

@@ -52,39 +52,51 @@ static bool is_protected(const struct authority_scope *scope, struct str name)
     return false;
 }
 
-bool scope_has_globs(const struct authority_scope *scope)
+static bool is_filtered(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
-    return !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied) ||
-           scope->protected_count > 0;
+    const struct authority_filter *filter = &scope->filter;
+
+    return filter->denies != NULL &&
+           (filter->is_active == NULL || filter->is_active(filter->data)) &&
+           filter->denies(filter->data, name, use == SCOPE_CHANGE);
 }
 
-bool scope_admits(const struct authority_scope *scope, struct str name)
+/* Whether nothing denies it; that it is allowed is another matter. */
+static bool is_undenied(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
-    if (name.len == 0)
-        return true;
-    if (is_private(name) || is_protected(scope, name))
-        return false;
-    return !glob_set_matches(scope->denied, name) && is_allowed(scope, name);
+    return !is_private(name) && !is_protected(scope, name) &&
+           !glob_set_matches(scope->denied, name) && !is_filtered(scope, name, use);
 }
 
-bool scope_admits_directory(const struct authority_scope *scope, struct str name)
+bool scope_admits(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
-    if (name.len == 0)
-        return true;
-    if (is_private(name) || is_protected(scope, name) || glob_set_matches(scope->denied, name))
-        return false;
-    return is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name);
+    return name.len == 0 || (is_allowed(scope, name) && is_undenied(scope, name, use));
+}
+
+bool scope_admits_directory(const struct authority_scope *scope, struct str name,
+                            enum scope_use use)
+{
+    return name.len == 0 ||
+           ((is_allowed(scope, name) || glob_set_may_match_below(scope->allowed, name)) &&
+            is_undenied(scope, name, use));
+}
+
+const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use)
+{
+    return scope->filter.policy_id != NULL && is_filtered(scope, name, use)
+               ? scope->filter.policy_id
+               : "grant";
 }
 
 bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
-                        bool is_directory)
+                        bool is_directory, enum scope_use use)
 {
     __attribute__((uninitialized)) struct path_name full; /* asked for every entry of a walk */
 
     if (path_join(directory, name, &full) < 0)
         return false;
-    return is_directory ? scope_admits_directory(scope, path_view(&full))
-                        : scope_admits(scope, path_view(&full));
+    return is_directory ? scope_admits_directory(scope, path_view(&full), use)
+                        : scope_admits(scope, path_view(&full), use);
 }
 
 /* ---- making ---- */
@@ -146,6 +158,9 @@ static int fill(struct authority_scope *scope, const struct authority_request *r
                                : limits->symlinks == AUTHORITY_SYMLINKS_IN_ROOT;
     scope->allows_hardlinks = limits->hardlinks == AUTHORITY_HARDLINKS_ALLOW;
     scope->max_file_bytes = limits->max_file_bytes;
+    scope->filter = limits->filter;
+    if (!copy_text(&scope->arena, limits->filter.policy_id, &scope->filter.policy_id))
+        return err_set_plain(err, ERR_TOO_LARGE);
     r = glob_set_compile(&scope->arena, limits->allowed_globs, &scope->allowed, err);
     if (r == 0)
         r = glob_set_compile(&scope->arena, limits->denied_globs, &scope->denied, err);
@@ -171,6 +186,8 @@ int scope_new(struct authority *authority, const struct authority_request *reque
         free(scope);
         return r;
     }
+    scope->has_globs = !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied) ||
+                       scope->protected_count > 0;
     scope->grant.id = ++authority->last_grant;
     atomic_init(&scope->is_revoked, false);
     pthread_mutex_init(&scope->watch_lock, NULL);

@@ -197,7 +197,7 @@ static int read_rule_file(const struct sift *sift, struct str directory, struct 
     int r = path_join(directory, component, &name);
 
     /* What nobody may read does not decide what others see. */
-    if (r < 0 || !scope_admits(sift->scope, path_view(&name)))
+    if (r < 0 || !scope_admits(sift->scope, path_view(&name), SCOPE_LOOK))
         return 0;
     lookup.max_file_bytes = IGNORE_MAX_FILE_BYTES;
     r = sift->ops->file_open(sift->scope->root, &lookup, path_view(&name), &file, &about);
@@ -257,7 +257,8 @@ static int look_at_directory(struct sifter *sifter, const struct opened *opened,
     if (!name_entry(sifter, opened->name, component))
         return 0;
     name = path_view(&sifter->name);
-    if (!scope_admits_directory(sift->scope, name) || is_ignored(sift, opened->layer, name, true) ||
+    if (!scope_admits_directory(sift->scope, name, SCOPE_LOOK) ||
+        is_ignored(sift, opened->layer, name, true) ||
         (sift->visitor->enters != NULL &&
          !sift->visitor->enters(sift->visitor->data, below_base(sift, name))))
         return 0;
@@ -388,7 +389,7 @@ static int look_at_file(struct sifter *sifter, const struct opened *opened, stru
     if (!name_entry(sifter, opened->name, component))
         return 0;
     name = path_view(&sifter->name);
-    if ((scope_has_globs(sift->scope) && !scope_admits(sift->scope, name)) ||
+    if ((scope_is_selective(sift->scope) && !scope_admits(sift->scope, name, SCOPE_LOOK)) ||
         is_ignored(sift, opened->layer, name, false))
         return 0;
     r = sift->visitor->file(sift->visitor->data, sifter->index, below_base(sift, name));

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a scope's globs deny: by every operation, whichever way they are
- * reached. A name that was let through would show in the disk or in an output.
+ * Names that a scope's globs or its filter deny: by every operation, whichever way
+ * they are reached. A name that was let through would show in the disk or in an output.
  */
 #include "world.h"
 
 #include <poll.h>
 
 static const char *const denied_names[] = {".env", "vault/key", "private", "*.pem", NULL};
-static const struct authority_limits deny = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
-                                             .denied_globs = denied_names};
-static const struct authority_limits deny_following = {.symlinks = AUTHORITY_SYMLINKS_IN_ROOT,
-                                                       .denied_globs = denied_names};
 
 static const char *const text_names[] = {"*.txt", "docs/**", NULL};
 static const struct authority_limits text_only = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
@@ -19,8 +15,92 @@ static const struct authority_limits text_only = {.symlinks = AUTHORITY_SYMLINKS
 static const struct authority_limits text_only_following = {.symlinks = AUTHORITY_SYMLINKS_IN_ROOT,
                                                             .allowed_globs = text_names};
 
+/* ---- the same names, denied in two ways ---- */
+
+static bool is_by_filter;
+static struct arena filter_arena = ARENA_INIT(1 << 20);
+static const struct glob_set *filter_globs;
+
+static bool filter_denies(void *data, struct str name, bool changes)
+{
+    (void)changes;
+    assert_ptr_equal(data, &filter_globs);
+    assert_true(name.len > 0 && name.ptr[0] != '/');
+    return glob_set_matches(filter_globs, name);
+}
+
+static void use_filter(void)
+{
+    is_by_filter = true;
+    assert_int_equal(glob_set_compile(&filter_arena, denied_names, &filter_globs, NULL), 0);
+}
+
+static int filter_in_memory(void **state)
+{
+    use_filter();
+    return setup_memory(state);
+}
+
+static int filter_on_disk(void **state)
+{
+    use_filter();
+    return setup_linux(state);
+}
+
+static int filter_by_walking(void **state)
+{
+    use_filter();
+    return setup_walking(state);
+}
+
+static int stop_filter(void **state)
+{
+    is_by_filter = false;
+    arena_done(&filter_arena);
+    return teardown(state);
+}
+
+#define FILTER_ON_DISK(test)                                                                       \
+    {#test "_by_filter_on_disk", test, filter_on_disk, stop_filter, NULL},                         \
+    {                                                                                              \
+#test "_by_filter_by_walking", test, filter_by_walking, stop_filter, NULL                  \
+    }
+#define BY_BOTH(test)                                                                              \
+    EVERYWHERE(test), {#test "_by_filter_in_memory", test, filter_in_memory, stop_filter, NULL},   \
+        FILTER_ON_DISK(test)
+
+static struct authority_scope *open_denying(struct world *world, enum authority_symlinks symlinks)
+{
+    struct authority_limits limits = {.symlinks = symlinks};
+
+    if (is_by_filter)
+        limits.filter = (struct authority_filter){.denies = filter_denies, .data = &filter_globs};
+    else
+        limits.denied_globs = denied_names;
+    return world_open_limited(world, &limits);
+}
+
+static struct authority_scope *open_rejecting(struct world *world)
+{
+    return open_denying(world, AUTHORITY_SYMLINKS_REJECT);
+}
+
+static struct authority_scope *open_following(struct world *world)
+{
+    return open_denying(world, AUTHORITY_SYMLINKS_IN_ROOT);
+}
+
 static const struct authority_remove_options recursive = {.is_recursive = true};
 static const struct authority_move_options may_replace = {.may_replace = true};
+
+static int note_sifted(void *data, unsigned thread, struct str name)
+{
+    (void)thread;
+    buf_append_str(data, name);
+    return buf_append_char(data, '\n');
+}
+
+static const struct authority_sift_options one_thread = {.threads = 1};
 
 static void make_names(struct world *world)
 {
@@ -41,6 +121,7 @@ static void make_names(struct world *world)
 static void try_everything(struct world *world, struct authority_scope *scope, struct str name)
 {
     cleanup_buf struct buf out = BUF_INIT(1000);
+    const struct authority_sift_visitor sifting = {.file = note_sifted, .data = &out};
     cleanup_arena struct arena arena = ARENA_INIT(10000);
     const struct json_value *document = NULL;
     struct authority_archive_result result;
@@ -62,6 +143,8 @@ static void try_everything(struct world *world, struct authority_scope *scope, s
     assert_refused(world, authority_list(scope, name, NULL, world_note_entry, &out, &world->err),
                    ERR_DENIED_BY_POLICY);
     assert_refused(world, authority_walk(scope, name, NULL, world_note_entry, &out, &world->err),
+                   ERR_DENIED_BY_POLICY);
+    assert_refused(world, authority_sift(scope, name, &one_thread, &sifting, &world->err),
                    ERR_DENIED_BY_POLICY);
     assert_refused(world, authority_write_bytes(scope, name, STR("x"), NULL, &world->err),
                    ERR_DENIED_BY_POLICY);
@@ -131,7 +214,7 @@ static void a_denied_name_is_denied_to_every_operation(void **state)
 
     make_names(world);
     for (int links = 0; links < 2; links++) {
-        struct authority_scope *scope = world_open_limited(world, links ? &deny_following : &deny);
+        struct authority_scope *scope = links ? open_following(world) : open_rejecting(world);
 
         for (size_t i = 0; i < array_size(names); i++) {
             try_everything(world, scope, names[i]);
@@ -146,7 +229,7 @@ static void a_denied_name_is_denied_to_every_operation(void **state)
 static void a_denied_name_is_denied_through_links(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_following(world);
 
     make_names(world);
     plant_link(world, "to-env", ".env");
@@ -181,8 +264,9 @@ static bool shows(struct buf *out, struct str name)
 static void what_is_denied_is_not_shown_either(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_following(world);
     cleanup_buf struct buf out = BUF_INIT(10000);
+    const struct authority_sift_visitor sifting = {.file = note_sifted, .data = &out};
 
     make_names(world);
     plant_link(world, "to-vault", "vault");
@@ -202,6 +286,11 @@ static void what_is_denied_is_not_shown_either(void **state)
                  shows(&out, STR("private")) || shows(&out, STR("pem")));
     assert_true(shows(&out, STR("deep/er/plain")));
     buf_clear(&out);
+    assert_ok(world, authority_sift(scope, STR(""), &one_thread, &sifting, &world->err));
+    assert_false(shows(&out, STR(".env")) || shows(&out, STR("key")) ||
+                 shows(&out, STR("private")) || shows(&out, STR("pem")));
+    assert_true(shows(&out, STR("deep/er/plain")));
+    buf_clear(&out);
     assert_ok(world, authority_list(scope, STR("."), NULL, world_note_entry, &out, &world->err));
     assert_false(shows(&out, STR(".env")) || shows(&out, STR("private")));
     authority_scope_free(scope);
@@ -210,7 +299,7 @@ static void what_is_denied_is_not_shown_either(void **state)
 static void what_is_denied_is_not_packed(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_following(world);
 
     make_names(world);
     plant_link(world, "to-vault", "vault");
@@ -233,8 +322,8 @@ static void what_is_denied_is_not_packed(void **state)
 static void what_is_denied_is_not_unpacked(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny);
-    struct authority_scope *following = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_rejecting(world);
+    struct authority_scope *following = open_following(world);
     struct authority_archive_result result = {0};
 
     plant_dir(world, WORLD_ROOT, "t");
@@ -278,7 +367,7 @@ static void what_is_denied_is_not_unpacked(void **state)
 static void what_holds_a_denied_name_is_neither_moved_nor_removed(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_following(world);
     static const struct str holders[] = {
         STR_LITERAL("vault"),        STR_LITERAL("deep/../vault"),    STR_LITERAL("deep"),
         STR_LITERAL("deep/er"),      STR_LITERAL("to-deep/er"),       STR_LITERAL("to-here/vault"),
@@ -393,7 +482,7 @@ static void note_change(void *data, enum authority_change change, struct str nam
 static void a_watch_does_not_tell_denied_names(void **state)
 {
     struct world *world = *state;
-    struct authority_scope *scope = world_open_limited(world, &deny_following);
+    struct authority_scope *scope = open_following(world);
 
     plant_dir(world, WORLD_ROOT, "vault");
     plant_dir(world, WORLD_ROOT, "deep");
@@ -417,9 +506,10 @@ static void a_watch_does_not_tell_denied_names(void **state)
     authority_scope_free(scope);
 }
 
-TEST_MAIN(EVERYWHERE(a_denied_name_is_denied_to_every_operation),
-          EVERYWHERE(a_denied_name_is_denied_through_links),
-          EVERYWHERE(what_is_denied_is_not_shown_either), EVERYWHERE(what_is_denied_is_not_packed),
-          EVERYWHERE(what_is_denied_is_not_unpacked),
-          EVERYWHERE(what_holds_a_denied_name_is_neither_moved_nor_removed),
-          EVERYWHERE(only_allowed_names_are_used), ON_DISK(a_watch_does_not_tell_denied_names))
+TEST_MAIN(BY_BOTH(a_denied_name_is_denied_to_every_operation),
+          BY_BOTH(a_denied_name_is_denied_through_links),
+          BY_BOTH(what_is_denied_is_not_shown_either), BY_BOTH(what_is_denied_is_not_packed),
+          BY_BOTH(what_is_denied_is_not_unpacked),
+          BY_BOTH(what_holds_a_denied_name_is_neither_moved_nor_removed),
+          EVERYWHERE(only_allowed_names_are_used), ON_DISK(a_watch_does_not_tell_denied_names),
+          FILTER_ON_DISK(a_watch_does_not_tell_denied_names))
