@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
+#include "command/output.h"
 #include "search/search.h"
-#include "searcher/output.h"
 
 struct print_view {
     const struct search_result *result;

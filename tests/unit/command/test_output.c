@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "searcher/output.h"
+#include "command/output.h"
 
 static volatile sig_atomic_t stopped_by;
 

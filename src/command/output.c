@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "searcher/output.h"
+#include "command/output.h"
 
 #include <errno.h>
 #include <poll.h>

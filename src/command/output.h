@@ -3,8 +3,8 @@
  * Text on its way out, in large pieces. The first error stays and later calls do
  * nothing, so only the end is checked. A reader that has gone is no error.
  */
-#ifndef SEARCHER_OUTPUT_H
-#define SEARCHER_OUTPUT_H
+#ifndef COMMAND_OUTPUT_H
+#define COMMAND_OUTPUT_H
 
 #include <signal.h>
 #include <stdbool.h>
