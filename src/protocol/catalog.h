@@ -26,6 +26,7 @@ enum catalog_access {
     CATALOG_WRITES, /* creates or changes it */
     CATALOG_DELETES,
     CATALOG_LISTS,
+    CATALOG_EXECUTES, /* a command, or the job that runs one */
 };
 
 /* Which argument names a resource: "filePath", or "edits[].filePath" for each of a list. */
@@ -33,6 +34,8 @@ struct catalog_resource {
     struct str argument;
     enum catalog_access access;
     struct str fallback; /* when the argument is missing: "" is the root. NULL ptr: none then */
+    /* The argument that says where a command is executed, the root when missing; or NULL ptr. */
+    struct str directory;
 };
 
 struct catalog_tool {

@@ -311,6 +311,7 @@ static enum authority_operation operation_of(const struct catalog_tool *tool,
     case CATALOG_DELETES:
         return AUTHORITY_OP_REMOVE;
     case CATALOG_LISTS:
+    case CATALOG_EXECUTES: /* by no tool of this table */
         break;
     }
     return AUTHORITY_OP_LIST;

@@ -63,6 +63,18 @@ static const struct fitting {
         {TOOL_UNDO_CHANGES, "{}"},
         {TOOL_UNDO_CHANGES, "{\"count\":1}"},
         {TOOL_UNDO_CHANGES, "{\"all\":true}"},
+        {TOOL_SHELL_EXECUTE, "{\"command\":\"ls | wc -l\"}"},
+        {TOOL_SHELL_EXECUTE, "{\"command\":\"make\",\"timeout\":1e4,\"cwd\":\"src\"}"},
+        {TOOL_SHELL_START, "{\"command\":\"npm run dev\",\"cwd\":\".\"}"},
+        {TOOL_SHELL_START, "{\"command\":\"top\",\"terminal\":true,\"rows\":40,\"cols\":120}"},
+        {TOOL_SHELL_OUTPUT, "{\"jobId\":\"job1\"}"},
+        {TOOL_SHELL_OUTPUT, "{\"jobId\":\"job1\",\"cursor\":0,\"waitMs\":60000}"},
+        {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\",\"text\":\"y\\n\"}"},
+        {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\",\"keys\":[\"ctrl-c\"]}"},
+        {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\",\"close\":true}"},
+        {TOOL_SHELL_STOP, "{\"jobId\":\"job1\"}"},
+        {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"signal\":\"INT\"}"},
+        {TOOL_SHELL_LIST, "{}"},
 },
   good_results[] = {
       {TOOL_LIST_FILES, "{\"entries\":[]}"},
@@ -96,6 +108,22 @@ static const struct fitting {
        "{\"undone\":[{\"tool\":\"move\",\"path\":\"a\",\"outcome\":\"restored\"},"
        "{\"tool\":\"delete\",\"path\":\"b\",\"outcome\":\"skipped\","
        "\"reason\":\"changed since\"}],\"remaining\":0}"},
+      {TOOL_SHELL_EXECUTE, "{\"stdout\":\"a\\n\",\"stderr\":\"\",\"exitCode\":0}"},
+      {TOOL_SHELL_EXECUTE,
+       "{\"stdout\":\"\",\"stderr\":\"\",\"exitCode\":null,\"signal\":\"SEGV\"}"},
+      {TOOL_SHELL_EXECUTE, "{\"stdout\":\"\",\"stderr\":\"\",\"exitCode\":null,\"timedOut\":true}"},
+      {TOOL_SHELL_START, "{\"jobId\":\"job1\",\"state\":\"running\"}"},
+      {TOOL_SHELL_OUTPUT,
+       "{\"jobId\":\"job1\",\"output\":\"\",\"cursor\":0,\"state\":\"running\"}"},
+      {TOOL_SHELL_OUTPUT, "{\"jobId\":\"job1\",\"output\":\"a\",\"cursor\":9,\"hasMore\":true,"
+                          "\"droppedBytes\":8,\"state\":\"ended\",\"exitCode\":null,"
+                          "\"signal\":\"KILL\"}"},
+      {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\",\"bytes\":2}"},
+      {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":0}"},
+      {TOOL_SHELL_LIST, "{\"jobs\":[]}"},
+      {TOOL_SHELL_LIST, "{\"jobs\":[{\"jobId\":\"job1\",\"command\":\"top\",\"cwd\":\"\","
+                        "\"state\":\"running\",\"startedAt\":\"2026-01-02T03:04:05Z\","
+                        "\"outputBytes\":0,\"terminal\":true}]}"},
 };
 
 /* Arguments that do not fit, and what the complaint names. */
@@ -140,6 +168,17 @@ static const struct misfit {
     {TOOL_UNDO_CHANGES, "{\"count\":0}", "count"},
     {TOOL_UNDO_CHANGES, "{\"all\":\"true\"}", "all"},
     {TOOL_UNDO_CHANGES, "[]", ""},
+    {TOOL_SHELL_EXECUTE, "{}", "command"},
+    {TOOL_SHELL_EXECUTE, "{\"command\":\"\"}", "command"},
+    {TOOL_SHELL_EXECUTE, "{\"command\":[\"ls\"]}", "command"},
+    {TOOL_SHELL_EXECUTE, "{\"command\":\"ls\",\"timeout\":0}", "timeout"},
+    {TOOL_SHELL_START, "{\"command\":\"ls\",\"terminal\":1}", "terminal"},
+    {TOOL_SHELL_START, "{\"command\":\"ls\",\"rows\":1001}", "rows"},
+    {TOOL_SHELL_OUTPUT, "{\"jobId\":1}", "jobId"},
+    {TOOL_SHELL_OUTPUT, "{\"jobId\":\"job1\",\"waitMs\":60001}", "waitMs"},
+    {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\"}", ""},
+    {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"signal\":\"WINCH\"}", "signal"},
+    {TOOL_SHELL_LIST, "[]", ""},
 };
 
 static void ids_are_places_in_the_table(void **state)
@@ -248,14 +287,19 @@ static void hints_agree_with_the_group_and_what_is_touched(void **state)
         const struct catalog_tool *tool = &catalog_tools[i];
         const struct json_value *hints = json_get(parse(&arena, tool->listing), STR("annotations"));
         struct str category = STR_EMPTY;
+        bool is_file_work = tool->group <= CATALOG_FILESYSTEM_WRITE;
         bool only_reads = false;
         bool is_open = true;
 
         assert_true(json_get_bool(hints, STR("readOnlyHint"), &only_reads));
-        assert_int_equal(only_reads, tool->group == CATALOG_FILESYSTEM_READ);
-        assert_true(json_get_bool(hints, STR("openWorldHint"), &is_open) && !is_open);
+        if (is_file_work)
+            assert_int_equal(only_reads, tool->group == CATALOG_FILESYSTEM_READ);
+        else
+            assert_true(!only_reads || tool->resource_count == 0);
+        assert_true(json_get_bool(hints, STR("openWorldHint"), &is_open));
+        assert_int_equal(is_open, !is_file_work && tool->resource_count > 0);
         assert_true(json_get_str(hints, STR("category"), &category));
-        assert_str(category, "filesystem");
+        assert_true(str_eq_c(category, is_file_work ? "filesystem" : "shell"));
         for (size_t j = 0; only_reads && j < tool->resource_count; j++)
             assert_true(tool->resources[j].access == CATALOG_READS ||
                         tool->resources[j].access == CATALOG_LISTS);
@@ -269,30 +313,40 @@ static void each_tool_says_what_it_touches(void **state)
         struct catalog_resource resources[2];
         size_t count;
     } rules[] = {
-        {TOOL_GET_FILE_TREE, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}}}, 1},
-        {TOOL_LIST_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}}}, 1},
-        {TOOL_READ_FILE, {{STR_LITERAL("filePath"), CATALOG_READS, {0}}}, 1},
-        {TOOL_STAT_FILE, {{STR_LITERAL("path"), CATALOG_READS, {0}}}, 1},
-        {TOOL_SEARCH_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, STR_LITERAL("")}}, 1},
-        {TOOL_WRITE_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
-        {TOOL_APPEND_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
-        {TOOL_EDIT_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}}}, 1},
-        {TOOL_EDIT_FILES, {{STR_LITERAL("edits[].filePath"), CATALOG_WRITES, {0}}}, 1},
-        {TOOL_CREATE_DIRECTORY, {{STR_LITERAL("dirPath"), CATALOG_WRITES, {0}}}, 1},
+        {TOOL_GET_FILE_TREE, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}, {0}}}, 1},
+        {TOOL_LIST_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, {0}, {0}}}, 1},
+        {TOOL_READ_FILE, {{STR_LITERAL("filePath"), CATALOG_READS, {0}, {0}}}, 1},
+        {TOOL_STAT_FILE, {{STR_LITERAL("path"), CATALOG_READS, {0}, {0}}}, 1},
+        {TOOL_SEARCH_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, STR_LITERAL(""), {0}}}, 1},
+        {TOOL_WRITE_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
+        {TOOL_APPEND_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
+        {TOOL_EDIT_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
+        {TOOL_EDIT_FILES, {{STR_LITERAL("edits[].filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
+        {TOOL_CREATE_DIRECTORY, {{STR_LITERAL("dirPath"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_COPY_FILE,
-         {{STR_LITERAL("sourcePath"), CATALOG_READS, {0}},
-          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         {{STR_LITERAL("sourcePath"), CATALOG_READS, {0}, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}, {0}}},
          2},
         {TOOL_MOVE,
-         {{STR_LITERAL("sourcePath"), CATALOG_WRITES, {0}},
-          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         {{STR_LITERAL("sourcePath"), CATALOG_WRITES, {0}, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}, {0}}},
          2},
-        {TOOL_DELETE, {{STR_LITERAL("path"), CATALOG_DELETES, {0}}}, 1},
+        {TOOL_DELETE, {{STR_LITERAL("path"), CATALOG_DELETES, {0}, {0}}}, 1},
         {TOOL_EXTRACT_ARCHIVE,
-         {{STR_LITERAL("archivePath"), CATALOG_READS, {0}},
-          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}}},
+         {{STR_LITERAL("archivePath"), CATALOG_READS, {0}, {0}},
+          {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}, {0}}},
          2},
-        {TOOL_UNDO_CHANGES, {{{0}, CATALOG_READS, {0}}}, 0},
+        {TOOL_UNDO_CHANGES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SHELL_EXECUTE,
+         {{STR_LITERAL("command"), CATALOG_EXECUTES, {0}, STR_LITERAL("cwd")}},
+         1},
+        {TOOL_SHELL_START,
+         {{STR_LITERAL("command"), CATALOG_EXECUTES, {0}, STR_LITERAL("cwd")}},
+         1},
+        {TOOL_SHELL_OUTPUT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SHELL_INPUT, {{STR_LITERAL("jobId"), CATALOG_EXECUTES, {0}, {0}}}, 1},
+        {TOOL_SHELL_STOP, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SHELL_LIST, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
     };
 
     (void)state;
@@ -309,6 +363,7 @@ static void each_tool_says_what_it_touches(void **state)
             assert_int_equal(tool->resources[j].access, wanted->access);
             assert_int_equal(tool->resources[j].fallback.ptr != NULL, wanted->fallback.ptr != NULL);
             assert_int_equal(tool->resources[j].fallback.len, 0);
+            assert_true(str_eq(tool->resources[j].directory, wanted->directory));
         }
     }
 }

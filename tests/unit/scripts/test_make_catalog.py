@@ -288,6 +288,33 @@ class Resources(Case):
     def test_an_unknown_field(self):
         self.refuses_resource("acces is no field", argument="path", access="reads", acces="x")
 
+    def test_a_command_is_run_by_the_shell_alone(self):
+        self.refuses_resource("a tool that only reads", argument="path", access="executes")
+        self.tool["annotations"]["readOnlyHint"] = False
+        self.tool["group"] = "filesystemWrite"
+        self.refuses_resource("commands are run by tools", argument="path", access="executes")
+
+    def make_shell(self):
+        self.tool["annotations"].update(readOnlyHint=False, category="shell")
+        self.tool["group"] = "shell"
+
+    def test_the_shell_touches_no_files_by_itself(self):
+        self.make_shell()
+        self.refuses_resource("commands are run by tools", argument="path", access="writes")
+
+    def test_a_directory_is_a_commands(self):
+        self.refuses_resource("only what is executed", argument="path", access="reads",
+                              directory="dirPath")
+        self.make_shell()
+        self.refuses_resource("elsewhere is no argument", argument="path", access="executes",
+                              directory="elsewhere")
+        self.tool["resources"] = [{"argument": "path", "access": "executes",
+                                   "directory": "dirPath"}]
+        self.write(self.tool)
+        source, _, page = self.makes()
+        self.assertRegex(source, r"\.access = CATALOG_EXECUTES,\s+\.directory = STR_LITERAL")
+        self.assertIn("executes `path` in `dirPath`", page)
+
     def test_an_argument_twice(self):
         self.tool["resources"] = [{"argument": "path", "access": "reads"}] * 2
         self.refuses_tool("resources[1]: path is there already")
