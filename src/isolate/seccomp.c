@@ -263,6 +263,11 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
     start = decide_ranges(c, 0, c->range_count);
     if (start != c->length)
         put(c, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)distance(c, start)));
+    /* A filter that allows what it does not name would allow everything by its x32 number. */
+    if (policy->otherwise == SECCOMP_RET_ALLOW) {
+        start = c->length;
+        compare(c, BPF_JGE, SECCOMP_NUMBERS_END, answer(c, SECCOMP_RET_ERRNO | ENOSYS), start);
+    }
     start = load(c, offsetof(struct seccomp_data, nr));
     compare(c, BPF_JEQ, audit_name(policy->machine), start, answer(c, SECCOMP_RET_KILL_PROCESS));
     load(c, offsetof(struct seccomp_data, arch));
