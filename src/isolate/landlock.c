@@ -29,7 +29,7 @@ enum { CREATE_VERSION = 1, RULE_PATH_BENEATH = 1 };
 #define FILES_TRUNCATE    (UINT64_C(1) << 14)
 #define FILES_IOCTL_DEV   (UINT64_C(1) << 15)
 
-/* Devices are bits 6 and 11: nobody is given those, nor FILES_EXECUTE. */
+/* The making of devices is bits 6 and 11: nobody is given those. */
 #define FILES_OF_ABI_1 ((UINT64_C(1) << 13) - 1)
 
 #define NETWORK_TCP ((UINT64_C(1) << 0) | (UINT64_C(1) << 1))
@@ -108,6 +108,10 @@ static uint64_t files_of(unsigned rights)
         files |= RIGHTS_READ;
     if ((rights & LANDLOCK_MAY_WRITE) != 0)
         files |= RIGHTS_WRITE;
+    if ((rights & LANDLOCK_MAY_EXECUTE) != 0)
+        files |= FILES_EXECUTE;
+    if ((rights & LANDLOCK_MAY_CONTROL) != 0)
+        files |= FILES_IOCTL_DEV;
     return files;
 }
 
@@ -192,6 +196,8 @@ int landlock_confine(const struct landlock_request *request, struct landlock_res
     }
 
     masks = landlock_masks(abi);
+    if (request->allows_tcp)
+        masks.network = 0;
     ruleset_fd = create_ruleset(&masks);
     if (ruleset_fd < 0)
         return err_set(err, err_from_errno(errno), "Landlock: %s", err_errno_text(errno));

@@ -19,6 +19,8 @@
 enum {
     LANDLOCK_MAY_READ = 1 << 0,  /* files and directories */
     LANDLOCK_MAY_WRITE = 1 << 1, /* every change of content and names, moves included */
+    LANDLOCK_MAY_EXECUTE = 1 << 2,
+    LANDLOCK_MAY_CONTROL = 1 << 3, /* ioctl on devices, for those who have terminals */
 };
 
 /*
@@ -35,7 +37,8 @@ struct landlock_place {
 struct landlock_request {
     const struct landlock_place *places;
     size_t place_count;
-    int max_abi; /* acts as if the kernel knew no more than this; 0: all that it knows */
+    bool allows_tcp; /* for commands that may use the network */
+    int max_abi;     /* acts as if the kernel knew no more than this; 0: all that it knows */
 };
 
 enum { LANDLOCK_REASON_BYTES = 160, LANDLOCK_MIN_ABI = 2 };

@@ -316,6 +316,32 @@ static void network_signals_and_programs_are_out_of_reach(void **state)
     in_child(reach_out, *state);
 }
 
+static void start_what_is_granted(void *data)
+{
+    const struct landlock_place everything = {.path = "/",
+                                              .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_EXECUTE};
+    const struct landlock_request request = {
+        .places = &everything, .place_count = 1, .allows_tcp = true};
+    const struct sockaddr_in here = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct place *place = data;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct landlock_result result;
+
+    expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    expect(landlock_confine(&request, &result, NULL) == 0 && !result.holds_network);
+    expect(open_error(place->base_fd, "inside/one", O_WRONLY) == EACCES);
+    expect(bind(fd, (const struct sockaddr *)&here, sizeof(here)) == 0);
+    execl("/bin/true", "true", (char *)NULL);
+    expect(false);
+}
+
+static void programs_and_the_network_can_be_granted(void **state)
+{
+    skip_without_landlock();
+    in_child(start_what_is_granted, *state);
+}
+
 static void confine_with(int errno_value, const char *reason)
 {
     const struct landlock_request request = {0};
@@ -382,5 +408,6 @@ TEST_MAIN(place_test(what_is_outside_cannot_be_opened),
           place_test(threads_that_come_later_are_confined_too),
           place_test(a_process_with_threads_is_refused),
           place_test(network_signals_and_programs_are_out_of_reach),
+          place_test(programs_and_the_network_can_be_granted),
           cmocka_unit_test(without_landlock_the_reason_is_said),
           cmocka_unit_test(an_abi_is_asked_only_for_what_it_knows))
