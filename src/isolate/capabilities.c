@@ -73,3 +73,20 @@ int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err)
     *out_holds_any = holds_any;
     return 0;
 }
+
+int capabilities_drop_all(void)
+{
+    const struct sets none = {0};
+
+    /* While there is one left to do it with, and for all: root's number brings back the rest. */
+    for (unsigned long i = 0; i < CAPABILITIES_END; i++) {
+        if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL)
+            break;
+        return errno;
+    }
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+        return errno;
+    return set_sets(&none) < 0 ? errno : 0;
+}

@@ -16,4 +16,7 @@
  */
 int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err);
 
+/* Every one, from all sets and for all programs that are started later. 0 or an errno value. */
+int capabilities_drop_all(void);
+
 #endif

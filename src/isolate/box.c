@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "isolate/box_channel.h"
+#include "isolate/box_internal.h"
+#include "isolate/landlock.h"
+#include "isolate/threads.h"
+
+enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768 };
+
+/* Below these a place would hand out the machine itself. */
+static const char *const never_places[] = {"/proc", "/sys", "/dev"};
+
+/* ---- The plan ---- */
+
+static int check_place(const struct box_place *place, struct err *err)
+{
+    if (place->path == NULL || place->path[0] != '/' || strlen(place->path) >= BOX_PATH_BYTES)
+        return err_set(err, ERR_INVALID_PATH, "a place of a sandbox has an absolute path");
+    if (place->access == BOX_HIDDEN)
+        return 0;
+    if (strcmp(place->path, "/") == 0)
+        return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
+                             "the whole system cannot be a place of a sandbox");
+    for (size_t i = 0; i < array_size(never_places); i++)
+        if (box_is_beneath(place->path, never_places[i]))
+            return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
+                                 "%s cannot be a place of a sandbox", never_places[i]);
+    return 0;
+}
+
+static int refuse_place(const char *path, int errno_value, struct err *err)
+{
+    return err_set_field(
+        err, err_from_errno(errno_value), path, "%.150s cannot be a place of a sandbox: %s", path,
+        errno_value == ELOOP ? "a symbolic link is on the way there" : err_errno_text(errno_value));
+}
+
+static int add_place(struct box *box, const struct box_place *place, struct err *err)
+{
+    struct box_own_place *own = &box->places[box->place_count];
+    struct stat about = {0};
+    int r = check_place(place, err);
+
+    if (r < 0)
+        return r;
+    if (place->access != BOX_HIDDEN) {
+        cleanup_fd int fd = box_open_place(place->path);
+
+        if (fd < 0)
+            return refuse_place(place->path, -fd, err);
+        if (fstat(fd, &about) < 0)
+            return refuse_place(place->path, errno, err);
+        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+            return err_set_field(err, ERR_NOT_REGULAR_FILE, place->path,
+                                 "%.150s is neither a directory nor a file", place->path);
+    }
+    *own = (struct box_own_place){.path = strdup(place->path),
+                                  .access = place->access,
+                                  .device = about.st_dev,
+                                  .inode = about.st_ino,
+                                  .is_directory = S_ISDIR(about.st_mode)};
+    if (own->path == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    box->place_count++;
+    return 0;
+}
+
+static void free_box(struct box **box)
+{
+    box_free(*box);
+}
+
+int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
+{
+    cleanup_with(free_box) struct box *box = calloc(1, sizeof(*box));
+    int r;
+
+    if (box == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    if (plan->place_count > BOX_MAX_PLACES)
+        return err_set(err, ERR_TOO_LARGE, "a sandbox of more than %d places", BOX_MAX_PLACES);
+    box->network = plan->network;
+    box->limits = plan->limits;
+    box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
+    box->may_lack_landlock = plan->may_lack_landlock;
+    box->uid = geteuid();
+    box->gid = getegid();
+    box->is_root = box->uid == 0;
+    box->landlock_abi = landlock_abi();
+    for (size_t i = 0; i < plan->place_count; i++) {
+        r = add_place(box, &plan->places[i], err);
+        if (r < 0)
+            return r;
+    }
+    r = box_calls_compile(SECCOMP_ON_THIS, &box->calls, err);
+    if (r < 0)
+        return r;
+    *out_box = steal_ptr(&box);
+    return 0;
+}
+
+void box_free(struct box *box)
+{
+    if (box == NULL)
+        return;
+    for (size_t i = 0; i < box->place_count; i++)
+        free(box->places[i].path);
+    free(box);
+}
+
+/* ---- Starting ---- */
+
+static int check_command(const struct box_command *command, struct err *err)
+{
+    size_t count = 0;
+
+    while (command->argv[count] != NULL)
+        count++;
+    if (count == 0 || count > BOX_MAX_ARGS)
+        return err_set(err, ERR_INVALID_ARGUMENT, "a command of 1 to %d words is wanted",
+                       BOX_MAX_ARGS);
+    if (command->cwd == NULL || command->cwd[0] != '/')
+        return err_set(err, ERR_INVALID_PATH, "the working directory is an absolute path");
+    for (int i = 0; i < STANDARD_FDS; i++) {
+        struct stat about;
+        int fd = command->fds[i];
+
+        if (fd < 0)
+            continue;
+        if (fstat(fd, &about) < 0)
+            return err_set(err, err_from_errno(errno), "descriptor %d: %s", i,
+                           err_errno_text(errno));
+        if (S_ISDIR(about.st_mode))
+            return err_set(err, ERR_DENIED_BY_POLICY,
+                           "descriptor %d is a directory, which would lead out of the sandbox", i);
+        if (isatty(fd))
+            return err_set(err, ERR_DENIED_BY_POLICY,
+                           "descriptor %d is a terminal; a sandbox gets one of its own", i);
+    }
+    return 0;
+}
+
+/* Why the first step fails, for those who could change it. */
+static const char *why_no_namespaces(int errno_value)
+{
+    switch (errno_value) {
+    case EPERM:
+        return "user namespaces are not allowed here (a container's filter, AppArmor, or "
+               "kernel.unprivileged_userns_clone)";
+    case ENOSPC:
+        return "there may be no more of them (user.max_user_namespaces)";
+    case EINVAL:
+    case ENOSYS:
+        return "this kernel was built without some of them";
+    default:
+        return err_errno_text(errno_value);
+    }
+}
+
+static const char *why(const struct box_news *news)
+{
+    if (news->step == BOX_STEP_NAMESPACES)
+        return why_no_namespaces(news->errno_value);
+    if (news->step == BOX_STEP_PLACES && news->errno_value == ESTALE)
+        return "something else lies there now";
+    if (news->step == BOX_STEP_PROC && news->errno_value == EPERM)
+        return "parts of the /proc around us are covered, as in a container";
+    return err_errno_text(news->errno_value);
+}
+
+static int explain(const struct box_news *news, struct err *err)
+{
+    int code = err_from_errno(news->errno_value);
+
+    if (news->step == BOX_STEP_EXEC)
+        return err_set_field(
+            err,
+            news->errno_value == ENOENT || news->errno_value == ENOTDIR ? ERR_NOT_FOUND
+                                                                        : ERR_PERMISSION_DENIED,
+            "command", "%.150s: %s", news->what, err_errno_text(news->errno_value));
+    if (news->step == BOX_STEP_DIRECTORY)
+        return err_set_field(err, code, "cwd", "the working directory %.150s: %s", news->what,
+                             err_errno_text(news->errno_value));
+    if (news->step != BOX_STEP_PLACES)
+        code = ERR_UNSUPPORTED;
+    return err_set_field(err, code, box_step_words(news->step), "no sandbox: %s failed: %.100s%s%s",
+                         box_step_words(news->step), news->what, news->what[0] != '\0' ? ": " : "",
+                         why(news));
+}
+
+/*
+ * SAFETY: the raw call, as a fork. We have one thread, so the C library's locks are free in the
+ * child, and it keeps nothing of the process's number.
+ */
+static pid_t copy_process(unsigned long flags, int *out_pidfd)
+{
+    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
+}
+
+static void set_all(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fds[i] = -1;
+}
+
+static int open_channel(int out_ends[2], struct err *err)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, out_ends) < 0)
+        return err_set(err, err_from_errno(errno), "a pair of sockets: %s", err_errno_text(errno));
+    return 0;
+}
+
+static void finish_process(struct box_process *process)
+{
+    struct box_end end;
+
+    box_finish(process, &end);
+}
+
+static int start(struct box *box, const struct box_command *command, bool is_probe,
+                 struct box_process *out_process, struct err *err)
+{
+    cleanup_with(finish_process) struct box_process process = BOX_PROCESS_INIT;
+    cleanup_fd int null_fd = -1;
+    cleanup_fd int far = -1;
+    unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+    struct box_build build = {
+        .box = box, .command = command, .leaf = &process.leaf, .is_probe = is_probe};
+    struct box_news news;
+    int ends[2];
+    int r = threads_check_alone(err);
+
+    if (r == 0)
+        r = check_command(command, err);
+    if (r == 0)
+        r = open_channel(ends, err);
+    if (r < 0)
+        return r;
+    process.channel = ends[0];
+    build.channel = far = ends[1];
+    build.null_fd = null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0)
+        return err_set(err, err_from_errno(errno), "/dev/null: %s", err_errno_text(errno));
+    r = cgroup_leaf_make(&box->limits, &process.leaf, err);
+    if (r < 0)
+        return r;
+    memcpy(box->holds, process.leaf.holds, sizeof(box->holds));
+    if (box->network == BOX_NETWORK_NONE || command->has_no_network)
+        flags |= CLONE_NEWNET;
+    build.pty_master = build.pty_slave = build.scratch_fd = -1;
+    set_all(build.trees, array_size(build.trees));
+    set_all(build.device_trees, array_size(build.device_trees));
+    set_all(build.kept_trees, array_size(build.kept_trees));
+
+    process.pid = copy_process(flags, &process.pidfd);
+    if (process.pid == 0) {
+        close(process.channel);
+        box_live(&build);
+    }
+    if (process.pid < 0) {
+        news = (struct box_news){.step = BOX_STEP_NAMESPACES, .errno_value = errno};
+        process.pidfd = -1;
+        return explain(&news, err);
+    }
+    close(steal_fd(&far));
+    if (!box_channel_hear(process.channel, &news, &process.pty))
+        return err_set(err, ERR_INTERNAL, "no sandbox: its first process ended without a word");
+    if (news.kind == BOX_NEWS_FAILED)
+        return explain(&news, err);
+    *out_process = process;
+    process = (struct box_process)BOX_PROCESS_INIT;
+    return 0;
+}
+
+int box_start(struct box *box, const struct box_command *command, struct box_process *out_process,
+              struct err *err)
+{
+    return start(box, command, false, out_process, err);
+}
+
+int box_signal(const struct box_process *process, int signal_number)
+{
+    unsigned char byte = (unsigned char)signal_number;
+
+    if (signal_number < 1 || signal_number > SIGRTMAX)
+        return ERR_INVALID_ARGUMENT;
+    if (signal_number == SIGKILL) {
+        cgroup_leaf_kill(&process->leaf);
+        /* SAFETY: no wrapper in every C library; it takes a process and no name. */
+        return syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0) < 0 ? ERR_NOT_FOUND
+                                                                                    : 0;
+    }
+    return send(process->channel, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : ERR_NOT_FOUND;
+}
+
+void box_finish(struct box_process *process, struct box_end *out_end)
+{
+    struct box_end end = {.is_signal = true, .value = SIGKILL};
+    struct box_news news;
+    int fd = -1;
+    int status;
+
+    if (process->pid > 0) {
+        if (box_channel_hear(process->channel, &news, &fd) && news.kind == BOX_NEWS_ENDED)
+            end = news.end;
+        if (fd >= 0)
+            close(fd);
+        (void)box_signal(process, SIGKILL);
+        while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    cgroup_leaf_remove(&process->leaf);
+    for (size_t i = 0; i < 3; i++) {
+        int *fds[] = {&process->pidfd, &process->channel, &process->pty};
+
+        if (*fds[i] >= 0)
+            close(steal_fd(fds[i]));
+    }
+    *process = (struct box_process)BOX_PROCESS_INIT;
+    *out_end = end;
+}
+
+/* ---- For people ---- */
+
+int box_describe(const struct box *box, struct buf *out)
+{
+    int r =
+        buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
+                   box->network == BOX_NETWORK_NONE ? ", network" : "; the network is the host's");
+
+    if (r == 0)
+        r = box->landlock_abi >= LANDLOCK_MIN_ABI
+                ? buf_printf(out, "Landlock: ABI %d%s\n", box->landlock_abi,
+                             box->landlock_abi < 6 && box->network == BOX_NETWORK_HOST
+                                 ? "; abstract sockets of the host can be reached"
+                                 : "")
+                : buf_printf(out, "Landlock: MISSING\n");
+    for (int i = 0; i < CGROUP_LIMITS && r == 0; i++) {
+        char words[CGROUP_WORDS_BYTES];
+
+        if (box->holds[i] == CGROUP_NOT_ASKED)
+            continue;
+        cgroup_describe((enum cgroup_limit)i, box->holds[i], words);
+        r = buf_printf(out, "%s\n", words);
+    }
+    return r;
+}
+
+int box_probe(struct err *err)
+{
+    static const char *const argv[] = {"probe", NULL};
+    static const char *const env[] = {NULL};
+    const struct box_plan plan = {.network = BOX_NETWORK_NONE};
+    const struct box_command command = {
+        .argv = argv, .env = env, .cwd = "/", .fds = {BOX_FD_PTY, BOX_FD_NULL, BOX_FD_NULL}};
+    cleanup_with(free_box) struct box *box = NULL;
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_end end;
+    int r = box_new(&plan, &box, err);
+
+    if (r == 0)
+        r = start(box, &command, true, &process, err);
+    if (r < 0)
+        return r;
+    box_finish(&process, &end);
+    if (!end.is_known || end.is_signal || end.value != 0)
+        return err_set(err, ERR_INTERNAL, "the sandbox came up, but ended on its own");
+    return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of box share; for them alone. */
+#ifndef ISOLATE_BOX_INTERNAL_H
+#define ISOLATE_BOX_INTERNAL_H
+
+#include <sys/stat.h>
+
+#include "isolate/box.h"
+#include "isolate/seccomp.h"
+
+/*
+ * X(enum, the function of box_init.c or box_mounts.c that takes it, for a person), in the order in
+ * which they are taken. The first is the starter's own; from the session on, the command's.
+ */
+/* clang-format off */
+#define BOX_STEPS(X)                                                                               \
+    X(BOX_STEP_NAMESPACES, NULL, "new namespaces") \
+    X(BOX_STEP_LIFELINE, tie_to_starter, "the tie to its starter") \
+    X(BOX_STEP_LIMITS, enter_limits, "the limits") \
+    X(BOX_STEP_IDENTITY, map_identity, "the user's number") \
+    X(BOX_STEP_HOSTNAME, name_host, "the host name") \
+    X(BOX_STEP_LOOPBACK, raise_loopback, "the loopback interface") \
+    X(BOX_STEP_PLACES, box_mount_places, "the places") \
+    X(BOX_STEP_DEVICES, box_mount_devices, "the devices") \
+    X(BOX_STEP_SYSTEM, box_mount_system, "the read-only system") \
+    X(BOX_STEP_SCRATCH, box_mount_scratch, "the private /tmp") \
+    X(BOX_STEP_PROC, box_mount_proc, "a /proc of its own") \
+    X(BOX_STEP_DEV, box_mount_dev, "a /dev of its own") \
+    X(BOX_STEP_COVERS, box_mount_covers, "the covers over what is the host's alone") \
+    X(BOX_STEP_LAYERS, box_mount_layers, "the places in their order") \
+    X(BOX_STEP_TERMINAL, open_terminal, "the terminal") \
+    X(BOX_STEP_DIRECTORY, go_to_directory, "the working directory") \
+    X(BOX_STEP_SESSION, make_session, "a session of its own") \
+    X(BOX_STEP_STREAMS, set_streams, "the standard streams") \
+    X(BOX_STEP_PRIVILEGES, give_up_privileges, "giving up all privileges") \
+    X(BOX_STEP_LANDLOCK, confine_files, "Landlock") \
+    X(BOX_STEP_SECCOMP, filter_calls, "the system call filter") \
+    X(BOX_STEP_EXEC, become_command, "the command")
+/* clang-format on */
+
+enum box_step {
+#define X(step, take, words) step,
+    BOX_STEPS(X)
+#undef X
+        BOX_STEP_COUNT
+};
+
+const char *box_step_words(enum box_step step);
+
+/* Why a box did not come up, or that it did: what its first process tells over the channel. */
+struct box_news {
+    enum { BOX_NEWS_FAILED, BOX_NEWS_STARTED, BOX_NEWS_ENDED } kind;
+    enum box_step step;
+    int errno_value;
+    char what[BOX_WORDS_BYTES]; /* the path, for one; may be empty */
+    struct box_end end;
+};
+
+struct box_own_place {
+    char *path;
+    enum box_access access;
+    dev_t device; /* of what was found there when the plan was compiled */
+    ino_t inode;
+    bool is_directory;
+};
+
+struct box {
+    struct box_own_place places[BOX_MAX_PLACES];
+    size_t place_count;
+    enum box_network network;
+    struct cgroup_limits limits;
+    uint64_t tmp_bytes;
+    bool may_lack_landlock;
+    bool is_root;
+    uid_t uid;
+    gid_t gid;
+    int landlock_abi;
+    enum cgroup_hold holds[CGROUP_LIMITS]; /* of the last command */
+    struct seccomp_program calls;
+};
+
+enum { BOX_DEVICES = 6, BOX_KEPT = 6 };
+
+/* A box that is being built, in its own first process. */
+struct box_build {
+    struct box *box;
+    const struct box_command *command;
+    const struct cgroup_leaf *leaf;
+    bool is_probe; /* everything but the command */
+    int channel;
+    int null_fd;
+    mode_t umask; /* of the command */
+    int pty_master;
+    int pty_slave;
+    int scratch_fd;
+    int trees[BOX_MAX_PLACES]; /* of the places, cut out of the system; or -1 */
+    int device_trees[BOX_DEVICES];
+    int kept_trees[BOX_KEPT];
+    char what[BOX_WORDS_BYTES]; /* is told with a failure */
+};
+
+enum box_access box_access_now(const struct box_build *build, size_t place);
+bool box_is_beneath(const char *path, const char *directory);
+
+/* The steps: 0 or an errno value. */
+int box_mount_places(struct box_build *build);
+int box_mount_devices(struct box_build *build);
+int box_mount_system(struct box_build *build);
+int box_mount_scratch(struct box_build *build);
+int box_mount_proc(struct box_build *build);
+int box_mount_dev(struct box_build *build);
+int box_mount_covers(struct box_build *build);
+int box_mount_layers(struct box_build *build);
+
+/* A file that must be what it was and be reached without links; its descriptor or -errno. */
+int box_open_place(const char *path);
+
+/* The life of a box's first process. */
+_Noreturn void box_live(struct box_build *build);
+
+/* What no command in a box needs and the kernel has been broken by. */
+int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
+                      struct err *err);
+
+#endif

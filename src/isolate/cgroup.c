@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum { TEXT_MAX_BYTES = 64 << 10, CPU_PERIOD_US = 100000 };
+
+static const char prefix[] = "gatehouse-box.";
+
+static const struct {
+    const char *controller;
+    const char *words;
+} limits_of[CGROUP_LIMITS] = {
+    [CGROUP_MEMORY] = {"memory", "memory"},
+    [CGROUP_CPU] = {"cpu", "cores"},
+    [CGROUP_PROCESSES] = {"pids", "processes"},
+};
+
+/* ---- Where we are ---- */
+
+/* Of /proc/self: one read is all of it, for as long as it fits. */
+static bool read_text(const char *path, char *out_text, size_t size)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t len = 0;
+
+    while (fd >= 0 && len < size - 1) {
+        ssize_t got = read(fd, out_text + len, size - 1 - len);
+
+        if (got < 0)
+            return false;
+        if (got == 0) {
+            out_text[len] = '\0';
+            return true;
+        }
+        len += (size_t)got;
+    }
+    return false;
+}
+
+static bool has_word(struct str list, const char *word)
+{
+    for (struct str part; str_cut(&list, ',', &part);)
+        if (str_eq_c(part, word))
+            return true;
+    return false;
+}
+
+/* Our own cgroup of a controller, "" for version 2: a line like 4:memory:/user. */
+static bool find_own(const char *groups, const char *controller, struct str *out_path)
+{
+    struct str rest = str_from(groups);
+
+    for (struct str line; str_cut(&rest, '\n', &line);) {
+        struct str names;
+        struct str number;
+
+        if (str_cut(&line, ':', &number) && str_cut(&line, ':', &names) &&
+            (*controller != '\0' ? has_word(names, controller) : names.len == 0)) {
+            *out_path = line;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where a hierarchy is mounted, and which part of it: fields 5 and 4 of its line. */
+static bool find_mount(const char *mounts, const char *controller, struct str *out_point,
+                       struct str *out_root)
+{
+    struct str rest = str_from(mounts);
+
+    for (struct str line; str_cut(&rest, '\n', &line);) {
+        size_t dash = str_find(line, STR(" - "));
+        struct str front = str_slice(line, 0, dash);
+        struct str back = dash == SIZE_MAX ? STR_EMPTY : str_slice(line, dash + 3, line.len);
+        struct str type;
+        struct str source;
+        struct str field;
+
+        if (!str_cut(&back, ' ', &type) || !str_cut(&back, ' ', &source))
+            continue;
+        if (*controller == '\0' ? !str_eq_c(type, "cgroup2")
+                                : !str_eq_c(type, "cgroup") || !has_word(back, controller))
+            continue;
+        for (int i = 0; i < 5 && str_cut(&front, ' ', &field); i++) {
+            if (i == 3)
+                *out_root = field;
+            if (i == 4)
+                *out_point = field;
+        }
+        return true;
+    }
+    return false;
+}
+
+struct where {
+    char mounts[TEXT_MAX_BYTES];
+    char groups[TEXT_MAX_BYTES / 16];
+};
+
+/* Our own directory of a controller. */
+static int open_own(const struct where *where, const char *controller)
+{
+    struct str own;
+    struct str point = STR_EMPTY;
+    struct str root = STR_EMPTY;
+    char path[PATH_MAX];
+
+    if (!find_own(where->groups, controller, &own) ||
+        !find_mount(where->mounts, controller, &point, &root))
+        return -1;
+    /* In a container a part of the tree is mounted, and that is its root. */
+    if (root.len > 1 && str_starts_with(own, root))
+        own = str_slice(own, root.len, own.len);
+    if (snprintf(path, sizeof(path), "%.*s%.*s", STR_ARG(point), STR_ARG(own)) >= PATH_MAX)
+        return -1;
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* ---- Leaves ---- */
+
+static bool write_at(int dir_fd, const char *leaf, const char *name, const char *text)
+{
+    char path[NAME_MAX + CGROUP_NAME_BYTES];
+    cleanup_fd int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/%s", leaf, name);
+    fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static bool write_number(int dir_fd, const char *leaf, const char *name, uint64_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    return write_at(dir_fd, leaf, name, text);
+}
+
+static uint64_t value_of(const struct cgroup_limits *limits, enum cgroup_limit limit)
+{
+    switch (limit) {
+    case CGROUP_MEMORY:
+        return limits->memory_bytes;
+    case CGROUP_CPU:
+        return limits->cpu_percent;
+    case CGROUP_PROCESSES:
+        return limits->processes;
+    case CGROUP_LIMITS:
+        break;
+    }
+    return 0;
+}
+
+static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limit limit,
+                      uint64_t value)
+{
+    uint64_t quota = value * CPU_PERIOD_US / 100;
+    char text[64];
+
+    switch (limit) {
+    case CGROUP_MEMORY:
+        if (!write_number(dir_fd, leaf, is_v2 ? "memory.max" : "memory.limit_in_bytes", value))
+            return false;
+        /* Without swap counted on this machine there is nothing to limit. */
+        (void)(is_v2 ? write_number(dir_fd, leaf, "memory.swap.max", 0)
+                     : write_number(dir_fd, leaf, "memory.memsw.limit_in_bytes", value));
+        return true;
+    case CGROUP_CPU:
+        if (!is_v2)
+            return write_number(dir_fd, leaf, "cpu.cfs_period_us", CPU_PERIOD_US) &&
+                   write_number(dir_fd, leaf, "cpu.cfs_quota_us", quota);
+        snprintf(text, sizeof(text), "%llu %d", (unsigned long long)quota, CPU_PERIOD_US);
+        return write_at(dir_fd, leaf, "cpu.max", text);
+    case CGROUP_PROCESSES:
+        return write_number(dir_fd, leaf, "pids.max", value);
+    case CGROUP_LIMITS:
+        break;
+    }
+    return false;
+}
+
+/* What killed processes left: its owner is gone, and the kernel removes only what is empty. */
+static void sweep(int dir_fd)
+{
+    int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (dir == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        struct str name = str_from(entry->d_name);
+        struct str owner;
+        int64_t pid;
+
+        if (!str_starts_with(name, str_from(prefix)))
+            continue;
+        name = str_slice(name, sizeof(prefix) - 1, name.len);
+        if (str_cut(&name, '.', &owner) && str_to_int64(owner, &pid) && pid > 0 && pid <= INT_MAX &&
+            kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+            (void)unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+/* A leaf in this directory that takes the limit; or nothing is left behind. */
+static bool make_dir(struct cgroup_leaf *leaf, int parent_fd, bool is_v2, enum cgroup_limit limit,
+                     uint64_t value)
+{
+    char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+    int join_fd = -1;
+
+    if (leaf->dir_count == CGROUP_MAX_DIRS)
+        return false;
+    sweep(parent_fd);
+    if (mkdirat(parent_fd, leaf->name, 0755) < 0)
+        return false;
+    snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
+    if (set_limit(parent_fd, leaf->name, is_v2, limit, value))
+        join_fd = openat(parent_fd, path, O_WRONLY | O_CLOEXEC);
+    if (join_fd < 0) {
+        (void)unlinkat(parent_fd, leaf->name, AT_REMOVEDIR);
+        return false;
+    }
+    leaf->dirs[leaf->dir_count].parent_fd = parent_fd;
+    leaf->dirs[leaf->dir_count].join_fd = join_fd;
+    leaf->dirs[leaf->dir_count++].is_v2 = is_v2;
+    return true;
+}
+
+static bool hold(struct cgroup_leaf *leaf, const struct where *where, enum cgroup_limit limit,
+                 uint64_t value)
+{
+    cleanup_fd int v1 = -1;
+    cleanup_fd int v2 = -1;
+    cleanup_fd int above = -1;
+
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        if (leaf->dirs[i].is_v2)
+            return set_limit(leaf->dirs[i].parent_fd, leaf->name, true, limit, value);
+    v1 = open_own(where, limits_of[limit].controller);
+    if (v1 >= 0 && make_dir(leaf, v1, false, limit, value)) {
+        steal_fd(&v1);
+        return true;
+    }
+    v2 = open_own(where, "");
+    if (v2 >= 0 && make_dir(leaf, v2, true, limit, value)) {
+        steal_fd(&v2);
+        return true;
+    }
+    /* A group with processes has no groups with limits below it, but may have them beside it. */
+    above = v2 >= 0 ? openat(v2, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (above >= 0 && make_dir(leaf, above, true, limit, value)) {
+        steal_fd(&above);
+        return true;
+    }
+    return false;
+}
+
+static bool can_process_hold(enum cgroup_limit limit)
+{
+    switch (limit) {
+    case CGROUP_MEMORY:
+        return true;
+    case CGROUP_PROCESSES:
+        return geteuid() != 0; /* the kernel counts everybody's but root's */
+    case CGROUP_CPU:
+    case CGROUP_LIMITS:
+        break;
+    }
+    return false;
+}
+
+int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
+                     struct err *err)
+{
+    static unsigned made;
+    cleanup_free struct where *where = NULL;
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+
+    for (int i = 0; i < CGROUP_LIMITS; i++) {
+        uint64_t value = value_of(limits, (enum cgroup_limit)i);
+
+        if (value == 0)
+            continue;
+        if (where == NULL) {
+            where = malloc(sizeof(*where));
+            if (where == NULL)
+                return err_set_plain(err, ERR_NO_MEMORY);
+            if (!read_text("/proc/self/cgroup", where->groups, sizeof(where->groups)) ||
+                !read_text("/proc/self/mountinfo", where->mounts, sizeof(where->mounts)))
+                where->groups[0] = where->mounts[0] = '\0';
+            snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
+        }
+        if (hold(&leaf, where, (enum cgroup_limit)i, value))
+            leaf.holds[i] = CGROUP_BY_GROUP;
+        else
+            leaf.holds[i] =
+                can_process_hold((enum cgroup_limit)i) ? CGROUP_BY_PROCESS : CGROUP_NOT_HELD;
+    }
+    *out_leaf = leaf;
+    return 0;
+}
+
+int cgroup_leaf_join(const struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        if (write(leaf->dirs[i].join_fd, "0", 1) < 0)
+            return errno;
+    return 0;
+}
+
+int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
+{
+    const struct rlimit memory = {limits->memory_bytes, limits->memory_bytes};
+    const struct rlimit processes = {limits->processes, limits->processes};
+    const struct rlimit none = {0, 0};
+
+    if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_PROCESS && setrlimit(RLIMIT_DATA, &memory) < 0)
+        return errno;
+    if (leaf->holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS &&
+        setrlimit(RLIMIT_NPROC, &processes) < 0)
+        return errno;
+    return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
+}
+
+void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        if (leaf->dirs[i].is_v2)
+            (void)write_at(leaf->dirs[i].parent_fd, leaf->name, "cgroup.kill", "1");
+}
+
+void cgroup_leaf_remove(struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++) {
+        (void)unlinkat(leaf->dirs[i].parent_fd, leaf->name, AT_REMOVEDIR);
+        close(leaf->dirs[i].join_fd);
+        close(leaf->dirs[i].parent_fd);
+    }
+    *leaf = (struct cgroup_leaf)CGROUP_LEAF_INIT;
+}
+
+void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold_by,
+                     char out_words[CGROUP_WORDS_BYTES])
+{
+    static const char *const words[] = {
+        [CGROUP_NOT_ASKED] = "not limited",
+        [CGROUP_BY_GROUP] = "limited for all processes together (cgroup)",
+        [CGROUP_BY_PROCESS] = "limited for each process (no cgroup may be made here)",
+        [CGROUP_NOT_HELD] = "NOT LIMITED: no cgroup may be made here",
+    };
+
+    snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s", limits_of[limit].words, words[hold_by]);
+}
