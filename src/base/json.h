@@ -106,6 +106,9 @@ bool json_get_str(const struct json_value *object, struct str key, struct str *o
 bool json_get_int(const struct json_value *object, struct str key, int64_t *out_number);
 bool json_get_bool(const struct json_value *object, struct str key, bool *out_is_true);
 
+/* A number that a schema calls an integer: 3, 3.0 and 3e0 alike, clamped to an int64_t. */
+bool json_get_whole(const struct json_value *object, struct str key, int64_t *out_number);
+
 /* The value and all it holds, with its texts, in memory of the arena. NULL: see arena->error. */
 const struct json_value *json_copy(struct arena *arena, const struct json_value *value);
 

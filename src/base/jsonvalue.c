@@ -2,6 +2,8 @@
 /* What can be asked of a value once it was read; the reading itself is json.c. */
 #include "base/json.h"
 
+#include <stdlib.h>
+
 #include "base/decimal.h"
 
 const struct json_value *json_get(const struct json_value *object, struct str key)
@@ -47,6 +49,32 @@ bool json_get_bool(const struct json_value *object, struct str key, bool *out_is
     if (value == NULL)
         return false;
     *out_is_true = value->integer != 0;
+    return true;
+}
+
+bool json_get_whole(const struct json_value *object, struct str key, int64_t *out_number)
+{
+    const struct json_value *value = json_get(object, key);
+    char text[64];
+    double number;
+
+    if (value != NULL && value->type == JSON_INT) {
+        *out_number = value->integer;
+        return true;
+    }
+    if (value == NULL || value->type != JSON_NUMBER)
+        return false;
+    if (value->size >= sizeof(text)) {
+        *out_number = value->text[0] == '-' ? INT64_MIN : INT64_MAX;
+        return true;
+    }
+    memcpy(text, value->text, value->size);
+    text[value->size] = '\0';
+    number = strtod(text, NULL);
+    if (number >= 0x1p62)
+        *out_number = INT64_MAX;
+    else
+        *out_number = number <= -0x1p62 ? INT64_MIN : (int64_t)number;
     return true;
 }
 

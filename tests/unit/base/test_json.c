@@ -175,6 +175,34 @@ static void containers_can_be_walked_and_stepped_over(void **state)
     assert_null(json_get(root, STR("x")));
 }
 
+static void whole_numbers_are_read_in_any_spelling(void **state)
+{
+    static const struct {
+        const char *json;
+        int64_t number;
+    } cases[] = {
+        {"{\"n\":3}", 3},
+        {"{\"n\":3.0}", 3},
+        {"{\"n\":-3e0}", -3},
+        {"{\"n\":1e300}", INT64_MAX},
+        {"{\"n\":-1e300}", INT64_MIN},
+        {"{\"n\":-1000000000000000000000000000000000000000000000000000000000000000000000}",
+         INT64_MIN},
+    };
+    int64_t number = 7;
+
+    (void)state;
+    for (size_t i = 0; i < array_size(cases); i++) {
+        assert_true(json_get_whole(parse(str_from(cases[i].json)), STR("n"), &number));
+        assert_int_equal(number, cases[i].number);
+    }
+    number = 7;
+    assert_false(json_get_whole(parse(STR("{\"n\":\"3\"}")), STR("n"), &number));
+    assert_false(json_get_whole(parse(STR("{\"n\":true}")), STR("n"), &number));
+    assert_false(json_get_whole(parse(STR("{}")), STR("n"), &number));
+    assert_int_equal(number, 7);
+}
+
 static void getters_refuse_the_wrong_type(void **state)
 {
     const struct json_value *root = parse(STR("{\"s\":\"x\",\"i\":5,\"b\":true,\"n\":1.5}"));
@@ -409,6 +437,7 @@ TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_ex
           json_test(strings_without_escapes_point_into_the_text),
           json_test(strings_of_every_length_are_read_right),
           json_test(containers_can_be_walked_and_stepped_over),
+          json_test(whole_numbers_are_read_in_any_spelling),
           json_test(getters_refuse_the_wrong_type), json_test(duplicate_keys_are_refused),
           json_test(duplicates_are_found_at_any_place_and_size), json_test(depth_is_limited),
           json_test(size_is_limited), json_test(memory_is_limited_by_the_arena),
