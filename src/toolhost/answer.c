@@ -15,6 +15,8 @@ static struct str access_name(enum catalog_access access)
         return STR("deletes");
     case CATALOG_LISTS:
         return STR("lists");
+    case CATALOG_EXECUTES:
+        return STR("executes");
     }
     return STR("unknown");
 }
