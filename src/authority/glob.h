@@ -42,6 +42,33 @@ bool glob_matches(const struct glob *glob, struct str name);
 /* Could something below this directory match? False lets a walk pass it by. */
 bool glob_may_match_below(const struct glob *glob, struct str directory);
 
+/*
+ * What a name must have to match one alternative of a pattern, for those who look many patterns up
+ * at once: it lies below a directory of `fixed_count` components that are written out, and one
+ * component below that is `last`, or ends in it. More may be asked of it.
+ */
+enum glob_last {
+    GLOB_LAST_IS,
+    GLOB_LAST_ENDS, /* `*` and some text */
+    GLOB_LAST_ANY,
+};
+
+struct glob_component;
+
+struct glob_shape {
+    const struct glob_component *components;
+    size_t fixed_count;
+    enum glob_last kind;
+    struct str last;
+};
+
+/* Calls `visit` for each alternative until one returns other than 0, which is handed on. */
+int glob_each_shape(const struct glob *glob,
+                    int (*visit)(void *data, const struct glob_shape *shape), void *data);
+
+/* The written-out component `index`, which is below fixed_count. */
+struct str glob_shape_fixed(const struct glob_shape *shape, size_t index);
+
 struct glob_set;
 
 /* Patterns up to a NULL pointer; NULL or none is a set that matches nothing. */

@@ -136,5 +136,61 @@ static void nothing_that_matches_is_passed_by(void **state)
     assert_true(passed > compared / 5);
 }
 
+/* The name lies below what is written out, and a component below that fits. */
+static bool fits_shape(const struct glob_shape *shape, struct str name)
+{
+    for (size_t i = 0; i < shape->fixed_count; i++)
+        if (name.len == 0 || !str_eq(path_take(&name), glob_shape_fixed(shape, i)))
+            return false;
+    if (shape->kind == GLOB_LAST_ANY)
+        return true;
+    while (name.len > 0) {
+        struct str part = path_take(&name);
+
+        if (shape->kind == GLOB_LAST_IS ? str_eq(part, shape->last)
+                                        : str_ends_with(part, shape->last))
+            return true;
+    }
+    return false;
+}
+
+struct shapes {
+    struct str name;
+    size_t telling; /* that are not just anything anywhere */
+};
+
+static int visit_shape(void *data, const struct glob_shape *shape)
+{
+    struct shapes *shapes = data;
+
+    shapes->telling += shape->fixed_count > 0 || shape->kind != GLOB_LAST_ANY;
+    return fits_shape(shape, shapes->name);
+}
+
+static void what_matches_fits_a_shape(void **state)
+{
+    struct shapes shapes = {.telling = 0};
+    size_t matches = 0;
+
+    (void)state;
+    draw_seed = 123456789123456789U;
+    while (matches < 20000) {
+        char text[64];
+        struct str pattern;
+        const struct glob *glob;
+        struct path_name name;
+
+        if (!draw_glob(text, &pattern, &glob) || !draw_name(&name) ||
+            !glob_matches(glob, path_view(&name)))
+            continue;
+        matches++;
+        shapes.name = path_view(&name);
+        if (glob_each_shape(glob, visit_shape, &shapes) == 0)
+            fail_msg("\"%.*s\" and \"%s\"", STR_ARG(pattern), name.text);
+    }
+    assert_true(shapes.telling > matches / 10);
+}
+
 TEST_MAIN(cmocka_unit_test_teardown(generated_patterns_match_as_the_reference_says, reset),
-          cmocka_unit_test_teardown(nothing_that_matches_is_passed_by, reset))
+          cmocka_unit_test_teardown(nothing_that_matches_is_passed_by, reset),
+          cmocka_unit_test_teardown(what_matches_fits_a_shape, reset))
