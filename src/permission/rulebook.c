@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "permission/rulebook.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "permission/form.h"
+#include "permission/rulebook_internal.h"
+
+struct rulebook *rulebook_ref(struct rulebook *book)
+{
+    atomic_fetch_add_explicit(&book->references, 1, memory_order_relaxed);
+    return book;
+}
+
+void rulebook_unref(struct rulebook *book)
+{
+    if (book == NULL || atomic_fetch_sub_explicit(&book->references, 1, memory_order_acq_rel) > 1)
+        return;
+    arena_done(&book->arena);
+    free(book->nodes);
+    free(book->slots);
+    free(book);
+}
+
+size_t rulebook_count(const struct rulebook *book)
+{
+    return book->count;
+}
+
+const struct rule *rulebook_at(const struct rulebook *book, size_t index)
+{
+    assert(index < book->count);
+    return &book->rules[index];
+}
+
+/* ---- Steps ---- */
+
+/* A question to the book: what was found so far, and when it is asked. */
+struct search {
+    const struct rulebook *book;
+    int64_t wall_ms;
+    const struct rule *found;
+};
+
+static const struct rulebook_node *go_hashed(const struct search *search,
+                                             const struct rulebook_node *at, uint64_t text_hash,
+                                             enum rulebook_step step, struct str text)
+{
+    const struct rulebook *book = search->book;
+    uint32_t parent = (uint32_t)(at - book->nodes);
+    uint32_t node = book->slots[rulebook_slot(book, rulebook_hash(text_hash, parent, step), parent,
+                                              step, text)];
+
+    return node == RULEBOOK_NONE ? NULL : &book->nodes[node];
+}
+
+static const struct rulebook_node *go(const struct search *search, const struct rulebook_node *at,
+                                      enum rulebook_step step, struct str text)
+{
+    return go_hashed(search, at, hash_str(&search->book->key, text), step, text);
+}
+
+static bool holds(struct search *search, uint32_t rule)
+{
+    const struct rule *candidate;
+
+    if (rule == RULEBOOK_NONE)
+        return false;
+    candidate = &search->book->rules[rule];
+    if (rulebook_end(candidate) <= search->wall_ms)
+        return false;
+    search->found = candidate;
+    return true;
+}
+
+/* ---- Files ---- */
+
+static bool globs_hold(struct search *search, const struct rulebook_node *at, struct str name)
+{
+    for (uint32_t i = 0; i < at->glob_count; i++) {
+        const struct rulebook_glob *glob = at->globs[i];
+
+        if (glob->ends_ms <= search->wall_ms)
+            return false;
+        if (glob_matches(glob->glob, name))
+            return holds(search, glob->rule);
+    }
+    return false;
+}
+
+/* Globs whose written-out beginning is `head`; `rest` is what the name has below it. */
+static bool globs_below_hold(struct search *search, const struct rulebook_node *head,
+                             struct str rest, struct str name)
+{
+    const struct rulebook_node *at;
+
+    if (globs_hold(search, head, name))
+        return true;
+    if (!head->has_names && !head->has_endings)
+        return false;
+    while (rest.len > 0) {
+        struct str part = path_take(&rest);
+        struct str ending = rulebook_ending(part);
+
+        at = head->has_names ? go(search, head, STEP_GLOB_NAME, part) : NULL;
+        if (at != NULL && globs_hold(search, at, name))
+            return true;
+        at =
+            head->has_endings && ending.len > 0 ? go(search, head, STEP_GLOB_ENDING, ending) : NULL;
+        if (at != NULL && globs_hold(search, at, name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a rule holds on the way down; `with_globs` where there can be some. */
+static bool way_holds(struct search *search, const struct rulebook_node *at, struct str name,
+                      bool with_globs)
+{
+    struct str rest = name;
+
+    while (at != NULL) {
+        if (holds(search, at->rule) || (with_globs && globs_below_hold(search, at, rest, name)))
+            return true;
+        if (rest.len == 0)
+            return false;
+        at = go(search, at, STEP_DIRECTORY, path_take(&rest));
+    }
+    return false;
+}
+
+static bool file_holds(struct search *search, const struct rulebook_node *root, struct str path)
+{
+    const struct rulebook_node *whole;
+    struct path_name room;
+    struct str name;
+
+    if (!form_path(path, false, &room, &name))
+        return false;
+    whole = go(search, root, STEP_WHOLE, name);
+    return (whole != NULL && holds(search, whole->rule)) || way_holds(search, root, name, true);
+}
+
+/* ---- Commands ---- */
+
+/* A command was recognised at `at`: anywhere, or in this directory? */
+static bool command_holds(struct search *search, const struct rulebook_node *at, struct str cwd,
+                          bool is_denied)
+{
+    struct path_name room;
+    struct str name;
+
+    if (holds(search, at->rule))
+        return true;
+    if (at->cwd_rule == RULEBOOK_NONE)
+        return false;
+    if (!form_path(cwd, false, &room, &name))
+        return is_denied && holds(search, at->cwd_rule);
+    at = go(search, at, STEP_DIRECTORY, STEP_CWD);
+    return way_holds(search, at, name, false);
+}
+
+/* Whether a rule holds for the first words; `first` is how the first of them is reached. */
+static bool words_hold(struct search *search, const struct rulebook_node *root,
+                       enum rulebook_step first, struct str command, struct str cwd)
+{
+    bool is_loose = first == STEP_LOOSE_WORD;
+    const struct rulebook_node *at = root;
+    enum rulebook_step step = first;
+    struct form_words words;
+    struct str word;
+
+    form_words_init(&words, command, is_loose);
+    while (form_words_next(&words, &word)) {
+        if (words.begins_command) {
+            at = root;
+            step = first;
+        }
+        if (at == NULL) {
+            if (is_loose)
+                continue;
+            return false;
+        }
+        at = go(search, at, step, word);
+        step = STEP_WORD;
+        if (at != NULL && command_holds(search, at, cwd, is_loose))
+            return true;
+    }
+    return false;
+}
+
+/* The same words and no others, whatever blanks and quotes are around them. */
+static bool same_words_hold(struct search *search, const struct rulebook_node *root,
+                            struct str command, struct str cwd)
+{
+    const struct rulebook_node *at = root;
+    enum rulebook_step step = STEP_LOOSE_WHOLE;
+    struct form_words words;
+    struct str word;
+
+    form_words_init(&words, command, true);
+    while (at != NULL && form_words_next(&words, &word)) {
+        at = go(search, at, step, word);
+        step = STEP_WORD;
+    }
+    return at != NULL && at != root && command_holds(search, at, cwd, true);
+}
+
+static bool shell_holds(struct search *search, const struct rulebook_node *root,
+                        enum rule_effect effect, struct str command, struct str cwd)
+{
+    const struct rulebook_node *whole = go(search, root, STEP_WHOLE, command);
+    bool is_denied = effect == RULE_DENY;
+    bool is_plain;
+
+    if (whole != NULL && command_holds(search, whole, cwd, is_denied))
+        return true;
+    is_plain = form_is_plain_command(command);
+    if (is_denied)
+        return words_hold(search, root, STEP_LOOSE_WORD, command, cwd) ||
+               (is_plain && same_words_hold(search, root, command, cwd));
+    /* "prefix:git" is no consent to "git x; rm -rf ~". */
+    return is_plain && words_hold(search, root, STEP_WORD, command, cwd);
+}
+
+/* ---- Hosts ---- */
+
+static bool host_holds(struct search *search, const struct rulebook_node *root, struct str given)
+{
+    const struct rulebook_node *at;
+    struct form_host host;
+    struct str rest = given;
+
+    if (!str_eq(given, STR("*"))) {
+        if (!form_host(given, &host))
+            return false;
+        rest = (struct str){host.text, host.len};
+        if (holds(search, root->rule))
+            return true;
+    }
+    at = go(search, root, STEP_WHOLE, rest);
+    if (at != NULL && holds(search, at->rule))
+        return true;
+    if (rest.ptr == given.ptr || host.is_address)
+        return false;
+    /* A rule for names below a domain wants one more label than the domain has. */
+    at = root;
+    while (true) {
+        const char *dot = memrchr(rest.ptr, '.', rest.len);
+
+        if (dot == NULL)
+            return false;
+        at = go(search, at, STEP_LABEL, rulebook_behind(rest, dot));
+        if (at == NULL)
+            return false;
+        if (holds(search, at->rule))
+            return true;
+        rest.len = (size_t)(dot - rest.ptr);
+    }
+}
+
+/* ---- The question ---- */
+
+const struct rule *rulebook_find(const struct rulebook *book, enum rule_effect effect,
+                                 enum catalog_group group, struct str resource, struct str cwd,
+                                 int64_t wall_ms)
+{
+    const struct rulebook_node *root = &book->nodes[rulebook_root(effect, group)];
+    struct search search = {book, wall_ms, NULL};
+    const struct rulebook_node *whole;
+
+    switch (group) {
+    case CATALOG_FILESYSTEM_READ:
+    case CATALOG_FILESYSTEM_WRITE:
+        file_holds(&search, root, resource);
+        break;
+    case CATALOG_SHELL:
+        shell_holds(&search, root, effect, resource, cwd);
+        break;
+    case CATALOG_BROWSER:
+        host_holds(&search, root, resource);
+        break;
+    case CATALOG_COMPUTER:
+        whole = go(&search, root, STEP_WHOLE, resource);
+        if (whole != NULL)
+            holds(&search, whole->rule);
+        break;
+    }
+    return search.found;
+}
+
+bool rulebook_denies_path(const struct rulebook *book, enum catalog_group group, struct str path,
+                          int64_t wall_ms)
+{
+    struct path_name room;
+    struct str name;
+
+    if (!form_path(path, false, &room, &name))
+        return true;
+    return rulebook_find(book, RULE_DENY, group, path, STR_EMPTY, wall_ms) != NULL ||
+           (group == CATALOG_FILESYSTEM_WRITE &&
+            rulebook_find(book, RULE_DENY, CATALOG_FILESYSTEM_READ, path, STR_EMPTY, wall_ms) !=
+                NULL);
+}
+
+bool rulebook_has_denials(const struct rulebook *book, enum catalog_group group)
+{
+    return book->has_denials[group] ||
+           (group == CATALOG_FILESYSTEM_WRITE && book->has_denials[CATALOG_FILESYSTEM_READ]);
+}
