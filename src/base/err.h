@@ -100,6 +100,7 @@ enum err_category {
     X(ERR_WS_CLOSED,           "websocket_closed",    OPERATIONAL, 410, -32010, "the WebSocket was closed") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
+    X(ERR_SETTINGS,            "settings_malformed",  POLICY,      500, -32010, "the settings are malformed") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
     X(ERR_ASK_FAILED,          "ask_failed",          OPERATIONAL, 502, -32010, "the client could not answer") \
     X(ERR_STATE_INVALID,       "state_invalid",       POLICY,      400, -32602, "not a request state for this request") \
