@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "permission/permission_internal.h"
+
+#include "base/utf8.h"
+
+/* The account so far; after an error nothing more is written. */
+struct account {
+    struct buf *out;
+    int step;
+    int result;
+};
+
+static void say(struct account *account, const char *text)
+{
+    if (account->result == 0)
+        account->result = buf_append_str(account->out, str_from(text));
+}
+
+/* In quotes; nothing in it steers the terminal or ends the line. */
+static void quote(struct account *account, struct str text)
+{
+    say(account, "\"");
+    while (text.len > 0 && account->result == 0) {
+        struct str before = text;
+        uint32_t c;
+        bool is_valid = utf8_next(&text, &c);
+
+        if (is_valid && utf8_is_printable(c) && c != '"' && c != '\\')
+            account->result = buf_append(account->out, before.ptr, before.len - text.len);
+        else if (is_valid && (c == '"' || c == '\\'))
+            account->result = buf_printf(account->out, "\\%c", (char)c);
+        else
+            for (size_t i = 0; i < before.len - text.len && account->result == 0; i++)
+                account->result = buf_printf(account->out, "\\x%02x", (unsigned char)before.ptr[i]);
+    }
+    say(account, "\"");
+}
+
+static void begin_step(struct account *account, const char *what)
+{
+    if (account->result == 0)
+        account->result = buf_printf(account->out, "%d. %s: ", ++account->step, what);
+}
+
+static void say_rule(struct account *account, const struct rule *rule)
+{
+    if (rule->kind != RULE_EXACT)
+        say(account, rule_marker(rule->kind).ptr);
+    quote(account, rule->pattern);
+    if (rule->cwd.len > 0) {
+        say(account, " in ");
+        quote(account, rule->cwd);
+    }
+    if (rule->note.len > 0) {
+        say(account, " (");
+        quote(account, rule->note);
+        say(account, ")");
+    }
+}
+
+static void say_until(struct account *account, const struct rule *rule, const char *before)
+{
+    char when[CLOCK_ISO_BYTES];
+
+    clock_format_iso(rule->expires_ms, when);
+    say(account, before);
+    say(account, when);
+}
+
+/* Nothing holds; but did something until it expired? */
+static void say_none(struct account *account, const struct rule *expired)
+{
+    say(account, "none holds");
+    if (expired != NULL) {
+        say(account, "; ");
+        say_rule(account, expired);
+        say_until(account, expired, " did until ");
+    }
+    say(account, "\n");
+}
+
+static void say_holds(struct account *account, const struct rule *rule, const char *for_what)
+{
+    say_rule(account, rule);
+    say(account, " holds");
+    say(account, for_what);
+    if (rule->expires_ms != 0)
+        say_until(account, rule, ", until ");
+    say(account, "\n");
+}
+
+static void say_subject(struct account *account, const struct permission_resource *resource)
+{
+    say(account, catalog_group_name(resource->group));
+    say(account, " ");
+    quote(account, resource->given);
+    if (resource->resolved.len > 0 && !str_eq(resource->given, resource->resolved)) {
+        say(account, ", which leads to ");
+        quote(account, resource->resolved);
+    }
+    if (resource->cwd.len > 0) {
+        say(account, " in ");
+        quote(account, resource->cwd);
+    }
+    say(account, "\n");
+}
+
+/* True when this decides. */
+static bool say_denial(struct account *account, const struct permission_moment *moment,
+                       const struct permission_subject *subject)
+{
+    struct permission_finding denial = permission_denial(moment, subject, moment->wall_ms);
+
+    begin_step(account, "deny rules");
+    if (denial.rule == NULL) {
+        say_none(account, permission_denial(moment, subject, INT64_MIN).rule);
+        return false;
+    }
+    say_holds(account, denial.rule,
+              denial.rule->group != subject->group ? " for reading, which changing needs"
+              : denial.is_for_given                ? " for the name as it was given"
+                                                   : "");
+    return true;
+}
+
+static bool say_allowance(struct account *account, const struct permission_moment *moment,
+                          const struct permission_subject *subject)
+{
+    const struct rule *allowance = permission_allowance(moment, subject, moment->wall_ms);
+    struct permission_subject as_given = *subject;
+
+    begin_step(account, "allow rules");
+    if (allowance != NULL) {
+        say_holds(account, allowance, "");
+        return true;
+    }
+    as_given.resolved = subject->given;
+    allowance = permission_allowance(moment, &as_given, moment->wall_ms);
+    if (allowance != NULL)
+        say_holds(account, allowance, " for the name as it was given, not for where it leads");
+    else
+        say_none(account, permission_allowance(moment, subject, INT64_MIN));
+    return false;
+}
+
+/* True when this decides. */
+static bool say_mode(struct account *account, const struct permission_moment *moment,
+                     enum catalog_group group)
+{
+    enum permission_mode mode = permission_mode_of(moment, group);
+
+    begin_step(account, "mode of the group");
+    say(account, permission_mode_name(mode));
+    if (mode != moment->modes.of[group])
+        say(account, ", since reading is denied");
+    say(account, "\n");
+    return mode != PERMISSION_ASK;
+}
+
+/* The steps of permission_judge(), up to the one that decides. */
+static void say_steps(struct account *account, const struct permission_moment *moment,
+                      const struct permission_resource *resource)
+{
+    struct permission_subject subject;
+    const char *dir;
+
+    begin_step(account, "form");
+    if (!permission_subject(resource, &subject)) {
+        say(account, "not a usable name for this group\n");
+        return;
+    }
+    say(account, "usable\n");
+    begin_step(account, "protected directories");
+    dir = permission_protection(moment, &subject);
+    if (dir != NULL) {
+        say(account, "it lies in ");
+        quote(account, str_from(dir));
+        say(account, ", which no tool may use\n");
+        return;
+    }
+    say(account, "it lies in none\n");
+    if (say_denial(account, moment, &subject) || say_mode(account, moment, subject.group) ||
+        say_allowance(account, moment, &subject))
+        return;
+    begin_step(account, "allowed for this session");
+    say(account, permission_in_session(moment, &subject) ? "yes\n" : "no\n");
+}
+
+int permission_explain(struct permission *permission, const struct permission_resource *resource,
+                       struct buf *out)
+{
+    struct account account = {.out = out};
+    struct permission_decision decision;
+    struct permission_moment moment;
+    size_t before = out->len;
+
+    permission_begin(permission, &moment);
+    say_subject(&account, resource);
+    say_steps(&account, &moment, resource);
+    permission_judge(&moment, resource, &decision);
+    permission_end(&moment);
+    if (account.result == 0)
+        account.result = buf_printf(out, "So: %s (%s)\n", permission_mode_name(decision.verdict),
+                                    permission_source_name(decision.source));
+    if (account.result < 0)
+        out->len = before;
+    return account.result;
+}
