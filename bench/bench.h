@@ -34,6 +34,8 @@ double bench_ratio(const struct bench_contender *one, const struct bench_contend
  */
 void bench_goal_at_least(const char *what, double ratio, double goal);
 void bench_goal_at_most(const char *what, double ratio, double goal);
+/* A goal that stands alone, without a peer: "us", "MB". */
+void bench_goal_at_most_of(const char *what, double value, double goal, const char *unit);
 int bench_missed(void);
 
 /* What a benchmark exits with when it ran but a goal was not met. */

@@ -44,22 +44,21 @@ bool glob_may_match_below(const struct glob *glob, struct str directory);
 
 /*
  * What a name must have to match one alternative of a pattern, for those who look many patterns up
- * at once: it lies below a directory of `fixed_count` components that are written out, and one
- * component below that is `last`, or ends in it. More may be asked of it.
+ * at once: it lies below a directory of `fixed_count` components that are written out, and below
+ * that each part fits some component of it. More may be asked of it.
  */
-enum glob_last {
-    GLOB_LAST_IS,
-    GLOB_LAST_ENDS, /* `*` and some text */
-    GLOB_LAST_ANY,
-};
-
 struct glob_component;
 
 struct glob_shape {
     const struct glob_component *components;
     size_t fixed_count;
-    enum glob_last kind;
-    struct str last;
+    size_t part_count;
+};
+
+enum glob_part {
+    GLOB_PART_IS,   /* the component is the text */
+    GLOB_PART_ENDS, /* or ends in it */
+    GLOB_PART_ANY,  /* or is anything, or none at all */
 };
 
 /* Calls `visit` for each alternative until one returns other than 0, which is handed on. */
@@ -68,6 +67,9 @@ int glob_each_shape(const struct glob *glob,
 
 /* The written-out component `index`, which is below fixed_count. */
 struct str glob_shape_fixed(const struct glob_shape *shape, size_t index);
+
+/* The part `index`, which is below part_count. */
+enum glob_part glob_shape_part(const struct glob_shape *shape, size_t index, struct str *out_text);
 
 struct glob_set;
 

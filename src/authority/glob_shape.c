@@ -3,21 +3,12 @@
 
 static struct glob_shape shape_of(const struct glob_component *components, size_t count)
 {
-    struct glob_shape shape = {.components = components, .kind = GLOB_LAST_ANY};
-    const struct glob_component *last;
+    struct glob_shape shape = {.components = components};
 
-    if (count == 0)
-        return shape;
-    last = &components[count - 1];
-    while (shape.fixed_count < count - 1 && components[shape.fixed_count].kind == GLOB_EQUAL)
+    /* The last one is a part in any case: it is what tells one pattern from another. */
+    while (shape.fixed_count + 1 < count && components[shape.fixed_count].kind == GLOB_EQUAL)
         shape.fixed_count++;
-    if (last->kind == GLOB_EQUAL) {
-        shape.kind = GLOB_LAST_IS;
-        shape.last = last->head;
-    } else if (last->kind == GLOB_ENDS && last->tail.len > 0) {
-        shape.kind = GLOB_LAST_ENDS;
-        shape.last = last->tail;
-    }
+    shape.part_count = count - shape.fixed_count;
     return shape;
 }
 
@@ -46,4 +37,23 @@ int glob_each_shape(const struct glob *glob,
 struct str glob_shape_fixed(const struct glob_shape *shape, size_t index)
 {
     return shape->components[index].head;
+}
+
+enum glob_part glob_shape_part(const struct glob_shape *shape, size_t index, struct str *out_text)
+{
+    const struct glob_component *component = &shape->components[shape->fixed_count + index];
+
+    switch (component->kind) {
+    case GLOB_EQUAL:
+        *out_text = component->head;
+        return GLOB_PART_IS;
+    case GLOB_ENDS:
+        *out_text = component->tail;
+        return GLOB_PART_ENDS;
+    case GLOB_CODES:
+    case GLOB_DEEP:
+        break;
+    }
+    *out_text = STR_EMPTY;
+    return GLOB_PART_ANY;
 }

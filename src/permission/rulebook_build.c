@@ -175,15 +175,46 @@ struct placing {
     struct rulebook_glob *glob;
 };
 
-/* Each alternative is listed where names that match it must come by. */
+/* A place where a glob can be listed: all that match it come by there. */
+struct place {
+    enum rulebook_step step; /* STEP_ROOT: at the directory itself */
+    struct str text;
+    uint32_t globs; /* that are there already */
+};
+
+static struct place place_of_part(const struct rulebook *book, uint32_t head,
+                                  const struct glob_shape *shape, size_t index)
+{
+    struct place place = {.step = STEP_ROOT};
+    size_t slot;
+
+    switch (glob_shape_part(shape, index, &place.text)) {
+    case GLOB_PART_IS:
+        place.step = STEP_GLOB_NAME;
+        break;
+    case GLOB_PART_ENDS:
+        place.text = rulebook_ending(place.text);
+        place.step = place.text.len > 0 ? STEP_GLOB_ENDING : STEP_ROOT;
+        break;
+    case GLOB_PART_ANY:
+        break;
+    }
+    slot = rulebook_slot(book, rulebook_hash(hash_str(&book->key, place.text), head, place.step),
+                         head, place.step, place.text);
+    if (book->slots[slot] != RULEBOOK_NONE)
+        place.globs = book->nodes[book->slots[slot]].glob_count;
+    return place;
+}
+
+/* Each alternative is listed below its written-out beginning, in the place that has fewest so far.
+ */
 static int place_shape(void *data, const struct glob_shape *shape)
 {
     const struct placing *placing = data;
     struct rulebook *book = placing->book;
     struct rulebook_globs *listed = arena_new(&book->arena, struct rulebook_globs);
-    struct str ending = STR_EMPTY;
+    struct place best = {.step = STEP_ROOT};
     uint32_t at = placing->root;
-    uint32_t head;
     int r = 0;
 
     if (listed == NULL)
@@ -192,16 +223,18 @@ static int place_shape(void *data, const struct glob_shape *shape)
         r = go(book, &at, STEP_DIRECTORY, glob_shape_fixed(shape, i));
     if (r < 0)
         return r;
-    head = at;
-    if (shape->kind == GLOB_LAST_ENDS)
-        ending = rulebook_ending(shape->last);
-    if (shape->kind == GLOB_LAST_IS) {
-        r = go(book, &at, STEP_GLOB_NAME, shape->last);
-        book->nodes[head].has_names = true;
-    } else if (ending.len > 0) {
-        r = go(book, &at, STEP_GLOB_ENDING, ending);
-        book->nodes[head].has_endings = true;
+    for (size_t i = 0; i < shape->part_count; i++) {
+        struct place place = place_of_part(book, at, shape, i);
+
+        if (place.step != STEP_ROOT && (best.step == STEP_ROOT || place.globs < best.globs))
+            best = place;
     }
+    if (best.step == STEP_GLOB_NAME)
+        book->nodes[at].has_names = true;
+    if (best.step == STEP_GLOB_ENDING)
+        book->nodes[at].has_endings = true;
+    if (best.step != STEP_ROOT)
+        r = go(book, &at, best.step, best.text);
     if (r < 0)
         return r;
     *listed = (struct rulebook_globs){book->nodes[at].listed, placing->glob};

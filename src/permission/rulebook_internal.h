@@ -27,8 +27,8 @@ enum rulebook_step {
     STEP_WORD,        /* of a command */
     STEP_LABEL,       /* of a host, the last one first */
     STEP_GLOB,        /* the pattern of a glob, so that each is there once */
-    STEP_GLOB_NAME,   /* globs below this directory whose last component is this */
-    STEP_GLOB_ENDING, /* or ends in this, from its last dot on */
+    STEP_GLOB_NAME,   /* globs below this directory that want this name */
+    STEP_GLOB_ENDING, /* or one that ends in this, from its last dot on */
 };
 
 #define RULEBOOK_NONE UINT32_MAX

@@ -136,35 +136,44 @@ static void nothing_that_matches_is_passed_by(void **state)
     assert_true(passed > compared / 5);
 }
 
-/* The name lies below what is written out, and a component below that fits. */
-static bool fits_shape(const struct glob_shape *shape, struct str name)
+static bool fits_part(enum glob_part part, struct str text, struct str name)
+{
+    while (name.len > 0) {
+        struct str component = path_take(&name);
+
+        if (part == GLOB_PART_IS ? str_eq(component, text) : str_ends_with(component, text))
+            return true;
+    }
+    return part == GLOB_PART_ANY;
+}
+
+/* The name lies below what is written out, and has all parts below that. */
+static bool fits_shape(const struct glob_shape *shape, struct str name, size_t *telling)
 {
     for (size_t i = 0; i < shape->fixed_count; i++)
         if (name.len == 0 || !str_eq(path_take(&name), glob_shape_fixed(shape, i)))
             return false;
-    if (shape->kind == GLOB_LAST_ANY)
-        return true;
-    while (name.len > 0) {
-        struct str part = path_take(&name);
+    for (size_t i = 0; i < shape->part_count; i++) {
+        struct str text;
+        enum glob_part part = glob_shape_part(shape, i, &text);
 
-        if (shape->kind == GLOB_LAST_IS ? str_eq(part, shape->last)
-                                        : str_ends_with(part, shape->last))
-            return true;
+        if (!fits_part(part, text, name))
+            return false;
+        *telling += part != GLOB_PART_ANY;
     }
-    return false;
+    return true;
 }
 
 struct shapes {
     struct str name;
-    size_t telling; /* that are not just anything anywhere */
+    size_t telling; /* parts that are not just anything */
 };
 
 static int visit_shape(void *data, const struct glob_shape *shape)
 {
     struct shapes *shapes = data;
 
-    shapes->telling += shape->fixed_count > 0 || shape->kind != GLOB_LAST_ANY;
-    return fits_shape(shape, shapes->name);
+    return fits_shape(shape, shapes->name, &shapes->telling);
 }
 
 static void what_matches_fits_a_shape(void **state)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a decision takes among 10,000 rules, for each kind of them and for
+ * all kinds together. Files are asked for by a name that leads elsewhere, for
+ * writing, so that every table is asked for both names; the session has rules
+ * too. Every second question is answered by a rule, the others by nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "bench.h"
+#include "permission/permission.h"
+
+enum {
+    RULES = 10000,
+    SESSION_RULES = 1000,
+    QUESTIONS = 256,
+    ROUNDS = 40,
+    ROUND_MS = 4,
+    TEXT_BYTES = 128,
+    ARENA_BYTES = 64 << 20,
+};
+
+static const double goal_us = 5;
+
+/* Text around a number. */
+struct frame {
+    const char *before, *behind;
+};
+
+struct kind {
+    const char *name;
+    enum catalog_group group; /* of files: both groups in turn */
+    struct frame pattern;
+    struct frame resource; /* that the pattern of the same number holds for */
+    bool is_expired;
+};
+
+static const struct kind kinds[] = {
+    {"exact paths",
+     CATALOG_FILESYSTEM_WRITE,
+     {"/home/me/src/project/lib/f", ".c"},
+     {"/home/me/src/project/lib/f", ".c"},
+     false},
+    {"directories",
+     CATALOG_FILESYSTEM_WRITE,
+     {"dir:/home/me/src/p", "/lib"},
+     {"/home/me/src/p", "/lib/parser/token.c"},
+     false},
+    {"globs with a fixed head",
+     CATALOG_FILESYSTEM_WRITE,
+     {"glob:/home/me/src/p", "/**/*.c"},
+     {"/home/me/src/p", "/lib/parser/token.c"},
+     false},
+    {"globs of names",
+     CATALOG_FILESYSTEM_WRITE,
+     {"glob:**/name", ""},
+     {"/home/me/src/project/lib/name", ""},
+     false},
+    {"globs of endings",
+     CATALOG_FILESYSTEM_WRITE,
+     {"glob:**/*.e", ""},
+     {"/home/me/src/project/lib/parser/token.e", ""},
+     false},
+    {"globs of names below one head",
+     CATALOG_FILESYSTEM_WRITE,
+     {"glob:/home/me/**/name", "/*.c"},
+     {"/home/me/src/project/lib/name", "/token.c"},
+     false},
+    {"expired globs that are no usual ones",
+     CATALOG_FILESYSTEM_WRITE,
+     {"glob:**/*n", "*"},
+     {"/home/me/src/project/lib/parser/n", ""},
+     true},
+    {"expired directories",
+     CATALOG_FILESYSTEM_WRITE,
+     {"dir:/home/me/src/p", "/lib"},
+     {"/home/me/src/p", "/lib/parser/token.c"},
+     true},
+    {"exact commands",
+     CATALOG_SHELL,
+     {"make -C build target", " V=1"},
+     {"make -C build target", " V=1"},
+     false},
+    {"prefixes",
+     CATALOG_SHELL,
+     {"prefix:git log --author=a", " -p"},
+     {"git log --author=a", " -p --stat src/main.c"},
+     false},
+    {"hosts", CATALOG_BROWSER, {"host:*.h", ".example.com"}, {"www.h", ".example.com"}, false},
+};
+
+enum { KINDS = array_size(kinds) };
+
+struct world {
+    struct arena arena;
+    struct permission *permission;
+    struct permission_resource questions[QUESTIONS];
+    size_t next;
+    size_t decided; /* so that nothing is left out as unused */
+};
+
+static void must(bool is_true, const char *what)
+{
+    if (is_true)
+        return;
+    fprintf(stderr, "bench_permission: %s\n", what);
+    exit(1);
+}
+
+static struct str framed(struct world *world, const struct frame *frame, int number)
+{
+    char text[TEXT_BYTES];
+    int len = snprintf(text, sizeof(text), "%s%d%s", frame->before, number, frame->behind);
+    const char *copy = arena_copy(&world->arena, (struct str){text, (size_t)len});
+
+    must(copy != NULL, "no memory");
+    return (struct str){copy, (size_t)len};
+}
+
+/* One kind of rules, or all of them in turn. */
+static struct world *make_world(const struct kind *only, size_t count)
+{
+    static struct rule rules[RULES];
+    struct permission_config config = {.modes = {{PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK,
+                                                  PERMISSION_ASK, PERMISSION_ASK}}};
+    struct world *world = calloc(1, sizeof(*world));
+    struct rulebook *book = NULL;
+
+    must(world != NULL, "no memory");
+    arena_init(&world->arena, ARENA_BYTES);
+    must(permission_new(&config, &world->permission, NULL) == 0, "no engine");
+    for (int i = 0; i < RULES; i++) {
+        const struct kind *kind = &only[(size_t)i % count];
+        bool is_file = kind->group == CATALOG_FILESYSTEM_WRITE;
+
+        must(rule_parse(&world->arena, is_file && i % 4 < 2 ? CATALOG_FILESYSTEM_READ : kind->group,
+                        framed(world, &kind->pattern, i), &rules[i], NULL) == 0,
+             "no rule");
+        rules[i].effect = i % 2 == 0 ? RULE_DENY : RULE_ALLOW;
+        rules[i].expires_ms = kind->is_expired ? 1 : 0;
+    }
+    must(rulebook_new(rules, RULES, &book, NULL) == 0, "no book");
+    permission_set_book(world->permission, book);
+    rulebook_unref(book);
+    for (int i = 0; i < SESSION_RULES; i++) {
+        struct permission_resource resource = {
+            .group = CATALOG_FILESYSTEM_WRITE,
+            .given = framed(world, &(struct frame){"/home/me/session", ""}, i)};
+
+        must(permission_allow_for_session(world->permission, &resource) == 0, "no session");
+    }
+    for (int i = 0; i < QUESTIONS; i++) {
+        const struct kind *kind = &only[(size_t)i % count];
+        int number = i * (RULES / QUESTIONS) / (int)count * (int)count + i % (int)count;
+        struct permission_resource *question = &world->questions[i];
+
+        /* Numbers that no rule has come as often. */
+        question->group = kind->group;
+        question->given = framed(world, &kind->resource, i % 2 == 0 ? number : number + RULES);
+        question->cwd = STR("/home/me/src");
+        if (kind->group == CATALOG_FILESYSTEM_WRITE) {
+            question->resolved = question->given;
+            question->given = framed(world, &(struct frame){"/home/me/src/links/to/l", ".c"}, i);
+        }
+    }
+    return world;
+}
+
+static void free_world(struct world *world)
+{
+    must(world->decided > 0, "nothing was decided by a rule, or everything");
+    permission_free(world->permission);
+    arena_done(&world->arena);
+    free(world);
+}
+
+static void decide(void *context)
+{
+    struct world *world = context;
+    struct permission_decision decision;
+
+    permission_decide(world->permission, &world->questions[world->next], &decision);
+    world->next = (world->next + 1) % QUESTIONS;
+    world->decided += decision.source != PERMISSION_BY_SESSION_RULE;
+}
+
+static void measure(const char *what, const struct kind *only, size_t count)
+{
+    struct world *world = make_world(only, count);
+    struct bench_contender contender = {.name = what, .run = decide, .context = world};
+    char label[TEXT_BYTES];
+
+    bench_compare(&contender, 1, ROUNDS, ROUND_MS);
+    snprintf(label, sizeof(label), "10,000 rules, %s", what);
+    bench_goal_at_most_of(label, contender.middle_ns / 1e3, goal_us, "us");
+    free_world(world);
+}
+
+int main(void)
+{
+    printf("permission, decide among 10,000 rules\n");
+    for (size_t i = 0; i < KINDS; i++)
+        measure(kinds[i].name, &kinds[i], 1);
+    measure("all kinds", kinds, KINDS);
+    return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;
+}
