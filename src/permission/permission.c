@@ -34,7 +34,7 @@ struct permission {
 static int copy_protected(struct permission *permission, const char *const *dirs, struct err *err)
 {
     for (; dirs != NULL && *dirs != NULL; dirs++) {
-        struct path_name room;
+        __attribute__((uninitialized)) struct path_name room;
         struct str below;
 
         if (permission->protected_count == PERMISSION_MAX_PROTECTED_DIRS)
@@ -158,7 +158,7 @@ void permission_end(struct permission_moment *moment)
 /* A given name that goes back or is written oddly gets its form, with the slash in front. */
 static bool form_given(struct permission_subject *subject)
 {
-    struct path_name name;
+    __attribute__((uninitialized)) struct path_name name;
     struct str below;
 
     if (!form_path(subject->given, true, &name, &below))
@@ -173,7 +173,7 @@ static bool form_given(struct permission_subject *subject)
 
 static bool is_path(struct str path)
 {
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct str below;
 
     return form_path(path, false, &room, &below);
@@ -223,7 +223,7 @@ static bool has_two_names(const struct permission_subject *subject)
 /* By whole components; the path is absolute, in any form that leads nowhere else. */
 static bool is_within(struct str path, const char *dir)
 {
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct str below;
 
     return form_path(path, false, &room, &below) && path_is_within(below, str_from(dir + 1));
@@ -308,7 +308,7 @@ static void digest_of(const struct permission_subject *subject,
     unsigned char group = (unsigned char)subject->group;
     struct str resource = subject->resolved;
     struct str cwd = STR_EMPTY;
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct form_host host;
     struct sha256 hash;
 
@@ -351,7 +351,7 @@ bool permission_in_session(const struct permission_moment *moment,
 int permission_allow_for_session(struct permission *permission,
                                  const struct permission_resource *resource)
 {
-    struct permission_subject subject;
+    __attribute__((uninitialized)) struct permission_subject subject;
     struct session_rule *rule;
     int r;
 
@@ -443,7 +443,7 @@ void permission_judge(const struct permission_moment *moment,
                       const struct permission_resource *resource,
                       struct permission_decision *out_decision)
 {
-    struct permission_subject subject;
+    __attribute__((uninitialized)) struct permission_subject subject;
     struct permission_finding denial;
     const struct rule *allowance;
     enum permission_mode mode;

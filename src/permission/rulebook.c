@@ -133,7 +133,7 @@ static bool way_holds(struct search *search, const struct rulebook_node *at, str
 static bool file_holds(struct search *search, const struct rulebook_node *root, struct str path)
 {
     const struct rulebook_node *whole;
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct str name;
 
     if (!form_path(path, false, &room, &name))
@@ -148,7 +148,7 @@ static bool file_holds(struct search *search, const struct rulebook_node *root, 
 static bool command_holds(struct search *search, const struct rulebook_node *at, struct str cwd,
                           bool is_denied)
 {
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct str name;
 
     if (holds(search, at->rule))
@@ -168,7 +168,7 @@ static bool words_hold(struct search *search, const struct rulebook_node *root,
     bool is_loose = first == STEP_LOOSE_WORD;
     const struct rulebook_node *at = root;
     enum rulebook_step step = first;
-    struct form_words words;
+    __attribute__((uninitialized)) struct form_words words;
     struct str word;
 
     form_words_init(&words, command, is_loose);
@@ -196,7 +196,7 @@ static bool same_words_hold(struct search *search, const struct rulebook_node *r
 {
     const struct rulebook_node *at = root;
     enum rulebook_step step = STEP_LOOSE_WHOLE;
-    struct form_words words;
+    __attribute__((uninitialized)) struct form_words words;
     struct str word;
 
     form_words_init(&words, command, true);
@@ -293,7 +293,7 @@ const struct rule *rulebook_find(const struct rulebook *book, enum rule_effect e
 bool rulebook_denies_path(const struct rulebook *book, enum catalog_group group, struct str path,
                           int64_t wall_ms)
 {
-    struct path_name room;
+    __attribute__((uninitialized)) struct path_name room;
     struct str name;
 
     if (!form_path(path, false, &room, &name))
