@@ -194,8 +194,8 @@ size_t writer_kept(const struct writer *writer)
     return writer->kept.len - writer->at;
 }
 
-int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_events *events,
-               struct writer **out_writer)
+static int make(struct loop *loop, int fd, size_t max_bytes, const struct writer_events *events,
+                bool polls_terminals, struct writer **out_writer)
 {
     struct writer *writer = calloc(1, sizeof(*writer));
     struct stat about;
@@ -215,7 +215,7 @@ int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_
         return r;
     }
     writer->is_pipe = S_ISFIFO(about.st_mode);
-    if (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode)) {
+    if (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || (polls_terminals && isatty(fd))) {
         r = uv_poll_init(loop_uv(loop), &writer->poll, fd);
         if (r < 0) {
             free(writer);
@@ -226,6 +226,18 @@ int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_
     }
     *out_writer = writer;
     return 0;
+}
+
+int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_events *events,
+               struct writer **out_writer)
+{
+    return make(loop, fd, max_bytes, events, false, out_writer);
+}
+
+int writer_new_terminal(struct loop *loop, int fd, size_t max_bytes,
+                        const struct writer_events *events, struct writer **out_writer)
+{
+    return make(loop, fd, max_bytes, events, true, out_writer);
 }
 
 void writer_free(struct writer *writer)

@@ -28,6 +28,14 @@ int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_
                struct writer **out_writer);
 
 /*
+ * The same for a terminal, which takes nothing while it is stopped (Ctrl-S) or its other side
+ * hangs. It gets its flags back when the writer is freed; who reads from the same open file at
+ * the same time restores them once more.
+ */
+int writer_new_terminal(struct loop *loop, int fd, size_t max_bytes,
+                        const struct writer_events *events, struct writer **out_writer);
+
+/*
  * All of the parts, one behind the other, or nothing: ERR_TOO_LARGE when they
  * do not fit under the ceiling with what is kept already; ERR_IO once broken.
  */

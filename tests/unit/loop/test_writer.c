@@ -2,8 +2,12 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -190,6 +194,47 @@ static void a_file_takes_everything(void **state)
     writer_free(writer);
 }
 
+/* As after Ctrl-S: nothing is taken, and nobody waits for it. */
+static void a_stopped_terminal_holds_nobody_up(void **state)
+{
+    static char text[256 << 10];
+    struct fixture *fixture = *state;
+    const struct writer_events events = {
+        .on_drained = note_drained, .on_broken = note_broken, .data = fixture};
+    const struct str bytes = {text, sizeof(text)};
+    struct writer *writer;
+    size_t got = 0;
+    int keeper;
+    int terminal;
+
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(openpty(&keeper, &terminal, NULL, NULL, NULL), 0);
+    assert_int_equal(writer_new_terminal(fixture->loop, terminal, CEILING, &events, &writer), 0);
+    assert_int_equal(tcflow(terminal, TCOOFF), 0);
+    assert_int_equal(writer_send(writer, &bytes, 1), 0);
+    assert_int_equal(writer_kept(writer), sizeof(text));
+    assert_int_equal(tcflow(terminal, TCOON), 0);
+    while (got < sizeof(text)) {
+        struct pollfd side = {.fd = keeper, .events = POLLIN};
+        char some[4096];
+        ssize_t n;
+
+        (void)uv_run(loop_uv(fixture->loop), UV_RUN_NOWAIT);
+        if (poll(&side, 1, 1) < 1)
+            continue;
+        n = read(keeper, some, sizeof(some));
+        assert_true(n > 0);
+        got += (size_t)n;
+    }
+    loop_run_once(fixture->loop);
+    assert_int_equal(writer_kept(writer), 0);
+    assert_int_equal(fixture->drained, 1);
+    writer_free(writer);
+    assert_int_equal(fcntl(terminal, F_GETFL) & O_NONBLOCK, 0);
+    close(keeper);
+    close(terminal);
+}
+
 #define writer_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 TEST_MAIN(writer_test(parts_arrive_at_once_and_in_order),
@@ -197,4 +242,4 @@ TEST_MAIN(writer_test(parts_arrive_at_once_and_in_order),
           writer_test(the_ceiling_holds_and_nothing_is_sent_in_part),
           writer_test(a_reader_that_goes_away_is_told_once),
           writer_test(a_reader_that_goes_away_in_the_middle_is_told),
-          writer_test(a_file_takes_everything))
+          writer_test(a_file_takes_everything), writer_test(a_stopped_terminal_holds_nobody_up))
