@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "console/confirm.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "console/internal.h"
+
+/*
+ *   WAITING -> ASKING <-> EDITING <-> TYPING
+ *      `-----> OVER <- any
+ */
+enum confirm_state {
+    CONFIRM_WAITING, /* for the stage */
+    CONFIRM_ASKING,
+    CONFIRM_EDITING,
+    CONFIRM_TYPING, /* the folder's name */
+    CONFIRM_OVER,
+};
+
+enum answer { ANSWER_YES, ANSWER_EDIT, ANSWER_NO, ANSWERS };
+
+/* Rows of the editor: one a group, and these. */
+enum { ROW_DIR = PERMISSION_GROUPS, ROW_DONE, ROWS };
+
+enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, PRINT_BYTES = 1 << 20 };
+
+struct confirm {
+    struct console *console;
+    confirm_done_fn *done;
+    void *data;
+    enum confirm_state state;
+    struct stage_look look;
+    size_t chosen; /* an answer, or a row of the editor */
+    struct sheet_place place;
+    bool is_accepted;
+
+    struct permission_modes modes;
+    bool has_write_access;
+    struct buf dir;
+    struct buf typed;
+    struct err problem; /* what keeps the editor from being done */
+
+    struct buf url;
+    bool shell_has_network;
+    struct buf writable[CONFIRM_MAX_WRITABLE];
+    size_t writable_count;
+};
+
+static const char *const group_labels[PERMISSION_GROUPS] = {
+    [CATALOG_FILESYSTEM_READ] = "Read files",
+    [CATALOG_FILESYSTEM_WRITE] = "Change files",
+    [CATALOG_SHELL] = "Run commands",
+    [CATALOG_COMPUTER] = "Screen, mouse, keyboard",
+    [CATALOG_BROWSER] = "Browser",
+};
+
+static const char *const mode_labels[] = {
+    [PERMISSION_DENY] = "Deny",
+    [PERMISSION_ASK] = "Ask",
+    [PERMISSION_ALLOW] = "Allow",
+};
+
+static const char *const answer_labels[ANSWERS] = {
+    [ANSWER_YES] = "Yes, connect",
+    [ANSWER_EDIT] = "Edit permissions or folder",
+    [ANSWER_NO] = "No",
+};
+
+/* ---- the values ---- */
+
+/* What holds for a group, whatever its mode says. */
+static enum permission_mode mode_of(const struct confirm *confirm, size_t group)
+{
+    bool is_off = group == CATALOG_FILESYSTEM_WRITE &&
+                  (!confirm->has_write_access ||
+                   confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY);
+
+    return is_off ? PERMISSION_DENY : confirm->modes.of[group];
+}
+
+static const char *mode_words(const struct confirm *confirm, size_t group)
+{
+    if (group == CATALOG_FILESYSTEM_WRITE) {
+        if (confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
+            return "Deny (reading is denied)";
+        if (!confirm->has_write_access)
+            return "Deny (write access off)";
+    }
+    return mode_labels[confirm->modes.of[group]];
+}
+
+/* For changing files, asking for a mode is asking for write access, and deny is going without. */
+static void set_mode(struct confirm *confirm, size_t group, enum permission_mode mode)
+{
+    confirm->modes.of[group] = mode;
+    if (group == CATALOG_FILESYSTEM_WRITE)
+        confirm->has_write_access = mode != PERMISSION_DENY;
+    confirm->problem.code = 0;
+}
+
+static void step_mode(struct confirm *confirm, size_t group, int by)
+{
+    int mode = (int)mode_of(confirm, group) + by;
+
+    set_mode(confirm, group, (enum permission_mode)((mode + 3) % 3));
+}
+
+static void set_dir(struct confirm *confirm, struct str dir)
+{
+    buf_clear(&confirm->dir);
+    if (buf_append_str(&confirm->dir, dir) < 0) /* cannot be: it has room for as much */
+        buf_clear(&confirm->dir);
+}
+
+/* What holds becomes what is written, so that nobody has to know the exceptions. */
+static int settle(struct confirm *confirm)
+{
+    struct permission_modes modes = confirm->modes;
+    int r;
+
+    modes.of[CATALOG_FILESYSTEM_WRITE] = mode_of(confirm, CATALOG_FILESYSTEM_WRITE);
+    r = permission_modes_constrain(&modes, &confirm->problem);
+    if (r < 0)
+        return r;
+    confirm->modes = modes;
+    confirm->has_write_access = modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY;
+    return 0;
+}
+
+/* ---- how it looks ---- */
+
+static void write_offer(const struct confirm *confirm, struct page *page)
+{
+    page_say(page, PAGE_FAINT, "Server:");
+    page_quote(page, PAGE_BOLD, buf_view(&confirm->url), PAGE_LINE);
+    page_say(page, PAGE_FAINT, "Folder:");
+    page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
+    page_say(page, PAGE_FAINT, "It may:");
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        page_say(page, mode_of(confirm, i) == PERMISSION_ALLOW ? PAGE_BOLD : PAGE_PLAIN,
+                 "  %-24s%s", group_labels[i], mode_words(confirm, i));
+    if (mode_of(confirm, CATALOG_SHELL) == PERMISSION_DENY)
+        return;
+    page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
+             "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    if (confirm->writable_count == 0)
+        page_say(page, PAGE_PLAIN, "Commands can change no files.");
+    else
+        page_say(page, PAGE_WARNING, "Commands can change files in:");
+    for (size_t i = 0; i < confirm->writable_count; i++)
+        page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
+}
+
+static void write_editor(const struct confirm *confirm, struct page *page)
+{
+    page_say(page, PAGE_PLAIN, "For this session only; nothing is saved.");
+    if (confirm->look.is_plain)
+        page_say(page, PAGE_PLAIN, "\"2 ask\" sets row 2, \"dir NAME\" the folder.");
+    if (confirm->problem.code != 0)
+        page_quote(page, PAGE_WARNING, str_from(confirm->problem.message), PAGE_LINE);
+}
+
+static void write_typing(const struct confirm *confirm, struct page *page)
+{
+    page_say(page, PAGE_PLAIN, "Folder for this session:");
+    page_quote(page, PAGE_BOLD, buf_view(&confirm->typed), PAGE_LINE);
+}
+
+/* What a sheet needs besides. */
+struct layout {
+    struct sheet sheet;
+    struct page body;
+    const char *labels[ROWS];
+    char texts[ROWS][LABEL_BYTES];
+};
+
+static void lay_out_rows(const struct confirm *confirm, struct layout *out)
+{
+    cleanup_buf struct buf dir = BUF_INIT(LABEL_BYTES);
+    struct str shown;
+
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        (void)snprintf(out->texts[i], LABEL_BYTES, "%-24s%s", group_labels[i],
+                       mode_words(confirm, i));
+    (void)page_name(&dir, buf_view(&confirm->dir), DIR_COLUMNS, confirm->look.is_utf8);
+    shown = utf8_cut(buf_view(&dir), LABEL_BYTES - 32);
+    (void)snprintf(out->texts[ROW_DIR], LABEL_BYTES, "Folder %.*s", STR_ARG(shown));
+    (void)snprintf(out->texts[ROW_DONE], LABEL_BYTES, "Done");
+    for (size_t i = 0; i < ROWS; i++)
+        out->labels[i] = out->texts[i];
+}
+
+static void lay_out(const struct confirm *confirm, size_t columns, struct layout *out)
+{
+    bool is_plain = confirm->look.is_plain;
+
+    page_init(&out->body, columns, confirm->look.is_utf8);
+    out->sheet =
+        (struct sheet){.body = &out->body, .labels = out->labels, .chosen = confirm->chosen};
+    switch (confirm->state) {
+    case CONFIRM_WAITING:
+    case CONFIRM_ASKING:
+    case CONFIRM_OVER:
+        out->sheet.title = "Connect to this server?";
+        out->sheet.labels = answer_labels;
+        out->sheet.label_count = ANSWERS;
+        out->sheet.keys = is_plain ? "Answer 1-3 and Enter (Enter alone: 3, no):"
+                                   : "Up/Down or 1-3 choose, Enter answers, Esc is No";
+        write_offer(confirm, &out->body);
+        break;
+    case CONFIRM_EDITING:
+        out->sheet.title = "Permissions and folder";
+        out->sheet.label_count = ROWS;
+        out->sheet.keys = is_plain ? "Change a row, or \"done\":"
+                                   : "Up/Down choose, Left/Right or Enter change, Esc is done";
+        lay_out_rows(confirm, out);
+        write_editor(confirm, &out->body);
+        break;
+    case CONFIRM_TYPING:
+        out->sheet.title = "Folder";
+        out->sheet.keys = "Enter takes it, Esc leaves it as it was";
+        write_typing(confirm, &out->body);
+        break;
+    }
+}
+
+static void on_draw(void *data, const struct stage_size *size, struct buf *out)
+{
+    struct confirm *confirm = data;
+    struct layout layout;
+
+    lay_out(confirm, size->columns, &layout);
+    sheet_draw(&layout.sheet, &confirm->look, size, &confirm->place, out);
+    page_done(&layout.body);
+}
+
+static void on_print(void *data, const struct stage_size *size, struct buf *out)
+{
+    struct confirm *confirm = data;
+    struct layout layout;
+
+    lay_out(confirm, size->columns, &layout);
+    sheet_print(&layout.sheet, &confirm->look, size, &confirm->place, out);
+    page_done(&layout.body);
+}
+
+/* ---- what is answered ---- */
+
+static void move_to(struct confirm *confirm, enum confirm_state state, size_t chosen)
+{
+    confirm->state = state;
+    confirm->chosen = chosen;
+    confirm->place = (struct sheet_place){0};
+}
+
+static void answer(struct confirm *confirm, enum answer given)
+{
+    if (given == ANSWER_EDIT) {
+        move_to(confirm, CONFIRM_EDITING, 0);
+        stage_renew(confirm->console->stage);
+        return;
+    }
+    if (given == ANSWER_YES && settle(confirm) < 0) {
+        move_to(confirm, CONFIRM_EDITING, 0); /* which says why */
+        stage_renew(confirm->console->stage);
+        return;
+    }
+    confirm->is_accepted = given == ANSWER_YES;
+    move_to(confirm, CONFIRM_OVER, 0);
+    stage_end(confirm->console->stage,
+              given == ANSWER_YES ? STR("Connecting") : STR("Not connected"));
+    loop_defer(confirm->console->config.loop, &confirm->console->turn);
+}
+
+/* Back to the question, with its own time: the Enter of the editor is not its answer. */
+static void end_editor(struct confirm *confirm)
+{
+    if (settle(confirm) == 0)
+        move_to(confirm, CONFIRM_ASKING, ANSWER_NO);
+    stage_renew(confirm->console->stage);
+}
+
+static void choose(struct confirm *confirm, size_t index, size_t count)
+{
+    if (index < count)
+        confirm->chosen = index;
+    stage_redraw(confirm->console->stage);
+}
+
+/* True when the key was for moving about. */
+static bool move_by_key(struct confirm *confirm, const struct key *key, size_t count)
+{
+    char c = key->code == KEY_TEXT ? key->text[0] : '\0';
+
+    if (key->code == KEY_DOWN || c == 'j')
+        choose(confirm, confirm->chosen + 1, count);
+    else if (key->code == KEY_UP || c == 'k')
+        choose(confirm, confirm->chosen - 1, count); /* above the first there is no such row */
+    else if (c >= '1' && c <= '9')
+        choose(confirm, (size_t)(c - '1'), count);
+    else if ((key->code == KEY_PAGE_DOWN || key->code == KEY_PAGE_UP) &&
+             sheet_turn(&confirm->place, key->code == KEY_PAGE_DOWN))
+        stage_redraw(confirm->console->stage);
+    else
+        return false;
+    return true;
+}
+
+static void key_asking(struct confirm *confirm, const struct key *key)
+{
+    if (move_by_key(confirm, key, ANSWERS))
+        return;
+    if (key->code == KEY_ESCAPE || key->code == KEY_INTERRUPT)
+        answer(confirm, ANSWER_NO);
+    else if (key->code == KEY_ENTER && confirm->place.step > 0)
+        answer(confirm, (enum answer)confirm->chosen);
+    else if (key->code == KEY_TEXT && (key->text[0] == ' ' || key->text[0] == 'b') &&
+             sheet_turn(&confirm->place, key->text[0] == ' '))
+        stage_redraw(confirm->console->stage);
+}
+
+static void key_editing(struct confirm *confirm, const struct key *key)
+{
+    bool is_back = key->code == KEY_LEFT;
+    bool changes = is_back || key->code == KEY_RIGHT || key->code == KEY_ENTER ||
+                   (key->code == KEY_TEXT && key->text[0] == ' ');
+
+    if (move_by_key(confirm, key, ROWS))
+        return;
+    if (key->code == KEY_INTERRUPT) {
+        answer(confirm, ANSWER_NO);
+    } else if (key->code == KEY_ESCAPE || (key->code == KEY_ENTER && confirm->chosen == ROW_DONE)) {
+        end_editor(confirm);
+    } else if (changes && confirm->chosen < PERMISSION_GROUPS) {
+        step_mode(confirm, confirm->chosen, is_back ? -1 : 1);
+        stage_redraw(confirm->console->stage);
+    } else if (changes && confirm->chosen == ROW_DIR) {
+        buf_clear(&confirm->typed);
+        (void)buf_append_str(&confirm->typed, buf_view(&confirm->dir));
+        move_to(confirm, CONFIRM_TYPING, 0);
+        stage_redraw(confirm->console->stage);
+    }
+}
+
+static void erase_last(struct buf *typed)
+{
+    while (typed->len > 0 && ((unsigned char)typed->data[typed->len - 1] & 0xC0) == 0x80)
+        typed->len--;
+    if (typed->len > 0)
+        typed->len--;
+}
+
+static void key_typing(struct confirm *confirm, const struct key *key)
+{
+    if (key->code == KEY_INTERRUPT) {
+        answer(confirm, ANSWER_NO);
+        return;
+    }
+    if (key->code == KEY_TEXT)
+        (void)buf_append_str(&confirm->typed, str_from(key->text)); /* full: no more goes in */
+    else if (key->code == KEY_ERASE)
+        erase_last(&confirm->typed);
+    else if (key->code == KEY_ERASE_ALL)
+        buf_clear(&confirm->typed);
+    else if (key->code == KEY_ENTER && confirm->typed.len > 0)
+        set_dir(confirm, buf_view(&confirm->typed));
+    if (key->code == KEY_ENTER || key->code == KEY_ESCAPE)
+        move_to(confirm, CONFIRM_EDITING, ROW_DIR);
+    stage_redraw(confirm->console->stage);
+}
+
+static void on_key(void *data, const struct key *key)
+{
+    struct confirm *confirm = data;
+
+    switch (confirm->state) {
+    case CONFIRM_ASKING:
+        if (confirm->look.is_plain && key->code == KEY_INTERRUPT)
+            answer(confirm, ANSWER_NO);
+        else
+            key_asking(confirm, key);
+        break;
+    case CONFIRM_EDITING:
+        key_editing(confirm, key);
+        break;
+    case CONFIRM_TYPING:
+        key_typing(confirm, key);
+        break;
+    case CONFIRM_WAITING:
+    case CONFIRM_OVER:
+        break;
+    }
+}
+
+/* ---- in lines ---- */
+
+static void ask_again(struct confirm *confirm, bool shows_more)
+{
+    cleanup_buf struct buf text = BUF_INIT(PRINT_BYTES);
+    struct layout layout;
+
+    lay_out(confirm, 80, &layout);
+    if (shows_more)
+        sheet_print_more(&layout.sheet, &confirm->look, &confirm->place, &text);
+    else
+        sheet_print_choices(&layout.sheet, &text);
+    page_done(&layout.body);
+    stage_print(confirm->console->stage, buf_view(&text));
+}
+
+static void line_asking(struct confirm *confirm, struct str line)
+{
+    if (line.len == 0 || str_eq_c(line, "3"))
+        answer(confirm, ANSWER_NO);
+    else if (str_eq_c(line, "1"))
+        answer(confirm, ANSWER_YES);
+    else if (str_eq_c(line, "2"))
+        answer(confirm, ANSWER_EDIT);
+    else
+        ask_again(confirm, str_eq_c(line, "m"));
+}
+
+/* "2 ask": false when it is no row with a mode. */
+static bool set_row(struct confirm *confirm, struct str line)
+{
+    struct str row;
+    int64_t number;
+    enum permission_mode mode;
+
+    if (!str_cut(&line, ' ', &row) || !str_to_int64(row, &number) || line.ptr == NULL ||
+        !permission_mode_from(str_trim(line), &mode))
+        return false;
+    if (number < 1 || number > PERMISSION_GROUPS)
+        return false;
+    set_mode(confirm, (size_t)number - 1, mode);
+    return true;
+}
+
+static void line_editing(struct confirm *confirm, struct str line)
+{
+    if (str_eq_c(line, "done")) {
+        end_editor(confirm);
+        return;
+    }
+    if (str_starts_with(line, STR("dir "))) {
+        struct str dir = str_trim(str_slice(line, 4, line.len));
+
+        if (dir.len > 0 && dir.len <= CONFIRM_MAX_TEXT)
+            set_dir(confirm, dir);
+    } else {
+        (void)set_row(confirm, line);
+    }
+    ask_again(confirm, false);
+}
+
+static void on_line(void *data, struct str line)
+{
+    struct confirm *confirm = data;
+
+    if (confirm->state == CONFIRM_ASKING)
+        line_asking(confirm, str_trim(line));
+    else if (confirm->state == CONFIRM_EDITING)
+        line_editing(confirm, str_trim(line));
+}
+
+/* ---- in the console ---- */
+
+void confirm_begin(struct confirm *confirm)
+{
+    const struct stage_act act = {
+        .draw = on_draw, .key = on_key, .print = on_print, .line = on_line, .data = confirm};
+
+    confirm->look = stage_look_of(confirm->console->stage);
+    move_to(confirm, CONFIRM_ASKING, ANSWER_NO);
+    if (stage_begin(confirm->console->stage, &act) < 0)
+        confirm->state = CONFIRM_WAITING; /* gone: it is refused in a moment */
+}
+
+bool confirm_is_over(const struct confirm *confirm)
+{
+    return confirm->state == CONFIRM_OVER;
+}
+
+void confirm_tell(struct confirm *confirm)
+{
+    const struct confirm_result result = {
+        .is_accepted = confirm->is_accepted,
+        .modes = confirm->modes,
+        .has_write_access = confirm->has_write_access,
+        .dir = buf_view(&confirm->dir),
+    };
+
+    confirm->console->confirm = NULL; /* it may ask anew */
+    confirm->done(confirm->data, &result);
+    confirm_free(confirm);
+}
+
+void confirm_refuse(struct confirm *confirm)
+{
+    confirm->is_accepted = false;
+    confirm_tell(confirm);
+}
+
+void confirm_free(struct confirm *confirm)
+{
+    if (confirm == NULL)
+        return;
+    buf_done(&confirm->url);
+    buf_done(&confirm->dir);
+    buf_done(&confirm->typed);
+    for (size_t i = 0; i < confirm->writable_count; i++)
+        buf_done(&confirm->writable[i]);
+    free(confirm);
+}
+
+static int keep(struct buf *buf, struct str text)
+{
+    buf_init(buf, CONFIRM_MAX_TEXT);
+    return buf_append_str(buf, text);
+}
+
+int confirm_ask(struct console *console, const struct confirm_offer *offer, confirm_done_fn *done,
+                void *data)
+{
+    struct confirm *confirm;
+    int r;
+
+    if (console->confirm != NULL)
+        return ERR_BUSY;
+    if (offer->shell_writable_count > CONFIRM_MAX_WRITABLE)
+        return ERR_TOO_LARGE;
+    confirm = calloc(1, sizeof(*confirm));
+    if (confirm == NULL)
+        return ERR_NO_MEMORY;
+    confirm->console = console;
+    confirm->done = done;
+    confirm->data = data;
+    confirm->modes = offer->modes;
+    confirm->has_write_access = offer->has_write_access;
+    confirm->shell_has_network = offer->shell_has_network;
+    buf_init(&confirm->typed, CONFIRM_MAX_TEXT);
+    r = keep(&confirm->url, offer->url);
+    if (r == 0)
+        r = keep(&confirm->dir, offer->dir);
+    for (size_t i = 0; i < offer->shell_writable_count && r == 0; i++) {
+        confirm->writable_count++;
+        r = keep(&confirm->writable[i], offer->shell_writable[i]);
+    }
+    if (r < 0) {
+        confirm_free(confirm);
+        return r;
+    }
+    console->confirm = confirm;
+    loop_defer(console->config.loop, &console->turn);
+    return 0;
+}
+
+void confirm_cancel(struct console *console)
+{
+    struct confirm *confirm = console->confirm;
+
+    if (confirm == NULL)
+        return;
+    if (confirm->state != CONFIRM_WAITING && confirm->state != CONFIRM_OVER)
+        stage_end(console->stage, STR("Withdrawn"));
+    console->confirm = NULL;
+    confirm_free(confirm);
+    loop_defer(console->config.loop, &console->turn);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "console/page.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/utf8.h"
+
+enum {
+    GUTTER_COLUMNS = 2,
+    TOKEN_BYTES = 16,
+    SAID_BYTES = 512,
+    TAB_COLUMNS = 4,
+};
+
+/* One character as it is shown. */
+struct token {
+    char text[TOKEN_BYTES];
+    size_t len;
+    size_t columns; /* at least as many as the terminal takes */
+};
+
+/*
+ * Tables of widths differ between terminals, so what may be wide counts as wide: a
+ * line may then end early, and never runs over.
+ */
+static size_t columns_of(uint32_t code_point)
+{
+    return code_point < 0x1100 ? 1 : 2;
+}
+
+/* Variation selectors and what stacks up on other characters: a name could hide in them. */
+static bool is_mark(uint32_t code_point)
+{
+    static const uint32_t marks[][2] = {
+        {0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},     {0x610, 0x61A},
+        {0x64B, 0x65F},   {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x1AB0, 0x1AFF},
+        {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},
+        {0xFE20, 0xFE2F}, {0xFFA0, 0xFFA0}, {0x180B, 0x180F},   {0x34F, 0x34F},
+        {0x2800, 0x2800}, {0xA0, 0xA0},     {0x1D173, 0x1D17A}, {0xE0100, 0xE01EF},
+        {0x2000, 0x200A}, {0x202F, 0x202F}, {0x205F, 0x205F},   {0x3000, 0x3000},
+        {0x1680, 0x1680},
+    };
+
+    for (size_t i = 0; i < array_size(marks); i++)
+        if (code_point >= marks[i][0] && code_point <= marks[i][1])
+            return true;
+    return false;
+}
+
+/* Private use and what no character is: shown by each terminal in its own way. */
+static bool is_unassigned(uint32_t code_point)
+{
+    return (code_point >= 0xE000 && code_point <= 0xF8FF) || code_point >= 0xF0000 ||
+           (code_point & 0xFFFE) == 0xFFFE;
+}
+
+__attribute__((format(printf, 2, 3))) static void write_out(struct token *token, const char *format,
+                                                            ...)
+{
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(token->text, sizeof(token->text), format, args);
+    va_end(args);
+    token->len = token->columns = (size_t)len;
+}
+
+static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct token *out)
+{
+    unsigned char first = (unsigned char)rest->ptr[0];
+    const char *start = rest->ptr;
+    uint32_t code_point;
+
+    if (!utf8_next(rest, &code_point)) {
+        write_out(out, "\\x%02x", first);
+    } else if (code_point == '\n') {
+        write_out(out, "\\n");
+    } else if (code_point == '\t') {
+        write_out(out, "\\t");
+    } else if (code_point == '\r') {
+        write_out(out, "\\r");
+    } else if (is_quoted && (code_point == '"' || code_point == '\\')) {
+        write_out(out, "\\%c", (char)code_point);
+    } else if (code_point < 0x80 && utf8_is_printable(code_point)) {
+        write_out(out, "%c", (char)code_point);
+    } else if (code_point < 0x80) {
+        write_out(out, "\\x%02x", first);
+    } else if (!is_utf8 || !utf8_is_printable(code_point) || is_mark(code_point) ||
+               is_unassigned(code_point)) {
+        write_out(out, "\\u{%x}", (unsigned)code_point);
+    } else {
+        out->len = (size_t)(rest->ptr - start);
+        memcpy(out->text, start, out->len);
+        out->columns = columns_of(code_point);
+    }
+}
+
+/* ---- lines ---- */
+
+void page_init(struct page *page, size_t columns, bool is_utf8)
+{
+    *page = (struct page){.is_utf8 = is_utf8, .columns = columns};
+    buf_init(&page->text, PAGE_MAX_BYTES);
+    if (columns < PAGE_MIN_COLUMNS)
+        page->columns = PAGE_MIN_COLUMNS;
+    if (columns > PAGE_MAX_COLUMNS)
+        page->columns = PAGE_MAX_COLUMNS;
+}
+
+void page_done(struct page *page)
+{
+    buf_done(&page->text);
+}
+
+static void put(struct page *page, struct str text)
+{
+    if (page->error == 0)
+        page->error = buf_append_str(&page->text, text);
+}
+
+static void begin_line(struct page *page, enum page_style style, struct str gutter)
+{
+    const char tag = (char)('0' + style);
+
+    put(page, (struct str){&tag, 1});
+    put(page, gutter);
+}
+
+static void end_line(struct page *page)
+{
+    put(page, STR("\n"));
+    page->lines++;
+}
+
+/* Wraps as it goes. */
+struct flow {
+    struct page *page;
+    enum page_style style;
+    size_t columns; /* taken in this line, without the gutter */
+};
+
+static void flow_put(struct flow *flow, const struct token *token)
+{
+    if (flow->columns + token->columns > flow->page->columns - GUTTER_COLUMNS) {
+        end_line(flow->page);
+        begin_line(flow->page, flow->style, STR(": "));
+        flow->columns = 0;
+    }
+    put(flow->page, (struct str){token->text, token->len});
+    flow->columns += token->columns;
+}
+
+static void flow_text(struct flow *flow, struct str text, bool is_quoted)
+{
+    struct token token;
+
+    while (text.len > 0 && flow->page->error == 0) {
+        next_token(&text, is_quoted, flow->page->is_utf8, &token);
+        flow_put(flow, &token);
+    }
+}
+
+static struct flow flow_begin(struct page *page, enum page_style style)
+{
+    begin_line(page, style, STR("| "));
+    return (struct flow){page, style, 0};
+}
+
+static void quote_line(struct page *page, enum page_style style, struct str line)
+{
+    struct flow flow = flow_begin(page, style);
+
+    flow_text(&flow, line, false);
+    end_line(page);
+}
+
+/* The ends of a name say most: where it is, and what it is. */
+static bool cut_middle(struct str text, struct str *out_head, struct str *out_tail)
+{
+    size_t from = text.len - PAGE_NAME_BYTES / 2;
+
+    if (text.len <= PAGE_NAME_BYTES)
+        return false;
+    *out_head = utf8_cut(text, PAGE_NAME_BYTES / 2);
+    while (from < text.len && ((unsigned char)text.ptr[from] & 0xC0) == 0x80)
+        from++;
+    *out_tail = str_slice(text, from, text.len);
+    return true;
+}
+
+static void quote_name(struct page *page, enum page_style style, struct str name)
+{
+    const struct token mark = {"\"", 1, 1};
+    struct str head = name;
+    struct str tail = STR_EMPTY;
+    bool is_cut = cut_middle(name, &head, &tail);
+    struct flow flow = flow_begin(page, style);
+
+    flow_put(&flow, &mark);
+    flow_text(&flow, head, true);
+    flow_put(&flow, &mark);
+    if (is_cut) {
+        end_line(page);
+        page_say(page, PAGE_FAINT, "  ... %zu bytes left out ...", name.len - head.len - tail.len);
+        flow = flow_begin(page, style);
+        flow_put(&flow, &mark);
+        flow_text(&flow, tail, true);
+        flow_put(&flow, &mark);
+    }
+    end_line(page);
+}
+
+static enum page_style diff_style(struct str line)
+{
+    if (str_starts_with(line, STR("+")))
+        return PAGE_ADDED;
+    if (str_starts_with(line, STR("-")))
+        return PAGE_REMOVED;
+    return str_starts_with(line, STR("@@")) ? PAGE_FAINT : PAGE_PLAIN;
+}
+
+/* Lines of code are read by people: a tab there is space. */
+static void quote_code(struct page *page, enum page_style style, struct str line)
+{
+    const struct token space = {"    ", TAB_COLUMNS, TAB_COLUMNS};
+    struct flow flow = flow_begin(page, style);
+    struct str part;
+    bool is_first = true;
+
+    while (str_cut(&line, '\t', &part)) {
+        if (!is_first)
+            flow_put(&flow, &space);
+        flow_text(&flow, part, false);
+        is_first = false;
+    }
+    end_line(page);
+}
+
+static void quote_lines(struct page *page, enum page_style style, struct str text, bool is_diff)
+{
+    struct str line;
+
+    if (str_ends_with(text, STR("\n")))
+        text.len--;
+    while (page->error == 0 && str_cut(&text, '\n', &line))
+        quote_code(page, is_diff ? diff_style(line) : style, line);
+}
+
+void page_quote(struct page *page, enum page_style style, struct str text, enum page_text kind)
+{
+    switch (kind) {
+    case PAGE_LINE:
+        quote_line(page, style, text);
+        break;
+    case PAGE_LINES:
+    case PAGE_DIFF:
+        quote_lines(page, style, text, kind == PAGE_DIFF);
+        break;
+    case PAGE_NAME:
+        quote_name(page, style, text);
+        break;
+    }
+}
+
+/* Our words may hold names in quotes, which are no ASCII: counted by characters, all of them wide.
+ */
+void page_say(struct page *page, enum page_style style, const char *format, ...)
+{
+    char said[SAID_BYTES];
+    struct str rest;
+    size_t columns = 0;
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(said, sizeof(said), format, args);
+    va_end(args);
+    if (len < 0 || (size_t)len >= sizeof(said))
+        len = (int)strlen(said);
+    begin_line(page, style, STR_EMPTY);
+    for (rest = (struct str){said, (size_t)len}; rest.len > 0;) {
+        struct token token;
+
+        next_token(&rest, false, page->is_utf8, &token);
+        if (columns + token.columns > page->columns) {
+            end_line(page);
+            begin_line(page, style, STR_EMPTY);
+            columns = 0;
+        }
+        put(page, (struct str){token.text, token.len});
+        columns += token.columns;
+    }
+    end_line(page);
+}
+
+bool page_next(struct str *rest, enum page_style *out_style, struct str *out_line)
+{
+    struct str line;
+
+    if (rest->len == 0)
+        return false;
+    str_cut(rest, '\n', &line);
+    *out_style = (enum page_style)(line.ptr[0] - '0');
+    *out_line = str_slice(line, 1, line.len);
+    return true;
+}
+
+int page_name(struct buf *out, struct str text, size_t columns, bool is_utf8)
+{
+    struct str rest = text;
+    size_t total = 0;
+    size_t taken = 0;
+    struct token token;
+    int r = buf_append_char(out, '"');
+
+    while (rest.len > 0) {
+        next_token(&rest, true, is_utf8, &token);
+        total += token.columns;
+    }
+    /* Left out of the middle: what is not within the first or the last half. */
+    for (bool has_cut = false; text.len > 0 && r == 0;) {
+        bool fits = total + 2 <= columns;
+
+        next_token(&text, true, is_utf8, &token);
+        taken += token.columns;
+        if (fits || taken + 4 <= columns / 2 || total - taken + 5 <= columns / 2) {
+            r = buf_append(out, token.text, token.len);
+        } else if (!has_cut) {
+            has_cut = true;
+            r = buf_append_str(out, STR("\"..\""));
+        }
+    }
+    return r < 0 ? r : buf_append_char(out, '"');
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "console/prompt.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+enum { SUMMARY_COLUMNS = 60 /* of a name in it */, TOOL_COLUMNS = 40 };
+
+static const struct {
+    const char *label;
+    const char *past;
+} words[CHOICES] = {
+    [CHOICE_DENY_ONCE] = {"Deny once", "Denied once"},
+    [CHOICE_ALLOW_ONCE] = {"Allow once", "Allowed once"},
+    [CHOICE_ALLOW_SESSION] = {"Allow for this session", "Allowed for this session"},
+    [CHOICE_ALWAYS_ALLOW] = {"Always allow", "Always allowed"},
+    [CHOICE_ALWAYS_DENY] = {"Always deny", "Always denied"},
+};
+
+static const char *group_words(enum catalog_group group)
+{
+    switch (group) {
+    case CATALOG_FILESYSTEM_READ:
+        return "Read files";
+    case CATALOG_FILESYSTEM_WRITE:
+        return "Change files";
+    case CATALOG_SHELL:
+        return "Run a command";
+    case CATALOG_COMPUTER:
+        return "See and control the screen";
+    case CATALOG_BROWSER:
+        return "Use the browser";
+    }
+    return "Do something unknown";
+}
+
+const char *prompt_past(enum permission_choice choice)
+{
+    assert(choice < CHOICES);
+    return words[choice].past;
+}
+
+void prompt_init(struct prompt *prompt, const struct question *question,
+                 const struct stage_look *look)
+{
+    *prompt = (struct prompt){.question = question, .look = *look};
+    for (int i = 0; i < CHOICES; i++)
+        if ((question->choices & 1U << i) != 0)
+            prompt->offered[prompt->offered_count++] = (enum permission_choice)i;
+    assert(prompt->offered_count > 0 && prompt->offered[0] == CHOICE_DENY_ONCE);
+}
+
+void prompt_done(struct prompt *prompt)
+{
+    if (prompt->has_body)
+        page_done(&prompt->body);
+    prompt->has_body = false;
+}
+
+/* ---- what is asked for ---- */
+
+static void write_title(struct page *page, const struct question *question)
+{
+    cleanup_buf struct buf tool = BUF_INIT(1024);
+    const char *name = "";
+    enum page_style style = question->deletes ? PAGE_WARNING : PAGE_BOLD;
+
+    if (page_name(&tool, question->tool, TOOL_COLUMNS, page->is_utf8) == 0 &&
+        buf_terminate(&tool, &name) < 0)
+        name = "";
+    if (question->deletes)
+        page_say(page, style, "DELETE -- %s, tool %s", group_words(question->group), name);
+    else
+        page_say(page, style, "%s, tool %s", group_words(question->group), name);
+}
+
+static void write_resources(struct page *page, const struct question *question)
+{
+    enum page_style style = question->deletes ? PAGE_WARNING : PAGE_PLAIN;
+
+    if (question->resource_count == 1)
+        page_say(page, PAGE_FAINT, "%s", question->group == CATALOG_SHELL ? "Command:" : "On:");
+    else if (question->resource_count > 1)
+        page_say(page, PAGE_FAINT, "On all %zu of these:", question->resource_count);
+    for (size_t i = 0; i < question->resource_count; i++) {
+        const struct question_resource *resource = &question->resources[i];
+
+        if (resource->group != question->group)
+            page_say(page, PAGE_FAINT, "(%s)", group_words(resource->group));
+        /* The end of a command may be what matters, so it is there, however long it is. */
+        page_quote(page, style, resource->shown,
+                   resource->group == CATALOG_SHELL ? PAGE_LINE : PAGE_NAME);
+    }
+}
+
+static void write_body(struct page *page, const struct question *question)
+{
+    write_title(page, question);
+    if (question->action.len > 0)
+        page_quote(page, question->deletes ? PAGE_WARNING : PAGE_PLAIN, question->action,
+                   PAGE_LINE);
+    write_resources(page, question);
+    if (question->detail.len > 0) {
+        page_say(page, PAGE_FAINT, "%s", question->is_diff ? "Change:" : "Arguments:");
+        page_quote(page, PAGE_PLAIN, question->detail, question->is_diff ? PAGE_DIFF : PAGE_LINES);
+    }
+}
+
+/* Made once for a width: it may be long, and keys only move in it. */
+static const struct page *body_for(struct prompt *prompt, size_t columns)
+{
+    struct page page;
+
+    page_init(&page, columns, prompt->look.is_utf8);
+    if (prompt->has_body && page.columns == prompt->body.columns)
+        return &prompt->body;
+    prompt_done(prompt);
+    write_body(&page, prompt->question);
+    prompt->body = page;
+    prompt->has_body = true;
+    return &prompt->body;
+}
+
+/* ---- on a screen, and in lines ---- */
+
+/* What a sheet needs besides the prompt. */
+struct layout {
+    struct sheet sheet;
+    const char *labels[CHOICES];
+    char title[64];
+    char keys[96];
+};
+
+static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct layout *out)
+{
+    *out = (struct layout){.sheet = {.title = out->title,
+                                     .body = body_for(prompt, columns),
+                                     .labels = out->labels,
+                                     .label_count = prompt->offered_count,
+                                     .chosen = prompt->chosen,
+                                     .keys = out->keys}};
+    for (size_t i = 0; i < prompt->offered_count; i++)
+        out->labels[i] = words[prompt->offered[i]].label;
+    if (more > 0)
+        (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks (%zu more)", more);
+    else
+        (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks");
+    if (prompt->look.is_plain)
+        (void)snprintf(
+            out->keys, sizeof(out->keys),
+            "Answer 1-%zu and Enter (Enter alone: 1, deny once):", prompt->offered_count);
+    else
+        (void)snprintf(out->keys, sizeof(out->keys),
+                       "Up/Down or 1-%zu choose, Enter answers, Esc denies", prompt->offered_count);
+}
+
+void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t more, struct buf *out)
+{
+    struct layout layout;
+
+    lay_out(prompt, size->columns, more, &layout);
+    sheet_draw(&layout.sheet, &prompt->look, size, &prompt->place, out);
+}
+
+void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t more,
+                  struct buf *out)
+{
+    struct layout layout;
+
+    lay_out(prompt, size->columns, more, &layout);
+    sheet_print(&layout.sheet, &prompt->look, size, &prompt->place, out);
+}
+
+/* ---- what is answered ---- */
+
+static enum prompt_result choose(struct prompt *prompt, size_t index)
+{
+    if (index >= prompt->offered_count || index == prompt->chosen)
+        return PROMPT_NOTHING;
+    prompt->chosen = index;
+    return PROMPT_REDRAW;
+}
+
+static enum prompt_result turn_page(struct prompt *prompt, bool is_forward)
+{
+    return sheet_turn(&prompt->place, is_forward) ? PROMPT_REDRAW : PROMPT_NOTHING;
+}
+
+static enum prompt_result take_text(struct prompt *prompt, char c)
+{
+    switch (c) {
+    case 'j':
+        return choose(prompt, prompt->chosen + 1);
+    case 'k':
+        return prompt->chosen > 0 ? choose(prompt, prompt->chosen - 1) : PROMPT_NOTHING;
+    case ' ':
+        return turn_page(prompt, true);
+    case 'b':
+        return turn_page(prompt, false);
+    default:
+        /* A number only chooses: it takes two keys to allow anything. */
+        return c >= '1' && c <= '9' ? choose(prompt, (size_t)(c - '1')) : PROMPT_NOTHING;
+    }
+}
+
+enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
+                              enum permission_choice *out_choice)
+{
+    switch (key->code) {
+    case KEY_ESCAPE:
+    case KEY_INTERRUPT:
+        *out_choice = CHOICE_DENY_ONCE;
+        return PROMPT_ANSWERED;
+    case KEY_ENTER:
+        if (prompt->place.step == 0) /* in a window that shows nothing, nothing is answered */
+            return PROMPT_NOTHING;
+        *out_choice = prompt->offered[prompt->chosen];
+        return PROMPT_ANSWERED;
+    case KEY_UP:
+        return take_text(prompt, 'k');
+    case KEY_DOWN:
+        return take_text(prompt, 'j');
+    case KEY_PAGE_DOWN:
+        return turn_page(prompt, true);
+    case KEY_PAGE_UP:
+        return turn_page(prompt, false);
+    case KEY_TEXT:
+        return take_text(prompt, key->text[0]);
+    case KEY_NONE:
+    case KEY_ERASE:
+    case KEY_ERASE_ALL:
+    case KEY_LEFT:
+    case KEY_RIGHT:
+        break;
+    }
+    return PROMPT_NOTHING;
+}
+
+enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct buf *out,
+                               enum permission_choice *out_choice)
+{
+    struct layout layout;
+    int64_t number;
+
+    line = str_trim(line);
+    if (line.len == 0) {
+        *out_choice = CHOICE_DENY_ONCE;
+        return PROMPT_ANSWERED;
+    }
+    if (str_to_int64(line, &number) && number >= 1 && (uint64_t)number <= prompt->offered_count) {
+        *out_choice = prompt->offered[number - 1];
+        return PROMPT_ANSWERED;
+    }
+    lay_out(prompt, prompt->body.columns, 0, &layout);
+    if (str_eq_c(line, "m"))
+        sheet_print_more(&layout.sheet, &prompt->look, &prompt->place, out);
+    else
+        sheet_print_choices(&layout.sheet, out);
+    return PROMPT_REDRAW;
+}
+
+void prompt_summary(const struct question *question, const struct stage_look *look,
+                    const char *what_happened, struct buf *out)
+{
+    (void)buf_printf(out, "%s: ", what_happened);
+    (void)page_name(out, question->tool, TOOL_COLUMNS, look->is_utf8);
+    if (question->resource_count == 0)
+        return;
+    (void)buf_append_str(out, STR(" on "));
+    (void)page_name(out, question->resources[0].shown, SUMMARY_COLUMNS, look->is_utf8);
+    if (question->resource_count > 1)
+        (void)buf_printf(out, " and %zu more", question->resource_count - 1);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every prompt looks like: a title, a body that is shown page by page where
+ * the window is too low for it, and choices below. On a screen or in lines.
+ */
+#ifndef CONSOLE_SHEET_H
+#define CONSOLE_SHEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "console/page.h"
+#include "console/stage.h"
+
+enum { SHEET_MIN_ROWS = 5 };
+
+struct sheet {
+    const char *title; /* ASCII, short */
+    const struct page *body;
+    const char *const *labels; /* of the choices */
+    size_t label_count;
+    size_t chosen;
+    const char *keys; /* what can be pressed; left out in a narrow window */
+};
+
+/* Which part of the body is seen. */
+struct sheet_place {
+    size_t top;  /* the first line */
+    size_t step; /* how many were shown last; 0 in a window that is too small for anything */
+};
+
+/* All of a screen, never more rows than it has. */
+void sheet_draw(const struct sheet *sheet, const struct stage_look *look,
+                const struct stage_size *size, struct sheet_place *place, struct buf *out);
+
+/* True when there is something else to be seen. */
+bool sheet_turn(struct sheet_place *place, bool is_forward);
+
+/* In lines: as much of the body as the window has room for, and the choices. */
+void sheet_print(const struct sheet *sheet, const struct stage_look *look,
+                 const struct stage_size *size, struct sheet_place *place, struct buf *out);
+/* The next part of the body, if there is one, and the choices again. */
+void sheet_print_more(const struct sheet *sheet, const struct stage_look *look,
+                      struct sheet_place *place, struct buf *out);
+void sheet_print_choices(const struct sheet *sheet, struct buf *out);
+
+#endif
