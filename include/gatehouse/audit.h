@@ -85,27 +85,56 @@ int audit_file_record(void *data, const struct authority_event *event);
 /* One line without its end, as it is written; for a sink of the host's own any event. */
 int audit_format(const struct authority_event *event, struct buf *out);
 
-/* What to look for; empty fields match everything. */
+/*
+ * What to look for; empty fields match everything. Texts are looked for in the
+ * form that the record writes; lines of somebody else's making may be missed.
+ */
 struct audit_query {
-    int64_t since_ms; /* inclusive; 0: from the start */
-    int64_t until_ms; /* exclusive; 0: to the end */
-    struct str subject_id;
+    int64_t since_ms;      /* inclusive; 0: from the start */
+    int64_t until_ms;      /* exclusive; 0: to the end */
+    struct str subject_id; /* or its run */
     struct str root_id;
-    struct str operation;   /* by its name */
-    struct str outcome;     /* by its name */
+    struct str operation; /* by its name */
+    struct str outcome;   /* by its name */
+    struct str tool;
+    struct str decision;    /* what let it through, or what decided: policySource */
     struct str name_prefix; /* by whole components, of name or destination */
     uint64_t request_id;    /* 0: any */
     size_t max_records;     /* 0: all */
+    bool newest_first;      /* else in the order of time */
 };
 
 /*
  * Reads all files, in the order of time, and calls `visit` with each record that fits; not 0 stops
  * and is returned. A torn or foreign line is skipped and counted in *out_skipped (which may be
- * NULL).
+ * NULL), unless it could be seen that it would not fit.
  */
 int audit_query(const struct audit_config *config, const struct audit_query *query,
                 int (*visit)(void *data, const struct json_value *record), void *data,
                 uint64_t *out_skipped, struct err *err);
+
+/* The same for who wants the lines as they are, reads them several times, or wants what comes. */
+struct audit_reader;
+typedef int audit_visit_fn(void *data, struct str line, const struct json_value *record);
+
+/* The directory's descriptor stays the caller's and open; `follows` for audit_reader_follow(). */
+int audit_reader_open(const struct audit_config *config, bool follows,
+                      struct audit_reader **out_reader, struct err *err);
+void audit_reader_close(struct audit_reader *reader);
+/* All that was there when it was opened. */
+int audit_reader_query(struct audit_reader *reader, const struct audit_query *query,
+                       audit_visit_fn *visit, void *data, uint64_t *out_skipped, struct err *err);
+/* What has come since it was opened, or since the last call, by time; whatever was rotated. */
+int audit_reader_follow(struct audit_reader *reader, const struct audit_query *query,
+                        audit_visit_fn *visit, void *data, uint64_t *out_skipped, struct err *err);
+/* Readable when it is worth a call; for polling alone. */
+int audit_reader_fd(const struct audit_reader *reader);
+
+/* The directory of a record that is there, for reading it; ERR_NOT_FOUND. */
+int audit_dir_find(const char *path, int *out_fd, struct err *err);
+
+/* Whether it is of an operation that changes something, and has an intent before its outcome. */
+bool audit_record_is_change(const struct json_value *record);
 
 /* One line of the file as a record; ERR_INVALID_JSON for anything else. For the reader's fuzzing.
  */

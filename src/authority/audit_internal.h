@@ -3,7 +3,9 @@
  * What the parts of the audit share: auditformat.c makes lines, auditstore.c
  * looks after the files that all processes share, auditring.c appends to them,
  * auditflood.c counts what is refused too often, auditfile.c says what is
- * recorded where and when, auditquery.c reads.
+ * recorded where and when. auditmatch.c says what a search looks for, auditlogs.c
+ * opens the files, auditscan.c reads those of their lines that can be it,
+ * auditquery.c brings the rings together.
  */
 #ifndef AUTHORITY_AUDIT_INTERNAL_H
 #define AUTHORITY_AUDIT_INTERNAL_H
@@ -145,6 +147,90 @@ int audit_ring_append(struct audit_ring *ring, struct audit_lines *lines, size_t
                       bool is_promised);
 
 void audit_segment_release(struct audit_segment *segment);
+
+/* ---- Reading ---- */
+
+enum {
+    AUDIT_BLOCK_BYTES = 64 << 10, /* of a file, read at once; longer than any line */
+    AUDIT_MAX_NEEDLES = 8,
+    /* Clocks are set back, and processes overtake each other: lines that are so far out of order
+     * are found by their time all the same. */
+    AUDIT_DISORDER_MS = 10 * 60 * 1000,
+};
+
+/* Bytes that stand in every line that can match, as the record writes them. */
+struct audit_needle {
+    struct str text;
+    struct str other; /* or these; may be empty */
+};
+
+/* A query, ready to be held against lines. */
+struct audit_match {
+    const struct audit_query *query;
+    char since[AUDIT_TIMESTAMP_BYTES];
+    char until[AUDIT_TIMESTAMP_BYTES];
+    char request_id[20];
+    size_t request_id_len;
+    struct arena arena; /* of the needles */
+    size_t needle_count;
+    struct audit_needle needles[AUDIT_MAX_NEEDLES]; /* the longest first */
+};
+
+/* Done with in any case. The query must outlive it. */
+int audit_match_init(struct audit_match *match, const struct audit_query *query);
+void audit_match_done(struct audit_match *match);
+/* False: no record that fits can be in this line. */
+bool audit_match_line(const struct audit_match *match, struct str line);
+bool audit_match_record(const struct audit_match *match, const struct json_value *record);
+/* Its timestamp, where the line begins as the record's do; else empty. */
+struct str audit_line_time(struct str line);
+
+/* One file: what of it is to be read, in whole lines. */
+struct audit_log {
+    int fd;
+    uint64_t from;
+    uint64_t end;
+    dev_t device;
+    ino_t inode;
+};
+
+/* A ring's files, newest first. */
+struct audit_logs {
+    size_t count;
+    struct audit_log files[AUDIT_MAX_FILES + 1];
+    uint64_t torn; /* files with half a line at their end, and what is no file in place of one */
+};
+
+/* *logs is zeroed or done. */
+int audit_logs_open(struct audit_logs *logs, const struct audit_config *config,
+                    enum audit_kind kind);
+void audit_logs_done(struct audit_logs *logs);
+/* From now on it is what was added since it was opened or advanced, also to files that are new. */
+int audit_logs_advance(struct audit_logs *logs, const struct audit_config *config,
+                       enum audit_kind kind);
+
+/* The lines of a ring that may match, one by one. */
+struct audit_scan {
+    const struct audit_logs *logs;
+    const struct audit_match *match;
+    bool is_backward;
+    size_t left;      /* files that were not begun */
+    int fd;           /* of the file that is being read; -1 before the first */
+    uint64_t low;     /* what was not read of it begins here */
+    uint64_t high;    /* and ends here */
+    bool is_too_long; /* it is in the middle of a line that no record has */
+    uint64_t skipped;
+    size_t found_count;
+    size_t next_found;
+    size_t block_end;                      /* of the lines in the block */
+    uint16_t found[AUDIT_BLOCK_BYTES / 2]; /* where those begin; no line is shorter than two */
+    char block[AUDIT_BLOCK_BYTES];
+};
+
+void audit_scan_init(struct audit_scan *scan, const struct audit_logs *logs,
+                     const struct audit_match *match, bool is_backward);
+/* The line without its end, valid until the next call. ERR_NOT_FOUND when there is none. */
+int audit_scan_next(struct audit_scan *scan, struct str *out_line);
 
 /* ---- Floods ---- */
 

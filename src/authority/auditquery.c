@@ -2,17 +2,17 @@
 #include "authority/audit_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 enum {
-    MAX_DEPTH = 4, /* of a record's JSON */
-    BLOCK_BYTES = 2 * AUDIT_MAX_RECORD_BYTES,
+    MAX_DEPTH = 4,         /* of a record's JSON */
     ARENA_BYTES = 4 << 20, /* more than a line of that length can take */
-    LAST_LINE_LOOKS = 20,
 };
 
 /* ---- One line ---- */
@@ -138,269 +138,42 @@ int audit_parse(struct arena *arena, struct str line, const struct json_value **
     return 0;
 }
 
-/* ---- Which records ---- */
+/* ---- One ring ---- */
 
-struct search {
-    const struct audit_query *query;
-    char since[AUDIT_TIMESTAMP_BYTES];
-    char until[AUDIT_TIMESTAMP_BYTES];
-    char request_id[20];
-    size_t request_id_len;
-    uint64_t skipped;
-};
-
-static bool next_component(struct str *rest, struct str *out_component)
-{
-    while (str_cut(rest, '/', out_component)) {
-        if (out_component->len > 0 && !str_eq(*out_component, STR(".")))
-            return true;
-    }
-    return false;
-}
-
-/* Names are recorded as they were given, so "./a//b" is below "a" as well. */
-static bool is_below(struct str name, struct str prefix)
-{
-    struct str wanted;
-    struct str got;
-
-    while (next_component(&prefix, &wanted)) {
-        if (!next_component(&name, &got) || !str_eq(got, wanted))
-            return false;
-    }
-    return true;
-}
-
-static bool fits_name(const struct json_value *record, struct str field, struct str prefix)
-{
-    char bytes[PATH_MAX];
-    size_t len;
-
-    return audit_record_name(record, field, bytes, &len) &&
-           is_below((struct str){bytes, len}, prefix);
-}
-
-static bool fits_text(const struct json_value *holder, struct str field, struct str wanted)
-{
-    struct str text;
-
-    return wanted.len == 0 || (json_get_str(holder, field, &text) && str_eq(text, wanted));
-}
-
-static bool fits_time(const struct search *search, struct str timestamp)
-{
-    const struct audit_query *query = search->query;
-
-    return (query->since_ms == 0 ||
-            memcmp(timestamp.ptr, search->since, AUDIT_TIMESTAMP_BYTES) >= 0) &&
-           (query->until_ms == 0 ||
-            memcmp(timestamp.ptr, search->until, AUDIT_TIMESTAMP_BYTES) < 0);
-}
-
-static bool fits(const struct search *search, const struct json_value *record)
-{
-    const struct audit_query *query = search->query;
-    struct str timestamp = STR_EMPTY;
-
-    json_get_str(record, STR("timestamp"), &timestamp);
-    return fits_time(search, timestamp) &&
-           fits_text(record, STR("requestId"),
-                     (struct str){search->request_id, search->request_id_len}) &&
-           fits_text(record, STR("operation"), query->operation) &&
-           fits_text(record, STR("outcome"), query->outcome) &&
-           fits_text(json_get(record, STR("subject")), STR("id"), query->subject_id) &&
-           fits_text(json_get(record, STR("root")), STR("id"), query->root_id) &&
-           (query->name_prefix.len == 0 ||
-            fits_name(record, STR("relativePath"), query->name_prefix) ||
-            fits_name(record, STR("destinationPath"), query->name_prefix));
-}
-
-/* ---- The lines of one ring ---- */
-
-struct opened {
-    size_t count;
-    struct {
-        int fd;
-        uint64_t size;
-        dev_t device;
-        ino_t inode;
-    } files[AUDIT_MAX_FILES + 1]; /* newest first */
-};
-
-/* A ring that is read line by line, from its oldest file on. */
+/* A ring that is read record by record. */
 struct source {
-    struct opened opened;
-    size_t left;      /* files that were not read to their end; the last of them is being read */
-    struct buf block; /* of that file */
-    size_t at;        /* in the block, where the next line begins */
-    uint64_t begun;   /* the same in the file; lines that begin behind its size came later */
-    bool is_too_long; /* the line there: its beginning is gone, and counted */
+    struct audit_logs logs;
+    struct audit_scan scan;
     struct arena arena;
+    struct str line;
     const struct json_value *head; /* the next record that fits; NULL at the end */
 };
 
-static void source_done(struct source *source)
-{
-    for (size_t i = 0; i < source->opened.count; i++)
-        close(source->opened.files[i].fd);
-    buf_done(&source->block);
-    arena_done(&source->arena);
-}
-
-/* At the end, but in a line: torn, or just being written, and then its rest is a moment away. */
-static ssize_t read_on(int fd, char *at, size_t room)
-{
-    static const struct timespec moment = {.tv_nsec = 1000000};
-    ssize_t got;
-
-    for (unsigned looks = 0; looks < LAST_LINE_LOOKS; looks++) {
-        got = read(fd, at, room);
-        if (got > 0 || (got < 0 && errno != EINTR))
-            return got;
-        nanosleep(&moment, NULL);
-    }
-    return 0;
-}
-
-static void next_file(struct source *source)
-{
-    source->left--;
-    source->begun = 0;
-    source->is_too_long = false;
-    source->at = 0;
-    buf_clear(&source->block);
-}
-
-/* Leaves the beginning of a line in front, unless it is longer than any record, and reads on. */
-static int fill_block(struct source *source, uint64_t *skipped)
-{
-    struct buf *block = &source->block;
-    ssize_t got;
-
-    buf_drop_front(block, source->at);
-    source->at = 0;
-    if (block->len > AUDIT_MAX_RECORD_BYTES) {
-        *skipped += !source->is_too_long;
-        source->is_too_long = true;
-        source->begun += block->len;
-        buf_clear(block);
-    }
-    got = read_on(source->opened.files[source->left - 1].fd, block->data + block->len,
-                  BLOCK_BYTES - block->len);
-    if (got < 0)
-        return err_from_errno(errno);
-    if (got == 0) {
-        *skipped += block->len > 0 && !source->is_too_long;
-        next_file(source);
-        return 0;
-    }
-    block->len += (size_t)got;
-    return 0;
-}
-
-/* The next line that is not too long, valid until the next call; ERR_NOT_FOUND at the end. */
-static int next_line(struct source *source, uint64_t *skipped, struct str *out_line)
-{
-    while (source->left > 0) {
-        const char *line = source->block.data + source->at;
-        const char *end = memchr(line, '\n', source->block.len - source->at);
-        bool is_whole = !source->is_too_long;
-        int r;
-
-        if (source->begun >= source->opened.files[source->left - 1].size) {
-            next_file(source);
-        } else if (end == NULL) {
-            r = fill_block(source, skipped);
-            if (r < 0)
-                return r;
-        } else {
-            size_t len = (size_t)(end - line);
-
-            source->is_too_long = false;
-            source->begun += len + 1;
-            source->at += len + 1;
-            /* An empty one: somebody made sure that a line of theirs begins on its own. */
-            if (is_whole && len > 0) {
-                *out_line = (struct str){line, len};
-                return 0;
-            }
-        }
-    }
-    return ERR_NOT_FOUND;
-}
+struct audit_reader {
+    struct audit_config config;
+    int inotify_fd; /* -1: nobody follows */
+    struct source sources[AUDIT_KINDS];
+};
 
 /* Goes to the next record that fits. */
-static int advance(struct search *search, struct source *source)
+static int advance(struct source *source)
 {
     const struct json_value *record;
-    struct str line;
     int r;
 
     source->head = NULL;
     do {
-        r = next_line(source, &search->skipped, &line);
+        r = audit_scan_next(&source->scan, &source->line);
         if (r < 0)
             return r == ERR_NOT_FOUND ? 0 : r;
         arena_reset(&source->arena);
-        r = audit_parse(&source->arena, line, &record);
+        r = audit_parse(&source->arena, source->line, &record);
         if (r < 0 && r != ERR_INVALID_JSON)
             return r;
-        search->skipped += r < 0;
-    } while (r < 0 || !fits(search, record));
+        source->scan.skipped += r < 0;
+    } while (r < 0 || !audit_match_record(source->scan.match, record));
     source->head = record;
     return 0;
-}
-
-static bool has_opened(const struct opened *opened, const struct stat *about)
-{
-    for (size_t i = 0; i < opened->count; i++) {
-        if (opened->files[i].inode == about->st_ino && opened->files[i].device == about->st_dev)
-            return true;
-    }
-    return false;
-}
-
-/*
- * From the newest to the oldest, without a lock: rotation moves files the same way, so one that
- * moves meanwhile is met twice and none is missed. Open files stay, whatever becomes of their
- * names.
- */
-static int open_all(const struct audit_config *config, enum audit_kind kind, struct opened *opened,
-                    uint64_t *skipped)
-{
-    char stem[AUDIT_NAME_BYTES];
-
-    audit_stem(config->name, kind, stem);
-    for (unsigned number = 0; number <= AUDIT_MAX_FILES; number++) {
-        char name[AUDIT_NAME_BYTES];
-        struct stat about;
-        cleanup_fd int fd = -1;
-
-        audit_file_name(stem, number, name);
-        fd = audit_open_to_read(config->dir_fd, name, &about);
-        if (fd == ERR_SYMLINK_REJECTED || fd == ERR_NOT_REGULAR_FILE) {
-            *skipped += 1;
-        } else if (fd < 0 && fd != ERR_NOT_FOUND) {
-            return fd;
-        } else if (fd >= 0 && !has_opened(opened, &about)) {
-            opened->files[opened->count].size = (uint64_t)about.st_size;
-            opened->files[opened->count].device = about.st_dev;
-            opened->files[opened->count].inode = about.st_ino;
-            opened->files[opened->count++].fd = steal_fd(&fd);
-        }
-    }
-    return 0;
-}
-
-static int source_open(struct source *source, const struct audit_config *config,
-                       enum audit_kind kind, uint64_t *skipped)
-{
-    int r = buf_reserve(&source->block, BLOCK_BYTES);
-
-    if (r == 0)
-        r = open_all(config, kind, &source->opened, skipped);
-    source->left = source->opened.count;
-    return r;
 }
 
 /* ---- Both rings ---- */
@@ -434,73 +207,178 @@ static bool comes_before(const struct json_value *left, const struct json_value 
     return order < 0;
 }
 
-static struct source *earlier(struct source sources[AUDIT_KINDS])
+/* The one whose record comes next. */
+static struct source *choose(struct source sources[AUDIT_KINDS], bool newest_first)
 {
     struct source *changes = &sources[AUDIT_CHANGES];
     struct source *reads = &sources[AUDIT_READS];
 
     if (changes->head == NULL || reads->head == NULL)
         return changes->head != NULL ? changes : reads;
-    return comes_before(changes->head, reads->head) ? changes : reads;
+    return comes_before(changes->head, reads->head) != newest_first ? changes : reads;
 }
 
-struct sources {
-    struct source of[AUDIT_KINDS];
-};
-
-static void sources_done(struct sources *sources)
+static int visit_all(struct source sources[AUDIT_KINDS], const struct audit_query *query,
+                     audit_visit_fn *visit, void *data)
 {
-    for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
-        source_done(&sources->of[kind]);
-}
-
-static int search_all(struct search *search, struct sources *sources,
-                      int (*visit)(void *data, const struct json_value *record), void *data)
-{
-    size_t max = search->query->max_records;
     int r = 0;
 
     for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
-        r = advance(search, &sources->of[kind]);
+        r = advance(&sources[kind]);
     for (size_t found = 1; r == 0; found++) {
-        struct source *source = earlier(sources->of);
+        struct source *source = choose(sources, query->newest_first);
 
         if (source->head == NULL)
             return 0;
-        r = visit(data, source->head);
+        r = visit(data, source->line, source->head);
         /* What comes behind the last that was wanted is nobody's concern. */
-        if (r != 0 || found == max)
+        if (r != 0 || found == query->max_records)
             return r;
-        r = advance(search, source);
+        r = advance(source);
     }
     return r;
+}
+
+static int refuse_files(struct err *err, int code)
+{
+    return err_set(err, code, "the audit's files: %s", err_text(code));
+}
+
+int audit_reader_query(struct audit_reader *reader, const struct audit_query *query,
+                       audit_visit_fn *visit, void *data, uint64_t *out_skipped, struct err *err)
+{
+    struct audit_match match;
+    int r = audit_match_init(&match, query);
+
+    if (r < 0) {
+        err_set_plain(err, r);
+    } else {
+        for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
+            audit_scan_init(&reader->sources[kind].scan, &reader->sources[kind].logs, &match,
+                            query->newest_first);
+        r = visit_all(reader->sources, query, visit, data);
+        if (out_skipped != NULL)
+            *out_skipped = reader->sources[AUDIT_CHANGES].scan.skipped +
+                           reader->sources[AUDIT_READS].scan.skipped;
+    }
+    audit_match_done(&match);
+    return r;
+}
+
+/* ---- Opening, and what comes later ---- */
+
+/* By its descriptor: whatever it is called by now. */
+static int watch_directory(struct audit_reader *reader)
+{
+    char name[64];
+
+    reader->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (reader->inotify_fd < 0)
+        return err_from_errno(errno);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d/.", reader->config.dir_fd);
+    return inotify_add_watch(reader->inotify_fd, name,
+                             IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0
+               ? err_from_errno(errno)
+               : 0;
+}
+
+int audit_reader_open(const struct audit_config *config, bool follows,
+                      struct audit_reader **out_reader, struct err *err)
+{
+    struct audit_reader *reader;
+    int r = 0;
+
+    if (!audit_name_is_usable(config->name))
+        return err_set(err, ERR_INVALID_ARGUMENT, "the audit needs a plain file name");
+    reader = calloc(1, sizeof(*reader));
+    if (reader == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    reader->config = *config;
+    reader->inotify_fd = -1;
+    for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
+        reader->sources[kind].arena = (struct arena)ARENA_INIT(ARENA_BYTES);
+    /* Before the files are looked at, so that nothing comes between the two. */
+    if (follows)
+        r = watch_directory(reader);
+    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
+        r = audit_logs_open(&reader->sources[kind].logs, config, (enum audit_kind)kind);
+    if (r < 0) {
+        audit_reader_close(reader);
+        return refuse_files(err, r);
+    }
+    *out_reader = reader;
+    return 0;
+}
+
+void audit_reader_close(struct audit_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    for (unsigned kind = 0; kind < AUDIT_KINDS; kind++) {
+        audit_logs_done(&reader->sources[kind].logs);
+        arena_done(&reader->sources[kind].arena);
+    }
+    if (reader->inotify_fd >= 0)
+        close(reader->inotify_fd);
+    free(reader);
+}
+
+int audit_reader_fd(const struct audit_reader *reader)
+{
+    return reader->inotify_fd;
+}
+
+/* What it was that happened is seen in the files. */
+static void drain(int fd)
+{
+    char events[4096];
+
+    while (read(fd, events, sizeof(events)) > 0)
+        continue;
+}
+
+int audit_reader_follow(struct audit_reader *reader, const struct audit_query *query,
+                        audit_visit_fn *visit, void *data, uint64_t *out_skipped, struct err *err)
+{
+    struct audit_query forward = *query;
+    int r = 0;
+
+    forward.newest_first = false;
+    if (reader->inotify_fd >= 0)
+        drain(reader->inotify_fd);
+    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
+        r = audit_logs_advance(&reader->sources[kind].logs, &reader->config, (enum audit_kind)kind);
+    if (r < 0)
+        return refuse_files(err, r);
+    return audit_reader_query(reader, &forward, visit, data, out_skipped, err);
+}
+
+/* ---- Once ---- */
+
+struct once {
+    int (*visit)(void *data, const struct json_value *record);
+    void *data;
+};
+
+static int visit_once(void *data, struct str line, const struct json_value *record)
+{
+    const struct once *once = data;
+
+    (void)line;
+    return once->visit(once->data, record);
 }
 
 int audit_query(const struct audit_config *config, const struct audit_query *query,
                 int (*visit)(void *data, const struct json_value *record), void *data,
                 uint64_t *out_skipped, struct err *err)
 {
-    cleanup_with(sources_done) struct sources sources = {.of = {{.head = NULL}}};
-    struct search search = {.query = query};
-    int r = 0;
+    struct once once = {visit, data};
+    struct audit_reader *reader = NULL;
+    int r = audit_reader_open(config, false, &reader, err);
 
-    if (!audit_name_is_usable(config->name))
-        return err_set(err, ERR_INVALID_ARGUMENT, "the audit needs a plain file name");
-    audit_timestamp(query->since_ms, search.since);
-    audit_timestamp(query->until_ms, search.until);
-    if (query->request_id > 0)
-        search.request_id_len = audit_digits(query->request_id, search.request_id);
-    for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++) {
-        struct source *source = &sources.of[kind];
-
-        buf_init(&source->block, BLOCK_BYTES);
-        source->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
-        r = source_open(source, config, (enum audit_kind)kind, &search.skipped);
-    }
     if (r < 0)
-        return err_set(err, r, "the audit's files: %s", err_text(r));
-    r = search_all(&search, &sources, visit, data);
-    if (out_skipped != NULL)
-        *out_skipped = search.skipped;
+        return r;
+    r = audit_reader_query(reader, query, visit_once, &once, out_skipped, err);
+    audit_reader_close(reader);
     return r;
 }
