@@ -32,6 +32,23 @@ bool change_is_same(const struct authority_stat *a, const struct authority_stat 
 int change_read(const struct tool_call *call, size_t index, struct buf *out,
                 struct authority_stat *out_stat, struct err *err);
 
+/*
+ * What is known before a change is tried, and its words: the tools themselves begin with
+ * these, and previews end with them.
+ */
+/* file_write.c */
+int change_refuse_write(struct err *err, int code, struct str given, const struct err *why);
+int change_refuse_directory(struct err *err, int code, struct str given, const struct err *why);
+/* file_move.c */
+int change_check_move(const struct tool_call *call, struct err *err);
+int change_check_copy(const struct tool_call *call, struct err *err);
+/* file_archive.c */
+int change_check_extract(const struct tool_call *call, struct err *err);
+/* file_edit.c: each file that edits would change, with its resource, in the order of the edits. */
+typedef int change_foreseen_fn(void *data, size_t index, struct str before, struct str after);
+int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void *data,
+                         struct err *err);
+
 /* Begins a change in the log. */
 void change_begin(const struct tool_call *call);
 

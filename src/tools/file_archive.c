@@ -49,7 +49,7 @@ static int note_entry(void *data, const struct authority_entry *entry)
 }
 
 /* Before the log takes an empty directory away for it. */
-static int check_ends(const struct tool_call *call, struct err *err)
+int change_check_extract(const struct tool_call *call, struct err *err)
 {
     static const struct authority_list_options one = {.max_entries = 1};
     struct authority_scope *files = call->box->config.files;
@@ -85,7 +85,7 @@ int tool_extract_archive(struct tool_call *call, struct buf *out, struct err *er
     struct authority_archive_result result;
     struct undo_note note;
     struct err why = ERR_INIT;
-    int r = check_ends(call, err);
+    int r = change_check_extract(call, err);
 
     if (r < 0)
         return r;

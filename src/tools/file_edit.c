@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/toolids.h"
 #include "tools/diff.h"
 #include "tools/passage.h"
 
@@ -317,22 +318,18 @@ static int finish(struct editing *editing, bool has_list, struct buf *out, struc
 
 /* ---- the tools ---- */
 
-int tool_edit_file(struct tool_call *call, struct buf *out, struct err *err)
+static int edit_one(struct editing *editing, struct tool_call *call, struct err *err)
 {
-    cleanup_editing struct editing editing = {0};
-    int r = start_editing(&editing, call, err);
+    int r = start_editing(editing, call, err);
 
-    if (r == 0)
-        r = edit(&editing, 0, call->arguments, "", err);
-    return r < 0 ? r : finish(&editing, false, out, err);
+    return r < 0 ? r : edit(editing, 0, call->arguments, "", err);
 }
 
-int tool_edit_files(struct tool_call *call, struct buf *out, struct err *err)
+static int edit_several(struct editing *editing, struct tool_call *call, struct err *err)
 {
-    cleanup_editing struct editing editing = {0};
     const struct json_value *edits = json_get(call->arguments, STR("edits"));
     size_t index = 0;
-    int r = start_editing(&editing, call, err);
+    int r = start_editing(editing, call, err);
 
     if (r < 0)
         return r;
@@ -343,9 +340,40 @@ int tool_edit_files(struct tool_call *call, struct buf *out, struct err *err)
         char which[40];
 
         snprintf(which, sizeof(which), "edits[%zu]: ", index);
-        r = edit(&editing, index++, item, which, err);
+        r = edit(editing, index++, item, which, err);
         if (r < 0)
             return r;
     }
-    return finish(&editing, true, out, err);
+    return 0;
+}
+
+int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void *data,
+                         struct err *err)
+{
+    cleanup_editing struct editing editing = {0};
+    int r = call->tool->id == TOOL_EDIT_FILES ? edit_several(&editing, call, err)
+                                              : edit_one(&editing, call, err);
+
+    for (size_t i = 0; i < editing.file_count && r == 0; i++) {
+        const struct edited_file *file = &editing.files[i];
+
+        r = visit(data, file->resource, buf_view(&file->before), buf_view(&file->after));
+    }
+    return r;
+}
+
+int tool_edit_file(struct tool_call *call, struct buf *out, struct err *err)
+{
+    cleanup_editing struct editing editing = {0};
+    int r = edit_one(&editing, call, err);
+
+    return r < 0 ? r : finish(&editing, false, out, err);
+}
+
+int tool_edit_files(struct tool_call *call, struct buf *out, struct err *err)
+{
+    cleanup_editing struct editing editing = {0};
+    int r = edit_several(&editing, call, err);
+
+    return r < 0 ? r : finish(&editing, true, out, err);
 }

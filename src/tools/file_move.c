@@ -61,7 +61,7 @@ static int check_destination(const struct tool_call *call, const struct authorit
     return 0;
 }
 
-static int check_move(const struct tool_call *call, struct err *err)
+int change_check_move(const struct tool_call *call, struct err *err)
 {
     struct str from = tool_name(call, SOURCE);
     struct str given = change_given(call, SOURCE);
@@ -107,7 +107,7 @@ int tool_move(struct tool_call *call, struct buf *out, struct err *err)
     struct str from = tool_name(call, SOURCE);
     struct str to = tool_name(call, DESTINATION);
     struct err why = ERR_INIT;
-    int r = check_move(call, err);
+    int r = change_check_move(call, err);
 
     if (r < 0)
         return r;
@@ -125,13 +125,8 @@ int tool_move(struct tool_call *call, struct buf *out, struct err *err)
 
 /* ---- copy_file ---- */
 
-int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
+int change_check_copy(const struct tool_call *call, struct err *err)
 {
-    const struct authority_move_options options = {.may_replace = true,
-                                                   .make_parents = true,
-                                                   .max_copy_bytes =
-                                                       call->box->config.max_copy_bytes,
-                                                   .cancel = call->cancel};
     struct authority_scope *files = call->box->config.files;
     struct str to = tool_name(call, DESTINATION);
     struct authority_stat about;
@@ -144,15 +139,33 @@ int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
         return change_fail(err, ERR_NOT_REGULAR_FILE, change_given(call, SOURCE),
                            "is a directory, and only files are copied");
     if (str_eq(tool_name(call, SOURCE), to))
-        return end_with_both(call, out);
+        return 0;
     if (to.len == 0 ||
         (authority_stat(files, to, &about, NULL) == 0 && about.type == AUTHORITY_DIRECTORY))
         return change_fail(err, ERR_ALREADY_EXISTS, change_given(call, DESTINATION),
                            "is a directory: name the file in it that shall be made");
+    return 0;
+}
+
+int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
+{
+    const struct authority_move_options options = {.may_replace = true,
+                                                   .make_parents = true,
+                                                   .max_copy_bytes =
+                                                       call->box->config.max_copy_bytes,
+                                                   .cancel = call->cancel};
+    struct str to = tool_name(call, DESTINATION);
+    struct err why = ERR_INIT;
+    int r = change_check_copy(call, err);
+
+    if (r < 0)
+        return r;
+    if (str_eq(tool_name(call, SOURCE), to))
+        return end_with_both(call, out);
     change_begin(call);
     r = undo_will_write(call->box->undo, to, call->cancel, &why);
     if (r == 0)
-        r = authority_copy(files, tool_name(call, SOURCE), to, &options, &why);
+        r = authority_copy(call->box->config.files, tool_name(call, SOURCE), to, &options, &why);
     if (r == 0)
         return end_with_both(call, out);
     change_give_up(call);

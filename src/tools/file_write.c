@@ -7,20 +7,30 @@ static int end_with_path(const struct tool_call *call, struct buf *out)
     return change_end(call, &(struct change_field){STR("path"), change_given(call, 0)}, 1, out);
 }
 
+int change_refuse_write(struct err *err, int code, struct str given, const struct err *why)
+{
+    if (code == ERR_NOT_REGULAR_FILE || code == ERR_ROOT_PROTECTED)
+        return change_fail(err, code, given, "is no file that could be written");
+    if (code == ERR_NOT_A_DIRECTORY)
+        return change_fail(err, code, given, "what leads there is a file, not a directory");
+    return change_refuse(err, code, given, why);
+}
+
+int change_refuse_directory(struct err *err, int code, struct str given, const struct err *why)
+{
+    if (code == ERR_ALREADY_EXISTS || code == ERR_NOT_A_DIRECTORY)
+        return change_fail(err, code, given, "a file stands there or on the way");
+    return change_refuse(err, code, given, why);
+}
+
 /* Ends a change that wrote one file, or says why it could not. */
 static int end_write(const struct tool_call *call, int result, const struct err *why,
                      struct buf *out, struct err *err)
 {
-    struct str given = change_given(call, 0);
-
     if (result == 0)
         return end_with_path(call, out);
     change_give_up(call);
-    if (result == ERR_NOT_REGULAR_FILE || result == ERR_ROOT_PROTECTED)
-        return change_fail(err, result, given, "is no file that could be written");
-    if (result == ERR_NOT_A_DIRECTORY)
-        return change_fail(err, result, given, "what leads there is a file, not a directory");
-    return change_refuse(err, result, given, why);
+    return change_refuse_write(err, result, change_given(call, 0), why);
 }
 
 int tool_write_file(struct tool_call *call, struct buf *out, struct err *err)
@@ -63,7 +73,6 @@ int tool_create_directory(struct tool_call *call, struct buf *out, struct err *e
 {
     const struct authority_mkdir_options options = {
         .make_parents = true, .may_exist = true, .cancel = call->cancel};
-    struct str given = change_given(call, 0);
     struct err why = ERR_INIT;
     int r;
 
@@ -74,7 +83,5 @@ int tool_create_directory(struct tool_call *call, struct buf *out, struct err *e
     if (r == 0)
         return end_with_path(call, out);
     change_give_up(call);
-    if (r == ERR_ALREADY_EXISTS || r == ERR_NOT_A_DIRECTORY)
-        return change_fail(err, r, given, "a file stands there or on the way");
-    return change_refuse(err, r, given, &why);
+    return change_refuse_directory(err, r, change_given(call, 0), &why);
 }

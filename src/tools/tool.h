@@ -67,6 +67,16 @@ tool_run_fn tool_undo_changes;
  * a hint; any other message stays as it is, and is complete on its own.
  */
 
+/*
+ * In the client's terms. False for the codes that are left to the caller, as tool_run() has them;
+ * of those the error may say nothing.
+ */
+bool tool_explain(const struct tool_call *call, int code, struct err *err);
+
+/* Waits for the turn of those that change something, or look at the log of changes. */
+int tool_take_turn(struct toolbox *box, const struct cancel *cancel);
+void tool_leave_turn(struct toolbox *box);
+
 /* Resource number `index`, resolved. */
 static inline struct str tool_name(const struct tool_call *call, size_t index)
 {
@@ -75,6 +85,10 @@ static inline struct str tool_name(const struct tool_call *call, size_t index)
 
 /* An integer argument that fits the schema: 3, 3.0 and 3e0 alike, clamped to an int64_t. */
 int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback);
+
+struct path_name;
+/* A name as it was given, relative to the root and without ".."; links in it are not followed. */
+int tool_given_name(const struct toolbox *box, struct str given, struct path_name *out_name);
 
 /* Why a name as it was given is denied: the end of a sentence; NULL when its globs do not say. */
 const char *tool_denial(const struct toolbox *box, struct str given);

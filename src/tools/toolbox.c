@@ -159,11 +159,16 @@ static struct str below_root(const struct toolbox_config *config, struct str giv
     return name;
 }
 
+int tool_given_name(const struct toolbox *box, struct str given, struct path_name *out_name)
+{
+    return path_normalise(below_root(&box->config, given), box->config.given_path, false, out_name);
+}
+
 const char *tool_denial(const struct toolbox *box, struct str given)
 {
     __attribute__((uninitialized)) struct path_name name;
 
-    if (path_normalise(below_root(&box->config, given), box->config.given_path, false, &name) < 0)
+    if (tool_given_name(box, given, &name) < 0)
         return NULL;
     return patterns_verdict(box->own->denied, box->own->allowed, path_view(&name));
 }
@@ -435,8 +440,9 @@ const struct tool_resource *tool_resources(const struct tool_call *call, size_t 
 /* ---- running ---- */
 
 /* One change at a time. A call that is given up stops waiting soon. */
-static int take_turn(struct toolbox_private *own, const struct cancel *cancel)
+int tool_take_turn(struct toolbox *box, const struct cancel *cancel)
 {
+    struct toolbox_private *own = box->own;
     int r = 0;
 
     pthread_mutex_lock(&own->turn_lock);
@@ -452,8 +458,10 @@ static int take_turn(struct toolbox_private *own, const struct cancel *cancel)
     return r;
 }
 
-static void leave_turn(struct toolbox_private *own)
+void tool_leave_turn(struct toolbox *box)
 {
+    struct toolbox_private *own = box->own;
+
     pthread_mutex_lock(&own->turn_lock);
     assert(own->is_changing);
     own->is_changing = false;
@@ -490,19 +498,26 @@ static bool is_for_caller(int code, const struct err *err)
            (code == ERR_TOO_LARGE && err->code == 0);
 }
 
+bool tool_explain(const struct tool_call *call, int code, struct err *err)
+{
+    if (is_for_caller(code, err))
+        return false;
+    describe(call, code, err);
+    return true;
+}
+
 /* The tool itself, in its turn. */
 static int run(struct tool_call *call, struct buf *object, struct err *err)
 {
-    struct toolbox_private *own = call->box->own;
     int r = cancel_check(call->cancel);
 
     if (r < 0 || !is_change(call->tool))
         return r < 0 ? r : runs[call->tool->id](call, object, err);
-    r = take_turn(own, call->cancel);
+    r = tool_take_turn(call->box, call->cancel);
     if (r < 0)
         return r;
     r = runs[call->tool->id](call, object, err);
-    leave_turn(own);
+    tool_leave_turn(call->box);
     return r;
 }
 
@@ -532,9 +547,8 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     call->is_whole_result = false;
     r = run(call, &object, &err);
     if (r < 0) {
-        if (is_for_caller(r, &err))
+        if (!tool_explain(call, r, &err))
             return r;
-        describe(call, r, &err);
         return tool_write_error(&err, out);
     }
     if (call->is_whole_result)

@@ -113,6 +113,17 @@ struct undo_report {
 int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *cancel,
                    struct undo_report *report);
 
+/* What the newest `count` changes did, newest first, one for each thing that was changed. */
+struct undo_told {
+    struct str tool;
+    struct str name;
+    struct str from;   /* of a move */
+    const char *stays; /* why it cannot be undone; NULL: it can */
+};
+/* Not 0 stops, and is returned. */
+typedef int undo_tell_fn(void *data, const struct undo_told *told);
+int undo_tell(const struct undo_log *log, uint64_t count, undo_tell_fn *visit, void *data);
+
 /* NULL when changes are kept; else why they are not. */
 const char *undo_why_not(const struct undo_log *log);
 /* Changes that can still be undone. */

@@ -424,6 +424,26 @@ int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *ca
     return 0;
 }
 
+/* ---- what it would be ---- */
+
+int undo_tell(const struct undo_log *log, uint64_t count, undo_tell_fn *visit, void *data)
+{
+    for (struct list *node = log->changes.prev; count > 0 && node != &log->changes;
+         node = node->prev, count--) {
+        struct undo_change *change = undo_change_of(node);
+
+        for (struct list *at = change->steps.prev; at != &change->steps; at = at->prev) {
+            struct undo_step *step = undo_step_of(at);
+            const struct undo_told told = {change->tool, step->name, step->from, change->lost};
+            int r = is_principal(change, step) ? visit(data, &told) : 0;
+
+            if (r != 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
 /* ---- the tool ---- */
 
 int tool_undo_changes(struct tool_call *call, struct buf *out, struct err *err)
