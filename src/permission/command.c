@@ -229,19 +229,6 @@ int command_normalise(struct arena *arena, struct str command, const char *const
     return 0;
 }
 
-bool command_is_simple(struct str resource)
-{
-    struct command_word word;
-    enum command_split split;
-
-    if (command_is_compound(resource))
-        return false;
-    while ((split = command_next_word(&resource, &word)) == COMMAND_WORD)
-        if (word.has_redirection)
-            return false;
-    return split == COMMAND_END;
-}
-
 int command_shown(struct str cwd, struct str resource, struct buf *out)
 {
     int r = buf_reserve(out, cwd.len + resource.len + 2);

@@ -30,13 +30,6 @@ enum { COMMAND_MAX_BYTES = 128 << 10 };
 int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
                       struct str *out_resource, bool *out_is_as_is);
 
-/*
- * Whether it is one program and its arguments: nothing chained, substituted or redirected.
- * A rule that looks only at the beginning of a command must not allow any other
- * (`git status; rm -rf .` begins with `git status`, too).
- */
-bool command_is_simple(struct str resource);
-
 /* "<cwd>: <resource>", for a person. Bytes are left as they are: a terminal's are its own care. */
 int command_shown(struct str cwd, struct str resource, struct buf *out);
 

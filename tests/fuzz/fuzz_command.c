@@ -82,8 +82,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(str_eq(again, name) && !is_still);
     (void)name_behind(&arena, STR("PATH=/tmp "), command, &is_still);
     assert(is_still);
-    /* What is not simple has at least its redirection in its name. */
-    assert(command_is_simple(name) || memchr(name.ptr, '<', name.len) != NULL ||
-           memchr(name.ptr, '>', name.len) != NULL);
     return 0;
 }

@@ -500,25 +500,6 @@ static void what_is_left_out_is_harmless(void **state)
 
 /* ---- the rest ---- */
 
-static void only_one_program_and_its_arguments_is_simple(void **state)
-{
-    static const char *const simple[] = {"ls", "git status -s", "grep '<b>' x", "echo $HOME a\\>b",
-                                         "echo \"a > b\""};
-    static const char *const other[] = {
-        "git status; rm x", "git status | sh",    "git status && rm x", "git status $(rm x)",
-        "git status > x",   "git status `rm x`",  "git status\nrm x",   "git status <x",
-        "git status 'x",    "git status ${x:-y}", "git status $'x'",    "git status (x)",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < array_size(simple); i++)
-        if (!command_is_simple(str_from(simple[i])))
-            fail_msg("%s is simple", simple[i]);
-    for (size_t i = 0; i < array_size(other); i++)
-        if (command_is_simple(str_from(other[i])))
-            fail_msg("%s is not simple", other[i]);
-}
-
 static void a_command_is_shown_with_its_directory(void **state)
 {
     cleanup_buf struct buf shown = BUF_INIT(64);
@@ -539,5 +520,4 @@ TEST_MAIN(cmocka_unit_test(a_plain_command_keeps_its_words),
           cmocka_unit_test(without_path_every_directory_stays),
           cmocka_unit_test(what_no_shell_can_be_given_is_refused),
           cmocka_unit_test(what_is_left_out_is_harmless),
-          cmocka_unit_test(only_one_program_and_its_arguments_is_simple),
           cmocka_unit_test(a_command_is_shown_with_its_directory))
