@@ -7,6 +7,7 @@
  *
  * Any thread may call anything here at any time: decisions run in workers while the loop changes
  * the rules. A decision goes by what was there when it began.
+ * somebody to be asked?
  */
 #ifndef PERMISSION_PERMISSION_H
 #define PERMISSION_PERMISSION_H
@@ -46,6 +47,7 @@ void permission_set_book(struct permission *permission, struct rulebook *book);
 struct rulebook *permission_book(struct permission *permission);
 void permission_set_modes(struct permission *permission, const struct permission_modes *modes);
 struct permission_modes permission_modes(struct permission *permission);
+#include "protocol/catalog.h"
 
 /* One thing that a call would touch. */
 struct permission_resource {

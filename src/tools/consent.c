@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/consent.h"
+
+#include <string.h>
+
+#include "authority/path.h"
+#include "tools/tool.h"
+
+struct gathered {
+    struct tool_call *call;
+    struct permission_resource *items;
+    size_t count;
+};
+
+static enum catalog_group group_of(enum catalog_access access)
+{
+    switch (access) {
+    case CATALOG_READS:
+    case CATALOG_LISTS:
+        return CATALOG_FILESYSTEM_READ;
+    case CATALOG_WRITES:
+    case CATALOG_DELETES:
+    case CATALOG_EXECUTES: /* by no tool of files */
+        break;
+    }
+    return CATALOG_FILESYSTEM_WRITE;
+}
+
+/* The absolute path of a name below a root; a NULL ptr without room. */
+static struct str join(struct arena *arena, struct str root, struct str name)
+{
+    size_t len = root.len;
+    char *text;
+
+    while (len > 1 && root.ptr[len - 1] == '/')
+        len--;
+    text = arena_alloc(arena, len + 1 + name.len);
+    if (text == NULL)
+        return STR_CUT_END;
+    memcpy(text, root.ptr, len);
+    if (name.len == 0)
+        return (struct str){text, len};
+    if (text[len - 1] != '/')
+        text[len++] = '/';
+    memcpy(text + len, name.ptr, name.len);
+    return (struct str){text, len + name.len};
+}
+
+static int add(struct gathered *all, enum catalog_group group, const char *root, struct str name,
+               struct str resolved)
+{
+    struct arena *arena = &all->call->arena;
+    struct permission_resource item = {
+        .group = group,
+        .given = join(arena, str_from(root), name),
+        .resolved = join(arena, str_from(all->call->box->config.root_path), resolved),
+        .cwd = STR_EMPTY,
+    };
+
+    if (item.given.ptr == NULL || item.resolved.ptr == NULL)
+        return arena->error;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].group == group && str_eq(all->items[i].given, item.given) &&
+            str_eq(all->items[i].resolved, item.resolved))
+            return 0;
+    all->items[all->count++] = item;
+    return 0;
+}
+
+/*
+ * A root that was named through a link has two paths, and a rule may use either. The second
+ * spelling of the given name is needed only where it does not lead to itself: otherwise it is
+ * the resolved one.
+ */
+static int add_both(struct gathered *all, enum catalog_group group, struct str name,
+                    struct str resolved)
+{
+    const struct toolbox_config *config = &all->call->box->config;
+    int r = 0;
+
+    if (config->given_path == NULL || config->given_path[0] != '/')
+        return add(all, group, config->root_path, name, resolved);
+    r = add(all, group, config->given_path, name, resolved);
+    if (r == 0 && !str_eq(name, resolved))
+        r = add(all, group, config->root_path, name, resolved);
+    return r;
+}
+
+static int add_resource(struct gathered *all, const struct tool_resource *resource)
+{
+    __attribute__((uninitialized)) struct path_name room;
+    struct str name = resource->resolved;
+
+    /* "link/../../x" has no form without the link: then it is called by where it leads. */
+    if (tool_given_name(all->call->box, resource->given, &room) == 0)
+        name = path_view(&room);
+    return add_both(all, group_of(resource->access), name, resource->resolved);
+}
+
+int tool_permission_resources(struct tool_call *call,
+                              const struct permission_resource **out_resources, size_t *out_count,
+                              struct err *err)
+{
+    const enum catalog_group group = call->tool->group;
+    size_t room = 2 * (call->resource_count + 1);
+    struct gathered all = {.call = call};
+    int r = 0;
+
+    if (group != CATALOG_FILESYSTEM_READ && group != CATALOG_FILESYSTEM_WRITE)
+        return err_set_plain(err, ERR_UNSUPPORTED);
+    all.items = arena_alloc_array(&call->arena, room, sizeof(*all.items));
+    if (all.items == NULL)
+        return err_set_plain(err, call->arena.error);
+    for (size_t i = 0; i < call->resource_count && r == 0; i++)
+        r = add_resource(&all, &call->resources[i]);
+    if (r == 0 && all.count == 0)
+        r = add_both(&all, group, STR_EMPTY, STR_EMPTY);
+    if (r < 0)
+        return err_set_plain(err, r);
+    *out_resources = all.items;
+    *out_count = all.count;
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What has to be allowed before a prepared call may run, in the terms of rules:
+ * absolute paths, and for each whether it would be read or changed. It decides
+ * nothing.
+ */
+#ifndef TOOLS_CONSENT_H
+#define TOOLS_CONSENT_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "permission/permission.h"
+#include "tools/toolbox.h"
+
+/*
+ * At least one, each once; they live as long as the call. `given` is the path as it was asked for,
+ * in the words of the user who named the root; `resolved` is what would be touched. A tool of files
+ * that names none (undo_changes) stands for the root. Tools of other groups have other
+ * resources: ERR_UNSUPPORTED.
+ */
+int tool_permission_resources(struct tool_call *call,
+                              const struct permission_resource **out_resources, size_t *out_count,
+                              struct err *err);
+
+#endif
