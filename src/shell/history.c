@@ -92,6 +92,7 @@ int history_read(const struct history *history, uint64_t cursor, size_t max_byte
     r = text_append(out, text);
     if (r < 0)
         return r;
+    out_window->is_cut = history->total - from > max_bytes;
     out_window->next = to;
     out_window->dropped = cursor < oldest ? from + skip - cursor : 0;
     return 0;

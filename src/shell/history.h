@@ -27,6 +27,7 @@ int history_add(struct history *history, struct str bytes);
 struct history_window {
     uint64_t next;    /* the place behind what was read */
     uint64_t dropped; /* bytes between the cursor and the first that is still there */
+    bool is_cut;      /* there is more than max_bytes */
 };
 
 /*

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For this layer only: one job, and what jobs.c and jobtools.c give each other. */
+#ifndef SHELL_JOB_H
+#define SHELL_JOB_H
+
+#include "shell/history.h"
+#include "shell/internal.h"
+
+enum { JOB_NAME_BYTES = 32 };
+
+struct shell_job {
+    struct list link; /* of the shell's */
+    struct shell *shell;
+    const void *session;
+    char name[JOB_NAME_BYTES];
+    struct arena arena;
+    struct shell_resource resource;
+    struct str directory;
+    struct record_mark mark;
+    int64_t started_ms; /* wall time */
+    bool has_terminal;
+    unsigned short rows;
+    unsigned short columns;
+    struct process *process; /* until it has ended */
+    struct starter_end end;
+    struct history history;
+    uint64_t unread;             /* from here on, no call has got it */
+    struct shell_call *starting; /* that waits for the start */
+    struct list waiting;         /* calls that wait for output, or for the end */
+    struct timer kill;           /* when it does not end by itself */
+    struct loop_task bury;       /* when it was stopped, and all who waited know */
+};
+
+static inline bool has_ended(const struct shell_job *job)
+{
+    return job->process == NULL;
+}
+
+/* The call's job; without one the call is over, and NULL. */
+struct shell_job *job_needed(struct shell_call *call);
+/* The job as it stands, as the call's result. */
+void job_answer_state(struct shell_call *call, const struct shell_job *job);
+/* The members jobId and state, and of one that has ended how. */
+void job_write_state(struct json_writer *writer, const struct shell_job *job);
+
+#endif

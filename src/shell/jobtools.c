@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done with jobs that run: reading, typing, stopping, listing. */
+#include "shell/job.h"
+
+#include <signal.h>
+
+#include "shell/keys.h"
+
+enum {
+    STEP_BYTES = 256 << 10, /* of output in one call */
+    STOP_GRACE_MS = 5000,
+    OBJECT_BYTES = 64 << 20, /* what goes into it has ceilings of its own */
+};
+
+/* ---- output ---- */
+
+static int write_output(struct json_writer *w, const struct shell_call *call, struct shell_job *job)
+{
+    cleanup_buf struct buf text = BUF_INIT(OBJECT_BYTES);
+    struct history_window window;
+    int64_t cursor = (int64_t)job->unread;
+    int r;
+
+    (void)json_get_whole(call->arguments, STR("cursor"), &cursor);
+    r = history_read(&job->history, (uint64_t)cursor, STEP_BYTES, has_ended(job), &text, &window);
+    if (r < 0)
+        return r;
+    if (window.next > job->unread)
+        job->unread = window.next;
+    json_key(w, STR("output"));
+    json_write_str(w, buf_view(&text));
+    json_key(w, STR("cursor"));
+    json_write_int(w, (int64_t)window.next);
+    if (window.is_cut) {
+        json_key(w, STR("hasMore"));
+        json_write_bool(w, true);
+    }
+    if (window.dropped > 0) {
+        json_key(w, STR("droppedBytes"));
+        json_write_int(w, (int64_t)window.dropped);
+    }
+    return 0;
+}
+
+static void answer_output(struct shell_call *call, struct shell_job *job)
+{
+    cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
+    struct json_writer w;
+    int r;
+
+    json_writer_init(&w, &object);
+    json_begin_object(&w);
+    r = write_output(&w, call, job);
+    job_write_state(&w, job);
+    json_end_object(&w);
+    if (r == 0)
+        r = json_writer_finish(&w);
+    if (r < 0)
+        call_end(call, r);
+    else
+        call_finish(call, buf_view(&object), false);
+}
+
+static void on_waited(void *data)
+{
+    struct shell_call *call = data;
+    struct shell_job *job = steal_ptr(&call->job);
+
+    list_remove(&call->waiting);
+    answer_output(call, job);
+}
+
+void job_output(struct shell_call *call)
+{
+    struct shell_job *job = job_needed(call);
+    int64_t wait_ms = 0;
+    int64_t cursor;
+
+    if (job == NULL)
+        return;
+    cursor = (int64_t)job->unread;
+    (void)json_get_whole(call->arguments, STR("cursor"), &cursor);
+    (void)json_get_whole(call->arguments, STR("waitMs"), &wait_ms);
+    if (has_ended(job) || wait_ms <= 0 || (uint64_t)cursor < job->history.total) {
+        answer_output(call, job);
+        return;
+    }
+    call->job = job;
+    list_append(&job->waiting, &call->waiting);
+    timer_init(&call->timer, call->shell->config.loop, on_waited, call);
+    timer_start(&call->timer, wait_ms);
+}
+
+/* ---- input ---- */
+
+static int collect_input(const struct shell_call *call, const struct shell_job *job,
+                         struct buf *out, struct err *err)
+{
+    const struct json_value *keys = json_get(call->arguments, STR("keys"));
+    struct str text = STR_EMPTY;
+    int r;
+
+    (void)json_get_str(call->arguments, STR("text"), &text);
+    r = buf_append_str(out, text);
+    if (r == 0 && keys != NULL && keys->size > 0 && !job->has_terminal)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "keys are for jobs that were started with terminal; send text");
+    if (keys != NULL)
+        json_each_item (key, keys) {
+            struct str bytes = key_bytes(json_str(key));
+
+            if (bytes.len == 0)
+                return err_set(err, ERR_INVALID_ARGUMENT, "keys: %.*s is no key that is known here",
+                               STR_ARG(str_slice(json_str(key), 0, ERR_FIELD_BYTES)));
+            if (r == 0)
+                r = buf_append_str(out, bytes);
+        }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static int send_input(struct shell_call *call, struct shell_job *job, size_t *out_bytes,
+                      struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT(PROCESS_MAX_INPUT);
+    struct record_mark mark = record_mark_of(call);
+    bool is_closing = false;
+    int r;
+
+    if (has_ended(job))
+        return err_set(err, ERR_NOT_FOUND, "the job has ended");
+    r = collect_input(call, job, &bytes, err);
+    if (r < 0)
+        return r;
+    (void)json_get_bool(call->arguments, STR("close"), &is_closing);
+    mark.reason = "input for a job that runs";
+    r = record_intent(call->shell, &mark, &job->resource);
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (bytes.len > 0)
+        r = process_write(job->process, buf_view(&bytes));
+    if (r == 0 && is_closing)
+        r = process_close_input(job->process);
+    record_outcome(call->shell, &mark, &job->resource, r, (struct starter_end){0});
+    *out_bytes = bytes.len;
+    if (r == ERR_NOT_FOUND)
+        return err_set(err, r, "the input of the job is closed");
+    if (r == ERR_TOO_LARGE)
+        return err_set(err, r, "the job does not read its input; nothing of this was sent");
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+void job_input(struct shell_call *call)
+{
+    cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
+    struct shell_job *job = job_needed(call);
+    struct err err = ERR_INIT;
+    struct json_writer w;
+    size_t bytes = 0;
+    int r;
+
+    if (job == NULL)
+        return;
+    if (send_input(call, job, &bytes, &err) < 0) {
+        call_fail(call, &err);
+        return;
+    }
+    json_writer_init(&w, &object);
+    json_begin_object(&w);
+    json_key(&w, STR("jobId"));
+    json_write_str(&w, str_from(job->name));
+    json_key(&w, STR("bytes"));
+    json_write_int(&w, (int64_t)bytes);
+    json_end_object(&w);
+    r = json_writer_finish(&w);
+    if (r < 0)
+        call_end(call, r);
+    else
+        call_finish(call, buf_view(&object), false);
+}
+
+/* ---- stopping ---- */
+
+static int signal_number(struct str name)
+{
+    static const struct {
+        struct str name;
+        int number;
+    } known[] = {
+        {STR_LITERAL("TERM"), SIGTERM}, {STR_LITERAL("INT"), SIGINT},
+        {STR_LITERAL("HUP"), SIGHUP},   {STR_LITERAL("QUIT"), SIGQUIT},
+        {STR_LITERAL("USR1"), SIGUSR1}, {STR_LITERAL("USR2"), SIGUSR2},
+    };
+
+    for (size_t i = 0; i < array_size(known); i++)
+        if (str_eq(known[i].name, name))
+            return known[i].number;
+    return SIGKILL; /* the schema has no other */
+}
+
+void job_stop(struct shell_call *call)
+{
+    struct shell_job *job = job_needed(call);
+    struct str name = STR_EMPTY;
+    bool is_named;
+    int signum;
+
+    if (job == NULL)
+        return;
+    if (has_ended(job)) {
+        loop_defer(call->shell->config.loop, &job->bury);
+        job_answer_state(call, job);
+        return;
+    }
+    is_named = json_get_str(call->arguments, STR("signal"), &name);
+    signum = is_named ? signal_number(name) : SIGTERM;
+    process_signal(job->process, signum);
+    if (is_named && signum != SIGKILL) {
+        job_answer_state(call, job);
+        return;
+    }
+    if (signum != SIGKILL && !job->kill.is_started)
+        timer_start(&job->kill, STOP_GRACE_MS);
+    call->job = job;
+    list_append(&job->waiting, &call->waiting);
+}
+
+/* ---- listing ---- */
+
+void job_list(struct shell_call *call)
+{
+    cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
+    struct json_writer w;
+    int r;
+
+    json_writer_init(&w, &object);
+    json_begin_object(&w);
+    json_key(&w, STR("jobs"));
+    json_begin_array(&w);
+    list_each (node, &call->shell->jobs) {
+        const struct shell_job *job = list_entry(node, struct shell_job, link);
+        char started[CLOCK_ISO_BYTES];
+
+        if (job->session != call->events.session || job->starting != NULL)
+            continue;
+        json_begin_object(&w);
+        job_write_state(&w, job);
+        json_key(&w, STR("command"));
+        json_write_str(&w, job->resource.whole);
+        json_key(&w, STR("cwd"));
+        json_write_str_lossy(&w, job->directory);
+        json_key(&w, STR("startedAt"));
+        clock_format_iso(job->started_ms, started);
+        json_write_str(&w, str_from(started));
+        json_key(&w, STR("outputBytes"));
+        json_write_int(&w, (int64_t)job->history.total);
+        json_key(&w, STR("terminal"));
+        json_write_bool(&w, job->has_terminal);
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    r = json_writer_finish(&w);
+    if (r < 0)
+        call_end(call, r);
+    else
+        call_finish(call, buf_view(&object), false);
+}

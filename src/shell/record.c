@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands in the authority's record: what was about to run, how it ended, what was refused. */
+#include "shell/internal.h"
+
+#include <stdio.h>
+
+enum { REASON_BYTES = 48 };
+
+struct record_mark record_mark_of(const struct shell_call *call)
+{
+    return (struct record_mark){
+        .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
+        .decision = call->events.decision,
+        .record_id = call->events.record_id,
+    };
+}
+
+static int note(struct shell *shell, const struct record_mark *mark,
+                const struct shell_resource *resource, struct authority_note *note)
+{
+    const struct authority_call call = {
+        .tool = mark->tool,
+        .decision = mark->decision,
+        .id = mark->record_id,
+    };
+    int r;
+
+    note->operation = AUTHORITY_OP_EXECUTE;
+    note->name = resource->whole;
+    note->destination = resource->cwd;
+    note->policy_source = mark->decision;
+    note->request_id = mark->request_id;
+    authority_call_begin(&call);
+    r = authority_note(shell->config.recorded, note);
+    authority_call_end();
+    return r;
+}
+
+int record_intent(struct shell *shell, struct record_mark *mark,
+                  const struct shell_resource *resource)
+{
+    struct authority_note intent = {.outcome = AUTHORITY_INTENT, .reason = mark->reason};
+    int r = note(shell, mark, resource, &intent);
+
+    mark->request_id = intent.request_id;
+    mark->is_open = r == 0;
+    return r;
+}
+
+void record_outcome(struct shell *shell, struct record_mark *mark,
+                    const struct shell_resource *resource, int error, struct starter_end end)
+{
+    char reason[REASON_BYTES];
+    char name[SIGNAL_NAME_BYTES];
+    struct authority_note outcome = {
+        .outcome = error < 0 ? AUTHORITY_FAILED : AUTHORITY_SUCCESS,
+        .error = error,
+        .reason = reason,
+    };
+
+    if (!mark->is_open)
+        return;
+    mark->is_open = false;
+    if (error < 0)
+        outcome.reason = err_text(error);
+    else if (mark->reason != NULL)
+        outcome.reason = mark->reason;
+    else if (end.is_signal)
+        snprintf(reason, sizeof(reason), "ended by signal %s", signal_name(end.value, name));
+    else
+        snprintf(reason, sizeof(reason), "exit code %d", end.value);
+    (void)note(shell, mark, resource, &outcome);
+}
+
+void record_refusal(struct shell *shell, const struct record_mark *mark,
+                    const struct shell_resource *resource, int error)
+{
+    struct authority_note refusal = {.outcome = AUTHORITY_DENIED, .error = error};
+
+    (void)note(shell, mark, resource, &refusal);
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shell/shell.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "authority/path.h"
+#include "base/schema.h"
+#include "permission/command.h"
+#include "protocol/toolresult.h"
+#include "shell/internal.h"
+
+enum {
+    SHELL_ARENA_BYTES = 4 << 20, /* schemas, environment, paths */
+    SCHEMA_BYTES = 256 << 10,    /* of one, as it is read */
+    MAX_PATH_DIRS = 128,
+    CALL_ARENA_BYTES = 64 << 20, /* the message that it comes from has its own ceiling */
+    CALL_RESULT_BYTES = 1 << 30, /* the captures and histories have theirs */
+};
+
+/* ---- making ---- */
+
+static int compile_schemas(struct shell *shell, struct err *err)
+{
+    for (int i = 0; i < SHELL_TOOLS; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(SCHEMA_BYTES);
+        const struct json_value *document;
+        int r = json_parse(&arena, catalog_tools[TOOL_SHELL_EXECUTE + i].input_schema,
+                           JSON_LIMITS_DEFAULT, &document, err);
+
+        if (r == 0)
+            r = schema_compile(&shell->arena, document, &shell->schemas[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static const char *keep(struct arena *arena, const char *text)
+{
+    return text != NULL ? arena_copy(arena, str_from(text)) : NULL;
+}
+
+static int copy_places(struct shell *shell, struct err *err)
+{
+    for (size_t i = 0; i < shell->config.place_count; i++) {
+        const struct shell_place *from = &shell->config.places[i];
+        struct shell_place *place = &shell->places[i];
+
+        *place = (struct shell_place){
+            .names = from->names,
+            .root_path = keep(&shell->arena, from->root_path),
+            .given_path = keep(&shell->arena, from->given_path),
+        };
+        if (place->root_path == NULL || (place->given_path == NULL && from->given_path != NULL))
+            return err_set_plain(err, ERR_NO_MEMORY);
+    }
+    shell->config.places = shell->places;
+    return 0;
+}
+
+/* Relative ones would mean something else in every directory. */
+static int split_path(struct shell *shell, struct err *err)
+{
+    struct str path = shell->config.path != NULL ? str_from(shell->config.path) : STR_CUT_END;
+    struct str dir;
+    size_t count = 0;
+
+    shell->config.path = NULL; /* the caller's, who may let it go */
+    shell->path_dirs = arena_alloc_array(&shell->arena, MAX_PATH_DIRS + 1, sizeof(char *));
+    if (shell->path_dirs == NULL)
+        return err_set_plain(err, shell->arena.error);
+    while (str_cut(&path, ':', &dir)) {
+        if (dir.len == 0 || dir.ptr[0] != '/' || count == MAX_PATH_DIRS)
+            continue;
+        shell->path_dirs[count] = arena_copy(&shell->arena, dir);
+        if (shell->path_dirs[count++] == NULL)
+            return err_set_plain(err, shell->arena.error);
+    }
+    shell->path_dirs[count] = NULL;
+    return 0;
+}
+
+static void fill_in_defaults(struct shell_config *config)
+{
+    if (config->max_output_bytes == 0)
+        config->max_output_bytes = SHELL_OUTPUT_BYTES;
+    if (config->max_history_bytes == 0)
+        config->max_history_bytes = SHELL_HISTORY_BYTES;
+    if (config->timeout_ms == 0)
+        config->timeout_ms = SHELL_TIMEOUT_MS;
+    if (config->max_timeout_ms == 0)
+        config->max_timeout_ms = SHELL_MAX_TIMEOUT_MS;
+    if (config->max_timeout_ms < config->timeout_ms)
+        config->max_timeout_ms = config->timeout_ms;
+    if (config->max_jobs == 0)
+        config->max_jobs = SHELL_MAX_JOBS;
+}
+
+int shell_new(const struct shell_config *config, struct shell **out_shell, struct err *err)
+{
+    struct shell *shell;
+    int r;
+
+    if (config->place_count == 0 || config->place_count > SHELL_MAX_PLACES)
+        return err_set(err, ERR_INVALID_ARGUMENT, "commands run in 1 to %d directories",
+                       SHELL_MAX_PLACES);
+    shell = calloc(1, sizeof(*shell));
+    if (shell == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    shell->config = *config;
+    fill_in_defaults(&shell->config);
+    arena_init(&shell->arena, SHELL_ARENA_BYTES);
+    list_init(&shell->calls);
+    list_init(&shell->jobs);
+    r = copy_places(shell, err);
+    if (r == 0)
+        r = compile_schemas(shell, err);
+    if (r == 0)
+        r = split_path(shell, err);
+    if (r < 0) {
+        arena_done(&shell->arena);
+        free(shell);
+        return r;
+    }
+    *out_shell = shell;
+    return 0;
+}
+
+bool shell_has(const struct catalog_tool *tool)
+{
+    return tool->id >= TOOL_SHELL_EXECUTE && tool->id <= TOOL_SHELL_LIST;
+}
+
+/* ---- preparing ---- */
+
+static int check_arguments(const struct shell_call *call, const struct json_value *arguments,
+                           struct err *err)
+{
+    struct err why = ERR_INIT;
+    int r =
+        schema_check(call->shell->schemas[call->tool->id - TOOL_SHELL_EXECUTE], arguments, &why);
+
+    /* The message goes on from the field. */
+    if (r < 0)
+        return err_set_field(err, r, why.field, "%s %s",
+                             why.field[0] != '\0' ? why.field : "the arguments",
+                             why.code != 0 ? why.message : err_text(r));
+    return 0;
+}
+
+/* The place that a directory lies in, and its name from there on; NULL: in none. */
+static const struct shell_place *place_of(const struct shell *shell, struct str *name)
+{
+    if (name->len == 0 || name->ptr[0] != '/')
+        return &shell->places[0];
+    for (size_t i = 0; i < shell->config.place_count; i++) {
+        const struct shell_place *place = &shell->places[i];
+
+        if ((place->given_path != NULL && path_strip_root(name, place->given_path)) ||
+            path_strip_root(name, place->root_path))
+            return place;
+    }
+    return NULL;
+}
+
+static int explain_directory(int code, struct err *err)
+{
+    char why[ERR_MESSAGE_BYTES];
+
+    if (err == NULL)
+        return code;
+    snprintf(why, sizeof(why), "%s",
+             err->code == code && err->message[0] != '\0' ? err->message : err_text(code));
+    switch (code) {
+    case ERR_NOT_FOUND:
+        return err_set_field(err, code, "cwd", "cwd: there is no such directory");
+    case ERR_PATH_OUTSIDE_ROOT:
+        return err_set_field(err, code, "cwd",
+                             "cwd lies outside the root; commands start inside it");
+    case ERR_NOT_A_DIRECTORY:
+        return err_set_field(err, code, "cwd", "cwd is not a directory");
+    case ERR_SYMLINK_REJECTED:
+        return err_set_field(err, code, "cwd",
+                             "cwd: a symbolic link on the way to it does not stay in the root");
+    default:
+        return err_set_field(err, code, "cwd", "cwd: %s", why);
+    }
+}
+
+static int join(struct arena *arena, const char *root_path, struct str name, struct str *out_path)
+{
+    size_t root_len = strcmp(root_path, "/") == 0 ? 0 : strlen(root_path);
+    size_t size = root_len + 1 + name.len + 1;
+    char *path = arena_alloc(arena, size);
+
+    if (path == NULL)
+        return arena->error;
+    snprintf(path, size, "%.*s%s%.*s", (int)root_len, root_path,
+             root_len == 0 || name.len > 0 ? "/" : "", STR_ARG(name));
+    *out_path = str_from(path);
+    return 0;
+}
+
+static int resolve_directory(struct shell_call *call, struct err *err)
+{
+    __attribute__((uninitialized)) char resolved[PATH_MAX];
+    const struct shell_place *place;
+    struct authority_stat about;
+    struct str given = STR_EMPTY;
+    const char *copy;
+    size_t len;
+    int r;
+
+    (void)json_get_str(call->arguments, call->tool->resources[0].directory, &given);
+    place = place_of(call->shell, &given);
+    if (place == NULL)
+        return explain_directory(ERR_PATH_OUTSIDE_ROOT, err);
+    r = authority_resolve(place->names, AUTHORITY_OP_LIST, given, resolved, &len, &about, err);
+    /* The root itself is not looked at. */
+    if (r == 0 && len > 0 && about.inode == 0)
+        r = ERR_NOT_FOUND;
+    else if (r == 0 && len > 0 && about.type != AUTHORITY_DIRECTORY)
+        r = ERR_NOT_A_DIRECTORY;
+    if (r < 0)
+        return explain_directory(r, err);
+    r = join(&call->arena, place->root_path, (struct str){resolved, len}, &call->resource.cwd);
+    if (r < 0)
+        return err_set_plain(err, r);
+    copy = arena_copy(&call->arena, (struct str){resolved, len});
+    if (copy == NULL)
+        return err_set_plain(err, call->arena.error);
+    /* Of another place, all of it: a name alone would be taken for one in the root. */
+    call->directory = place == call->shell->places ? (struct str){copy, len} : call->resource.cwd;
+    return 0;
+}
+
+static int name_command(struct shell_call *call, struct err *err)
+{
+    struct str given = STR_EMPTY;
+    const char *copy;
+    bool is_as_is;
+    int r;
+
+    (void)json_get_str(call->arguments, call->tool->resources[0].argument, &given);
+    if (str_has_nul(given))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "command",
+                             "command: no shell takes a NUL character");
+    if (given.len >= COMMAND_MAX_BYTES)
+        return err_set_field(err, ERR_TOO_LARGE, "command",
+                             "command: at most %d bytes; write a longer script to a file",
+                             COMMAND_MAX_BYTES - 1);
+    if (str_trim(given).len == 0)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "command", "command is empty");
+    copy = arena_copy(&call->arena, given); /* with a NUL behind it */
+    if (copy == NULL)
+        return err_set_plain(err, call->arena.error);
+    call->resource.whole = (struct str){copy, given.len};
+    r = command_normalise(&call->arena, call->resource.whole, call->shell->path_dirs,
+                          &call->resource.command, &is_as_is);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* Whether the tool starts a command that its arguments hold. */
+static bool is_starting(const struct catalog_tool *tool)
+{
+    return tool->id == TOOL_SHELL_EXECUTE || tool->id == TOOL_SHELL_START;
+}
+
+int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
+                  const struct json_value *arguments, struct shell_call **out_call, struct err *err)
+{
+    struct shell_call *call;
+    int r;
+
+    if (!shell_has(tool))
+        return err_set(err, ERR_NOT_FOUND, "there is no tool %.*s here", STR_ARG(tool->name));
+    call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    call->shell = shell;
+    call->tool = tool;
+    arena_init(&call->arena, CALL_ARENA_BYTES);
+    r = check_arguments(call, arguments, err);
+    if (r == 0) {
+        call->arguments = json_copy(&call->arena, arguments);
+        if (call->arguments == NULL)
+            r = err_set_plain(err, call->arena.error);
+    }
+    if (r == 0 && is_starting(tool)) {
+        r = name_command(call, err);
+        if (r == 0)
+            r = resolve_directory(call, err);
+    }
+    if (r < 0) {
+        shell_drop(call);
+        return r;
+    }
+    *out_call = call;
+    return 0;
+}
+
+void shell_drop(struct shell_call *call)
+{
+    if (call == NULL)
+        return;
+    arena_done(&call->arena);
+    free(call);
+}
+
+bool shell_resource(const struct shell_call *call, const void *session,
+                    struct shell_resource *out_resource)
+{
+    const struct shell_resource *resource = NULL;
+
+    if (is_starting(call->tool))
+        resource = &call->resource;
+    else if (call->tool->id == TOOL_SHELL_INPUT)
+        resource = job_resource(call, session);
+    if (resource == NULL)
+        return false;
+    *out_resource = *resource;
+    return true;
+}
+
+void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,
+                  uint64_t record_id)
+{
+    struct shell_resource resource;
+    struct record_mark mark;
+
+    call->events = (struct shell_events){.decision = decision, .record_id = record_id};
+    mark = record_mark_of(call);
+    if (shell_resource(call, session, &resource))
+        record_refusal(call->shell, &mark, &resource, error);
+    shell_drop(call);
+}
+
+/* ---- ends of calls ---- */
+
+static void answer(struct shell_call *call, int error, struct str result)
+{
+    list_remove(&call->link);
+    list_remove(&call->waiting);
+    loop_task_cancel(&call->begin);
+    timer_stop(&call->timer);
+    timer_stop(&call->progress);
+    run_done(call);
+    call->events.on_done(call->events.data, error, result);
+    shell_drop(call);
+}
+
+void call_finish(struct shell_call *call, struct str object, bool is_error)
+{
+    cleanup_buf struct buf result = BUF_INIT(CALL_RESULT_BYTES);
+    int r = toolresult_write(&result, object, object, is_error);
+
+    answer(call, r, r < 0 ? STR_EMPTY : buf_view(&result));
+}
+
+void call_fail(struct shell_call *call, const struct err *err)
+{
+    cleanup_buf struct buf result = BUF_INIT(CALL_RESULT_BYTES);
+    int r = toolresult_write_error(err, &result);
+
+    answer(call, r, r < 0 ? STR_EMPTY : buf_view(&result));
+}
+
+void call_end(struct shell_call *call, int error)
+{
+    answer(call, error, STR_EMPTY);
+}
+
+/* ---- running ---- */
+
+static void begin(void *data)
+{
+    struct shell_call *call = data;
+
+    if (call->is_cancelled) {
+        call_end(call, ERR_CANCELLED);
+        return;
+    }
+    switch (call->tool->id) {
+    case TOOL_SHELL_EXECUTE:
+        run_begin(call);
+        break;
+    case TOOL_SHELL_START:
+        job_start(call);
+        break;
+    case TOOL_SHELL_OUTPUT:
+        job_output(call);
+        break;
+    case TOOL_SHELL_INPUT:
+        job_input(call);
+        break;
+    case TOOL_SHELL_STOP:
+        job_stop(call);
+        break;
+    default:
+        job_list(call);
+        break;
+    }
+}
+
+uint64_t shell_run(struct shell_call *call, const struct shell_events *events)
+{
+    struct shell *shell = call->shell;
+
+    call->id = ++shell->last_id;
+    call->events = *events;
+    list_append(&shell->calls, &call->link);
+    list_init(&call->waiting);
+    timer_init(&call->timer, shell->config.loop, NULL, call);
+    timer_init(&call->progress, shell->config.loop, NULL, call);
+    loop_task_init(&call->begin, begin, call);
+    loop_defer(shell->config.loop, &call->begin);
+    return call->id;
+}
+
+static void cancel(struct shell_call *call)
+{
+    if (call->is_cancelled)
+        return;
+    call->is_cancelled = true;
+    if (call->is_executing) {
+        run_cancel(call);
+    } else {
+        if (call->job != NULL)
+            job_cancel(call);
+        loop_defer(call->shell->config.loop, &call->begin);
+    }
+}
+
+void shell_cancel(struct shell *shell, uint64_t id)
+{
+    list_each (node, &shell->calls) {
+        struct shell_call *call = list_entry(node, struct shell_call, link);
+
+        if (call->id == id) {
+            cancel(call);
+            return;
+        }
+    }
+}
+
+void shell_end_session(struct shell *shell, const void *session)
+{
+    /* One call's end may not take another's away: each is only told. */
+    list_each (node, &shell->calls) {
+        struct shell_call *call = list_entry(node, struct shell_call, link);
+
+        if (call->events.session == session && !call->is_cancelled) {
+            call->is_cancelled = true;
+            run_done(call);
+            if (call->job != NULL)
+                job_cancel(call);
+            loop_defer(shell->config.loop, &call->begin);
+        }
+    }
+    jobs_end(shell, session, false);
+}
+
+void shell_free(struct shell *shell)
+{
+    if (shell == NULL)
+        return;
+    jobs_end(shell, NULL, true);
+    while (!list_is_empty(&shell->calls))
+        call_end(list_entry(shell->calls.next, struct shell_call, link), ERR_CANCELLED);
+    assert(shell->executing == 0 && shell->job_count == 0);
+    arena_done(&shell->arena);
+    free(shell);
+}
