@@ -19,6 +19,7 @@
 #include "cli/doctor.h"
 #include "cli/start.h"
 #include "command/mcp.h"
+#include "command/sandbox.h"
 #include "command/search.h"
 
 enum {
@@ -47,7 +48,14 @@ static const struct option_argument completions_arguments[] = {
     {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
 };
 
-enum { COMMAND_MCP, COMMAND_SEARCH, COMMAND_DOCTOR, COMMAND_COMPLETIONS, COMMANDS };
+enum {
+    COMMAND_MCP,
+    COMMAND_SEARCH,
+    COMMAND_SANDBOX,
+    COMMAND_DOCTOR,
+    COMMAND_COMPLETIONS,
+    COMMANDS
+};
 static const struct option_command commands[COMMANDS] = {
     [COMMAND_MCP] = {.name = "mcp",
                      .summary = MCP_SUMMARY,
@@ -61,6 +69,10 @@ static const struct option_command commands[COMMANDS] = {
                         .option_count = SEARCH_OPTIONS,
                         .arguments = search_arguments,
                         .argument_count = SEARCH_ARGUMENTS},
+    [COMMAND_SANDBOX] = {.name = "sandbox",
+                         .summary = SANDBOX_SUMMARY,
+                         .commands = sandbox_commands,
+                         .command_count = SANDBOX_COMMANDS},
     [COMMAND_DOCTOR] = {.name = "doctor",
                         .summary = "say what this machine offers, and what each lack means",
                         .options = doctor_options,
@@ -157,10 +169,23 @@ static int run_mcp(struct option_values *values, char *const *argv, struct buf *
     return become("gatehouse-mcp", "mcp", argv, err);
 }
 
+static const struct option_values *top_of(const struct option_values *values)
+{
+    return values->above != NULL ? top_of(values->above) : values;
+}
+
+/* The front door's own command, which may have commands itself. */
+static const struct option_command *command_of(const struct option_values *values)
+{
+    while (values->above != NULL && values->above->above != NULL)
+        values = values->above;
+    return values->command;
+}
+
 /* The text that the command prints. */
 static int run(struct option_values *values, char *const *argv, struct buf *out, struct err *err)
 {
-    const struct option_values *top = values->above != NULL ? values->above : values;
+    const struct option_values *top = top_of(values);
     int r;
 
     if (options_is_on(top, PROGRAM_HELP)) {
@@ -168,11 +193,13 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
     } else if (options_is_on(top, PROGRAM_VERSION)) {
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
     } else {
-        switch (values->command - commands) {
+        switch (command_of(values) - commands) {
         case COMMAND_MCP:
             return run_mcp(values, argv, out, err);
         case COMMAND_SEARCH:
             return become("gatehouse-search", "search", argv, err);
+        case COMMAND_SANDBOX:
+            return become("gatehouse-sandbox", "sandbox", argv, err);
         case COMMAND_DOCTOR:
             r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
                                                    : doctor_tell(wants_colour(STDOUT_FILENO), out);
@@ -194,6 +221,28 @@ static int ask_for_command(const struct option_values *values)
     return EXIT_WRONG_USE;
 }
 
+/* Each command has its own number for failures that are ours and not what it was asked about. */
+static int status_of_failure(const struct option_command *command)
+{
+    switch (command - commands) {
+    case COMMAND_SEARCH:
+        return EXIT_WRONG_USE; /* 1 says that nothing was found */
+    case COMMAND_SANDBOX:
+        return SANDBOX_EXIT_FAILED;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+/* Whoever runs a command in a sandbox reads 2 as that command's own. */
+static int status_of_wrong_use(char *const *argv)
+{
+    return argv[0] != NULL && argv[1] != NULL &&
+                   strcmp(argv[1], commands[COMMAND_SANDBOX].name) == 0
+               ? SANDBOX_EXIT_FAILED
+               : EXIT_WRONG_USE;
+}
+
 int commands_run(int argc, char *const *argv)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
@@ -204,15 +253,14 @@ int commands_run(int argc, char *const *argv)
 
     if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse: %s\nSee 'gatehouse --help'.\n", err.message);
-        return EXIT_WRONG_USE;
+        return status_of_wrong_use(argv);
     }
-    if (values->above == NULL && !options_is_on(values, PROGRAM_HELP) &&
-        !options_is_on(values, PROGRAM_VERSION))
+    if (values->command->command_count > 0 && !options_is_on(top_of(values), PROGRAM_HELP) &&
+        !options_is_on(top_of(values), PROGRAM_VERSION))
         return ask_for_command(values);
     if (run(values, argv + 1, &out, &err) < 0) {
         fprintf(stderr, "gatehouse: %s\n", err.message);
-        /* Of a search, 1 says that nothing was found. */
-        return values->command == &commands[COMMAND_SEARCH] ? EXIT_WRONG_USE : EXIT_FAILURE;
+        return status_of_failure(command_of(values));
     }
     r = write_all(STDOUT_FILENO, buf_view(&out));
     if (r < 0) {

@@ -24,6 +24,8 @@ static const struct option more_options[MORE_OPTIONS] = {
 
 static bool is_on(const struct option_values *values, unsigned option)
 {
+    while (values->above != NULL)
+        values = values->above;
     return options_is_on(values, values->command->option_count - MORE_OPTIONS + option);
 }
 
@@ -46,6 +48,11 @@ int alone_read_options(struct arena *arena, const struct option_command *command
     return r == 0 ? options_read_env(*out_values, environ, err) : r;
 }
 
+static const char *program_name(const struct option_values *values)
+{
+    return values->above != NULL ? program_name(values->above) : values->command->name;
+}
+
 bool alone_is_asked_about_itself(const struct option_values *values)
 {
     return is_on(values, HELP) || is_on(values, VERSION);
@@ -56,7 +63,7 @@ int alone_tell_about_itself(const struct option_values *values, struct err *err)
     cleanup_buf struct buf out = BUF_INIT(HELP_MAX_BYTES);
     int r = is_on(values, HELP)
                 ? options_help(values, HELP_WIDTH, &out)
-                : buf_printf(&out, "%s %s\n", values->command->name, GATEHOUSE_VERSION);
+                : buf_printf(&out, "%s %s\n", program_name(values), GATEHOUSE_VERSION);
 
     if (r < 0)
         return err_set_plain(err, r);

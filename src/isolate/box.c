@@ -23,6 +23,7 @@ enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768 };
 
 /* Below these a place would hand out the machine itself. */
 static const char *const never_places[] = {"/proc", "/sys", "/dev"};
+static const char shared_memory[] = "/dev/shm"; /* holds files like any other */
 
 /* ---- The plan ---- */
 
@@ -36,7 +37,9 @@ static int check_place(const struct box_place *place, struct err *err)
         return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
                              "the whole system cannot be a place of a sandbox");
     for (size_t i = 0; i < array_size(never_places); i++)
-        if (box_is_beneath(place->path, never_places[i]))
+        if (box_is_beneath(place->path, never_places[i]) &&
+            (!box_is_beneath(place->path, shared_memory) ||
+             strcmp(place->path, shared_memory) == 0))
             return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
                                  "%s cannot be a place of a sandbox", never_places[i]);
     return 0;
@@ -307,31 +310,38 @@ int box_signal(const struct box_process *process, int signal_number)
     return send(process->channel, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : ERR_NOT_FOUND;
 }
 
-void box_finish(struct box_process *process, struct box_end *out_end)
+void box_read_end(struct box_process *process)
 {
-    struct box_end end = {.is_signal = true, .value = SIGKILL};
     struct box_news news;
     int fd = -1;
+
+    if (process->has_ended)
+        return;
+    process->has_ended = true;
+    process->end = (struct box_end){.is_signal = true, .value = SIGKILL};
+    if (box_channel_hear(process->channel, &news, &fd) && news.kind == BOX_NEWS_ENDED)
+        process->end = news.end;
+    if (fd >= 0)
+        close(fd);
+    (void)box_signal(process, SIGKILL);
+}
+
+void box_finish(struct box_process *process, struct box_end *out_end)
+{
+    int *const fds[] = {&process->pidfd, &process->channel, &process->pty};
     int status;
 
     if (process->pid > 0) {
-        if (box_channel_hear(process->channel, &news, &fd) && news.kind == BOX_NEWS_ENDED)
-            end = news.end;
-        if (fd >= 0)
-            close(fd);
-        (void)box_signal(process, SIGKILL);
+        box_read_end(process);
         while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
     cgroup_leaf_remove(&process->leaf);
-    for (size_t i = 0; i < 3; i++) {
-        int *fds[] = {&process->pidfd, &process->channel, &process->pty};
-
+    for (size_t i = 0; i < array_size(fds); i++)
         if (*fds[i] >= 0)
             close(steal_fd(fds[i]));
-    }
+    *out_end = process->end;
     *process = (struct box_process)BOX_PROCESS_INIT;
-    *out_end = end;
 }
 
 /* ---- For people ---- */

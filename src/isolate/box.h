@@ -24,7 +24,7 @@
 #include "isolate/cgroup.h"
 
 enum {
-    BOX_MAX_PLACES = 128,
+    BOX_MAX_PLACES = 192,
     BOX_PATH_BYTES = 4096,
     BOX_WORDS_BYTES = 200,
 };
@@ -41,6 +41,7 @@ enum box_access { BOX_HIDDEN, BOX_READ, BOX_WRITE };
 struct box_place {
     const char *path;
     enum box_access access;
+    uint64_t grant; /* of the authority, for those who narrow it later; 0: none */
 };
 
 enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_HOST };
@@ -81,6 +82,13 @@ struct box_command {
     bool has_no_network;
 };
 
+struct box_end {
+    bool is_known; /* false: the box was killed before it could tell */
+    bool is_signal;
+    int value;           /* exit code or signal */
+    struct rusage usage; /* of the command and what it waited for */
+};
+
 /* A box that runs. Its memory is the caller's. */
 struct box_process {
     pid_t pid;   /* of its first process, a child of ours */
@@ -88,6 +96,8 @@ struct box_process {
     int channel; /* readable when the command ended: box_read_end() */
     int pty;     /* the terminal's other side, non-blocking; or -1 */
     struct cgroup_leaf leaf;
+    bool has_ended;
+    struct box_end end;
 };
 
 #define BOX_PROCESS_INIT                                                                           \
@@ -106,12 +116,11 @@ int box_start(struct box *box, const struct box_command *command, struct box_pro
 /* To the command and those it started that stay in its group; SIGKILL: to everything in the box. */
 int box_signal(const struct box_process *process, int signal);
 
-struct box_end {
-    bool is_known; /* false: the box was killed before it could tell */
-    bool is_signal;
-    int value;           /* exit code or signal */
-    struct rusage usage; /* of the command and what it waited for */
-};
+/*
+ * For when the channel is readable: takes the news of the end and kills what is left in the box.
+ * It does not wait; when all are gone the pidfd is readable, and box_finish() does not wait either.
+ */
+void box_read_end(struct box_process *process);
 
 /* Waits for the end, kills what is left in the box, reaps it and frees all it had. */
 void box_finish(struct box_process *process, struct box_end *out_end);

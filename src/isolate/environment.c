@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/environment.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/redact.h"
+#include "base/str.h"
+
+/* A '*' at the end is for names that go on. */
+static const char *const kept[] = {
+    /* Who and where. */
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    /* How to speak and to look. */
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "TERMINFO",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "CLICOLOR",
+    "FORCE_COLOR",
+    "LS_COLORS",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "LESS",
+    /* How to build. */
+    "CC",
+    "CXX",
+    "CPP",
+    "LD",
+    "AR",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "PKG_CONFIG_PATH",
+    "CMAKE_*",
+    "DEBUG",
+    "CI",
+    "NODE_ENV",
+    "NODE_OPTIONS",
+    "NVM_DIR",
+    "GOPATH",
+    "GOROOT",
+    "GOFLAGS",
+    "GOCACHE",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTFLAGS",
+    "JAVA_HOME",
+    "MAVEN_OPTS",
+    "GRADLE_OPTS",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "GEM_HOME",
+    "GEM_PATH",
+    "SOURCE_DATE_EPOCH",
+    "DEBIAN_FRONTEND",
+    /* How to get out, where that is allowed. */
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+};
+
+static const char default_path[] =
+    "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+static struct str name_of(const char *variable)
+{
+    return (struct str){variable, (size_t)(strchrnul(variable, '=') - variable)};
+}
+
+static bool is_listed(struct str name)
+{
+    for (size_t i = 0; i < array_size(kept); i++) {
+        struct str row = str_from(kept[i]);
+        bool goes_on = row.ptr[row.len - 1] == '*';
+
+        row.len -= goes_on ? 1 : 0;
+        if (goes_on ? str_starts_with(name, row) : str_eq(name, row))
+            return true;
+    }
+    return false;
+}
+
+bool environment_is_kept(const char *variable)
+{
+    struct str name = name_of(variable);
+
+    if (variable[name.len] != '=' || !is_listed(name) || redact_names_secret(name))
+        return false;
+    /* Of an address of a proxy, the user and the password. */
+    return !(str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) ||
+           strchr(variable, '@') == NULL;
+}
+
+struct list {
+    const char **items;
+    size_t count;
+};
+
+static int put(struct list *list, const char *variable, struct err *err)
+{
+    struct str name = name_of(variable);
+    size_t at = 0;
+
+    while (at < list->count && !str_eq(name_of(list->items[at]), name))
+        at++;
+    if (at == ENVIRONMENT_MAX)
+        return err_set(err, ERR_TOO_LARGE, "more than %d variables for a command", ENVIRONMENT_MAX);
+    list->items[at] = variable;
+    if (at == list->count)
+        list->count++;
+    return 0;
+}
+
+static const char *find(char *const *from, const char *name)
+{
+    for (; *from != NULL; from++)
+        if (str_eq(name_of(*from), str_from(name)))
+            return *from;
+    return NULL;
+}
+
+int environment_clean(struct arena *arena, char *const *from, const char *const *more,
+                      const char *const **out_env, struct err *err)
+{
+    struct list list = {.items = arena_alloc_array(arena, ENVIRONMENT_MAX + 1, sizeof(char *))};
+    int r;
+
+    if (list.items == NULL)
+        return err_set_plain(err, arena->error);
+    r = put(&list, default_path, err);
+    for (size_t i = 0; from[i] != NULL && r == 0; i++)
+        if (environment_is_kept(from[i]))
+            r = put(&list, from[i], err);
+    if (r == 0)
+        r = put(&list, "TMPDIR=/tmp", err);
+    for (; more != NULL && *more != NULL && r == 0; more++) {
+        const char *variable = strchr(*more, '=') != NULL ? *more : find(from, *more);
+
+        if (variable == *more && **more == '=')
+            r = err_set(err, ERR_INVALID_ARGUMENT, "a variable is NAME or NAME=value");
+        else if (variable != NULL)
+            r = put(&list, variable, err);
+    }
+    if (r < 0)
+        return r;
+    list.items[list.count] = NULL;
+    *out_env = list.items;
+    return 0;
+}

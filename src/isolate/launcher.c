@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client's side; what answers is launcher_serve.c. */
+#include "isolate/launcher.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "isolate/confine.h"
+#include "isolate/launcher_internal.h"
+#include "isolate/threads.h"
+
+struct launcher {
+    int fd;
+    pid_t pid;
+    char message[LAUNCHER_MAX_MESSAGE];
+};
+
+static void free_launcher(struct launcher **launcher)
+{
+    launcher_free(*launcher);
+}
+
+static void free_box(struct box **box)
+{
+    box_free(*box);
+}
+
+int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
+                 struct err *err)
+{
+    cleanup_with(free_launcher) struct launcher *launcher = malloc(sizeof(*launcher));
+    cleanup_with(free_box) struct box *box = NULL;
+    const int size = 2 * LAUNCHER_MAX_MESSAGE;
+    int ends[2];
+    int r = threads_check_alone(err);
+
+    if (launcher == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    launcher->fd = launcher->pid = -1;
+    if (r == 0)
+        r = box_new(envelope->plan, &box, err);
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "the launcher: %s", err_errno_text(errno));
+    launcher->fd = ends[0];
+    /* As much as one message takes, where the system's default is smaller. */
+    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    launcher->pid = fork();
+    if (launcher->pid == 0) {
+        /* Ctrl-C is for the client, which then closes its end. */
+        if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || confine_close_fds(&ends[1], 1, NULL) < 0)
+            _exit(EXIT_FAILURE);
+        launcher_serve(ends[1], box, envelope->plan->place_count, envelope->env);
+    }
+    r = errno;
+    close(ends[1]);
+    if (launcher->pid < 0)
+        return err_set(err, err_from_errno(r), "the launcher: %s", err_errno_text(r));
+    *out_launcher = steal_ptr(&launcher);
+    return 0;
+}
+
+void launcher_free(struct launcher *launcher)
+{
+    if (launcher == NULL)
+        return;
+    if (launcher->fd >= 0)
+        close(launcher->fd);
+    /* It goes by itself when the socket closes; inside our walls nobody may wait for it. */
+    if (launcher->pid > 0)
+        while (waitpid(launcher->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    free(launcher);
+}
+
+int launcher_fd(const struct launcher *launcher)
+{
+    return launcher->fd;
+}
+
+static int send_request(struct launcher *launcher, const struct launcher_request *request)
+{
+    cleanup_buf struct buf message = BUF_INIT(LAUNCHER_MAX_MESSAGE);
+    ssize_t sent;
+    int r = launcher_wire_write_request(request, &message);
+
+    if (r < 0)
+        return r;
+    do
+        sent = send(launcher->fd, message.data, message.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        return errno == EAGAIN ? ERR_BUSY : errno == EMSGSIZE ? ERR_TOO_LARGE : ERR_IO;
+    return 0;
+}
+
+static int list(const char *const *from, const char **out_to, size_t *out_count)
+{
+    size_t count = 0;
+
+    for (; from != NULL && from[count] != NULL; count++) {
+        if (count == LAUNCHER_MAX_WORDS)
+            return ERR_TOO_LARGE;
+        out_to[count] = from[count];
+    }
+    out_to[count] = NULL;
+    *out_count = count;
+    return 0;
+}
+
+int launcher_start(struct launcher *launcher, uint32_t number,
+                   const struct launcher_command *command, struct err *err)
+{
+    const char *const shell[] = {"/bin/sh", "-c", command->text, NULL};
+    struct launcher_request request = {
+        .kind = LAUNCHER_START,
+        .number = number,
+        .timeout_ms = command->timeout_ms,
+        .wants_stdin = command->wants_stdin && !command->wants_pty,
+        .wants_pty = command->wants_pty,
+        .has_no_network = command->has_no_network,
+        .rows = command->rows,
+        .columns = command->columns,
+        .cwd = command->cwd,
+        .at_most_count = command->at_most != NULL ? command->at_most_count : 0,
+    };
+    int r = command->at_most_count > BOX_MAX_PLACES
+                ? ERR_TOO_LARGE
+                : list(command->text != NULL ? shell : command->argv, request.words,
+                       &request.word_count);
+
+    if (r == 0)
+        r = list(command->variables, request.variables, &request.variable_count);
+    if (r == 0) {
+        for (size_t i = 0; i < request.at_most_count; i++)
+            request.at_most[i] = command->at_most[i];
+        r = send_request(launcher, &request);
+    }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+int launcher_signal(struct launcher *launcher, uint32_t number, int signal_number)
+{
+    const struct launcher_request request = {
+        .kind = LAUNCHER_SIGNAL, .number = number, .signal = signal_number};
+
+    return send_request(launcher, &request);
+}
+
+static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
+{
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        out_fds->fds[i] = -1;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(out_fds->fds, CMSG_DATA(header),
+               header->cmsg_len - CMSG_LEN(0) <= sizeof(out_fds->fds)
+                   ? header->cmsg_len - CMSG_LEN(0)
+                   : sizeof(out_fds->fds));
+}
+
+int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
+                  struct launcher_fds *out_fds)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(LAUNCHER_MAX_FDS * sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = launcher->message, .iov_len = sizeof(launcher->message)};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    struct launcher_notice notice;
+    ssize_t got;
+
+    do
+        got = recvmsg(launcher->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN)
+        return ERR_NOT_FOUND;
+    if (got <= 0)
+        return ERR_IO;
+    take_fds(&message, out_fds);
+    if (launcher_wire_read_notice((struct str){launcher->message, (size_t)got}, &notice) < 0) {
+        for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+            if (out_fds->fds[i] >= 0)
+                close(steal_fd(&out_fds->fds[i]));
+        return ERR_IO;
+    }
+    /* Only the descriptors that belong there come in their places: stdin may be missing. */
+    if (notice.kind == LAUNCHER_STARTED && notice.value == 0 && out_fds->fds[2] < 0) {
+        out_fds->fds[2] = out_fds->fds[1];
+        out_fds->fds[1] = out_fds->fds[0];
+        out_fds->fds[0] = -1;
+    }
+    *out_notice = notice;
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands for a process that may not start any: before it confines itself it forks a launcher,
+ * which has one thread, holds the largest box that any command may have (the envelope), and is
+ * asked over a pair of sockets. What comes over it can take away from the envelope and add
+ * nothing: the client may be broken into one day, and the launcher believes it no more than that.
+ *
+ * When the client goes, by whatever end, the launcher kills all commands and goes too. So does it
+ * when the client breaks the rules of the wire or does not read what it is told.
+ *
+ * All functions but launcher_new() and launcher_free() work inside the walls of confine.h with
+ * passes_messages. Output is the client's to read from the descriptors that it is given.
+ */
+#ifndef ISOLATE_LAUNCHER_H
+#define ISOLATE_LAUNCHER_H
+
+#include "isolate/box.h"
+#include "isolate/launcher_wire.h"
+
+enum {
+    LAUNCHER_MAX_RUNNING = 64, /* more are refused: ERR_BUSY */
+    LAUNCHER_MAX_FDS = 3,
+};
+
+struct launcher_envelope {
+    const struct box_plan *plan;
+    const char *const *env; /* of all commands; see environment.h */
+};
+
+struct launcher;
+
+/* Forks. A process with one thread only; before confine_process(). */
+int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
+                 struct err *err);
+/* Everything that runs is killed. */
+void launcher_free(struct launcher *launcher);
+
+/* For a loop: readable when there is a notice, or when the launcher has gone. Non-blocking. */
+int launcher_fd(const struct launcher *launcher);
+
+struct launcher_command {
+    const char *text;        /* for /bin/sh -c; or NULL, then: */
+    const char *const *argv; /* up to a NULL */
+    const char *cwd;
+    const char *const *variables; /* NAME=value, up to a NULL; or NULL */
+    int64_t timeout_ms;           /* 0: none */
+    bool wants_stdin;             /* a pipe; else it reads from /dev/null */
+    bool wants_pty;               /* one terminal in place of three streams */
+    unsigned short rows;
+    unsigned short columns;
+    bool has_no_network;
+    /* For the envelope's places, in its order: what is left of each this time; or NULL. */
+    const enum box_access *at_most;
+    size_t at_most_count;
+};
+
+/*
+ * Sends; the answer is a notice with this number, which is no other running command's.
+ * ERR_TOO_LARGE: the command is too long. ERR_BUSY: the launcher is behind, try later.
+ */
+int launcher_start(struct launcher *launcher, uint32_t number,
+                   const struct launcher_command *command, struct err *err);
+
+/* To the command's own group; SIGKILL: to everything. One that has ended is no error. */
+int launcher_signal(struct launcher *launcher, uint32_t number, int signal);
+
+/* In the order stdin, stdout, stderr; with a terminal it alone, in the first. -1: none. */
+struct launcher_fds {
+    int fds[LAUNCHER_MAX_FDS];
+};
+
+/*
+ * The next notice. ERR_NOT_FOUND: none is waiting. ERR_IO: the launcher has gone, and with it all
+ * commands. *out_fds, non-blocking, are the caller's after LAUNCHER_STARTED.
+ */
+int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
+                  struct launcher_fds *out_fds);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/places.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isolate/secrets.h"
+
+static int put(struct places *places, const char *path, enum box_access access, uint64_t grant,
+               struct err *err)
+{
+    const char *own;
+
+    for (size_t i = 0; i < places->count; i++)
+        if (strcmp(places->items[i].path, path) == 0)
+            return 0;
+    if (places->count == BOX_MAX_PLACES)
+        return err_set(err, ERR_TOO_LARGE, "more than %d places for a sandbox", BOX_MAX_PLACES);
+    own = arena_copy(places->arena, str_from(path));
+    if (own == NULL)
+        return err_set_plain(err, places->arena->error);
+    places->items[places->count++] = (struct box_place){own, access, grant};
+    return 0;
+}
+
+static int add(struct places *places, const char *path, enum box_access access, uint64_t grant,
+               struct err *err)
+{
+    char found[PATH_MAX];
+
+    if (realpath(path, found) == NULL) {
+        int errno_value = errno;
+
+        if (access == BOX_HIDDEN && errno_value == ENOENT)
+            return path[0] == '/' ? put(places, path, access, grant, err) : 0;
+        return err_set_field(err, err_from_errno(errno_value), path, "%.150s: %s", path,
+                             err_errno_text(errno_value));
+    }
+    return put(places, found, access, grant, err);
+}
+
+int places_add(struct places *places, const char *path, enum box_access access, struct err *err)
+{
+    return add(places, path, access, 0, err);
+}
+
+enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms)
+{
+    if (grant->is_revoked || (grant->expires_ms > 0 && grant->expires_ms <= now_wall_ms))
+        return BOX_HIDDEN;
+    if ((grant->access & AUTHORITY_READ) == 0)
+        return BOX_HIDDEN;
+    return (grant->access & AUTHORITY_WRITE) != 0 ? BOX_WRITE : BOX_READ;
+}
+
+int places_add_grants(struct places *places, const struct authority_grant *grants, size_t count,
+                      int64_t now_wall_ms, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum box_access access = places_access(&grants[i], now_wall_ms);
+        int r =
+            access != BOX_HIDDEN ? add(places, grants[i].root.path, access, grants[i].id, err) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void places_narrow(const struct places *places, const struct authority_grant *grants, size_t count,
+                   int64_t now_wall_ms, enum box_access out_at_most[BOX_MAX_PLACES])
+{
+    for (size_t i = 0; i < places->count; i++) {
+        uint64_t grant = places->items[i].grant;
+
+        out_at_most[i] = grant == 0 ? BOX_WRITE : BOX_HIDDEN;
+        for (size_t g = 0; g < count && grant != 0; g++)
+            if (grants[g].id == grant)
+                out_at_most[i] = places_access(&grants[g], now_wall_ms);
+    }
+}
+
+int places_hide_secrets(struct places *places, const char *home, struct err *err)
+{
+    for (size_t i = 0; i < secrets_count; i++) {
+        char path[PATH_MAX];
+        bool is_absolute = secrets[i].path[0] == '/';
+        int r = 0;
+
+        if (!is_absolute && (home == NULL || home[0] != '/'))
+            continue;
+        if (snprintf(path, sizeof(path), "%s%s%s", is_absolute ? "" : home, is_absolute ? "" : "/",
+                     secrets[i].path) < PATH_MAX)
+            r = put(places, path, BOX_HIDDEN, 0, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* By depth alone: a path is longer than all that it lies beneath. */
+static int compare_lengths(const void *a_pointer, const void *b_pointer)
+{
+    size_t a = strlen(((const struct box_place *)a_pointer)->path);
+    size_t b = strlen(((const struct box_place *)b_pointer)->path);
+
+    return (a > b) - (a < b);
+}
+
+void places_sort(struct places *places)
+{
+    qsort(places->items, places->count, sizeof(places->items[0]), compare_lengths);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/secrets.h"
+
+#include "base/cleanup.h"
+
+#define LOGIN     "keys that log in elsewhere"
+#define CLOUD     "credentials of a cloud or a cluster"
+#define PUBLISH   "tokens that publish packages"
+#define PASSWORDS "passwords"
+#define BROWSER   "cookies and stored passwords of a browser"
+#define MAIL      "mail and its passwords"
+#define HISTORY   "what was typed may hold passwords"
+#define OURS      "keys, settings and the record of Gatehouse itself"
+#define AGENT     "sockets of agents that sign and decrypt for the user"
+#define SYSTEM    "readable to root even without privileges"
+#define SERVICE   "the socket of a service that does as root what it is asked"
+
+const struct secret_place secrets[] = {
+    {".ssh", LOGIN},
+    {".gnupg", LOGIN},
+    {".putty", LOGIN},
+    {".config/age", LOGIN},
+    {".config/sops", LOGIN},
+    {".aws", CLOUD},
+    {".azure", CLOUD},
+    {".kube", CLOUD},
+    {".docker", CLOUD},
+    {".config/containers", CLOUD},
+    {".config/gcloud", CLOUD},
+    {".config/doctl", CLOUD},
+    {".config/hcloud", CLOUD},
+    {".config/rclone", CLOUD},
+    {".oci", CLOUD},
+    {".fly", CLOUD},
+    {".terraform.d/credentials.tfrc.json", CLOUD},
+    {".vault-token", CLOUD},
+    {".config/gh", PUBLISH},
+    {".config/glab-cli", PUBLISH},
+    {".config/hub", PUBLISH},
+    {".npmrc", PUBLISH},
+    {".yarnrc.yml", PUBLISH},
+    {".pypirc", PUBLISH},
+    {".cargo/credentials", PUBLISH},
+    {".cargo/credentials.toml", PUBLISH},
+    {".gem/credentials", PUBLISH},
+    {".m2/settings.xml", PUBLISH},
+    {".config/composer/auth.json", PUBLISH},
+    {".netrc", PASSWORDS},
+    {".pgpass", PASSWORDS},
+    {".my.cnf", PASSWORDS},
+    {".git-credentials", PASSWORDS},
+    {".config/git/credentials", PASSWORDS},
+    {".password-store", PASSWORDS},
+    {".local/share/keyrings", PASSWORDS},
+    {".local/share/kwalletd", PASSWORDS},
+    {".config/keepassxc", PASSWORDS},
+    {".config/Bitwarden", PASSWORDS},
+    {".config/1Password", PASSWORDS},
+    {".config/op", PASSWORDS},
+    {".mozilla", BROWSER},
+    {".config/google-chrome", BROWSER},
+    {".config/chromium", BROWSER},
+    {".config/BraveSoftware", BROWSER},
+    {".config/microsoft-edge", BROWSER},
+    {".config/vivaldi", BROWSER},
+    {".config/opera", BROWSER},
+    {"snap/firefox", BROWSER},
+    {"snap/chromium", BROWSER},
+    {".var/app", BROWSER},
+    {".thunderbird", MAIL},
+    {".config/evolution", MAIL},
+    {".local/share/evolution", MAIL},
+    {".bash_history", HISTORY},
+    {".zsh_history", HISTORY},
+    {".histfile", HISTORY},
+    {".local/share/fish/fish_history", HISTORY},
+    {".python_history", HISTORY},
+    {".node_repl_history", HISTORY},
+    {".psql_history", HISTORY},
+    {".mysql_history", HISTORY},
+    {".sqlite_history", HISTORY},
+    {".rediscli_history", HISTORY},
+    {".lesshst", HISTORY},
+    {".viminfo", HISTORY},
+    {".n8n", OURS},
+    {".n8n-gateway", OURS},
+    {".config/gatehouse", OURS},
+    {".local/state/gatehouse", OURS},
+    {".cache/keyring", AGENT},
+    {"/etc/shadow", SYSTEM},
+    {"/etc/shadow-", SYSTEM},
+    {"/etc/gshadow", SYSTEM},
+    {"/etc/gshadow-", SYSTEM},
+    {"/etc/ssh/ssh_host_rsa_key", SYSTEM},
+    {"/etc/ssh/ssh_host_ecdsa_key", SYSTEM},
+    {"/etc/ssh/ssh_host_ed25519_key", SYSTEM},
+    {"/etc/ssl/private", SYSTEM},
+    {"/etc/krb5.keytab", SYSTEM},
+    {"/etc/wireguard", SYSTEM},
+    {"/etc/NetworkManager/system-connections", SYSTEM},
+    {"/var/lib/private", SYSTEM},
+    {"/var/lib/docker", SERVICE},
+    {"/var/lib/containerd", SERVICE},
+    {"/var/lib/lxd", SERVICE},
+    {"/var/lib/mysql", SERVICE},
+    {"/var/snap", SERVICE},
+};
+
+const size_t secrets_count = array_size(secrets);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandboxer/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "command/alone.h"
+#include "command/sandbox.h"
+#include "isolate/box.h"
+#include "isolate/environment.h"
+#include "isolate/places.h"
+#include "sandboxer/follow.h"
+
+enum { ARENA_MAX_BYTES = 16 << 20, WORDS_MAX_BYTES = 4096, MOST_CORES = 1024 };
+
+static const struct option_command program = {
+    .name = "gatehouse-sandbox",
+    .summary = SANDBOX_SUMMARY,
+    .commands = sandbox_commands,
+    .command_count = SANDBOX_COMMANDS,
+};
+
+/* "2", "0.5", "1.25" as hundredths. */
+static int read_cores(const char *text, unsigned *out_percent, struct err *err)
+{
+    struct str rest = str_from(text);
+    struct str whole;
+    struct str part = STR_EMPTY;
+    int64_t cores = 0;
+    int64_t hundredths = 0;
+    bool is_sound = str_cut(&rest, '.', &whole) && str_to_int64(whole, &cores) && cores >= 0 &&
+                    cores <= MOST_CORES;
+
+    if (is_sound && rest.ptr != NULL) {
+        part = rest;
+        is_sound =
+            part.len >= 1 && part.len <= 2 && str_to_int64(part, &hundredths) && hundredths >= 0;
+        hundredths *= part.len == 1 ? 10 : 1;
+    }
+    if (!is_sound || cores * 100 + hundredths == 0)
+        return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
+                             "--cpus wants a number of cores like 2 or 0.5");
+    *out_percent = (unsigned)(cores * 100 + hundredths);
+    return 0;
+}
+
+static int add_list(struct places *places, const struct option_values *values, size_t option,
+                    enum box_access access, struct err *err)
+{
+    struct option_list list = options_list(values, option);
+    int r = 0;
+
+    for (size_t i = 0; i < list.count && r == 0; i++)
+        r = places_add(places, list.items[i], access, err);
+    return r;
+}
+
+/* What was named holds over the current directory, and over what is hidden by default. */
+static int gather_places(const struct option_values *values, struct places *places,
+                         const char **out_cwd, struct err *err)
+{
+    struct places here = PLACES_INIT(places->arena);
+    int r = add_list(places, values, SANDBOX_OPTION_HIDE, BOX_HIDDEN, err);
+
+    if (r == 0)
+        r = add_list(places, values, SANDBOX_OPTION_RW, BOX_WRITE, err);
+    if (r == 0)
+        r = add_list(places, values, SANDBOX_OPTION_RO, BOX_READ, err);
+    if (r == 0)
+        r = places_add(&here, ".", BOX_READ, err);
+    if (r < 0)
+        return r;
+    *out_cwd = here.items[0].path;
+    if (strcmp(*out_cwd, "/") != 0)
+        r = places_add(places, *out_cwd, BOX_READ, err);
+    if (r == 0)
+        r = places_hide_secrets(places, getenv("HOME"), err);
+    places_sort(places);
+    return r;
+}
+
+static int make_plan(const struct option_values *values, const struct places *places,
+                     struct box_plan *out_plan, struct err *err)
+{
+    const char *cores = options_text(values, SANDBOX_OPTION_CPUS);
+
+    *out_plan = (struct box_plan){
+        .places = places->items,
+        .place_count = places->count,
+        .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST
+                       ? BOX_NETWORK_HOST
+                       : BOX_NETWORK_NONE,
+        .limits = {.memory_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_MEMORY),
+                   .processes = (unsigned)options_int(values, SANDBOX_OPTION_PIDS)},
+        .tmp_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_TMP_SIZE),
+        .may_lack_landlock = options_is_on(values, SANDBOX_OPTION_ALLOW_WEAKER),
+    };
+    return cores != NULL ? read_cores(cores, &out_plan->limits.cpu_percent, err) : 0;
+}
+
+static void tell_what_holds(const struct box *box)
+{
+    cleanup_buf struct buf words = BUF_INIT(WORDS_MAX_BYTES);
+
+    if (box_describe(box, &words) == 0)
+        fwrite(words.data, 1, words.len, stderr);
+}
+
+static int exit_status(const struct box_end *end, bool is_timed_out)
+{
+    if (is_timed_out)
+        return SANDBOX_EXIT_TIMED_OUT;
+    return end->is_signal ? SANDBOX_EXIT_SIGNAL + end->value : end->value;
+}
+
+static void free_box(struct box **box)
+{
+    box_free(*box);
+}
+
+/* The exit status, or an error. */
+static int run(struct arena *arena, struct option_values *values, struct err *err)
+{
+    cleanup_with(free_box) struct box *box = NULL;
+    struct places *places = arena_new(arena, struct places);
+    struct follow_terminal terminal = follow_find_terminal();
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_command command = {
+        .argv = values->arguments, .rows = terminal.rows, .columns = terminal.columns};
+    struct box_plan plan;
+    struct box_end end;
+    bool is_timed_out;
+    int r;
+
+    if (places == NULL)
+        return err_set_plain(err, arena->error);
+    *places = (struct places)PLACES_INIT(arena);
+    r = gather_places(values, places, &command.cwd, err);
+    if (r == 0)
+        r = make_plan(values, places, &plan, err);
+    if (r == 0)
+        r = environment_clean(arena, environ, options_list(values, SANDBOX_OPTION_ENV).items,
+                              &command.env, err);
+    if (r == 0)
+        r = box_new(&plan, &box, err);
+    if (r == 0)
+        r = follow_prepare(err);
+    if (r < 0)
+        return r;
+    follow_streams(command.fds);
+    r = box_start(box, &command, &process, err);
+    if (r < 0)
+        return r;
+    if (options_is_on(values, SANDBOX_OPTION_VERBOSE))
+        tell_what_holds(box);
+    is_timed_out =
+        follow_box(&process, &terminal, options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
+    return exit_status(&end, is_timed_out);
+}
+
+static int check(struct err *err)
+{
+    int r = box_probe(err);
+
+    if (r == 0)
+        puts("a sandbox with all its walls can be made here");
+    return r;
+}
+
+/* As a shell says it: there is no such command, or it cannot be run. */
+static int status_of_error(const struct err *err)
+{
+    if (strcmp(err->field, "command") != 0)
+        return SANDBOX_EXIT_FAILED;
+    return err->code == ERR_NOT_FOUND ? SANDBOX_EXIT_NOT_FOUND : SANDBOX_EXIT_CANNOT_RUN;
+}
+
+int program_run(int argc, char *const *argv)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_MAX_BYTES);
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r = alone_read_options(&arena, &program, argc, argv, &values, &err);
+
+    if (r == 0 && alone_is_asked_about_itself(values))
+        r = alone_tell_about_itself(values, &err);
+    else if (r == 0 && values->above == NULL)
+        r = err_set(&err, ERR_INVALID_OPTION, "say 'run' or 'check'; see --help");
+    else if (r == 0)
+        r = values->command == &sandbox_commands[SANDBOX_RUN] ? run(&arena, values, &err)
+                                                              : check(&err);
+    if (r >= 0)
+        return r;
+    fprintf(stderr, "gatehouse sandbox: %s\n", err.message);
+    return status_of_error(&err);
+}
