@@ -80,6 +80,13 @@ enum err_category {
     X(ERR_HTTP_CODING,         "http_coding",         POLICY,      501, -32600, "the transfer coding is not offered here") \
     X(ERR_HTTP_VERSION,        "http_version",        POLICY,      505, -32600, "only HTTP/1.0 and HTTP/1.1 are spoken here") \
     X(ERR_HTTP_SLOW,           "http_slow",           OPERATIONAL, 408, -32001, "the request came too slowly") \
+    X(ERR_HTTP_ANSWER,         "http_answer",         OPERATIONAL, 502, -32010, "the server's answer is not well-formed HTTP") \
+    X(ERR_HTTP_REDIRECT,       "http_redirect",       POLICY,      502, -32010, "the server leads elsewhere, which is not followed") \
+    X(ERR_HOST_UNKNOWN,        "host_unknown",        OPERATIONAL, 502, -32010, "the name of the host is not known") \
+    X(ERR_UNREACHABLE,         "unreachable",         OPERATIONAL, 502, -32010, "nobody answers at this address") \
+    X(ERR_CONNECTION_LOST,     "connection_lost",     OPERATIONAL, 502, -32010, "the connection ended too early") \
+    X(ERR_PROXY,               "proxy",               OPERATIONAL, 502, -32010, "the proxy does not connect") \
+    X(ERR_SERVER_DENIED,       "server_denied",       POLICY,      403, -32010, "this server is not one of those that may be talked to") \
     X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not taken") \
     X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host are not taken") \
     X(ERR_UNAUTHORIZED,        "unauthorized",        POLICY,      401, -32010, "a key is needed that is known here") \

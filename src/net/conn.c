@@ -312,7 +312,11 @@ static int on_wire(void *data, struct str bytes)
 
 static void on_ready(void *data)
 {
-    (void)data; /* a server answers, and nothing is asked before */
+    struct conn *conn = data;
+
+    /* A server answers, and nothing is asked before. */
+    if (conn->events->on_ready != NULL && !conn->is_closing)
+        conn->events->on_ready(conn);
 }
 
 static void on_ended(void *data)

@@ -32,6 +32,8 @@ struct conn_events {
     void (*on_bytes)(struct conn *conn, struct str bytes);
     /* 0: the peer sends no more, but may still read. An ERR_* code: it is gone. Each once. */
     void (*on_end)(struct conn *conn, int error);
+    /* The filter says that the peer can be written to. May be NULL. */
+    void (*on_ready)(struct conn *conn);
     /* All that was kept has been taken by the system. */
     void (*on_drained)(struct conn *conn);
     /* The last one: the owner's memory may go. */
@@ -80,8 +82,9 @@ int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, in
               size_t max_kept, const struct conn_events *events);
 
 /*
- * Puts a filter between the socket and the owner, before the first byte, and starts it; its sink is
- * set here. It is the connection's, also after an ERR_* code, which leaves nothing but to close.
+ * Puts a filter between the socket and the owner and starts it, before the first byte or where both
+ * sides agreed on it and nothing is under way; its sink is set here. It is the connection's, also
+ * after an ERR_* code, which leaves nothing but to close.
  */
 int conn_set_filter(struct conn *conn, struct filter *filter);
 

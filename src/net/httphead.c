@@ -23,7 +23,7 @@ static bool strip_cr(struct str *line)
     return true;
 }
 
-static int check_version(struct str version, uint8_t *out_minor)
+int httphead_version(struct str version, uint8_t *out_minor)
 {
     if (version.len != 8 || !str_starts_with(version, STR("HTTP/")) || version.ptr[6] != '.' ||
         version.ptr[5] < '0' || version.ptr[5] > '9' || version.ptr[7] < '0' ||
@@ -53,7 +53,7 @@ int httphead_request_line(struct http_request *request, size_t at, size_t len)
     if (!strip_cr(&rest) || !str_cut(&rest, ' ', &method) || !http_is_token(method) ||
         !str_cut(&rest, ' ', &target) || rest.ptr == NULL || !is_visible(target))
         return ERR_HTTP_SYNTAX;
-    r = check_version(rest, &request->minor);
+    r = httphead_version(rest, &request->minor);
     if (r < 0)
         return r;
     if (!http_method_from(method, &request->method))
@@ -64,8 +64,7 @@ int httphead_request_line(struct http_request *request, size_t at, size_t len)
     return 0;
 }
 
-/* A name, a colon right behind it, a value. */
-static bool cut_header(struct str line, struct str *out_name, struct str *out_value)
+bool httphead_cut_header(struct str line, struct str *out_name, struct str *out_value)
 {
     struct str name;
 
@@ -90,7 +89,7 @@ int httphead_header_line(struct http_request *request, size_t at, size_t len)
     struct str value;
 
     /* A line that begins with a space has no name: neither folded ones nor the first one pass. */
-    if (!cut_header((struct str){base + at, len}, &name, &value))
+    if (!httphead_cut_header((struct str){base + at, len}, &name, &value))
         return ERR_HTTP_SYNTAX;
     /* Slot 0 is the target's until the end. */
     if (request->header_count == HTTP_MAX_HEADERS)
@@ -109,7 +108,7 @@ int httphead_trailer_line(struct str line)
     struct str name;
     struct str value;
 
-    return cut_header(line, &name, &value) ? 0 : ERR_HTTP_SYNTAX;
+    return httphead_cut_header(line, &name, &value) ? 0 : ERR_HTTP_SYNTAX;
 }
 
 /* ---- the head as a whole ---- */
@@ -188,7 +187,7 @@ static int split_target(struct http_request *request)
     return httppath_decode(path, &request->decoded, &request->path);
 }
 
-static int check_length(struct http_request *request, struct str value)
+int httphead_length(struct str value, uint64_t *out_length)
 {
     uint64_t length = 0;
 
@@ -199,9 +198,16 @@ static int check_length(struct http_request *request, struct str value)
             return ERR_HTTP_FRAMING;
         length = length * 10 + (uint64_t)(value.ptr[i] - '0');
     }
-    request->content_length = length;
-    request->has_body = length > 0;
+    *out_length = length;
     return 0;
+}
+
+static int check_length(struct http_request *request, struct str value)
+{
+    int r = httphead_length(value, &request->content_length);
+
+    request->has_body = r == 0 && request->content_length > 0;
+    return r;
 }
 
 static int check_coding(struct http_request *request, struct str value)
