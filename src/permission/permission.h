@@ -7,7 +7,6 @@
  *
  * Any thread may call anything here at any time: decisions run in workers while the loop changes
  * the rules. A decision goes by what was there when it began.
- * somebody to be asked?
  */
 #ifndef PERMISSION_PERMISSION_H
 #define PERMISSION_PERMISSION_H
@@ -47,7 +46,6 @@ void permission_set_book(struct permission *permission, struct rulebook *book);
 struct rulebook *permission_book(struct permission *permission);
 void permission_set_modes(struct permission *permission, const struct permission_modes *modes);
 struct permission_modes permission_modes(struct permission *permission);
-#include "protocol/catalog.h"
 
 /* One thing that a call would touch. */
 struct permission_resource {
@@ -56,6 +54,12 @@ struct permission_resource {
     struct str resolved; /* files: absolute, where it leads; empty: the same as given */
     struct str cwd;      /* of a command */
 };
+
+/* What is touched, and what rules that are made of an answer name. */
+static inline struct str permission_resource_name(const struct permission_resource *resource)
+{
+    return resource->resolved.len > 0 ? resource->resolved : resource->given;
+}
 
 enum permission_source {
     PERMISSION_BY_PROTECTION,
