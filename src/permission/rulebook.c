@@ -34,6 +34,8 @@ const struct rule *rulebook_at(const struct rulebook *book, size_t index)
     return &book->rules[index];
 }
 
+enum { MOST_HEADS = 8 };
+
 /* ---- Steps ---- */
 
 /* A question to the book: what was found so far, and when it is asked. */
@@ -49,8 +51,8 @@ static const struct rulebook_node *go_hashed(const struct search *search,
 {
     const struct rulebook *book = search->book;
     uint32_t parent = (uint32_t)(at - book->nodes);
-    uint32_t node = book->slots[rulebook_slot(book, rulebook_hash(text_hash, parent, step), parent,
-                                              step, text)];
+    uint32_t node =
+        rulebook_slot(book, rulebook_hash(text_hash, parent, step), parent, step, text)->node;
 
     return node == RULEBOOK_NONE ? NULL : &book->nodes[node];
 }
@@ -89,45 +91,72 @@ static bool globs_hold(struct search *search, const struct rulebook_node *at, st
     return false;
 }
 
-/* Globs whose written-out beginning is `head`; `rest` is what the name has below it. */
+/* Globs below `head` that want a component of this name, or one that ends like it. */
+static bool globs_of_name_hold(struct search *search, const struct rulebook_node *head,
+                               struct str part, uint64_t part_hash, struct str name)
+{
+    const struct rulebook_node *at;
+    struct str ending;
+
+    if (head->has_names) {
+        at = go_hashed(search, head, part_hash, STEP_GLOB_NAME, part);
+        if (at != NULL && globs_hold(search, at, name))
+            return true;
+    }
+    if (!head->has_endings)
+        return false;
+    ending = rulebook_ending(part);
+    at = ending.len > 0 ? go(search, head, STEP_GLOB_ENDING, ending) : NULL;
+    return at != NULL && globs_hold(search, at, name);
+}
+
+/* The same for all that a name has below `head`. */
 static bool globs_below_hold(struct search *search, const struct rulebook_node *head,
                              struct str rest, struct str name)
 {
-    const struct rulebook_node *at;
-
-    if (globs_hold(search, head, name))
-        return true;
-    if (!head->has_names && !head->has_endings)
-        return false;
     while (rest.len > 0) {
         struct str part = path_take(&rest);
-        struct str ending = rulebook_ending(part);
 
-        at = head->has_names ? go(search, head, STEP_GLOB_NAME, part) : NULL;
-        if (at != NULL && globs_hold(search, at, name))
-            return true;
-        at =
-            head->has_endings && ending.len > 0 ? go(search, head, STEP_GLOB_ENDING, ending) : NULL;
-        if (at != NULL && globs_hold(search, at, name))
+        if (globs_of_name_hold(search, head, part, hash_str(&search->book->key, part), name))
             return true;
     }
     return false;
 }
 
-/* Whether a rule holds on the way down; `with_globs` where there can be some. */
-static bool way_holds(struct search *search, const struct rulebook_node *at, struct str name,
-                      bool with_globs)
+/*
+ * Whether a rule holds on the way down, or a glob whose beginning lies there. Each component is
+ * hashed once for all beginnings above it, as long as these are few.
+ */
+static bool way_holds(struct search *search, const struct rulebook_node *at, struct str name)
 {
+    const struct rulebook_node *heads[MOST_HEADS];
+    size_t head_count = 0;
     struct str rest = name;
 
-    while (at != NULL) {
-        if (holds(search, at->rule) || (with_globs && globs_below_hold(search, at, rest, name)))
-            return true;
-        if (rest.len == 0)
+    while (true) {
+        struct str part;
+        uint64_t hash;
+
+        if (at != NULL) {
+            if (holds(search, at->rule) || globs_hold(search, at, name))
+                return true;
+            if (at->has_names || at->has_endings) {
+                if (head_count < MOST_HEADS)
+                    heads[head_count++] = at;
+                else if (globs_below_hold(search, at, rest, name))
+                    return true;
+            }
+        }
+        if (rest.len == 0 || (at == NULL && head_count == 0))
             return false;
-        at = go(search, at, STEP_DIRECTORY, path_take(&rest));
+        part = path_take(&rest);
+        hash = hash_str(&search->book->key, part);
+        for (size_t i = 0; i < head_count; i++)
+            if (globs_of_name_hold(search, heads[i], part, hash, name))
+                return true;
+        if (at != NULL)
+            at = go_hashed(search, at, hash, STEP_DIRECTORY, part);
     }
-    return false;
 }
 
 static bool file_holds(struct search *search, const struct rulebook_node *root, struct str path)
@@ -139,7 +168,7 @@ static bool file_holds(struct search *search, const struct rulebook_node *root, 
     if (!form_path(path, false, &room, &name))
         return false;
     whole = go(search, root, STEP_WHOLE, name);
-    return (whole != NULL && holds(search, whole->rule)) || way_holds(search, root, name, true);
+    return (whole != NULL && holds(search, whole->rule)) || way_holds(search, root, name);
 }
 
 /* ---- Commands ---- */
@@ -158,7 +187,7 @@ static bool command_holds(struct search *search, const struct rulebook_node *at,
     if (!form_path(cwd, false, &room, &name))
         return is_denied && holds(search, at->cwd_rule);
     at = go(search, at, STEP_DIRECTORY, STEP_CWD);
-    return way_holds(search, at, name, false);
+    return way_holds(search, at, name);
 }
 
 /* Whether a rule holds for the first words; `first` is how the first of them is reached. */

@@ -15,7 +15,7 @@ static int grow(struct rulebook *book)
     size_t capacity = book->node_capacity == 0 ? FIRST_NODES : book->node_capacity * 2;
     size_t slot_count = capacity * SLOTS_PER_NODE;
     struct rulebook_node *nodes;
-    uint32_t *slots;
+    struct rulebook_slot *slots;
 
     if (capacity > RULEBOOK_MAX_NODES)
         return ERR_TOO_LARGE;
@@ -34,7 +34,8 @@ static int grow(struct rulebook *book)
     for (uint32_t i = RULEBOOK_ROOTS; i < book->node_count; i++) {
         const struct rulebook_node *node = &nodes[i];
 
-        slots[rulebook_slot(book, node->hash, node->parent, node->step, node->text)] = i;
+        *rulebook_slot(book, node->hash, node->parent, node->step, node->text) =
+            (struct rulebook_slot){i, rulebook_tag(node->hash)};
     }
     return 0;
 }
@@ -43,7 +44,7 @@ static int grow(struct rulebook *book)
 static int go(struct rulebook *book, uint32_t *at, enum rulebook_step step, struct str text)
 {
     uint64_t hash = rulebook_hash(hash_str(&book->key, text), *at, step);
-    size_t slot;
+    struct rulebook_slot *slot;
 
     if (book->node_count == book->node_capacity) {
         int r = grow(book);
@@ -52,8 +53,8 @@ static int go(struct rulebook *book, uint32_t *at, enum rulebook_step step, stru
             return r;
     }
     slot = rulebook_slot(book, hash, *at, step, text);
-    if (book->slots[slot] == RULEBOOK_NONE) {
-        book->slots[slot] = (uint32_t)book->node_count;
+    if (slot->node == RULEBOOK_NONE) {
+        *slot = (struct rulebook_slot){(uint32_t)book->node_count, rulebook_tag(hash)};
         book->nodes[book->node_count++] = (struct rulebook_node){
             .hash = hash,
             .parent = *at,
@@ -63,7 +64,7 @@ static int go(struct rulebook *book, uint32_t *at, enum rulebook_step step, stru
             .cwd_rule = RULEBOOK_NONE,
         };
     }
-    *at = book->slots[slot];
+    *at = slot->node;
     return 0;
 }
 
@@ -186,7 +187,7 @@ static struct place place_of_part(const struct rulebook *book, uint32_t head,
                                   const struct glob_shape *shape, size_t index)
 {
     struct place place = {.step = STEP_ROOT};
-    size_t slot;
+    const struct rulebook_slot *slot;
 
     switch (glob_shape_part(shape, index, &place.text)) {
     case GLOB_PART_IS:
@@ -201,8 +202,8 @@ static struct place place_of_part(const struct rulebook *book, uint32_t head,
     }
     slot = rulebook_slot(book, rulebook_hash(hash_str(&book->key, place.text), head, place.step),
                          head, place.step, place.text);
-    if (book->slots[slot] != RULEBOOK_NONE)
-        place.globs = book->nodes[book->slots[slot]].glob_count;
+    if (slot->node != RULEBOOK_NONE)
+        place.globs = book->nodes[slot->node].glob_count;
     return place;
 }
 
@@ -260,6 +261,8 @@ static int add_glob(struct rulebook *book, uint32_t root, uint32_t rule, struct 
         *book->nodes[at].listed = (struct rulebook_globs){NULL, placing.glob};
         placing.glob->rule = RULEBOOK_NONE;
         result = glob_compile(&book->arena, r->pattern, &placing.glob->glob, err);
+        if (result == ERR_NO_MEMORY)
+            return book->arena.error; /* the ceiling, mostly */
         if (result == 0)
             result = glob_each_shape(placing.glob->glob, place_shape, &placing);
         if (result < 0)

@@ -63,6 +63,12 @@ struct rulebook_node {
     bool has_endings; /* and of STEP_GLOB_ENDING */
 };
 
+/* With a part of the hash, so that most steps that lead nowhere never look at a node. */
+struct rulebook_slot {
+    uint32_t node; /* or RULEBOOK_NONE */
+    uint32_t tag;
+};
+
 struct rulebook {
     atomic_size_t references;
     struct arena arena;
@@ -71,7 +77,7 @@ struct rulebook {
     struct rulebook_node *nodes; /* the roots first */
     size_t node_count;
     size_t node_capacity;
-    uint32_t *slots; /* open addressing over the nodes */
+    struct rulebook_slot *slots; /* open addressing over the nodes */
     size_t slot_count;
     struct hash_key key;
     bool has_denials[PERMISSION_GROUPS];
@@ -94,20 +100,28 @@ static inline uint64_t rulebook_hash(uint64_t text_hash, uint32_t parent, enum r
     return h ^ h >> 32;
 }
 
+static inline uint32_t rulebook_tag(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32);
+}
+
 /* The slot of the step, or the free one where it would go. */
-static inline size_t rulebook_slot(const struct rulebook *book, uint64_t hash, uint32_t parent,
-                                   enum rulebook_step step, struct str text)
+static inline struct rulebook_slot *rulebook_slot(const struct rulebook *book, uint64_t hash,
+                                                  uint32_t parent, enum rulebook_step step,
+                                                  struct str text)
 {
     size_t i = hash & (book->slot_count - 1);
 
-    for (; book->slots[i] != RULEBOOK_NONE; i = (i + 1) & (book->slot_count - 1)) {
-        const struct rulebook_node *node = &book->nodes[book->slots[i]];
+    for (; book->slots[i].node != RULEBOOK_NONE; i = (i + 1) & (book->slot_count - 1)) {
+        const struct rulebook_node *node;
 
-        if (node->hash == hash && node->parent == parent && node->step == step &&
-            str_eq(node->text, text))
+        if (book->slots[i].tag != rulebook_tag(hash))
+            continue;
+        node = &book->nodes[book->slots[i].node];
+        if (node->parent == parent && node->step == step && str_eq(node->text, text))
             break;
     }
-    return i;
+    return &book->slots[i];
 }
 
 /* What stands behind a character of the text. */
