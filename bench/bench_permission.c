@@ -41,43 +41,43 @@ struct kind {
 static const struct kind kinds[] = {
     {"exact paths",
      CATALOG_FILESYSTEM_WRITE,
-     {"/home/me/src/project/lib/f", ".c"},
-     {"/home/me/src/project/lib/f", ".c"},
+     {"/home/bob/src/project/lib/f", ".c"},
+     {"/home/bob/src/project/lib/f", ".c"},
      false},
     {"directories",
      CATALOG_FILESYSTEM_WRITE,
-     {"dir:/home/me/src/p", "/lib"},
-     {"/home/me/src/p", "/lib/parser/token.c"},
+     {"dir:/home/bob/src/p", "/lib"},
+     {"/home/bob/src/p", "/lib/parser/token.c"},
      false},
     {"globs with a fixed head",
      CATALOG_FILESYSTEM_WRITE,
-     {"glob:/home/me/src/p", "/**/*.c"},
-     {"/home/me/src/p", "/lib/parser/token.c"},
+     {"glob:/home/bob/src/p", "/**/*.c"},
+     {"/home/bob/src/p", "/lib/parser/token.c"},
      false},
     {"globs of names",
      CATALOG_FILESYSTEM_WRITE,
      {"glob:**/name", ""},
-     {"/home/me/src/project/lib/name", ""},
+     {"/home/bob/src/project/lib/name", ""},
      false},
     {"globs of endings",
      CATALOG_FILESYSTEM_WRITE,
      {"glob:**/*.e", ""},
-     {"/home/me/src/project/lib/parser/token.e", ""},
+     {"/home/bob/src/project/lib/parser/token.e", ""},
      false},
     {"globs of names below one head",
      CATALOG_FILESYSTEM_WRITE,
-     {"glob:/home/me/**/name", "/*.c"},
-     {"/home/me/src/project/lib/name", "/token.c"},
+     {"glob:/home/bob/**/name", "/*.c"},
+     {"/home/bob/src/project/lib/name", "/token.c"},
      false},
     {"expired globs that are no usual ones",
      CATALOG_FILESYSTEM_WRITE,
      {"glob:**/*n", "*"},
-     {"/home/me/src/project/lib/parser/n", ""},
+     {"/home/bob/src/project/lib/parser/n", ""},
      true},
     {"expired directories",
      CATALOG_FILESYSTEM_WRITE,
-     {"dir:/home/me/src/p", "/lib"},
-     {"/home/me/src/p", "/lib/parser/token.c"},
+     {"dir:/home/bob/src/p", "/lib"},
+     {"/home/bob/src/p", "/lib/parser/token.c"},
      true},
     {"exact commands",
      CATALOG_SHELL,
@@ -149,7 +149,7 @@ static struct world *make_world(const struct kind *only, size_t count)
     for (int i = 0; i < SESSION_RULES; i++) {
         struct permission_resource resource = {
             .group = CATALOG_FILESYSTEM_WRITE,
-            .given = framed(world, &(struct frame){"/home/me/session", ""}, i)};
+            .given = framed(world, &(struct frame){"/home/bob/session", ""}, i)};
 
         must(permission_allow_for_session(world->permission, &resource) == 0, "no session");
     }
@@ -163,10 +163,10 @@ static struct world *make_world(const struct kind *only, size_t count)
         /* Numbers that no rule has come as often. */
         question->group = kind->group;
         question->given = framed(world, &kind->resource, i % 2 == 0 ? number : number + RULES);
-        question->cwd = STR("/home/me/src");
+        question->cwd = STR("/home/bob/src");
         if (kind->group == CATALOG_FILESYSTEM_WRITE) {
             question->resolved = question->given;
-            question->given = framed(world, &(struct frame){"/home/me/src/links/to/l", ".c"}, i);
+            question->given = framed(world, &(struct frame){"/home/bob/src/links/to/l", ".c"}, i);
         }
     }
     return world;

@@ -4,7 +4,7 @@
  * pattern over them, is allowed or denied. Here a rule is read, checked and
  * written; what holds for a call is found in permission/rulebook.h.
  *
- * As text a pattern has a marker in front ("dir:/home/me/src"). Without one it is the resource
+ * As text a pattern has a marker in front ("dir:/home/bob/src"). Without one it is the resource
  * itself, as the original daemon stores it and as prompts save it: "*" means nothing there.
  */
 #ifndef PERMISSION_RULE_H
@@ -22,8 +22,8 @@ enum rule_effect { RULE_ALLOW, RULE_DENY };
 
 enum rule_kind {
     RULE_EXACT,  /* "exact:": this resource and no other. A file's path, a command, a host, "*" */
-    RULE_DIR,    /* "dir:/home/me/src": it and all below, by whole components */
-    RULE_GLOB,   /* "glob:/home/me/x*", "glob:**\/.env", "glob:*.pem": authority/glob.h from "/" */
+    RULE_DIR,    /* "dir:/home/bob/src": it and all below, by whole components */
+    RULE_GLOB,   /* "glob:/home/bob/x*", "glob:**\/.env", "glob:*.pem": authority/glob.h from "/" */
     RULE_PREFIX, /* "prefix:git status": a command that begins with these words */
     RULE_HOST,   /* "host:example.com", "host:*.example.com" (not example.com), "host:*" */
 };
@@ -59,13 +59,16 @@ int rule_parse(struct arena *arena, enum catalog_group group, struct str text,
 int rule_check(const struct rule *rule, struct err *err);
 
 /*
- * The text again, from which rule_parse() makes the same pattern: an exact one plain, and with
- * "exact:" where it would be taken for something else. ERR_INVALID_UTF8 as above.
+ * The text of a rule that rule_check() takes, from which rule_parse() makes the same pattern: an
+ * exact one plain, and with "exact:" where it would be taken for something else. ERR_INVALID_UTF8
+ * as above.
  */
 int rule_format(const struct rule *rule, struct buf *out);
 
-/* Pattern and directory in one form, in memory of the rule's or the arena; the codes of
- * rule_parse(). Bytes that are no UTF-8 are fine here. For permission/rulebook. */
+/*
+ * Pattern and directory in one form, in memory of the rule's or the arena; the codes of
+ * rule_parse(). Bytes that are no UTF-8 are fine here. For permission/rulebook.
+ */
 int rule_normalise(struct arena *arena, const struct rule *rule, struct rule *out_rule,
                    struct err *err);
 

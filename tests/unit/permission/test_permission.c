@@ -14,7 +14,7 @@ static struct permission *permission;
 static struct rule rules[MOST];
 static size_t rule_count;
 
-static const char *const protected_dirs[] = {"/home/me/.n8n-gateway", NULL};
+static const char *const protected_dirs[] = {"/home/bob/.n8n-gateway", NULL};
 
 static int set_up(void **state)
 {
@@ -167,22 +167,22 @@ static void denials_hold_for_both_names_and_allowances_for_where_it_leads(void *
 static void protected_directories_are_for_nobody(void **state)
 {
     (void)state;
-    add(RULE_ALLOW, CATALOG_FILESYSTEM_READ, "dir:/home/me/.n8n-gateway");
+    add(RULE_ALLOW, CATALOG_FILESYSTEM_READ, "dir:/home/bob/.n8n-gateway");
     use_rules();
     set_mode(CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW);
     set_mode(CATALOG_SHELL, PERMISSION_ALLOW);
-    check(file(CATALOG_FILESYSTEM_READ, "/home/me/.n8n-gateway", ""), PERMISSION_DENY,
+    check(file(CATALOG_FILESYSTEM_READ, "/home/bob/.n8n-gateway", ""), PERMISSION_DENY,
           PERMISSION_BY_PROTECTION);
-    check(file(CATALOG_FILESYSTEM_WRITE, "/home/me/.n8n-gateway/settings.json", ""),
+    check(file(CATALOG_FILESYSTEM_WRITE, "/home/bob/.n8n-gateway/settings.json", ""),
           PERMISSION_DENY, PERMISSION_BY_PROTECTION);
-    check(file(CATALOG_FILESYSTEM_READ, "/home/me/link", "/home/me/.n8n-gateway/x"),
+    check(file(CATALOG_FILESYSTEM_READ, "/home/bob/link", "/home/bob/.n8n-gateway/x"),
           PERMISSION_DENY, PERMISSION_BY_PROTECTION);
-    check(file(CATALOG_FILESYSTEM_READ, "/home/me/.n8n-gateway/link", "/home/me/x"),
+    check(file(CATALOG_FILESYSTEM_READ, "/home/bob/.n8n-gateway/link", "/home/bob/x"),
           PERMISSION_DENY, PERMISSION_BY_PROTECTION);
-    check(file(CATALOG_FILESYSTEM_READ, "/home/me/.n8n-gateway2", ""), PERMISSION_ASK,
+    check(file(CATALOG_FILESYSTEM_READ, "/home/bob/.n8n-gateway2", ""), PERMISSION_ASK,
           PERMISSION_BY_MODE);
-    check(command("ls", "/home/me/.n8n-gateway"), PERMISSION_DENY, PERMISSION_BY_PROTECTION);
-    check(command("ls", "/home/me"), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    check(command("ls", "/home/bob/.n8n-gateway"), PERMISSION_DENY, PERMISSION_BY_PROTECTION);
+    check(command("ls", "/home/bob"), PERMISSION_ALLOW, PERMISSION_BY_MODE);
 }
 
 static void bad_protected_directories_are_refused(void **state)
@@ -347,9 +347,9 @@ static void the_rule_is_told_and_cut_to_fit(void **state)
     resource.given = STR("ls");
     permission_decide(permission, &resource, &decision);
     assert_string_equal(decision.rule, "");
-    resource = file(CATALOG_FILESYSTEM_READ, "/home/me/.n8n-gateway/x", "");
+    resource = file(CATALOG_FILESYSTEM_READ, "/home/bob/.n8n-gateway/x", "");
     permission_decide(permission, &resource, &decision);
-    assert_string_equal(decision.rule, "/home/me/.n8n-gateway");
+    assert_string_equal(decision.rule, "/home/bob/.n8n-gateway");
 }
 
 static void a_book_can_be_had_and_taken_away(void **state)

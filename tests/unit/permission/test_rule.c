@@ -44,9 +44,9 @@ static void check_refused(enum catalog_group group, struct str text, const char 
 static void markers_say_what_a_pattern_is(void **state)
 {
     (void)state;
-    check(CATALOG_FILESYSTEM_READ, "/home/me/*", RULE_EXACT, "/home/me/*");
-    check(CATALOG_FILESYSTEM_READ, "exact:/home/me", RULE_EXACT, "/home/me");
-    check(CATALOG_FILESYSTEM_WRITE, "dir:/home/me", RULE_DIR, "/home/me");
+    check(CATALOG_FILESYSTEM_READ, "/home/bob/*", RULE_EXACT, "/home/bob/*");
+    check(CATALOG_FILESYSTEM_READ, "exact:/home/bob", RULE_EXACT, "/home/bob");
+    check(CATALOG_FILESYSTEM_WRITE, "dir:/home/bob", RULE_DIR, "/home/bob");
     check(CATALOG_FILESYSTEM_WRITE, "dir:/", RULE_DIR, "/");
     check(CATALOG_FILESYSTEM_WRITE, "glob:**/.env", RULE_GLOB, "**/.env");
     check(CATALOG_FILESYSTEM_WRITE, "glob:*.{pem,key}", RULE_GLOB, "*.{pem,key}");
@@ -64,8 +64,8 @@ static void markers_say_what_a_pattern_is(void **state)
 static void patterns_get_one_form(void **state)
 {
     (void)state;
-    check(CATALOG_FILESYSTEM_READ, "dir:/home//me/./src/", RULE_DIR, "/home/me/src");
-    check(CATALOG_FILESYSTEM_READ, "/home/me/", RULE_EXACT, "/home/me");
+    check(CATALOG_FILESYSTEM_READ, "dir:/home//bob/./src/", RULE_DIR, "/home/bob/src");
+    check(CATALOG_FILESYSTEM_READ, "/home/bob/", RULE_EXACT, "/home/bob");
     check(CATALOG_SHELL, "prefix:  git \t status ", RULE_PREFIX, "git status");
     check(CATALOG_BROWSER, "host:*.GitHub.com.", RULE_HOST, "*.github.com");
     check(CATALOG_BROWSER, "host:0x7f.1", RULE_HOST, "127.0.0.1");
