@@ -34,7 +34,12 @@ const struct rule *rulebook_at(const struct rulebook *book, size_t index)
     return &book->rules[index];
 }
 
-enum { MOST_HEADS = 8 };
+enum {
+    MOST_HEADS = 8,
+    /* A name can come by the same list as often as it has components; a cycle through more lists
+     * than these makes it a few times. */
+    MOST_TRIED = 128,
+};
 
 /* ---- Steps ---- */
 
@@ -43,6 +48,8 @@ struct search {
     const struct rulebook *book;
     int64_t wall_ms;
     const struct rule *found;
+    const struct rulebook_node *tried[MOST_TRIED]; /* lists of globs that do not hold */
+    size_t tried_count;
 };
 
 static const struct rulebook_node *go_hashed(const struct search *search,
@@ -91,6 +98,17 @@ static bool globs_hold(struct search *search, const struct rulebook_node *at, st
     return false;
 }
 
+/* The same for a list that the name may have come by before. */
+static bool new_globs_hold(struct search *search, const struct rulebook_node *at, struct str name)
+{
+    for (size_t i = 0; i < search->tried_count; i++)
+        if (search->tried[i] == at)
+            return false;
+    if (search->tried_count < MOST_TRIED)
+        search->tried[search->tried_count++] = at;
+    return globs_hold(search, at, name);
+}
+
 /* Globs below `head` that want a component of this name, or one that ends like it. */
 static bool globs_of_name_hold(struct search *search, const struct rulebook_node *head,
                                struct str part, uint64_t part_hash, struct str name)
@@ -100,14 +118,14 @@ static bool globs_of_name_hold(struct search *search, const struct rulebook_node
 
     if (head->has_names) {
         at = go_hashed(search, head, part_hash, STEP_GLOB_NAME, part);
-        if (at != NULL && globs_hold(search, at, name))
+        if (at != NULL && new_globs_hold(search, at, name))
             return true;
     }
     if (!head->has_endings)
         return false;
     ending = rulebook_ending(part);
     at = ending.len > 0 ? go(search, head, STEP_GLOB_ENDING, ending) : NULL;
-    return at != NULL && globs_hold(search, at, name);
+    return at != NULL && new_globs_hold(search, at, name);
 }
 
 /* The same for all that a name has below `head`. */
@@ -296,9 +314,13 @@ const struct rule *rulebook_find(const struct rulebook *book, enum rule_effect e
                                  int64_t wall_ms)
 {
     const struct rulebook_node *root = &book->nodes[rulebook_root(effect, group)];
-    struct search search = {book, wall_ms, NULL};
+    __attribute__((uninitialized)) struct search search;
     const struct rulebook_node *whole;
 
+    search.book = book;
+    search.wall_ms = wall_ms;
+    search.found = NULL;
+    search.tried_count = 0;
     switch (group) {
     case CATALOG_FILESYSTEM_READ:
     case CATALOG_FILESYSTEM_WRITE:
