@@ -27,7 +27,7 @@ enum answer { ANSWER_YES, ANSWER_EDIT, ANSWER_NO, ANSWERS };
 /* Rows of the editor: one a group, and these. */
 enum { ROW_DIR = PERMISSION_GROUPS, ROW_DONE, ROWS };
 
-enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, PRINT_BYTES = 1 << 20 };
+enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, NARROW_COLUMNS = 54, PRINT_BYTES = 1 << 20 };
 
 struct confirm {
     struct console *console;
@@ -179,14 +179,19 @@ struct layout {
     char texts[ROWS][LABEL_BYTES];
 };
 
-static void lay_out_rows(const struct confirm *confirm, struct layout *out)
+static void lay_out_rows(const struct confirm *confirm, size_t columns, struct layout *out)
 {
     cleanup_buf struct buf dir = BUF_INIT(LABEL_BYTES);
     struct str shown;
 
-    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
-        (void)snprintf(out->texts[i], LABEL_BYTES, "%-24s%s", group_labels[i],
-                       mode_words(confirm, i));
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++) {
+        if (columns < NARROW_COLUMNS) /* what is cut off at the edge is not the mode */
+            (void)snprintf(out->texts[i], LABEL_BYTES, "%-6s%s", mode_labels[mode_of(confirm, i)],
+                           group_labels[i]);
+        else
+            (void)snprintf(out->texts[i], LABEL_BYTES, "%-24s%s", group_labels[i],
+                           mode_words(confirm, i));
+    }
     (void)page_name(&dir, buf_view(&confirm->dir), DIR_COLUMNS, confirm->look.is_utf8);
     shown = utf8_cut(buf_view(&dir), LABEL_BYTES - 32);
     (void)snprintf(out->texts[ROW_DIR], LABEL_BYTES, "Folder %.*s", STR_ARG(shown));
@@ -218,7 +223,7 @@ static void lay_out(const struct confirm *confirm, size_t columns, struct layout
         out->sheet.label_count = ROWS;
         out->sheet.keys = is_plain ? "Change a row, or \"done\":"
                                    : "Up/Down choose, Left/Right or Enter change, Esc is done";
-        lay_out_rows(confirm, out);
+        lay_out_rows(confirm, columns, out);
         write_editor(confirm, &out->body);
         break;
     case CONFIRM_TYPING:
@@ -380,10 +385,7 @@ static void on_key(void *data, const struct key *key)
 
     switch (confirm->state) {
     case CONFIRM_ASKING:
-        if (confirm->look.is_plain && key->code == KEY_INTERRUPT)
-            answer(confirm, ANSWER_NO);
-        else
-            key_asking(confirm, key);
+        key_asking(confirm, key);
         break;
     case CONFIRM_EDITING:
         key_editing(confirm, key);

@@ -28,7 +28,10 @@ struct console;
 
 int console_new(const struct console_config *config, struct console **out_console);
 
-/* Gives the terminal back, also in the middle of a question; allowed in any callback. */
+/*
+ * Gives the terminal back, also in the middle of a question. Before the desk is freed; allowed in
+ * the answer functions of the desk.
+ */
 void console_free(struct console *console);
 
 #endif

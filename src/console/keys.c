@@ -100,8 +100,8 @@ static struct key take_after_escape(struct keys *keys, char byte)
     else if (byte == 'O')
         keys->state = KEYS_SHIFTED;
     else if (byte == ESCAPE)
-        return keys->state = KEYS_ESCAPE, key_of(keys->is_pasting ? KEY_NONE : KEY_ESCAPE);
-    return key_of(KEY_NONE);
+        keys->state = KEYS_ESCAPE;
+    return key_of(keys_is_escape_open(keys) ? KEY_ESCAPE : KEY_NONE);
 }
 
 static struct key take_text(struct keys *keys, char byte)

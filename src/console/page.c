@@ -75,10 +75,10 @@ static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct to
     unsigned char first = (unsigned char)rest->ptr[0];
     const char *start = rest->ptr;
     uint32_t code_point;
+    bool is_valid;
 
-    if (!utf8_next(rest, &code_point)) {
-        write_out(out, "\\x%02x", first);
-    } else if (code_point == '\n') {
+    is_valid = utf8_next(rest, &code_point);
+    if (code_point == '\n') {
         write_out(out, "\\n");
     } else if (code_point == '\t') {
         write_out(out, "\\t");
@@ -86,10 +86,10 @@ static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct to
         write_out(out, "\\r");
     } else if (is_quoted && (code_point == '"' || code_point == '\\')) {
         write_out(out, "\\%c", (char)code_point);
-    } else if (code_point < 0x80 && utf8_is_printable(code_point)) {
-        write_out(out, "%c", (char)code_point);
-    } else if (code_point < 0x80) {
+    } else if (!is_valid || (code_point < 0x80 && !utf8_is_printable(code_point))) {
         write_out(out, "\\x%02x", first);
+    } else if (code_point < 0x80) {
+        write_out(out, "%c", (char)code_point);
     } else if (!is_utf8 || !utf8_is_printable(code_point) || is_mark(code_point) ||
                is_unassigned(code_point)) {
         write_out(out, "\\u{%x}", (unsigned)code_point);

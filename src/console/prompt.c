@@ -156,11 +156,22 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
                        "Up/Down or 1-%zu choose, Enter answers, Esc denies", prompt->offered_count);
 }
 
+/* Without memory for all of it, a part might be allowed that is not what was shown. */
+static bool is_unshowable(const struct prompt *prompt)
+{
+    return prompt->body.error != 0;
+}
+
 void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t more, struct buf *out)
 {
     struct layout layout;
 
     lay_out(prompt, size->columns, more, &layout);
+    if (is_unshowable(prompt)) {
+        prompt->place.step = 0;
+        (void)buf_append_str(out, STR("Too large to be shown: Esc denies"));
+        return;
+    }
     sheet_draw(&layout.sheet, &prompt->look, size, &prompt->place, out);
 }
 
@@ -170,7 +181,11 @@ void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t m
     struct layout layout;
 
     lay_out(prompt, size->columns, more, &layout);
-    sheet_print(&layout.sheet, &prompt->look, size, &prompt->place, out);
+    if (is_unshowable(prompt))
+        (void)buf_append_str(out,
+                             STR("\n== Gatehouse asks ==\nToo large to be shown: Enter denies "));
+    else
+        sheet_print(&layout.sheet, &prompt->look, size, &prompt->place, out);
 }
 
 /* ---- what is answered ---- */
@@ -245,7 +260,7 @@ enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct bu
     int64_t number;
 
     line = str_trim(line);
-    if (line.len == 0) {
+    if (line.len == 0 || is_unshowable(prompt)) {
         *out_choice = CHOICE_DENY_ONCE;
         return PROMPT_ANSWERED;
     }

@@ -385,7 +385,7 @@ static void on_timer(void *data)
 
     if (stage->state == STAGE_WAITING) {
         enter(stage);
-    } else if (stage->state == STAGE_GUARDED) {
+    } else if (stage->state == STAGE_GUARDED && writer_kept(stage->writer) == 0) {
         /* Also what came while the loop was busy with something else. */
         terminal_discard_input(&stage->terminal);
         keys_reset(&stage->keys);

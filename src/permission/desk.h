@@ -60,7 +60,7 @@ int desk_ask(struct desk *desk, const struct question *question, desk_answer_fn 
 int desk_answer(struct desk *desk, uint64_t id, enum permission_choice choice, const char *by);
 
 /* Its answer function is not called. Harmless when it is over. */
-void desk_cancel(struct desk *desk, uint64_t id, enum desk_end end);
+void desk_cancel(struct desk *desk, uint64_t id, enum desk_end why);
 
 /* How many are open. */
 size_t desk_waiting(const struct desk *desk);

@@ -303,6 +303,29 @@ static void it_works_in_lines_too(void **state)
     }
 }
 
+static void a_small_window_shows_what_is_chosen(void **state)
+{
+    const struct confirm_offer offer = an_offer();
+    struct asked asked = {0};
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench, &bench_colour, 5, 20);
+    assert_int_equal(confirm_ask(bench.console, &offer, note_result, &asked), 0);
+    bench_settle(&bench);
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_shows(&bench, "> 3 No");
+    assert_shows(&bench, "more: space");
+    bench_press(&bench, " b2\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "j");
+    assert_shows(&bench, "> 2 Deny  Change fil");
+    bench_press(&bench, "\x1b[C");
+    assert_shows(&bench, "> 2 Ask   Change fil");
+    assert_int_equal(bench.screen.lost + bench.screen.scrolls, 0);
+    bench_close(&bench);
+}
+
 static void questions_wait_for_it_and_it_for_them(void **state)
 {
     const struct confirm_offer offer = an_offer();
@@ -353,5 +376,6 @@ TEST_MAIN(cmocka_unit_test(the_offer_is_shown_as_a_table),
           cmocka_unit_test(reading_denied_is_changing_denied),
           cmocka_unit_test(nothing_allowed_at_all_is_not_accepted),
           cmocka_unit_test(the_folder_is_typed), cmocka_unit_test(it_works_in_lines_too),
+          cmocka_unit_test(a_small_window_shows_what_is_chosen),
           cmocka_unit_test(questions_wait_for_it_and_it_for_them),
           cmocka_unit_test(a_terminal_that_is_gone_says_no))

@@ -6,8 +6,11 @@
 #include "bench.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "isolate/seccomp.h"
+#include "isolate/syscalls.h"
 #include "loop/reader.h"
 #include "loop/signal.h"
 
@@ -16,6 +19,7 @@ enum { JOB_SAYS_BYE = 7 };
 struct job_plan {
     bool handles_sigterm;
     bool ignores_sighup;
+    bool is_confined;
 };
 
 struct session {
@@ -70,6 +74,17 @@ static void on_sigterm(void *data, int signum)
     loop_stop(job->loop);
 }
 
+static void confine(void)
+{
+    const struct syscalls_needs needs = {.pid = getpid(), .asks_on_terminal = true};
+    struct seccomp_program program;
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        syscalls_compile(SECCOMP_ON_THIS, &needs, &program, NULL) < 0 ||
+        seccomp_install(&program, NULL) < 0)
+        _exit(4);
+}
+
 static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
 {
     const struct question question = {.tool = STR_LITERAL("write_file"), .choices = ALL_CHOICES};
@@ -91,6 +106,8 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
         console_new(&config, &console) < 0 ||
         desk_ask(config.desk, &question, on_answer, &job, &id) < 0)
         _exit(4);
+    if (plan->is_confined)
+        confine();
     loop_run(job.loop);
     console_free(console);
     _exit(job.answers == 1 ? JOB_SAYS_BYE : 5);
@@ -316,13 +333,12 @@ static void what_was_ignored_stays_ignored(void **state)
     end(&session);
 }
 
-static void stopping_gives_the_terminal_to_the_shell_and_back(void **state)
+static void stop_and_go_on(const struct job_plan *plan)
 {
     struct session session;
     int status;
 
-    (void)state;
-    begin_asking(&session, &(struct job_plan){0});
+    begin_asking(&session, plan);
     assert_int_equal(write(session.keeper, "\x1a", 1), 1); /* Ctrl-Z */
     status = order(&session, 'w');
     assert_true(WIFSTOPPED(status));
@@ -338,6 +354,18 @@ static void stopping_gives_the_terminal_to_the_shell_and_back(void **state)
     assert_int_equal(WTERMSIG(order(&session, 'w')), SIGTERM);
     assert_restored(&session);
     end(&session);
+}
+
+static void stopping_gives_the_terminal_to_the_shell_and_back(void **state)
+{
+    (void)state;
+    stop_and_go_on(&(struct job_plan){0});
+}
+
+static void a_confined_program_can_do_all_that(void **state)
+{
+    (void)state;
+    stop_and_go_on(&(struct job_plan){.is_confined = true});
 }
 
 /* Also when it could not be asked before it was stopped. */
@@ -405,6 +433,7 @@ TEST_MAIN(cmocka_unit_test(a_signal_that_ends_us_restores_the_terminal_first),
           cmocka_unit_test(a_program_that_handles_the_signal_has_the_last_word),
           cmocka_unit_test(what_was_ignored_stays_ignored),
           cmocka_unit_test(stopping_gives_the_terminal_to_the_shell_and_back),
+          cmocka_unit_test(a_confined_program_can_do_all_that),
           cmocka_unit_test(being_stopped_by_force_is_mended),
           cmocka_unit_test(in_the_background_it_waits_for_its_turn),
           cmocka_unit_test(a_crash_restores_the_terminal))

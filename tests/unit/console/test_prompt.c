@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/buf.h"
+#include "console/prompt.h"
+#include "draw.h"
+#include "screen.h"
+
+static const struct stage_look colour = {.has_colour = true, .is_utf8 = true};
+static const struct key enter = {.code = KEY_ENTER};
+static const struct key escape = {.code = KEY_ESCAPE};
+
+enum { ALL_CHOICES = (1 << CHOICES) - 1 };
+
+static void show(struct prompt *prompt, size_t rows, size_t columns, struct screen *screen)
+{
+    cleanup_buf struct buf out = BUF_INIT(STAGE_FRAME_MAX);
+
+    prompt_draw(prompt, &(struct stage_size){rows, columns}, 3, &out);
+    screen_init(screen, rows, columns);
+    screen->is_other = true;
+    screen->wraps = false;
+    for (size_t i = 0; i < out.len; i++)
+        screen_take(screen, out.data[i]);
+}
+
+/* A command of many lines: its end is on the last page, whole. */
+static void the_end_of_a_long_command_is_there(void **state)
+{
+    static char command[6000];
+    const struct question_resource resource = {CATALOG_SHELL, {command, sizeof(command)}};
+    const struct question question = {.tool = STR_LITERAL("shell_execute"),
+                                      .group = CATALOG_SHELL,
+                                      .resources = &resource,
+                                      .resource_count = 1,
+                                      .choices = ALL_CHOICES};
+    const struct key space = {.code = KEY_TEXT, .text = " "};
+    enum permission_choice choice;
+    struct prompt prompt;
+    struct screen screen;
+    int pages = 0;
+
+    (void)state;
+    memset(command, 'x', sizeof(command));
+    memcpy(command + sizeof(command) - 12, " && rm -rf ~", 12);
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "more lines (space shows them)") >= 0);
+    while (screen_find(&screen, "&& rm -rf ~") < 0) {
+        assert_int_equal(prompt_key(&prompt, &space, &choice), PROMPT_REDRAW);
+        show(&prompt, 24, 80, &screen);
+        assert_true(++pages < 20);
+    }
+    assert_true(screen_find(&screen, "more lines") < 0);
+    prompt_done(&prompt);
+}
+
+static void what_cannot_be_shown_whole_can_only_be_denied(void **state)
+{
+    static char detail[8 << 20];
+    struct question question = {.tool = STR_LITERAL("write_file"),
+                                .detail = {detail, sizeof(detail)},
+                                .choices = ALL_CHOICES};
+    const struct key down = {.code = KEY_DOWN};
+    struct stage_look plain = {.is_plain = true};
+    cleanup_buf struct buf out = BUF_INIT(STAGE_FRAME_MAX);
+    enum permission_choice choice = CHOICE_ALWAYS_ALLOW;
+    struct prompt prompt;
+    struct screen screen;
+
+    (void)state;
+    memset(detail, '\x1b', sizeof(detail));
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "Too large to be shown") >= 0);
+    (void)prompt_key(&prompt, &down, &choice);
+    assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_NOTHING);
+    assert_int_equal(prompt_key(&prompt, &escape, &choice), PROMPT_ANSWERED);
+    assert_int_equal(choice, CHOICE_DENY_ONCE);
+    prompt_done(&prompt);
+    prompt_init(&prompt, &question, &plain);
+    prompt_print(&prompt, &(struct stage_size){24, 80}, 0, &out);
+    choice = CHOICE_ALWAYS_ALLOW;
+    assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_ANSWERED);
+    assert_int_equal(choice, CHOICE_DENY_ONCE);
+    prompt_done(&prompt);
+}
+
+/* Any text in any window: nothing scrolls, nothing is lost, and the choice can be seen. */
+static void any_question_fits_any_window(void **state)
+{
+    static const char *const pieces[] = {
+        "\x1b[2J",      "\r\n", "\n> 2 Allow once\n",       "\xe2\x80\xae",     "name", " ",
+        "/srv/me/",     "\t",   "\xe6\xbc\xa2\xe5\xad\x97", "\xf0\x9f\x98\x80", "\x80", "| ",
+        "-old\n+new\n",
+    };
+
+    (void)state;
+    draw_seed = 23;
+    for (int i = 0; i < 2000; i++) {
+        char texts[4][2048];
+        struct question_resource resources[] = {
+            {(enum catalog_group)draw(5),
+             draw_text(texts[0], 1 + draw(60), pieces, array_size(pieces))},
+            {(enum catalog_group)draw(5), draw_text(texts[1], 9, pieces, array_size(pieces))}};
+        const struct question question = {
+            .tool = draw_text(texts[2], 8, pieces, array_size(pieces)),
+            .group = (enum catalog_group)draw(5),
+            .resources = resources,
+            .resource_count = draw(3),
+            .action = STR_LITERAL("Does something"),
+            .detail = draw_text(texts[3], 1 + draw(90), pieces, array_size(pieces)),
+            .is_diff = draw(2) == 0,
+            .deletes = draw(2) == 0,
+            .choices = (unsigned)draw(ALL_CHOICES + 1) | 1U << CHOICE_DENY_ONCE,
+        };
+        struct stage_look look = {.has_colour = draw(2) == 0, .is_utf8 = draw(2) == 0};
+        size_t rows = 1 + draw(SCREEN_ROWS);
+        size_t columns = 1 + draw(SCREEN_COLUMNS);
+        struct prompt prompt;
+        struct screen screen;
+
+        prompt_init(&prompt, &question, &look);
+        show(&prompt, rows, columns, &screen);
+        assert_int_equal(screen.foreign + screen.scrolls + screen.lost, 0);
+        if (rows >= SHEET_MIN_ROWS && columns >= PAGE_MIN_COLUMNS)
+            assert_true(screen_find(&screen, "> 1 Deny once") >= 0);
+        if (!look.has_colour)
+            assert_int_equal(screen.colours, 0);
+        prompt_done(&prompt);
+    }
+}
+
+static void a_summary_is_one_line(void **state)
+{
+    static const struct question_resource resources[] = {
+        {CATALOG_SHELL, STR_LITERAL("a\nb\x1b[2J")}, {CATALOG_SHELL, STR_LITERAL("c")}};
+    const struct question question = {.tool = STR_LITERAL("shell\r_execute"),
+                                      .resources = resources,
+                                      .resource_count = 2,
+                                      .choices = ALL_CHOICES};
+    cleanup_buf struct buf out = BUF_INIT(2048);
+
+    (void)state;
+    prompt_summary(&question, &colour, prompt_past(CHOICE_ALWAYS_DENY), &out);
+    assert_str(buf_view(&out),
+               "Always denied: \"shell\\r_execute\" on \"a\\nb\\x1b[2J\" and 1 more");
+}
+
+TEST_MAIN(cmocka_unit_test(the_end_of_a_long_command_is_there),
+          cmocka_unit_test(what_cannot_be_shown_whole_can_only_be_denied),
+          cmocka_unit_test(any_question_fits_any_window), cmocka_unit_test(a_summary_is_one_line))
