@@ -23,6 +23,8 @@
 #define FRAME_BEGIN  "\x1b[?7l\x1b[H\x1b[2J"
 #define FRAME_END    "\x1b[?7h"
 
+enum { CONTROL_C = 0x03 };
+
 /*
  *   RESTING -> WAITING -> GUARDED <-> OPEN
  *      ^----------`-----------`--------'    every one of them -> GONE
@@ -41,7 +43,6 @@ struct stage {
     struct stage_config config;
     enum stage_state state;
     struct stage_act act;
-    uint64_t act_number; /* tells an act from the next one on the same stage */
     struct terminal terminal;
     int out_fd; /* our own number for config.out_fd: the loop takes each one once */
     struct reader *reader;
@@ -260,8 +261,8 @@ static void show(struct stage *stage)
     timer_stop(&stage->timer);
     timer_stop(&stage->escape);
     draw(stage, true);
-    if (stage->state == STAGE_GUARDED && writer_kept(stage->writer) == 0)
-        start_guard(stage);
+    if (stage->state == STAGE_GUARDED)
+        start_guard(stage); /* once more when the terminal has taken all of it */
 }
 
 static void on_drained(void *data)
@@ -306,20 +307,14 @@ void stage_print(struct stage *stage, struct str text)
 
 /* ---- input ---- */
 
-/* True when the act is still on and may be given more. */
-static bool give_key(struct stage *stage, const struct key *key)
+static void give_key(struct stage *stage, const struct key *key)
 {
-    uint64_t number = stage->act_number;
-
-    if (key->code == KEY_NONE)
-        return true;
-    stage->act.key(stage->act.data, key);
-    return stage->state == STAGE_OPEN && stage->act_number == number;
+    if (key->code != KEY_NONE)
+        stage->act.key(stage->act.data, key);
 }
 
-static bool give_line(struct stage *stage)
+static void give_line(struct stage *stage)
 {
-    uint64_t number = stage->act_number;
     struct str line = buf_view(&stage->line);
 
     if (str_ends_with(line, STR("\r")))
@@ -328,37 +323,38 @@ static bool give_line(struct stage *stage)
     stage->act.line(stage->act.data, stage->is_line_too_long ? STR("?") : line);
     buf_clear(&stage->line);
     stage->is_line_too_long = false;
-    return stage->state == STAGE_OPEN && stage->act_number == number;
 }
 
-static bool take_line_byte(struct stage *stage, char byte)
+static void take_line_byte(struct stage *stage, char byte)
 {
     const struct key interrupt = {.code = KEY_INTERRUPT};
 
-    if (byte == 0x03)
-        return give_key(stage, &interrupt);
-    if (byte == '\n')
-        return give_line(stage);
-    if (buf_append_char(&stage->line, byte) < 0)
+    if (byte == CONTROL_C)
+        give_key(stage, &interrupt);
+    else if (byte == '\n')
+        give_line(stage);
+    else if (buf_append_char(&stage->line, byte) < 0)
         stage->is_line_too_long = true;
-    return true;
 }
 
+static void take_key_byte(struct stage *stage, char byte)
+{
+    struct key key = keys_take(&stage->keys, byte);
+
+    timer_stop(&stage->escape);
+    give_key(stage, &key);
+}
+
+/* What ends the act, or makes it something new, leaves the open state: the rest is dropped. */
 static void on_bytes(void *data, struct str bytes)
 {
     struct stage *stage = data;
 
     for (size_t i = 0; i < bytes.len && stage->state == STAGE_OPEN; i++) {
-        if (is_plain(stage)) {
-            if (!take_line_byte(stage, bytes.ptr[i]))
-                return;
-        } else {
-            struct key key = keys_take(&stage->keys, bytes.ptr[i]);
-
-            timer_stop(&stage->escape);
-            if (!give_key(stage, &key))
-                return;
-        }
+        if (is_plain(stage))
+            take_line_byte(stage, bytes.ptr[i]);
+        else
+            take_key_byte(stage, bytes.ptr[i]);
     }
     if (stage->state == STAGE_OPEN && keys_is_escape_open(&stage->keys))
         timer_start(&stage->escape, STAGE_ESCAPE_MS);
@@ -370,7 +366,7 @@ static void on_escape(void *data)
     struct key key = keys_end_escape(&stage->keys);
 
     if (stage->state == STAGE_OPEN)
-        (void)give_key(stage, &key);
+        give_key(stage, &key);
 }
 
 static void on_input_end(void *data, int error)
@@ -438,7 +434,6 @@ int stage_begin(struct stage *stage, const struct stage_act *act)
     if (stage->state == STAGE_GONE)
         return ERR_IO;
     stage->act = *act;
-    stage->act_number++;
     enter(stage);
     return 0;
 }
@@ -448,7 +443,6 @@ void stage_end(struct stage *stage, struct str words)
     if (!is_standing(stage))
         return;
     leave(stage, words);
-    stage->act_number++;
     stage->state = STAGE_RESTING;
     if (stage->reader != NULL)
         reader_pause(stage->reader);

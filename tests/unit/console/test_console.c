@@ -25,6 +25,18 @@ static const struct question a_delete = {
     .choices = ALL_CHOICES,
 };
 
+/* The kernel has it, and the console has not been told. */
+static void type(struct bench *bench, const char *keys)
+{
+    int there = 0;
+
+    assert_int_equal(write(bench->keeper, keys, strlen(keys)), strlen(keys));
+    while (there < (int)strlen(keys)) {
+        sched_yield();
+        assert_int_equal(ioctl(bench->spare, FIONREAD, &there), 0);
+    }
+}
+
 static void a_question_is_shown_and_answered(void **state)
 {
     struct bench bench;
@@ -177,16 +189,11 @@ static void keys_typed_ahead_are_discarded(void **state)
 {
     struct bench bench;
     uint64_t id;
-    int waiting = 0;
 
     (void)state;
     bench_open(&bench, &bench_colour, 24, 80);
     /* At the ordinary terminal, where the kernel keeps it. */
-    assert_int_equal(write(bench.keeper, "2\n2\n", 4), 4);
-    while (waiting < 4) {
-        sched_yield();
-        assert_int_equal(ioctl(bench.spare, FIONREAD, &waiting), 0);
-    }
+    type(&bench, "2\n2\n");
     id = bench_ask(&bench, &a_delete);
     bench_settle(&bench);
     bench_press(&bench, "2\r");
@@ -197,11 +204,7 @@ static void keys_typed_ahead_are_discarded(void **state)
     desk_cancel(bench.desk, id, DESK_CANCELLED);
     id = bench_ask(&bench, &a_delete);
     bench_settle(&bench);
-    assert_int_equal(write(bench.keeper, "2\r", 2), 2);
-    do {
-        sched_yield();
-        assert_int_equal(ioctl(bench.spare, FIONREAD, &waiting), 0);
-    } while (waiting < 2);
+    type(&bench, "2\r");
     bench_wait(&bench, 60000);
     assert_int_equal(bench.answers[id], 0);
     bench_press(&bench, "\r");
@@ -275,6 +278,33 @@ static void a_question_that_leaves_vanishes(void **state)
         bench_assert_restored(&bench);
         bench_close(&bench);
     }
+}
+
+/* The answer is on its way to the desk, and its question ends before it gets there. */
+static void an_answer_to_a_question_that_left_is_for_no_other(void **state)
+{
+    struct bench bench;
+    uint64_t first;
+    uint64_t second;
+    int there = 2;
+
+    (void)state;
+    bench_open(&bench, &bench_colour, 24, 80);
+    first = bench_ask_and_wait(&bench, &a_write);
+    second = bench_ask(&bench, &a_delete);
+    bench_settle(&bench);
+    type(&bench, "2\r");
+    while (there > 0) {
+        assert_int_equal(bench.answers[first], 0);
+        (void)uv_run(loop_uv(bench.loop), UV_RUN_NOWAIT);
+        assert_int_equal(ioctl(bench.spare, FIONREAD, &there), 0);
+    }
+    assert_int_equal(bench.answers[first], 0);
+    desk_cancel(bench.desk, first, DESK_TIMED_OUT);
+    bench_settle(&bench);
+    assert_int_equal(bench.answers[first] + bench.answers[second], 0);
+    assert_shows(&bench, "DELETE");
+    bench_close(&bench);
 }
 
 static void note_show(void *data, uint64_t id, const struct question *question)
@@ -641,6 +671,47 @@ static void a_stopped_terminal_neither_blocks_nor_answers(void **state)
     bench_close(&bench);
 }
 
+/* The choice that Enter would take is not on the screen yet. */
+static void what_was_chosen_unseen_is_not_answered(void **state)
+{
+    struct bench bench;
+    uint64_t id;
+
+    (void)state;
+    bench_open(&bench, &bench_colour, 24, 80);
+    id = bench_ask_and_wait(&bench, &a_write);
+    assert_int_equal(tcflow(bench.spare, TCOOFF), 0);
+    type(&bench, "2\r");
+    bench_turn(&bench);
+    assert_int_equal(bench.answers[id], 0);
+    assert_int_equal(tcflow(bench.spare, TCOON), 0);
+    bench_settle(&bench);
+    assert_shows(&bench, "> 2 Allow once");
+    bench_press(&bench, "\r");
+    assert_int_equal(bench.answers[id], 0);
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "\r");
+    assert_int_equal(bench.choice[id], CHOICE_ALLOW_ONCE);
+    bench_close(&bench);
+}
+
+static void what_was_typed_at_a_question_is_not_for_the_shell(void **state)
+{
+    struct bench bench;
+    uint64_t id;
+    int there = -1;
+
+    (void)state;
+    bench_open(&bench, &bench_colour, 24, 80);
+    id = bench_ask_and_wait(&bench, &a_write);
+    type(&bench, "rm x\r");
+    desk_cancel(bench.desk, id, DESK_TIMED_OUT);
+    bench_settle(&bench);
+    assert_int_equal(ioctl(bench.spare, FIONREAD, &there), 0);
+    assert_int_equal(there, 0);
+    bench_close(&bench);
+}
+
 TEST_MAIN(cmocka_unit_test(a_question_is_shown_and_answered),
           cmocka_unit_test(the_default_denies_once), cmocka_unit_test(keys_move_and_enter_answers),
           cmocka_unit_test(only_what_is_offered_can_be_chosen),
@@ -648,6 +719,7 @@ TEST_MAIN(cmocka_unit_test(a_question_is_shown_and_answered),
           cmocka_unit_test(keys_typed_ahead_are_discarded),
           cmocka_unit_test(what_was_begun_before_is_forgotten),
           cmocka_unit_test(a_question_that_leaves_vanishes),
+          cmocka_unit_test(an_answer_to_a_question_that_left_is_for_no_other),
           cmocka_unit_test(an_answer_from_elsewhere_takes_the_question_away),
           cmocka_unit_test(a_flood_is_answered_and_does_not_garble_the_screen),
           cmocka_unit_test(resizing_draws_anew),
@@ -659,4 +731,6 @@ TEST_MAIN(cmocka_unit_test(a_question_is_shown_and_answered),
           cmocka_unit_test(hostile_text_draws_nothing),
           cmocka_unit_test(hanging_up_denies_all_and_the_surface_goes),
           cmocka_unit_test(freeing_it_gives_the_terminal_back),
-          cmocka_unit_test(a_stopped_terminal_neither_blocks_nor_answers))
+          cmocka_unit_test(a_stopped_terminal_neither_blocks_nor_answers),
+          cmocka_unit_test(what_was_chosen_unseen_is_not_answered),
+          cmocka_unit_test(what_was_typed_at_a_question_is_not_for_the_shell))

@@ -51,6 +51,7 @@ static void text_from_outside_is_shown_behind_a_gutter(void **state)
         {STR_LITERAL("e\xcc\x81"), PAGE_LINE, "| e\\u{301}"},
         {STR_LITERAL("\xc2\xa0"), PAGE_LINE, "| \\u{a0}"},
         {STR_LITERAL("\xf3\xa0\x84\x80"), PAGE_LINE, "| \\u{e0100}"},
+        {STR_LITERAL("\xee\x80\x80"), PAGE_LINE, "| \\u{e000}"},
         {STR_LITERAL("gr\xc3\xbc\xc3\x9f"), PAGE_LINE, "| gr\xc3\xbc\xc3\x9f"},
         /* Written out in one piece, also at the edge. */
         {STR_LITERAL("1234567890123456\x1b"), PAGE_LINE, "| 1234567890123456/: \\x1b"},
