@@ -5,7 +5,7 @@
 #include <assert.h>
 
 /* A call runs in one thread, and what it does begins there. */
-_Thread_local const struct authority_call *call_current;
+_Thread_local const struct authority_call *call_current __attribute__((tls_model("initial-exec")));
 
 void authority_call_begin(const struct authority_call *call)
 {
