@@ -18,6 +18,7 @@
 #include "cli/config.h"
 #include "cli/doctor.h"
 #include "cli/start.h"
+#include "command/audit.h"
 #include "command/mcp.h"
 #include "command/sandbox.h"
 #include "command/search.h"
@@ -51,6 +52,7 @@ static const struct option_argument completions_arguments[] = {
 enum {
     COMMAND_MCP,
     COMMAND_SEARCH,
+    COMMAND_AUDIT,
     COMMAND_SANDBOX,
     COMMAND_DOCTOR,
     COMMAND_COMPLETIONS,
@@ -69,6 +71,10 @@ static const struct option_command commands[COMMANDS] = {
                         .option_count = SEARCH_OPTIONS,
                         .arguments = search_arguments,
                         .argument_count = SEARCH_ARGUMENTS},
+    [COMMAND_AUDIT] = {.name = "audit",
+                       .summary = AUDIT_SUMMARY,
+                       .options = audit_options,
+                       .option_count = AUDIT_OPTIONS},
     [COMMAND_SANDBOX] = {.name = "sandbox",
                          .summary = SANDBOX_SUMMARY,
                          .commands = sandbox_commands,
@@ -198,6 +204,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
             return run_mcp(values, argv, out, err);
         case COMMAND_SEARCH:
             return become("gatehouse-search", "search", argv, err);
+        case COMMAND_AUDIT:
+            return become("gatehouse-audit", "audit", argv, err);
         case COMMAND_SANDBOX:
             return become("gatehouse-sandbox", "sandbox", argv, err);
         case COMMAND_DOCTOR:

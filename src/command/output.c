@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -85,6 +87,15 @@ void output_shown(struct output *output, struct str text)
         else
             output_str(output, str_slice(before, 0, before.len - text.len));
     }
+}
+
+bool output_wants_colour(int fd)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return isatty(fd) && (no_colour == NULL || *no_colour == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
 void output_line_end(struct output *output)

@@ -45,6 +45,9 @@ void output_printf(struct output *output, const char *format, ...)
  */
 void output_shown(struct output *output, struct str text);
 
+/* Whether somebody looks at it who wants colours. */
+bool output_wants_colour(int fd);
+
 /* Where a line is whole. */
 void output_line_end(struct output *output);
 

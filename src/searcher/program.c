@@ -105,8 +105,6 @@ static bool is_of_files(const struct option_values *values)
 
 static bool wants_colour(const struct option_values *values)
 {
-    const char *no_colour = getenv("NO_COLOR");
-
     switch ((enum search_colour)options_choice(values, SEARCH_OPTION_COLOR)) {
     case SEARCH_COLOUR_ALWAYS:
         return true;
@@ -115,7 +113,7 @@ static bool wants_colour(const struct option_values *values)
     case SEARCH_COLOUR_AUTO:
         break;
     }
-    return can_erase(STDOUT_FILENO) && (no_colour == NULL || *no_colour == '\0');
+    return output_wants_colour(STDOUT_FILENO);
 }
 
 /* Who asks for colours wants to read it himself, whatever it goes through. */

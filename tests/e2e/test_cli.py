@@ -169,13 +169,14 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("mcp", "search", "doctor", "completions"):
+        for command in ("mcp", "search", "audit", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
 
-    def test_so_does_the_page_of_search(self):
-        page = MAN_PAGE.with_name("gatehouse-search.1").read_text()
-        for option in re.findall(r"--([a-z][a-z-]+)", run("search", "--help").stdout):
-            self.assertIn(f"Fl Fl {option}", page)
+    def test_so_do_the_pages_of_search_and_audit(self):
+        for command in ("search", "audit"):
+            page = MAN_PAGE.with_name(f"gatehouse-{command}.1").read_text()
+            for option in re.findall(r"--([a-z][a-z-]+)", run(command, "--help").stdout):
+                self.assertIn(f"Fl Fl {option}", page)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/audit.h"
+
+static const char *const outcomes[] = {
+    [AUDIT_SHOWN_SUCCESS] = "success",    [AUDIT_SHOWN_DENIED] = "denied",
+    [AUDIT_SHOWN_FAILED] = "failed",      [AUDIT_SHOWN_INTERRUPTED] = "interrupted",
+    [AUDIT_SHOWN_INTERRUPTED + 1] = NULL,
+};
+
+static const char *const colours[] = {
+    [AUDIT_COLOUR_AUTO] = "auto",
+    [AUDIT_COLOUR_ALWAYS] = "always",
+    [AUDIT_COLOUR_NEVER] = "never",
+    [AUDIT_COLOUR_NEVER + 1] = NULL,
+};
+
+const struct option audit_options[AUDIT_OPTIONS] = {
+    [AUDIT_OPTION_SINCE] = {.name = "since",
+                            .type = OPTION_TEXT,
+                            .placeholder = "TIME",
+                            .help = "from then on: 2h, 7d, today, yesterday, 2026-03-01, "
+                                    "2026-03-01T12:00"},
+    [AUDIT_OPTION_UNTIL] = {.name = "until",
+                            .type = OPTION_TEXT,
+                            .placeholder = "TIME",
+                            .help = "up to then, not including it"},
+    [AUDIT_OPTION_TOOL] = {.name = "tool",
+                           .type = OPTION_TEXT,
+                           .placeholder = "NAME",
+                           .help = "done for a call of this tool"},
+    [AUDIT_OPTION_PATH] = {.name = "path",
+                           .type = OPTION_PATH,
+                           .placeholder = "NAME",
+                           .help = "done to this, or to what is below it; from the folder on"},
+    [AUDIT_OPTION_OPERATION] = {.name = "operation",
+                                .type = OPTION_TEXT,
+                                .placeholder = "WORD",
+                                .help = "read, write, delete, move, execute, …"},
+    [AUDIT_OPTION_OUTCOME] = {.name = "outcome",
+                              .type = OPTION_CHOICE,
+                              .choices = outcomes,
+                              .help = "how it ended"},
+    [AUDIT_OPTION_DECISION] = {.name = "decision",
+                               .type = OPTION_TEXT,
+                               .placeholder = "WORD",
+                               .help = "let through or refused by: allow-rule, deny-rule, mode, "
+                                       "user, …"},
+    [AUDIT_OPTION_SUBJECT] = {.name = "subject",
+                              .alias = "session",
+                              .type = OPTION_TEXT,
+                              .placeholder = "ID",
+                              .help = "of this agent, program or run"},
+    [AUDIT_OPTION_LIMIT] = {.name = "limit",
+                            .letter = 'n',
+                            .type = OPTION_INT,
+                            .min = 0,
+                            .max = AUDIT_OPTION_MOST_ROWS,
+                            .fallback = "200",
+                            .help = "only the newest so many; 0 shows all"},
+    [AUDIT_OPTION_FOLLOW] = {.name = "follow",
+                             .letter = 'f',
+                             .help = "then go on with what comes, until stopped"},
+    [AUDIT_OPTION_JSON] = {.name = "json",
+                           .help = "the records as they are, one JSON object a line"},
+    [AUDIT_OPTION_COLOR] = {.name = "color",
+                            .type = OPTION_CHOICE,
+                            .choices = colours,
+                            .fallback = "auto",
+                            .help = "when to use colours"},
+    [AUDIT_OPTION_STATE_DIR] = {.name = "state-dir",
+                                .type = OPTION_DIR,
+                                .env = "GATEHOUSE_STATE_DIR",
+                                .help = "where the record is kept; ~/.local/state/gatehouse if not "
+                                        "given"},
+};

@@ -1,0 +1,468 @@
+#!/usr/bin/env python3
+"""`gatehouse audit` as a person or a script uses it, and what a record can do to a terminal."""
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True  # not into the sources
+import mcp_client
+from mcp_client import PATIENCE, Scene
+
+HEAD = ["TIME", "TOOL", "OPERATION", "OUTCOME", "DECISION", "BY", "NAME"]
+
+
+def record(number, outcome="success", operation="write", name="notes/a.md", **more):
+    """A record in the form in which the audit writes it."""
+    hour, rest = divmod(number, 3600)
+    fields = {
+        "timestamp": f"2026-03-01T{12 + hour:02}:{rest // 60:02}:{rest % 60:02}.123Z",
+        "requestId": str(number),
+        "subject": {"type": "agent-run", "id": "talk-1", "runId": "run-1"},
+        "root": {"kind": "workspace", "id": "folder"},
+        **{key: more.pop(key) for key in ("tool", "decision", "callId") if key in more},
+        "operation": operation, "relativePath": name,
+        **{key: more.pop(key) for key in list(more) if key.endswith("Path")},
+        "outcome": outcome, **more,
+    }
+    if name is None:
+        del fields["relativePath"]
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def as_line(fields):
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+class Audit(Scene):
+    def setUp(self):
+        super().setUp()
+        self.place = self.state / "gatehouse"
+
+    def environment(self, env=None):
+        return {
+            "PATH": "/usr/bin:/bin", "HOME": str(self.state), "XDG_STATE_HOME": str(self.state),
+            "TZ": "UTC",
+            **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")},
+            **(env or {}),
+        }
+
+    def put(self, *records, name="audit.jsonl", text=None):
+        self.place.mkdir(mode=0o700, exist_ok=True)
+        path = self.place / name
+        with open(path, "ab") as file:
+            file.write((text if text is not None else "".join(map(as_line, records))).encode())
+        path.chmod(0o600)
+
+    def open(self, *words, before=(), env=None, **settings):
+        process = subprocess.Popen(
+            [*before, mcp_client.GATEHOUSE, "audit", *map(str, words)], cwd=self.root,
+            env=self.environment(env), stdin=subprocess.DEVNULL,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings})
+        self.addCleanup(self.discard, process)
+        return process
+
+    @staticmethod
+    def discard(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+    def run_it(self, *words, **settings):
+        """Exit status, standard output and standard error."""
+        process = self.open(*words, **settings)
+        out, said = process.communicate(timeout=PATIENCE)
+        self.assertNotIn(b"ERROR: ", said)  # a sanitizer's
+        return process.returncode, (out or b"").decode(), said.decode()
+
+    def shown(self, *words, **settings):
+        """The table's lines, words apart; nothing may have been said."""
+        code, out, said = self.run_it(*words, **settings)
+        self.assertEqual((code, said), (0, ""))
+        return [line.split() for line in out.splitlines()]
+
+    def names(self, *words, **settings):
+        return [row[7] for row in self.shown(*words, **settings)]
+
+    def objects(self, *words, **settings):
+        code, out, said = self.run_it("--json", *words, **settings)
+        self.assertEqual((code, said), (0, ""))
+        return [json.loads(line) for line in out.splitlines()]
+
+    def on_terminal(self, *words, env=None):
+        keeper, terminal = pty.openpty()
+        process = self.open(*words, stdout=terminal, env={"TERM": "xterm", **(env or {})})
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other side is closed
+            while piece := os.read(keeper, 4096):
+                shown += piece
+        os.close(keeper)
+        process.communicate(timeout=PATIENCE)
+        return shown.decode().replace("\r\n", "\n")
+
+
+class ForPeople(Audit):
+    def test_what_an_agent_did(self):
+        server = self.start("--write")
+        server.good("write_file", filePath="new.txt", content="x")
+        server.good("read_file", filePath="new.txt")
+        server.bad("read_file", filePath="../outside/x")
+        server.end()
+        rows = [row[2:] for row in self.shown()]
+        operations = [(row[1], row[2], row[5]) for row in rows]
+        self.assertIn(("write", "success", "new.txt"), operations)
+        self.assertIn(("read", "success", "new.txt"), operations)
+        self.assertEqual([row[1] for row in rows].count("write"), 1)
+        self.assertTrue(any(row[2] == "denied" for row in rows), rows)
+        self.assertFalse(any("interrupted" in row for row in rows), rows)
+
+    def test_a_row_says_who_what_and_why(self):
+        self.put(record(1, "denied", "read", "vault/key", tool="file_read",
+                        error="denied_by_policy", category="policy", policySource="deny-rule"),
+                 record(2, operation="move", name="a", destinationPath="b c", tool="file_move",
+                        decision="user", policySource="default"),
+                 record(3, operation="execute", name="make all", destinationPath="src", tool="shell",
+                        decision="allow-rule"))
+        out = self.run_it()[1].splitlines()
+        self.assertEqual(out[0].split(), [
+            "2026-03-01", "12:00:01", "file_read", "read", "denied", "-", "deny-rule", "vault/key",
+            "(denied_by_policy)"])
+        self.assertTrue(out[1].endswith("a -> b c"), out[1])
+        self.assertEqual(out[1].split()[2:7], ["file_move", "move", "success", "user", "default"])
+        self.assertTrue(out[2].endswith("make all  in src"), out[2])
+
+    def test_times_are_the_users(self):
+        self.put(record(1))
+        row, = self.shown(env={"TZ": "UTC-5"})
+        self.assertEqual(row[:2], ["2026-03-01", "17:00:01"])
+
+    def test_intent_and_outcome_are_one_row(self):
+        self.put(record(1, "intent"), record(1), record(2, "intent"),
+                 record(2, "failed", error="no_space", category="operational"),
+                 record(3, "intent", name="lost"), record(4, "intent", "execute", "sleep 1"))
+        # Another process with the same ids, and an outcome that is not its own.
+        self.put(record(3, name="other"), record(4, "denied", "execute", "rm -r /"))
+        for words in ((), ("--limit", "0")):
+            rows = sorted((row[3], row[4], row[7]) for row in self.shown(*words))
+            self.assertEqual(rows, [
+                ("execute", "denied", "rm"), ("execute", "interrupted", "sleep"),
+                ("write", "failed", "notes/a.md"), ("write", "interrupted", "lost"),
+                ("write", "success", "notes/a.md"), ("write", "success", "other")])
+            self.assertEqual(sorted(self.names("--outcome", "interrupted", *words)),
+                             ["lost", "sleep"])
+        self.assertEqual([found["requestId"] for found in self.objects("--outcome", "interrupted")],
+                         ["3", "4"])
+
+    def test_an_outcome_may_come_much_later_and_in_the_other_ring(self):
+        self.put(record(1, "intent", "execute", "build"), name="audit.jsonl.reads")
+        self.put(*(record(number, name=f"n{number}") for number in range(2, 700)),
+                 record(1, operation="execute", name="build",
+                        timestamp="2026-03-01T13:00:00.000Z"))
+        for words in (("-n", "2000"), ("-n", "0")):
+            rows = self.shown("--operation", "execute", *words)
+            self.assertEqual([row[4] for row in rows], ["success"])
+
+    def test_a_long_name_that_failed_is_one_row(self):
+        name = "d/" * 200 + "x"
+        self.put(record(1, "intent", name=name),
+                 record(1, "failed", name=name[:256], error="no_space", category="operational",
+                        relativePathBytes=len(name), truncated=True))
+        row, = self.shown()
+        self.assertEqual(row[4], "failed")
+        self.assertTrue(row[7].endswith("…"))
+
+    def test_what_was_counted_and_what_is_missing_is_told(self):
+        self.put(record(1, "denied", "read", None, error="denied_by_policy", category="policy",
+                        more=57), record(2, dropped=3))
+        first, second = self.run_it()[1].splitlines()
+        self.assertIn("57 more", first)
+        self.assertIn("3 records before this are missing", second)
+
+    def test_a_terminal_gets_a_head_and_colours(self):
+        self.put(record(1), record(2, "denied", error="denied_by_policy", category="policy"))
+        shown = self.on_terminal()
+        self.assertEqual(shown.splitlines()[0].replace("\033[1m", "").replace("\033[0m", "").split(),
+                         HEAD)
+        self.assertIn("\033[1;31mdenied", shown)
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertNotIn("\033", self.on_terminal(env=env))
+        self.assertNotIn("\033", self.run_it()[1])
+        self.assertIn("\033[1;31mdenied", self.run_it("--color", "always")[1])
+
+    def test_nothing_steers_the_terminal(self):
+        evil = "\033]0;x\007\u202egnp.exe\t\r\n"
+        self.put(record(1, name=None, relativePathHex=evil.encode().hex()),
+                 record(2, name="caf\u00e9\u202e", tool="t\u001b[2J", decision="d\u009b", policySource="\u2066",
+                        error="e\u0007", category="policy"),
+                 record(3, name=None, relativePathHex="ff00", destinationPath="\u200f\u061c"))
+        shown = self.run_it()[1]
+        self.assertEqual(shown.count("\n"), 3)
+        for char in "\033\007\u202e\t\r\u009b\u2066\u200f\u061c\0":
+            self.assertNotIn(char, shown)
+        self.assertIn("caf\u00e9", shown)
+        self.assertIn("\\xff", shown)
+
+
+class Choosing(Audit):
+    def fill(self):
+        self.put(
+            record(60, tool="file_read", decision="mode", operation="read", name="src/a.c"),
+            record(120, tool="file_write", decision="user", name="./src//b.c"),
+            record(180, "denied", tool="file_write", name="srcs", policySource="deny-rule",
+                   error="denied_by_policy", category="policy"),
+            record(240, operation="move", name="x", destinationPath="src/c.c"),
+            record(300, operation="delete", name=None, relativePathHex="7372632f640a",
+                   subject={"type": "core", "id": "cli"}),
+            record(360, operation="request-root", name=None))
+
+    def ids(self, *words, **settings):
+        return [int(found["requestId"]) // 60 for found in self.objects(*words, **settings)]
+
+    def test_filters_are_combined(self):
+        self.fill()
+        for words, ids in (
+                ((), [1, 2, 3, 4, 5, 6]), (("-n", "2"), [5, 6]), (("--limit", "0"), [1, 2, 3, 4, 5, 6]),
+                (("--tool", "file_write"), [2, 3]), (("--tool", "file"), []),
+                (("--decision", "user"), [2]), (("--decision", "deny-rule"), [3]),
+                (("--outcome", "denied"), [3]), (("--operation", "move"), [4]),
+                (("--subject", "cli"), [5]), (("--session", "run-1"), [1, 2, 3, 4, 6]),
+                (("--path", "src"), [1, 2, 4, 5]), (("--path", "/src/"), [1, 2, 4, 5]),
+                (("--path", "src/b.c"), [2]), (("--path", "src/d\n"), [5]), (("--path", "sr"), []),
+                (("--since", "2026-03-01T12:03:00.123Z"), [3, 4, 5, 6]),
+                (("--until", "2026-03-01T12:03:00.123Z"), [1, 2]),
+                (("--since", "2026-03-01 12:02", "--until", "2026-03-01T13:04+01:00"), [2, 3]),
+                (("--since", "2026-03-02"), []), (("--until", "2026-03-01"), []),
+                (("--tool", "file_write", "--outcome", "success", "--path", "src"), [2])):
+            self.assertEqual(self.ids(*words), ids, words)
+            self.assertEqual(self.ids("-n", "0", *words) if "-n" not in words else ids, ids, words)
+
+    def test_times_near_now(self):
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 3600))
+        self.put(record(1), record(2, timestamp=moment))
+        for words in (("--since", "2h"), ("--since", "1d"), ("--since", "90m"), ("--since", "1w")):
+            self.assertEqual(len(self.objects(*words)), 1, words)
+        self.assertEqual(len(self.objects("--since", "30min")), 0)
+        self.assertEqual(len(self.objects("--until", "30m")), 2)
+        self.assertEqual(len(self.objects("--until", "yesterday")), 1)
+
+    def test_what_is_asked_wrongly(self):
+        for words, what in ((("--since", "soon"), "no time"), (("--since", "2026-02-31"), "no time"),
+                            (("--outcome", "maybe"), "--outcome"), (("--limit", "-1"), "--limit"),
+                            (("--follow", "--until", "today"), "--until"),
+                            (("--follow", "--outcome", "interrupted"), "interrupted"),
+                            (("extra",), "extra")):
+            self.put(record(1))
+            code, out, said = self.run_it(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn(what, said)
+
+    def test_an_outcome_behind_the_end_is_no_interruption(self):
+        self.put(record(60, "intent"), record(180, requestId="60"), record(240, "intent", name="lost"))
+        self.assertEqual(self.shown("--until", "2026-03-01T12:02"), [])
+        self.assertEqual([row[4] for row in self.shown("--until", "2026-03-01T13:00")],
+                         ["success", "interrupted"])
+
+
+class Files(Audit):
+    def test_records_as_they_are(self):
+        lines = [as_line(record(1, "intent")), as_line(record(1)), as_line(record(2, laterVersion=[1]))]
+        self.put(text="".join(lines))
+        self.assertEqual(self.run_it("--json")[1], "".join(lines))
+        self.assertEqual(self.run_it("--json", "--limit", "0")[1], "".join(lines))
+
+    def test_rotated_files_of_both_rings_by_time(self):
+        for number in range(1, 41):
+            ring = "audit.jsonl" + (".reads" if number % 3 == 0 else "")
+            age = (40 - number) // 10
+            self.put(record(number), name=ring + (f".{age}" if age else ""))
+        self.assertEqual([int(found["requestId"]) for found in self.objects()], list(range(1, 41)))
+        self.assertEqual([int(found["requestId"]) for found in self.objects("-n", "5")],
+                         list(range(36, 41)))
+
+    def test_torn_lines_are_passed_over_and_told_of(self):
+        self.put(record(1), text=None)
+        self.put(text='{"timestamp":"2026-03-01T12:00:0\nhello\n' + as_line(record(2)) + '{"time')
+        code, out, said = self.run_it()
+        self.assertEqual((code, out.count("\n")), (0, 2))
+        self.assertIn("3 lines could not be read", said)
+
+    def test_where_nothing_is(self):
+        code, out, said = self.run_it()
+        self.assertEqual((code, out, said), (0, "", "gatehouse audit: nothing was recorded yet\n"))
+        self.assertFalse(self.place.exists())
+        self.place.mkdir(mode=0o700)
+        self.assertEqual(self.run_it(), (0, "", ""))
+
+    def test_another_state_directory(self):
+        self.put(record(1))
+        elsewhere = self.room / "elsewhere"
+        self.place.rename(elsewhere)
+        self.assertEqual(len(self.objects("--state-dir", elsewhere)), 1)
+        self.assertEqual(len(self.objects(env={"GATEHOUSE_STATE_DIR": str(elsewhere)})), 1)
+        self.assertEqual(len(self.objects("--state-dir", "../elsewhere")), 1)
+
+    def test_links_are_not_followed(self):
+        self.put(record(1))
+        (self.outside / "secret").write_text(as_line(record(2)))
+        (self.place / "audit.jsonl.1").symlink_to(self.outside / "secret")
+        code, out, said = self.run_it("--json")
+        self.assertEqual([json.loads(line)["requestId"] for line in out.splitlines()], ["1"])
+        self.assertIn("1 line could not", said)
+
+    def test_a_directory_that_is_open_to_others_is_refused(self):
+        if os.geteuid() == 0:
+            self.skipTest("root reads anybody's")
+        self.put(record(1))
+        self.place.chmod(0o755)
+        code, out, said = self.run_it()
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("0700", said)
+
+    def test_nothing_is_changed(self):
+        self.put(record(1))
+        before = mcp_client.picture(self.state)
+        self.run_it()
+        self.assertEqual(mcp_client.picture(self.state), before)
+
+    def test_a_full_disk_is_told_of(self):
+        self.put(record(1))
+        with open("/dev/full", "wb") as full:
+            code, _, said = self.run_it(stdout=full)
+        self.assertEqual(code, 1)
+        self.assertIn("cannot write", said)
+
+
+class Following(Audit):
+    def follow(self, *words, **settings):
+        process = self.open("--follow", *words, **settings)
+        return process
+
+    def lines(self, process, count):
+        """So many lines; fails when they do not come."""
+        got, rest = [], b""
+        deadline = time.monotonic() + PATIENCE
+        while len(got) < count:
+            self.assertTrue(select.select([process.stdout], [], [], deadline - time.monotonic())[0])
+            piece = os.read(process.stdout.fileno(), 65536)
+            self.assertNotEqual(piece, b"")
+            *whole, rest = (rest + piece).split(b"\n")
+            got += whole
+        self.assertEqual((len(got), rest), (count, b""))
+        return [line.decode() for line in got]
+
+    def numbers(self, process, count):
+        return [int(json.loads(line)["requestId"]) for line in self.lines(process, count)]
+
+    def test_what_is_there_and_what_comes(self):
+        self.put(record(1), record(2))
+        process = self.follow("--json", "-n", "1")
+        self.assertEqual(self.numbers(process, 1), [2])
+        self.put(record(3), record(4, name="x"))
+        self.assertEqual(self.numbers(process, 2), [3, 4])
+        self.put(record(5), name="audit.jsonl.reads")
+        self.assertEqual(self.numbers(process, 1), [5])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGINT)
+        self.assertEqual(process.stderr.read(), b"")
+
+    def test_a_change_is_shown_when_it_is_over(self):
+        self.put(record(1))
+        process = self.follow()
+        self.lines(process, 1)
+        self.put(record(2, "intent", name="slow"))
+        self.put(record(3, operation="read", name="between"))
+        self.assertIn("between", self.lines(process, 1)[0])
+        self.put(record(2, name="slow"))
+        row = self.lines(process, 1)[0].split()
+        self.assertEqual((row[4], row[7]), ("success", "slow"))
+
+    def test_filters_hold(self):
+        self.put(record(1, tool="a"))
+        process = self.follow("--json", "--tool", "b", "--limit", "0")
+        self.put(record(2, tool="a"), record(3, tool="b"))
+        self.assertEqual(self.numbers(process, 1), [3])
+
+    def test_rotation_and_half_lines(self):
+        self.put(record(1))
+        process = self.follow("--json")
+        self.assertEqual(self.numbers(process, 1), [1])
+        line = as_line(record(2))
+        self.put(text=line[:40])
+        self.put(text=line[40:])
+        self.assertEqual(self.numbers(process, 1), [2])
+        for number in range(3, 12):
+            self.put(record(number))
+            for age in range(8, 0, -1):
+                older = self.place / (f"audit.jsonl.{age - 1}" if age > 1 else "audit.jsonl")
+                if older.exists():
+                    older.rename(self.place / f"audit.jsonl.{age}")
+        self.put(record(12))
+        self.assertEqual(self.numbers(process, 10), list(range(3, 13)))
+
+    def test_with_a_real_session(self):
+        self.put(record(1))
+        process = self.follow("--json", "--operation", "write")
+        self.numbers(process, 1)
+        server = self.start("--write")
+        server.good("write_file", filePath="new.txt", content="x")
+        outcomes = [json.loads(line)["outcome"] for line in self.lines(process, 2)]
+        self.assertEqual(outcomes, ["intent", "success"])
+
+    def test_it_ends_with_its_reader(self):
+        self.put(record(1))
+        process = self.follow("--json")
+        self.numbers(process, 1)
+        process.stdout.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_it_ends_with_its_terminal(self):
+        self.put(record(1))
+        keeper, terminal = pty.openpty()
+        process = self.open("--follow", stdout=terminal, env={"TERM": "xterm"})
+        os.close(terminal)
+        self.assertTrue(select.select([keeper], [], [], PATIENCE)[0])
+        os.close(keeper)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_there_must_be_a_record(self):
+        code, out, said = self.run_it("--follow")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("state directory", said)
+
+
+class Confined(Audit):
+    def test_it_can_do_nothing_else(self):
+        self.put(record(1))
+        reader, writer = os.pipe()  # a descriptor that it should not have
+        os.set_inheritable(writer, True)
+        process = self.open("--follow", pass_fds=(writer,))
+        self.assertTrue(select.select([process.stdout], [], [], PATIENCE)[0])
+        status = dict(line.split(":\t", 1) for line in
+                      pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines()
+                      if ":\t" in line)
+        self.assertEqual((status["Seccomp"], status["NoNewPrivs"]), ("2", "1"))
+        self.assertEqual(status["Threads"], "1")
+        os.close(writer)
+        self.assertEqual(os.read(reader, 1), b"")  # nobody else holds it
+        os.close(reader)
+
+    def test_without_landlock_it_says_so(self):
+        self.put(record(1))
+        before = (mcp_client.WITHOUT_SYSCALL, "landlock_create_ruleset")
+        code, out, said = self.run_it("--json", before=before)
+        self.assertEqual((code, out.count("\n")), (0, 1))
+        self.assertIn("not confined: files: ", said)
+
+
+if __name__ == "__main__":
+    mcp_client.main()
