@@ -38,16 +38,12 @@ static void on_signal(int signum)
     stopped_by = signum;
 }
 
-/*
- * Once each, so that the second ends the process. They come only where they are waited for or
- * between two records: *out_open is the mask to wait with.
- */
-static void watch_signals(sigset_t *out_open)
+/* Once each, so that the second ends the process. */
+static void watch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;
 
-    sigprocmask(SIG_SETMASK, NULL, out_open);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < array_size(signals); i++)
         /* What whoever started us has switched off stays so. */
@@ -57,14 +53,21 @@ static void watch_signals(sigset_t *out_open)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void block_signals(void)
+/* For something to happen, or a signal: none of those slips in before the waiting. */
+static bool wait_for(struct pollfd *fds, nfds_t count)
 {
-    sigset_t set;
+    sigset_t held;
+    sigset_t before;
+    bool has_news;
 
-    sigemptyset(&set);
+    sigemptyset(&held);
     for (size_t i = 0; i < array_size(signals); i++)
-        sigaddset(&set, signals[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+        sigaddset(&held, signals[i]);
+    sigprocmask(SIG_BLOCK, &held, &before);
+    has_news = stopped_by == 0 && ppoll(fds, count, NULL, &before) > 0;
+    /* Open while it works: a reader that stops reading must not keep it from ending. */
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return has_news;
 }
 
 /* ---- what is said on standard error ---- */
@@ -211,7 +214,6 @@ struct showing {
     struct audit_query query;
     struct output *output;
     struct view *view;
-    sigset_t open_signals;
 };
 
 static int finish_output(struct output *output, struct err *err)
@@ -273,8 +275,8 @@ static int show_what_comes(struct showing *showing, struct err *err)
             {.fd = STDOUT_FILENO, .events = 0}, /* errors are told anyway */
         };
 
-        if (ppoll(fds, array_size(fds), NULL, &showing->open_signals) < 0)
-            continue; /* a signal */
+        if (!wait_for(fds, array_size(fds)))
+            continue;
         if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
             return 0;
         r = audit_reader_follow(showing->reader, &showing->query, view_stream, showing->view, NULL,
@@ -285,8 +287,7 @@ static int show_what_comes(struct showing *showing, struct err *err)
     return r;
 }
 
-static int show(const struct option_values *values, int dir_fd, const sigset_t *open_signals,
-                struct err *err)
+static int show(const struct option_values *values, int dir_fd, struct err *err)
 {
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stopped_by);
     const struct audit_config config = {.dir_fd = dir_fd, .name = "audit.jsonl"};
@@ -294,11 +295,12 @@ static int show(const struct option_values *values, int dir_fd, const sigset_t *
     struct view_config look = {
         .output = &output,
         .is_json = options_is_on(values, AUDIT_OPTION_JSON),
+        .is_on_terminal = isatty(STDOUT_FILENO),
         .has_colour = wants_colour(values),
         .only_interrupted = wants_interrupted(values),
         .limit = (size_t)options_int(values, AUDIT_OPTION_LIMIT),
     };
-    struct showing showing = {.values = values, .output = &output, .open_signals = *open_signals};
+    struct showing showing = {.values = values, .output = &output};
     int r = make_query(values, &showing.query, &look.until_ms, err);
 
     if (r == 0)
@@ -308,14 +310,12 @@ static int show(const struct option_values *values, int dir_fd, const sigset_t *
         if (r < 0)
             err_set_plain(err, r);
     }
-    if (r == 0 && !look.is_json && isatty(STDOUT_FILENO))
+    if (r == 0 && !look.is_json && look.is_on_terminal)
         table_head(&output, look.has_colour);
     if (r == 0)
         r = show_what_is_there(&showing, err);
-    if (r == 0 && follows) {
-        block_signals();
+    if (r == 0 && follows)
         r = show_what_comes(&showing, err);
-    }
     view_free(showing.view);
     audit_reader_close(showing.reader);
     return output.has_no_reader ? 0 : r;
@@ -336,7 +336,6 @@ int program_run(int argc, char *const *argv)
     cleanup_fd int dir_fd = -1;
     struct option_values *values;
     struct err err = ERR_INIT;
-    sigset_t open_signals;
     int r;
 
     if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0 ||
@@ -346,7 +345,7 @@ int program_run(int argc, char *const *argv)
     }
     if (alone_is_asked_about_itself(values))
         return tell_about_itself(values);
-    watch_signals(&open_signals);
+    watch_signals();
     tzset(); /* which reads a file */
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
@@ -358,7 +357,7 @@ int program_run(int argc, char *const *argv)
     if (r == 0)
         r = confine(state_path, &err);
     if (r == 0)
-        r = show(values, dir_fd, &open_signals, &err);
+        r = show(values, dir_fd, &err);
     if (stopped_by != 0)
         return EXIT_SIGNAL + stopped_by;
     return r < 0 ? fail(r, &err) : 0;

@@ -22,6 +22,7 @@ enum {
 struct view_config {
     struct output *output;
     bool is_json; /* the lines as they are; then an intent is a row of its own */
+    bool is_on_terminal;
     bool has_colour;
     bool only_interrupted;
     int64_t until_ms; /* rows from then on are not shown; 0: all are */

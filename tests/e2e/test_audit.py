@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`gatehouse audit` as a person or a script uses it, and what a record can do to a terminal."""
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 sys.dont_write_bytecode = True  # not into the sources
@@ -211,6 +213,14 @@ class ForPeople(Audit):
             self.assertNotIn(char, shown)
         self.assertIn("caf\u00e9", shown)
         self.assertIn("\\xff", shown)
+
+    def test_nor_does_json(self):
+        wanted = record(1, name="caf\u00e9 \u202e\u009b\u2066 \U000e0001\x7f", reason="\t\033")
+        self.put(wanted)
+        shown = self.on_terminal("--json")
+        self.assertRegex(shown, "^[ -~\u00e9]*\n$")
+        self.assertEqual(json.loads(shown), wanted)
+        self.assertEqual(self.objects(), [wanted])
 
 
 class Choosing(Audit):
@@ -424,6 +434,19 @@ class Following(Audit):
         self.numbers(process, 1)
         process.stdout.close()
         self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_it_ends_when_told_also_if_nobody_reads_on(self):
+        self.put(record(1))
+        process = self.follow("--json")
+        self.numbers(process, 1)
+        self.put(*(record(number, name="n" * 200) for number in range(2, 1000)))
+        size, deadline = 0, time.monotonic() + PATIENCE
+        while size <= fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) - 4096:  # until it is full
+            self.assertLess(time.monotonic(), deadline)
+            answer = fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0" * 4)
+            size = int.from_bytes(answer, sys.byteorder)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGTERM)
 
     def test_it_ends_with_its_terminal(self):
         self.put(record(1))
