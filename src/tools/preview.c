@@ -38,7 +38,7 @@ static void say_harmless(struct preview *preview, struct str text)
 /* A long name is cut in its middle: how it ends matters most. */
 static void say_text(struct preview *preview, struct str name)
 {
-    struct str tail = name;
+    struct str tail;
 
     if (name.len <= 2 * NAME_END_BYTES) {
         say_harmless(preview, name);

@@ -35,10 +35,13 @@ static void check(struct bench *bench, const char *given_root, const char *tool,
         fail_msg("%s: %s", tool, bench->err.message);
     assert_int_equal(tool_permission_resources(call, &found, &count, &bench->err), 0);
     for (size_t i = 0; i < count; i++) {
-        bool is_plain = expected[i].group >= 0 && expected[i].given[0] == '!';
+        bool is_plain;
 
-        if (expected[i].group < 0)
+        if (expected[i].given == NULL || expected[i].resolved == NULL) {
             fail_msg("%s: more than %zu resources", tool, i);
+            break;
+        }
+        is_plain = expected[i].given[0] == '!';
         assert_int_equal(found[i].group, expected[i].group);
         check_path(found[i].given, is_plain ? bench->root : given_root,
                    expected[i].given + is_plain);
