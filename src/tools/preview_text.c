@@ -38,8 +38,7 @@ const char *preview_count(uint64_t count, char out_text[PREVIEW_NUMBER_BYTES])
 const char *preview_size(uint64_t bytes, char out_text[PREVIEW_NUMBER_BYTES])
 {
     static const char *const units[] = {"KB", "MB", "GB", "TB", "PB", "EB"};
-    uint64_t whole = bytes;
-    uint64_t tenths = 0;
+    uint64_t tenths = bytes / 100; /* of a unit */
     size_t unit = 0;
 
     if (bytes < 1000) {
@@ -47,13 +46,9 @@ const char *preview_size(uint64_t bytes, char out_text[PREVIEW_NUMBER_BYTES])
                  bytes == 1 ? "" : "s");
         return out_text;
     }
-    for (unit = 0; unit < array_size(units); unit++) {
-        tenths = whole % 1000 / 100;
-        whole /= 1000;
-        if (whole < 1000)
-            break;
-    }
-    snprintf(out_text, PREVIEW_NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " %s", whole, tenths,
+    for (; tenths >= 10000 && unit + 1 < array_size(units); unit++)
+        tenths /= 1000;
+    snprintf(out_text, PREVIEW_NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10,
              units[unit]);
     return out_text;
 }

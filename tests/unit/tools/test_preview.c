@@ -3,6 +3,7 @@
 
 #include "protocol/toolids.h"
 #include "tools/preview.h"
+#include "tools/preview_text.h"
 
 static struct tool_preview *preview_of(struct bench *bench, const char *tool, const char *arguments)
 {
@@ -240,6 +241,25 @@ static void a_name_cannot_steer_a_terminal_or_hide_its_end(void **state)
     folder[100] = '\0';
     snprintf(expected, sizeof(expected), "Creates the folder %s…%.90s/important", folder, folder);
     check_action(bench, "create_directory", name, expected);
+}
+
+static void sizes_are_told_in_a_unit_that_fits(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } sizes[] = {
+        {0, "0 bytes"},      {1, "1 byte"},          {999, "999 bytes"},
+        {1000, "1.0 KB"},    {3449, "3.4 KB"},       {999999, "999.9 KB"},
+        {1000000, "1.0 MB"}, {2500000000, "2.5 GB"}, {UINT64_MAX, "18.4 EB"},
+    };
+    char text[PREVIEW_NUMBER_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(sizes); i++)
+        assert_string_equal(preview_size(sizes[i].bytes, text), sizes[i].text);
+    assert_string_equal(preview_count(1204, text), "1,204");
+    assert_string_equal(preview_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
 }
 
 /* ---- the detail ---- */
@@ -577,6 +597,7 @@ TEST_MAIN(CHANGE_TEST(tools_that_look_say_where), CHANGE_TEST(writing_says_what_
           CHANGE_TEST(moving_says_what_is_replaced),
           CHANGE_TEST(a_link_is_told_with_where_it_leads),
           CHANGE_TEST(a_name_cannot_steer_a_terminal_or_hide_its_end),
+          cmocka_unit_test(sizes_are_told_in_a_unit_that_fits),
           CHANGE_TEST(content_is_shown_as_a_diff), CHANGE_TEST(several_files_are_one_diff),
           CHANGE_TEST(other_calls_show_their_arguments),
           CHANGE_TEST(what_cannot_be_compared_is_said),
