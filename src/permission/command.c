@@ -204,8 +204,8 @@ static size_t write_words(const struct head *head, struct str program, char *out
     return split == COMMAND_END ? len : 0;
 }
 
-int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
-                      struct str *out_resource, bool *out_is_as_is)
+static int normalise(struct arena *arena, struct str command, const char *const *path_dirs,
+                     bool has_input, struct str *out_resource, bool *out_is_as_is)
 {
     struct str text = trim(command);
     struct head head = {.rest = text, .has_assignments = true};
@@ -220,13 +220,25 @@ int command_normalise(struct arena *arena, struct str command, const char *const
         return arena->error;
     if (!command_is_compound(text))
         program = find_program(&head, path_dirs);
-    if (program.len > 0)
+    if (program.len > 0 && !(head.is_fed && has_input))
         len = write_words(&head, program, out);
     if (len == 0) /* some words may have been written */
         memcpy(out, text.ptr, text.len);
     *out_is_as_is = len == 0;
     *out_resource = (struct str){out, len > 0 ? len : text.len};
     return 0;
+}
+
+int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
+                      struct str *out_resource, bool *out_is_as_is)
+{
+    return normalise(arena, command, path_dirs, false, out_resource, out_is_as_is);
+}
+
+int command_normalise_fed(struct arena *arena, struct str command, const char *const *path_dirs,
+                          struct str *out_resource, bool *out_is_as_is)
+{
+    return normalise(arena, command, path_dirs, true, out_resource, out_is_as_is);
 }
 
 int command_shown(struct str cwd, struct str resource, struct buf *out)

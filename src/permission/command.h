@@ -24,11 +24,19 @@ enum { COMMAND_MAX_BYTES = 128 << 10 };
 
 /*
  * path_dirs are the directories of PATH up to a NULL; NULL: none. The resource lives in
- * the arena; it is the command without blanks at its ends when *out_is_as_is.
+ * the arena; it is the command without blanks at its ends when *out_is_as_is. The
+ * command's standard input is empty.
  * ERR_TOO_LARGE and ERR_NO_MEMORY.
  */
 int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
                       struct str *out_resource, bool *out_is_as_is);
+
+/*
+ * The same for a command that may be given input while it runs: what xargs makes of that is not
+ * known, so a command with it is called by its whole text.
+ */
+int command_normalise_fed(struct arena *arena, struct str command, const char *const *path_dirs,
+                          struct str *out_resource, bool *out_is_as_is);
 
 /* "<cwd>: <resource>", for a person. Bytes are left as they are: a terminal's are its own care. */
 int command_shown(struct str cwd, struct str resource, struct buf *out);

@@ -257,8 +257,9 @@ static int name_command(struct shell_call *call, struct err *err)
     if (copy == NULL)
         return err_set_plain(err, call->arena.error);
     call->resource.whole = (struct str){copy, given.len};
-    r = command_normalise(&call->arena, call->resource.whole, call->shell->path_dirs,
-                          &call->resource.command, &is_as_is);
+    r = (call->tool->id == TOOL_SHELL_START ? command_normalise_fed : command_normalise)(
+        &call->arena, call->resource.whole, call->shell->path_dirs, &call->resource.command,
+        &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

@@ -414,6 +414,25 @@ static void as_is_means_without_blanks_at_the_ends(void **state)
     assert_true(is_as_is);
 }
 
+/* Or consent to `cat` would be consent to reading any file: its name is typed later. */
+static void what_is_given_input_keeps_what_makes_words_of_it(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct str resource;
+    bool is_as_is;
+
+    (void)state;
+    assert_int_equal(command_normalise_fed(&arena, STR(" sudo xargs  -n1 cat "), path_dirs,
+                                           &resource, &is_as_is),
+                     0);
+    assert_str(resource, "sudo xargs  -n1 cat");
+    assert_true(is_as_is);
+    assert_int_equal(
+        command_normalise_fed(&arena, STR("sudo  cat x"), path_dirs, &resource, &is_as_is), 0);
+    assert_str(resource, "cat x");
+    assert_false(is_as_is);
+}
+
 static void without_path_every_directory_stays(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -517,6 +536,7 @@ TEST_MAIN(cmocka_unit_test(a_plain_command_keeps_its_words),
           cmocka_unit_test(wrappers_go_with_their_options), cmocka_unit_test(assignments_go),
           cmocka_unit_test(what_is_not_plain_is_called_by_all_of_its_text),
           cmocka_unit_test(as_is_means_without_blanks_at_the_ends),
+          cmocka_unit_test(what_is_given_input_keeps_what_makes_words_of_it),
           cmocka_unit_test(without_path_every_directory_stays),
           cmocka_unit_test(what_no_shell_can_be_given_is_refused),
           cmocka_unit_test(what_is_left_out_is_harmless),

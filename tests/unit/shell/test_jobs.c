@@ -292,6 +292,22 @@ static void jobs_of_other_sessions_are_not_there(void **state)
     shell_drop(call);
 }
 
+/* What is typed into xargs becomes arguments, so its job is not called by the program alone. */
+static void a_job_that_makes_words_of_its_input_says_so(void **state)
+{
+    struct shellbench *bench = *state;
+    struct shell_call *call = prepare(bench, "shell_start", "{\"command\":\"nice xargs cat\"}");
+    struct shell_resource resource;
+
+    assert_true(shell_resource(call, bench, &resource));
+    assert_str(resource.command, "nice xargs cat");
+    shell_drop(call);
+    call = prepare(bench, "shell_execute", "{\"command\":\"nice xargs cat\"}");
+    assert_true(shell_resource(call, bench, &resource));
+    assert_str(resource.command, "cat");
+    shell_drop(call);
+}
+
 static void the_end_of_a_session_ends_its_jobs_and_no_others(void **state)
 {
     struct shellbench *bench = *state;
@@ -369,6 +385,7 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
           shell_test(a_named_signal_is_sent_alone),
           shell_test(jobs_of_other_sessions_are_not_there),
+          shell_test(a_job_that_makes_words_of_its_input_says_so),
           shell_test(the_end_of_a_session_ends_its_jobs_and_no_others),
           shell_test(a_call_that_waits_can_be_cancelled),
           shell_test(jobs_have_a_ceiling_and_old_ones_make_room))
