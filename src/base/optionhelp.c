@@ -245,7 +245,7 @@ int options_help(const struct option_values *values, size_t width, struct buf *o
     put_arguments(&page, values->command);
     put_options(&page, values->command, "Options");
     for (const struct option_values *v = values->above; v != NULL; v = v->above)
-        put_options(&page, v->command, "Global options");
+        put_options(&page, v->command, v->above == NULL ? "Global options" : "Shared options");
     buf_done(&page.text);
     return page.error;
 }

@@ -20,6 +20,7 @@
 #include "cli/start.h"
 #include "command/audit.h"
 #include "command/mcp.h"
+#include "command/rules.h"
 #include "command/sandbox.h"
 #include "command/search.h"
 
@@ -53,6 +54,7 @@ enum {
     COMMAND_MCP,
     COMMAND_SEARCH,
     COMMAND_AUDIT,
+    COMMAND_RULES,
     COMMAND_SANDBOX,
     COMMAND_DOCTOR,
     COMMAND_COMPLETIONS,
@@ -75,6 +77,12 @@ static const struct option_command commands[COMMANDS] = {
                        .summary = AUDIT_SUMMARY,
                        .options = audit_options,
                        .option_count = AUDIT_OPTIONS},
+    [COMMAND_RULES] = {.name = "rules",
+                       .summary = RULES_SUMMARY,
+                       .options = rules_options,
+                       .option_count = RULES_OPTIONS,
+                       .commands = rules_commands,
+                       .command_count = RULES_COMMANDS},
     [COMMAND_SANDBOX] = {.name = "sandbox",
                          .summary = SANDBOX_SUMMARY,
                          .commands = sandbox_commands,
@@ -206,6 +214,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
             return become("gatehouse-search", "search", argv, err);
         case COMMAND_AUDIT:
             return become("gatehouse-audit", "audit", argv, err);
+        case COMMAND_RULES:
+            return become("gatehouse-rules", "rules", argv, err);
         case COMMAND_SANDBOX:
             return become("gatehouse-sandbox", "sandbox", argv, err);
         case COMMAND_DOCTOR:

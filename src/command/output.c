@@ -72,21 +72,29 @@ void output_printf(struct output *output, const char *format, ...)
     va_end(args);
 }
 
-void output_shown(struct output *output, struct str text)
+int output_show(struct str text, struct buf *out)
 {
-    while (text.len > 0 && !is_over(output)) {
+    int r = 0;
+
+    while (text.len > 0 && r == 0) {
         unsigned char first = (unsigned char)text.ptr[0];
         struct str before = text;
         uint32_t code_point;
 
         if (!utf8_next(&text, &code_point))
-            output_printf(output, "\\x%02x", first);
+            r = buf_printf(out, "\\x%02x", first);
         else if (code_point != '\t' && !utf8_is_printable(code_point))
-            output_printf(output, code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x",
-                          (unsigned)code_point);
+            r = buf_printf(out, code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", (unsigned)code_point);
         else
-            output_str(output, str_slice(before, 0, before.len - text.len));
+            r = buf_append_str(out, str_slice(before, 0, before.len - text.len));
     }
+    return r;
+}
+
+void output_shown(struct output *output, struct str text)
+{
+    if (!is_over(output))
+        keep(output, output_show(text, &output->text));
 }
 
 bool output_wants_colour(int fd)

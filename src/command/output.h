@@ -44,6 +44,8 @@ void output_printf(struct output *output, const char *format, ...)
  * text, and bytes that are no UTF-8, are written as escapes. A tab stays.
  */
 void output_shown(struct output *output, struct str text);
+/* The same, into a buffer: for those who have to know how wide it is. */
+int output_show(struct str text, struct buf *out);
 
 /* Whether somebody looks at it who wants colours. */
 bool output_wants_colour(int fd);

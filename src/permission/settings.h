@@ -37,7 +37,7 @@ enum {
     /* What a caller's arena needs for any file: its text, 16 bytes a value, its rules. */
     SETTINGS_ARENA_BYTES = 64 << 20,
     SETTINGS_ID_BYTES = 65, /* hexadecimal digits and a NUL */
-    SETTINGS_SHORT_ID = 8,  /* digits that are shown */
+    SETTINGS_SHORT_ID = 10, /* digits that are shown */
     SETTINGS_LEAST_ID = 4,  /* digits that name a rule at the least */
 };
 
@@ -88,8 +88,8 @@ bool settings_group_from(struct str name, enum catalog_group *out_group);
 int settings_rule_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES]);
 
 /*
- * The rule that has this id, or the beginning of it. ERR_NOT_FOUND; ERR_INVALID_ARGUMENT when it is
- * too short or several rules begin so.
+ * The rule that has this id, or the beginning of it. ERR_NOT_FOUND, also when it is too short to be
+ * one; ERR_INVALID_ARGUMENT when several rules begin so.
  */
 int settings_find(const struct settings *settings, struct str id, size_t *out_index,
                   struct err *err);

@@ -18,7 +18,8 @@ static void add_part(struct sha256 *hash, struct str part)
 
     snprintf(length, sizeof(length), "%zu:", part.len);
     sha256_add(hash, str_from(length));
-    sha256_add(hash, part);
+    if (part.len > 0) /* an empty one may have no address */
+        sha256_add(hash, part);
 }
 
 int settings_rule_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES])
@@ -66,7 +67,7 @@ int settings_find(const struct settings *settings, struct str id, size_t *out_in
     size_t found = SIZE_MAX;
 
     if (!is_id(id))
-        return err_set(err, ERR_INVALID_ARGUMENT, "an id is %d or more of the digits 0-9 and a-f",
+        return err_set(err, ERR_NOT_FOUND, "an id is %d or more of the digits 0-9 and a-f",
                        (int)SETTINGS_LEAST_ID);
     for (size_t i = 0; i < settings->rule_count; i++) {
         char own[SETTINGS_ID_BYTES];
@@ -90,7 +91,7 @@ int settings_find(const struct settings *settings, struct str id, size_t *out_in
 
 static bool copy_text(struct arena *arena, struct str *text)
 {
-    const char *copy = arena_copy(arena, *text);
+    const char *copy = arena_copy(arena, text->len > 0 ? *text : STR_EMPTY);
 
     if (copy == NULL)
         return false;

@@ -170,6 +170,7 @@ class Calls(unittest.TestCase):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
         for command in ("mcp", "search", "audit", "doctor", "completions"):
+        for command in ("mcp", "search", "rules", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
 
     def test_so_do_the_pages_of_search_and_audit(self):
@@ -177,6 +178,20 @@ class Calls(unittest.TestCase):
             page = MAN_PAGE.with_name(f"gatehouse-{command}.1").read_text()
             for option in re.findall(r"--([a-z][a-z-]+)", run(command, "--help").stdout):
                 self.assertIn(f"Fl Fl {option}", page)
+
+    def test_and_that_of_rules_with_its_commands(self):
+        page = MAN_PAGE.with_name("gatehouse-rules.1").read_text()
+        for command in ("list", "add", "revoke", "explain"):
+            result = run("rules", command, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn(f"Usage: gatehouse rules {command} ", result.stdout)
+            for option in re.findall(r"--([a-z][a-z-]+)", result.stdout):
+                self.assertIn(f"Fl Fl {option}", page)
+
+    def test_a_command_that_has_commands_lists_them_where_errors_go(self):
+        result = run("rules")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, r"(?m)^  explain +say")
 
 
 if __name__ == "__main__":

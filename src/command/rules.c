@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/rules.h"
+
+const char *const rules_groups[] = {"filesystemRead", "filesystemWrite", "shell",
+                                    "computer",       "browser",         NULL};
+static const char *const effects[] = {"allow", "deny", NULL};
+
+const struct option rules_options[RULES_OPTIONS] = {
+    [RULES_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
+                                   .type = OPTION_DIR,
+                                   .env = "GATEHOUSE_SETTINGS_DIR",
+                                   .help = "where settings.json is; ~/.n8n-gateway if not given"},
+    [RULES_OPTION_STATE_DIR] = {.name = "state-dir",
+                                .type = OPTION_DIR,
+                                .env = "GATEHOUSE_STATE_DIR",
+                                .help = "where the record of what was done is kept; "
+                                        "~/.local/state/gatehouse if not given"},
+};
+
+static const struct option list_options[RULES_LIST_OPTIONS] = {
+    [RULES_LIST_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+    [RULES_LIST_GROUP] = {.name = "group",
+                          .letter = 'g',
+                          .type = OPTION_CHOICE,
+                          .choices = rules_groups,
+                          .placeholder = "GROUP",
+                          .help = "only rules of this group of tools"},
+};
+
+static const struct option add_options[RULES_ADD_OPTIONS] = {
+    [RULES_ADD_CWD] = {.name = "cwd",
+                       .type = OPTION_DIR,
+                       .help = "of a command: only in this folder or below"},
+    [RULES_ADD_EXPIRES] = {.name = "expires",
+                           .type = OPTION_TEXT,
+                           .placeholder = "WHEN",
+                           .help = "until when it holds: '30min', '2h', '7d', '2026-12-01', "
+                                   "'2026-12-01T18:00Z'"},
+    [RULES_ADD_NOTE] = {.name = "note",
+                        .type = OPTION_TEXT,
+                        .placeholder = "TEXT",
+                        .help = "words of your own"},
+};
+
+static const struct option_argument add_arguments[RULES_ADD_ARGUMENTS] = {
+    [RULES_ADD_ARG_EFFECT] = {.name = "EFFECT",
+                              .type = OPTION_CHOICE,
+                              .choices = effects,
+                              .help = "allow or deny; what is denied stays so whatever else allows "
+                                      "it"},
+    [RULES_ADD_ARG_GROUP] = {.name = "GROUP",
+                             .type = OPTION_CHOICE,
+                             .choices = rules_groups,
+                             .help = "the group of tools that it is for"},
+    [RULES_ADD_ARG_MATCH] = {.name = "MATCH",
+                             .type = OPTION_TEXT,
+                             .help = "an absolute path, a command or a host, taken literally; or "
+                                     "dir:PATH, glob:PATTERN, prefix:WORDS, host:NAME"},
+};
+
+static const struct option revoke_options[RULES_REVOKE_OPTIONS] = {
+    [RULES_REVOKE_GROUP] = {.name = "group",
+                            .letter = 'g',
+                            .type = OPTION_CHOICE,
+                            .choices = rules_groups,
+                            .placeholder = "GROUP",
+                            .help = "look among the rules of this group only"},
+};
+
+static const struct option_argument revoke_arguments[RULES_REVOKE_ARGUMENTS] = {
+    [RULES_REVOKE_ARG_RULE] = {.name = "RULE",
+                               .type = OPTION_TEXT,
+                               .help = "its id or the beginning of it, or its match as it is "
+                                       "listed"},
+};
+
+static const struct option explain_options[RULES_EXPLAIN_OPTIONS] = {
+    [RULES_EXPLAIN_CWD] = {.name = "cwd",
+                           .type = OPTION_DIR,
+                           .help = "of a command: the folder that it would run in"},
+    [RULES_EXPLAIN_RESOLVED] = {.name = "resolved",
+                                .type = OPTION_PATH,
+                                .help = "of a path: where it leads through links"},
+};
+
+static const struct option_argument explain_arguments[RULES_EXPLAIN_ARGUMENTS] = {
+    [RULES_EXPLAIN_ARG_GROUP] = {.name = "GROUP",
+                                 .type = OPTION_CHOICE,
+                                 .choices = rules_groups,
+                                 .help = "the group of tools that would be used"},
+    [RULES_EXPLAIN_ARG_RESOURCE] = {.name = "RESOURCE",
+                                    .type = OPTION_PATH,
+                                    .help = "the absolute path, command or host"},
+};
+
+const struct option_command rules_commands[RULES_COMMANDS] = {
+    [RULES_LIST] = {.name = "list",
+                    .summary = "show the rules",
+                    .options = list_options,
+                    .option_count = RULES_LIST_OPTIONS},
+    [RULES_ADD] = {.name = "add",
+                   .summary = "add a rule",
+                   .options = add_options,
+                   .option_count = RULES_ADD_OPTIONS,
+                   .arguments = add_arguments,
+                   .argument_count = RULES_ADD_ARGUMENTS},
+    [RULES_REVOKE] = {.name = "revoke",
+                      .summary = "take a rule back",
+                      .options = revoke_options,
+                      .option_count = RULES_REVOKE_OPTIONS,
+                      .arguments = revoke_arguments,
+                      .argument_count = RULES_REVOKE_ARGUMENTS},
+    [RULES_EXPLAIN] = {.name = "explain",
+                       .summary = "say what is decided about something, and why",
+                       .options = explain_options,
+                       .option_count = RULES_EXPLAIN_OPTIONS,
+                       .arguments = explain_arguments,
+                       .argument_count = RULES_EXPLAIN_ARGUMENTS},
+};

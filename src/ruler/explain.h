@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the settings decide about one thing, and by which step. */
+#ifndef RULER_EXPLAIN_H
+#define RULER_EXPLAIN_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "permission/settings.h"
+
+struct explain_question {
+    enum catalog_group group;
+    const char *resource;
+    const char *resolved; /* or NULL */
+    const char *cwd;      /* or NULL */
+    /* Absolute, up to a NULL: directories that nobody may use. */
+    const char *const *protected_dirs;
+};
+
+/* Appends lines for a terminal. */
+int explain_decision(struct arena *arena, const struct settings *settings,
+                     const struct explain_question *question, struct buf *out, struct err *err);
+
+#endif
