@@ -159,6 +159,19 @@ static int find_aside(struct settings_file *file, struct aside *out_aside, struc
     return authority_list(file->scope, STR_EMPTY, &options, look_at_entry, out_aside, err);
 }
 
+int settings_file_look_aside(struct settings_file *file, struct settings_findings *out_findings,
+                             struct err *err)
+{
+    struct aside aside;
+    int r = find_aside(file, &aside, err);
+
+    if (r < 0)
+        return r;
+    *out_findings = (struct settings_findings){.is_set_aside = aside.count > 0};
+    memcpy(out_findings->set_aside, aside.newest, sizeof(out_findings->set_aside));
+    return 0;
+}
+
 /* ---- reading ---- */
 
 static int take_piece(void *data, struct str piece)

@@ -74,6 +74,10 @@ int settings_file_reload(struct settings_file *file, struct arena *arena,
                          struct settings *out_settings, struct settings_findings *out_findings,
                          struct err *err);
 
+/* For who finds no file and makes none: what lies aside counts without it, too. */
+int settings_file_look_aside(struct settings_file *file, struct settings_findings *out_findings,
+                             struct err *err);
+
 /* ERR_ALREADY_EXISTS when there is such a rule; ERR_SETTINGS when the file is malformed. */
 int settings_file_add_rule(struct settings_file *file, const struct rule *rule, struct err *err);
 /* By its id or the beginning of it, as settings_find() takes it. */

@@ -100,7 +100,7 @@ static enum catalog_group group_of(const char *name)
 
 /* ---- the settings ---- */
 
-static int use_template(struct program *program, struct err *err)
+static int read_template(struct program *program, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
     const char *copy;
@@ -112,6 +112,21 @@ static int use_template(struct program *program, struct err *err)
     if (copy == NULL)
         return err_set_plain(err, program->arena.error);
     return settings_parse(&program->arena, (struct str){copy, text.len}, &program->settings, err);
+}
+
+static int use_template(struct program *program, struct err *err)
+{
+    struct settings_findings findings = {.is_set_aside = false};
+    int r = read_template(program, err);
+
+    if (r == 0 && program->place.file != NULL)
+        r = settings_file_look_aside(program->place.file, &findings, err);
+    if (r < 0)
+        return r;
+    if (findings.is_set_aside)
+        permission_modes_cap_ask(&program->settings.modes);
+    tell_findings(&findings);
+    return 0;
 }
 
 /* As they are: nothing is made or moved. What there is to know besides is said. */

@@ -373,8 +373,12 @@ class TheFile(Rules):
         code, out, said = self.run_it("explain", "browser", "example.com")
         self.assertIn(f"{aside.name} was put aside", said)
         self.assertIn("So: ask (mode)\n", out)
+        self.file.unlink()  # as a kill in the middle leaves it
+        code, out, said = self.run_it("explain", "filesystemRead", "/x")
+        self.assertIn(f"{aside.name} was put aside", said)
+        self.assertIn("So: ask (mode)\n", out)
         aside.unlink()
-        self.assertIn("So: allow (mode)\n", self.do("explain", "browser", "example.com"))
+        self.assertIn("So: allow (mode)\n", self.do("explain", "filesystemRead", "/x"))
 
     def test_many_at_once_lose_nothing(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
