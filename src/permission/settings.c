@@ -280,8 +280,10 @@ static int need_text(struct parsing *parsing, const struct where *where,
 {
     int r = get_text(parsing, where, object, key, out_value);
 
-    if (r == 0 && *out_value == NULL)
-        return malformed(parsing, where, "has no \"%.*s\"", STR_ARG(key));
+    if (r == 0 && *out_value == NULL) {
+        (void)malformed(parsing, where, "has no \"%.*s\"", STR_ARG(key));
+        r = ERR_SETTINGS; /* also for analysers, which do not look into variadic functions */
+    }
     return r;
 }
 
@@ -289,9 +291,9 @@ static int need_text(struct parsing *parsing, const struct where *where,
 static int take_heart(struct parsing *parsing, const struct where *where,
                       const struct json_value *object, struct rule *out_rule)
 {
-    const struct json_value *group_name;
-    const struct json_value *effect;
-    const struct json_value *match;
+    const struct json_value *group_name = NULL;
+    const struct json_value *effect = NULL;
+    const struct json_value *match = NULL;
     struct where place;
     enum catalog_group group;
     int r = need_text(parsing, where, object, STR("group"), &group_name);
@@ -320,9 +322,9 @@ static int take_heart(struct parsing *parsing, const struct where *where,
 static int take_conditions(struct parsing *parsing, const struct where *where,
                            const struct json_value *object, struct rule *rule)
 {
-    const struct json_value *cwd;
-    const struct json_value *expires;
-    const struct json_value *note;
+    const struct json_value *cwd = NULL;
+    const struct json_value *expires = NULL;
+    const struct json_value *note = NULL;
     struct err why = ERR_INIT;
     struct where place;
     int r = get_text(parsing, where, object, STR("cwd"), &cwd);

@@ -66,7 +66,7 @@ static int open_scope(struct settings_file *file, struct authority *authority, s
         .source = AUTHORITY_FROM_CORE,
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
     };
-    struct authority_stat about;
+    struct authority_stat about = {.inode = 0};
     struct stat ours;
     int r = authority_request_root(authority, &request, &file->scope, err);
 

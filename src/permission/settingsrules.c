@@ -102,7 +102,7 @@ static bool copy_text(struct arena *arena, struct str *text)
 int settings_add(struct arena *arena, struct settings *settings, const struct rule *rule,
                  struct err *err)
 {
-    struct rule added;
+    struct rule added = *rule;
     const struct json_value **places;
     struct rule *rules;
     size_t count = settings->rule_count;
