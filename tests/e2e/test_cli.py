@@ -169,8 +169,7 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("mcp", "search", "audit", "doctor", "completions"):
-        for command in ("mcp", "search", "rules", "doctor", "completions"):
+        for command in ("mcp", "search", "rules", "audit", "sandbox", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
 
     def test_so_do_the_pages_of_search_and_audit(self):
