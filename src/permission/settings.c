@@ -302,7 +302,7 @@ static int take_heart(struct parsing *parsing, const struct where *where,
         r = need_text(parsing, where, object, STR("effect"), &effect);
     if (r == 0)
         r = need_text(parsing, where, object, STR("match"), &match);
-    if (r < 0)
+    if (r != 0)
         return r;
     place = member_of(where, STR("group"));
     if (!settings_group_from(json_str(group_name), &group))
