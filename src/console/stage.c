@@ -150,6 +150,19 @@ static bool has_disposition(int signum, void (*handler)(int))
 
 static void watch_signal(struct stage *stage, size_t index);
 
+/* Before it returns, also where the loop runs on a thread that has signals blocked. */
+static void raise_here(int signum)
+{
+    sigset_t one;
+    sigset_t before;
+
+    sigemptyset(&one);
+    sigaddset(&one, signum);
+    pthread_sigmask(SIG_UNBLOCK, &one, &before);
+    raise(signum);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* The program has the last word; if it says nothing, the signal does what it would have done. */
 static void end_by_signal(struct stage *stage, size_t index)
 {
@@ -165,14 +178,14 @@ static void end_by_signal(struct stage *stage, size_t index)
     }
     go(stage);
     if (is_default)
-        raise(signum);
+        raise_here(signum);
 }
 
 static void stop_by_signal(struct stage *stage)
 {
     leave(stage, STR_EMPTY);
     close_ends(stage);
-    raise(SIGTSTP); /* with our watch gone it stops us here, until the shell says otherwise */
+    raise_here(SIGTSTP); /* with our watch gone it stops us here, until the shell says otherwise */
     enter(stage);
 }
 

@@ -13,6 +13,7 @@
 #include "isolate/syscalls.h"
 #include "loop/reader.h"
 #include "loop/signal.h"
+#include "loop/worker.h"
 
 enum { JOB_SAYS_BYE = 7 };
 
@@ -20,6 +21,7 @@ struct job_plan {
     bool handles_sigterm;
     bool ignores_sighup;
     bool is_confined;
+    bool runs_on_a_worker; /* which has signals blocked */
 };
 
 struct session {
@@ -93,6 +95,8 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     struct console *console = NULL;
     struct signal_watch *watch = NULL;
     struct ready_watch *poked = NULL;
+    const struct worker_config workers = {.threads = 1, .abandoned_max = 1};
+    struct worker_pool *pool = NULL;
     uint64_t id;
 
     if (plan->ignores_sighup)
@@ -103,12 +107,15 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     if (plan->handles_sigterm && signal_watch_new(job.loop, SIGTERM, on_sigterm, &job, &watch) < 0)
         _exit(4);
     if (ready_watch_new(job.loop, pokes, on_poke, &job, &poked) < 0 ||
-        console_new(&config, &console) < 0 ||
+        worker_pool_new(job.loop, &workers, &pool) < 0 || console_new(&config, &console) < 0 ||
         desk_ask(config.desk, &question, on_answer, &job, &id) < 0)
         _exit(4);
     if (plan->is_confined)
         confine();
-    loop_run(job.loop);
+    if (plan->runs_on_a_worker)
+        worker_run_loop(pool);
+    else
+        loop_run(job.loop);
     console_free(console);
     _exit(job.answers == 1 ? JOB_SAYS_BYE : 5);
 }
@@ -360,6 +367,7 @@ static void stopping_gives_the_terminal_to_the_shell_and_back(void **state)
 {
     (void)state;
     stop_and_go_on(&(struct job_plan){0});
+    stop_and_go_on(&(struct job_plan){.runs_on_a_worker = true});
 }
 
 static void a_confined_program_can_do_all_that(void **state)
