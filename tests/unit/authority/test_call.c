@@ -269,9 +269,9 @@ static int check_call(void *data, const struct json_value *record)
     struct str decision;
     struct str id;
 
-    assert_true(json_get_str(record, STR("tool"), &tool) &&
-                json_get_str(record, STR("decision"), &decision) &&
-                json_get_str(record, STR("callId"), &id));
+    assert_true(json_get_str(record, STR("tool"), &tool));
+    assert_true(json_get_str(record, STR("decision"), &decision));
+    assert_true(json_get_str(record, STR("callId"), &id));
     assert_str(tool, "file_read");
     assert_str(decision, "mode");
     assert_str(id, "7");
