@@ -344,6 +344,16 @@ void box_finish(struct box_process *process, struct box_end *out_end)
     *process = (struct box_process)BOX_PROCESS_INIT;
 }
 
+void box_let_go(struct box_process *process, struct box_end *out_end)
+{
+    box_read_end(process);
+    /* The leaf can be removed only when it is empty. */
+    if (process->leaf.dir_count > 0 || !process->end.is_known)
+        box_finish(process, out_end);
+    else
+        *out_end = process->end;
+}
+
 /* ---- For people ---- */
 
 int box_describe(const struct box *box, struct buf *out)

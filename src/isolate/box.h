@@ -125,6 +125,12 @@ void box_read_end(struct box_process *process);
 /* Waits for the end, kills what is left in the box, reaps it and frees all it had. */
 void box_finish(struct box_process *process, struct box_end *out_end);
 
+/*
+ * The same for a program that ends now and does not wait until the kernel has taken the box
+ * apart: nothing runs in there any more, except after a SIGKILL, and then not for long.
+ */
+void box_let_go(struct box_process *process, struct box_end *out_end);
+
 /* What holds, for a person: a line each. */
 int box_describe(const struct box *box, struct buf *out);
 

@@ -29,7 +29,7 @@
 #include "isolate/landlock.h"
 #include "isolate/sanitized.h"
 
-enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = 65 };
+enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = 32 };
 
 /* ---- Steps that are no mounts ---- */
 
@@ -144,6 +144,7 @@ static int make_session(struct box_build *build)
 {
     sigset_t none;
 
+    /* Handlers go with the start of a program, what is ignored does not. */
     for (int i = 1; i < SIGNALS_END; i++)
         (void)signal(i, SIG_DFL);
     sigemptyset(&none);
@@ -357,6 +358,15 @@ static bool reap(pid_t command, struct box_news *out_news)
     return has_ended;
 }
 
+/* When the command has ended, so has everything else in the box, and only then is it told. */
+static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
+{
+    (void)kill(-1, SIGKILL);
+    while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR)
+        ;
+    end_with(build, news);
+}
+
 /* All that it still needs: who ended, and what its starter says. */
 static _Noreturn void watch(struct box_build *build, pid_t command, int children)
 {
@@ -373,7 +383,7 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
             _exit(EXIT_FAILURE);
         if ((waits[0].revents & POLLIN) != 0 && read(children, &about, sizeof(about)) > 0 &&
             reap(command, &news))
-            end_with(build, &news);
+            end_all(build, &news);
         if (waits[1].revents == 0)
             continue;
         got = recv(build->channel, &signal_number, 1, MSG_DONTWAIT);

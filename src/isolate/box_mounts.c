@@ -188,7 +188,8 @@ static bool is_unreachable(int errno_value)
 }
 
 /* Whoever cannot reach it with the rights of the builder cannot with those of a command. */
-static int hide(struct box_build *build, const char *path)
+static int hide_under(struct box_build *build, const char *path, const char *cover,
+                      uint64_t attributes)
 {
     cleanup_fd int target = open(path, O_PATH | O_CLOEXEC);
     cleanup_fd int tree = -1;
@@ -199,9 +200,32 @@ static int hide(struct box_build *build, const char *path)
         return is_unreachable(errno) ? 0 : errno;
     if (fstat(target, &about) < 0)
         return errno;
-    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? "empty" : nothing,
-                MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &tree);
+    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing,
+                attributes | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &tree);
     return r != 0 ? r : lay(tree, target, "");
+}
+
+static int hide(struct box_build *build, const char *path)
+{
+    return hide_under(build, path, "empty", MOUNT_ATTR_RDONLY);
+}
+
+/* A folder that is mounted onto itself cannot be renamed. */
+static int pin(const char *folder)
+{
+    cleanup_fd int found = box_open_place(folder);
+    cleanup_fd int tree = -1;
+    struct statx about;
+    int r;
+
+    if (found < 0)
+        return is_unreachable(-found) ? 0 : -found;
+    if (statx(found, "", AT_EMPTY_PATH, 0, &about) < 0)
+        return errno;
+    if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+        return 0;
+    r = cut_out(found, "", 0, &tree);
+    return r != 0 ? r : lay(tree, found, "");
 }
 
 /* ---- The steps ---- */
@@ -413,6 +437,58 @@ int box_mount_covers(struct box_build *build)
     return 0;
 }
 
+/*
+ * The folders between a writable place and something hidden in it: renamed by one command, they
+ * would take what is hidden along, and the next would find it under another name.
+ */
+static int pin_way_to(struct box_build *build, size_t hidden)
+{
+    const struct box *box = build->box;
+    const char *path = box->places[hidden].path;
+
+    for (size_t i = 0; i < hidden; i++) {
+        const char *place = box->places[i].path;
+
+        if (box_access_now(build, i) != BOX_WRITE || !box_is_beneath(path, place))
+            continue;
+        for (const char *end = strchr(path + strlen(place) + 1, '/'); end != NULL;
+             end = strchr(end + 1, '/')) {
+            char folder[BOX_PATH_BYTES];
+            int r;
+
+            snprintf(folder, sizeof(folder), "%.*s", (int)(end - path), path);
+            r = pin(folder);
+            if (r != 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* Something that is to be seen lies in what is hidden: the cover has to bear its mount point. */
+static bool bears_places(const struct box *box, size_t hidden)
+{
+    for (size_t i = hidden + 1; i < box->place_count; i++)
+        if (box->places[i].access != BOX_HIDDEN &&
+            box_is_beneath(box->places[i].path, box->places[hidden].path))
+            return true;
+    return false;
+}
+
+static int hide_place(struct box_build *build, size_t i)
+{
+    const char *path = build->box->places[i].path;
+    char cover[32];
+    int r = access(path, F_OK) == 0 ? pin_way_to(build, i) : 0;
+
+    if (r != 0 || !bears_places(build->box, i))
+        return r != 0 ? r : hide(build, path);
+    snprintf(cover, sizeof(cover), "cover-%zu", i);
+    if (mkdirat(build->scratch_fd, cover, MODE_DIRECTORY) < 0)
+        return errno;
+    return hide_under(build, path, cover, 0);
+}
+
 int box_mount_layers(struct box_build *build)
 {
     const struct box *box = build->box;
@@ -423,7 +499,7 @@ int box_mount_layers(struct box_build *build)
 
         say(build, place->path);
         if (box_access_now(build, i) == BOX_HIDDEN)
-            r = hide(build, place->path);
+            r = hide_place(build, i);
         else if (build->trees[i] >= 0)
             r = lay_at(build->trees[i], place->path, place->is_directory);
         if (r != 0)

@@ -218,7 +218,7 @@ static void watch(struct follow *follow)
             read_typed(follow);
         if ((waits[PTY].revents & POLLOUT) != 0)
             pass_typed(follow);
-        /* A command that has closed its terminal may still run, or open it again. */
+        /* When nobody has the terminal open any more, the command may still run. */
         if ((waits[PTY].revents & (POLLIN | POLLHUP)) != 0)
             shows = pass_shown(follow);
         if (waits[CHANNEL].revents != 0)
@@ -242,7 +242,7 @@ bool follow_box(struct box_process *process, const struct follow_terminal *termi
     watch(&follow);
     drain(&follow);
     give_keys_back(&follow);
-    box_finish(process, out_end);
+    box_let_go(process, out_end);
     if (follow.signals >= 0)
         close(follow.signals);
     return follow.is_timed_out;

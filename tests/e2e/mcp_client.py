@@ -302,8 +302,8 @@ class Scene(unittest.TestCase):
         return sorted(records, key=lambda record: record["timestamp"])
 
 
-def run_as_user(program, gatehouse, without_syscall):
-    """The same program as nobody, from a copy that nobody can reach."""
+def run_as_user(program, gatehouse, without_syscall, needed):
+    """The same program as nobody, from a copy that nobody can reach, with the files that it needs."""
     room = pathlib.Path(tempfile.mkdtemp(prefix="mcp-user-"))
     become = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
     try:
@@ -315,6 +315,9 @@ def run_as_user(program, gatehouse, without_syscall):
         for path in [*sources, gatehouse, *programs, without_syscall]:
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
+        for path in needed:
+            (room / path.parent.name).mkdir(exist_ok=True)
+            shutil.copy(path, room / path.parent.name)
         for python in (sys.executable, "/usr/bin/python3"):
             if subprocess.run([*become, python, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0:
                 break
@@ -327,7 +330,8 @@ def run_as_user(program, gatehouse, without_syscall):
         shutil.rmtree(room)
 
 
-def main():
+def main(needed=()):
+    """`needed` are files in a folder beside the program."""
     global GATEHOUSE, WITHOUT_SYSCALL
     parser = argparse.ArgumentParser()
     parser.add_argument("gatehouse", type=pathlib.Path)
@@ -336,7 +340,7 @@ def main():
     given, rest = parser.parse_known_args()
     if given.as_user and os.geteuid() == 0:
         program = pathlib.Path(sys.argv[0]).resolve()
-        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall))
+        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall, needed))
     GATEHOUSE, WITHOUT_SYSCALL = given.gatehouse.resolve(), given.without_syscall.resolve()
     program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1, exit=False)
     for case, reason in program.result.skipped:

@@ -161,7 +161,8 @@ class Calls(unittest.TestCase):
         for shell in ("bash", "zsh", "fish"):
             result = run("completions", shell)
             self.assertEqual(result.returncode, 0)
-            for word in ("doctor", "completions", "search", "max-results", "json", "version"):
+            for word in ("doctor", "completions", "search", "max-results", "json", "version", "sandbox",
+                         "check", "tmp-size"):
                 self.assertIn(word, result.stdout)
 
     def test_the_man_page_names_every_option_and_command_of_the_help(self):
@@ -169,13 +170,13 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("mcp", "search", "rules", "audit", "sandbox", "doctor", "completions"):
+        for command in ("mcp", "search", "rules", "audit", "sandbox run", "sandbox check", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
 
-    def test_so_do_the_pages_of_search_and_audit(self):
-        for command in ("search", "audit"):
-            page = MAN_PAGE.with_name(f"gatehouse-{command}.1").read_text()
-            for option in re.findall(r"--([a-z][a-z-]+)", run(command, "--help").stdout):
+    def test_so_do_the_pages_of_commands(self):
+        for name, words in (("search", ["search"]), ("audit", ["audit"]), ("sandbox", ["sandbox", "run"])):
+            page = MAN_PAGE.with_name(f"gatehouse-{name}.1").read_text()
+            for option in re.findall(r"--([a-z][a-z-]+)", run(*words, "--help").stdout):
                 self.assertIn(f"Fl Fl {option}", page)
 
     def test_and_that_of_rules_with_its_commands(self):
@@ -191,6 +192,14 @@ class Calls(unittest.TestCase):
         result = run("rules")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertRegex(result.stderr, r"(?m)^  explain +say")
+
+    def test_a_command_may_have_commands(self):
+        result = run("sandbox")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("check", result.stderr)
+        self.assertIn("--pids", run("sandbox", "run", "--help").stdout)
+        self.assertEqual(run("sandbox", "run", "--nonsense").returncode, 125)
+        self.assertEqual(run("sandbox", "--version").stdout, run("--version").stdout)
 
 
 if __name__ == "__main__":

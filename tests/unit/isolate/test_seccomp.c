@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child.h"
+#include "interpret.h"
 
 #include <linux/fs.h>
 #include <sched.h>
@@ -8,9 +9,7 @@
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"
 
-enum { OWN_PID = 4711, ANSWER_WRONG = 0x7fbadbad };
-
-static const uint32_t audit_names[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
+enum { OWN_PID = 4711 };
 
 /* ---- Two readings of one filter: what the rules say, and what the program does ---- */
 
@@ -34,41 +33,6 @@ static uint32_t read_rules(const struct seccomp_policy *policy, const struct sec
     if (policy->otherwise == SECCOMP_RET_ALLOW && (uint32_t)call->nr >= SECCOMP_NUMBERS_END)
         return SECCOMP_RET_ERRNO | ENOSYS;
     return policy->otherwise;
-}
-
-/* Only the steps that a filter may consist of; anything else is an answer nobody gives. */
-static uint32_t run_program(const struct seccomp_program *program, const struct seccomp_data *call)
-{
-    uint32_t a = 0;
-
-    for (size_t at = 0; at < program->length; at++) {
-        const struct sock_filter *step = &program->steps[at];
-
-        switch (step->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            if (step->k % 4 != 0 || step->k > sizeof(*call) - 4)
-                return ANSWER_WRONG;
-            memcpy(&a, (const char *)call + step->k, sizeof(a));
-            break;
-        case BPF_ALU | BPF_AND | BPF_K:
-            a &= step->k;
-            break;
-        case BPF_JMP | BPF_JEQ | BPF_K:
-            at += a == step->k ? step->jt : step->jf;
-            break;
-        case BPF_JMP | BPF_JGE | BPF_K:
-            at += a >= step->k ? step->jt : step->jf;
-            break;
-        case BPF_JMP | BPF_JA:
-            at += step->k;
-            break;
-        case BPF_RET | BPF_K:
-            return step->k;
-        default:
-            return ANSWER_WRONG;
-        }
-    }
-    return ANSWER_WRONG;
 }
 
 static void compare(const struct seccomp_policy *policy, const struct seccomp_program *program,

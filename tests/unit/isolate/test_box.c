@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "isolate/box.h"
+#include "isolate/box_internal.h"
+#include "isolate/landlock.h"
+
+enum { OUTPUT_BYTES = 4096, MAX_TEST_PLACES = 4 };
+
+/* Only where there can be no namespaces: any other step that fails is a fault. */
+#define skip_without_boxes()                                                                       \
+    do {                                                                                           \
+        struct err err_ = ERR_INIT;                                                                \
+        if (box_probe(&err_) < 0 && strcmp(err_.field, box_step_words(BOX_STEP_NAMESPACES)) == 0)  \
+            skip_because("%s", err_.message);                                                      \
+    } while (0)
+
+static const char *const plain_env[] = {"PATH=/usr/bin:/bin", "SEEN=yes", NULL};
+
+/* A shell command in a box with these places, and what came of it. */
+struct trial {
+    struct box_place places[MAX_TEST_PLACES];
+    size_t place_count;
+    struct cgroup_limits limits;
+    enum box_network network;
+    const char *script;
+    const char *cwd;
+    const enum box_access *at_most;
+    bool wants_pty;
+    struct err err;
+    struct box_end end;
+    char output[OUTPUT_BYTES];
+};
+
+static struct box *make_box(struct trial *trial)
+{
+    const struct box_plan plan = {.places = trial->places,
+                                  .place_count = trial->place_count,
+                                  .limits = trial->limits,
+                                  .network = trial->network,
+                                  .may_lack_landlock = landlock_abi() < LANDLOCK_MIN_ABI};
+    struct box *box = NULL;
+
+    if (box_new(&plan, &box, &trial->err) < 0)
+        return NULL;
+    return box;
+}
+
+static void read_all(int fd, char *out_text, size_t size)
+{
+    size_t len = 0;
+    ssize_t got;
+
+    while (len < size - 1 && ((got = read(fd, out_text + len, size - 1 - len)) > 0 ||
+                              (got < 0 && (errno == EINTR || errno == EAGAIN)))) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+        len += got > 0 ? (size_t)got : 0;
+        (void)poll(&wait, 1, -1);
+    }
+    out_text[len] = '\0';
+}
+
+static int start_in(struct box *box, struct trial *trial, int output_fd,
+                    struct box_process *out_process)
+{
+    const char *argv[] = {"sh", "-c", trial->script, NULL};
+    struct box_command command = {.argv = argv,
+                                  .env = plain_env,
+                                  .cwd = trial->cwd != NULL ? trial->cwd : "/",
+                                  .fds = {BOX_FD_NULL, output_fd, output_fd},
+                                  .rows = 30,
+                                  .columns = 100,
+                                  .at_most = trial->at_most};
+
+    for (int i = 0; i < 3 && trial->wants_pty; i++)
+        command.fds[i] = BOX_FD_PTY;
+    return box_start(box, &command, out_process, &trial->err);
+}
+
+static int run(struct trial *trial)
+{
+    struct box *box = make_box(trial);
+    struct box_process process = BOX_PROCESS_INIT;
+    int ends[2];
+    int r;
+
+    if (box == NULL)
+        return trial->err.code;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    r = start_in(box, trial, ends[1], &process);
+    close(ends[1]);
+    if (r == 0) {
+        read_all(trial->wants_pty ? process.pty : ends[0], trial->output, sizeof(trial->output));
+        box_finish(&process, &trial->end);
+    }
+    close(ends[0]);
+    box_free(box);
+    return r;
+}
+
+#define assert_says(trial, text)                                                                   \
+    do {                                                                                           \
+        if (strstr((trial).output, (text)) == NULL)                                                \
+            fail_msg("\"%s\" is missing in: %s", (text), (trial).output);                          \
+    } while (0)
+
+#define assert_runs(trial)                                                                         \
+    do {                                                                                           \
+        if (run(&(trial)) < 0)                                                                     \
+            fail_msg("%s", (trial).err.message);                                                   \
+    } while (0)
+
+/* ---- What a command finds ---- */
+
+static void a_command_runs_and_its_end_is_told(void **state)
+{
+    struct trial trial = {.script = "echo out; echo err >&2; echo $SEEN $$; exit 7"};
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_string_equal(trial.output, "out\nerr\nyes 2\n");
+    assert_true(trial.end.is_known && !trial.end.is_signal);
+    assert_int_equal(trial.end.value, 7);
+
+    trial = (struct trial){.script = "kill -TERM $$"};
+    assert_runs(trial);
+    assert_true(trial.end.is_known && trial.end.is_signal);
+    assert_int_equal(trial.end.value, SIGTERM);
+}
+
+static void it_has_no_privileges_and_cannot_gain_any(void **state)
+{
+    struct trial trial = {.script =
+                              "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u"};
+    char uid[16];
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "CapEff:\t0000000000000000");
+    assert_says(trial, "CapPrm:\t0000000000000000");
+    assert_says(trial, "CapBnd:\t0000000000000000");
+    assert_says(trial, "NoNewPrivs:\t1");
+    assert_says(trial, "Seccomp:\t2");
+    snprintf(uid, sizeof(uid), "\n%u\n", geteuid());
+    assert_says(trial, uid);
+}
+
+static void only_writable_places_can_be_written(void **state)
+{
+    const struct place *place = *state;
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE},
+                   {.path = place->outside, .access = BOX_READ}},
+        .place_count = 2,
+        .cwd = place->base,
+        .script = "cat inside/one outside/secret; echo 2 > inside/new && echo wrote;"
+                  "echo 2 > outside/new || echo kept; echo 2 > /usr/new || echo kept too;"
+                  "echo private > /tmp/private; cat /tmp/private",
+    };
+    struct stat about;
+
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "1secret");
+    assert_says(trial, "wrote");
+    assert_says(trial, "kept\n");
+    assert_says(trial, "kept too\n");
+    assert_says(trial, "private\n");
+    assert_int_equal(fstatat(place->base_fd, "inside/new", &about, 0), 0);
+    assert_int_equal(about.st_uid, geteuid());
+    assert_int_equal(fstatat(place->base_fd, "outside/new", &about, 0), -1);
+    assert_int_equal(access("/tmp/private", F_OK), -1);
+}
+
+static void what_is_hidden_is_empty_and_stays_so(void **state)
+{
+    const struct place *place = *state;
+    char directory[PLACE_PATH_BYTES + 8];
+    char file[PLACE_PATH_BYTES + 8];
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE},
+                   {.path = directory, .access = BOX_HIDDEN},
+                   {.path = file, .access = BOX_HIDDEN},
+                   {.path = "/nowhere/at/all", .access = BOX_HIDDEN}},
+        .place_count = 4,
+        .cwd = place->inside,
+        .script = "ls a; cat one; echo x > a/new || echo kept; echo x > one || echo kept;"
+                  "rm one || echo kept; mv a b/a || echo kept; cat b/f; rm -rf a; ls",
+    };
+    struct stat about;
+
+    skip_without_boxes();
+    snprintf(directory, sizeof(directory), "%s/a", place->inside);
+    snprintf(file, sizeof(file), "%s/one", place->inside);
+    assert_runs(trial);
+    assert_null(strstr(trial.output, "text"));
+    assert_null(strstr(trial.output, "1\n"));
+    assert_says(trial, "kept");
+    assert_int_equal(fstatat(place->base_fd, "inside/a/f", &about, 0), 0);
+    assert_int_equal(fstatat(place->base_fd, "inside/one", &about, 0), 0);
+    assert_int_equal(about.st_size, 1);
+}
+
+static void a_command_can_be_given_less_than_the_plan(void **state)
+{
+    static const enum box_access read_only[] = {BOX_READ};
+    static const enum box_access nothing[] = {BOX_HIDDEN};
+    const struct place *place = *state;
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE}},
+        .place_count = 1,
+        .script = "cat one && echo 2 > new || echo kept",
+        .cwd = place->inside,
+        .at_most = read_only,
+    };
+
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "1");
+    assert_says(trial, "kept");
+    assert_int_equal(faccessat(place->base_fd, "inside/new", F_OK, 0), -1);
+
+    trial.at_most = nothing;
+    trial.cwd = "/";
+    snprintf(trial.output, sizeof(trial.output), "-");
+    trial.script = "cat /tmp/*/inside/one 2>&1; ls /tmp";
+    assert_runs(trial);
+    assert_null(strstr(trial.output, "1\n"));
+}
+
+static void the_host_is_out_of_sight(void **state)
+{
+    struct trial trial = {.script = "ls /proc | grep -cE '^[0-9]+$'; ls -A /run | wc -l;"
+                                    "hostname; ls /sys; ls /dev/pts; cat /proc/1/environ"};
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "sandbox\n");
+    assert_says(trial, "devices\nptmx\n"); /* of /sys and of /dev/pts, and nothing else */
+    assert_says(trial, "ermission denied");
+    assert_true(strtol(trial.output, NULL, 10) <= 5);
+}
+
+static void a_network_of_its_own_leads_nowhere(void **state)
+{
+    struct trial trial = {.script = "cat /proc/net/dev | wc -l; cat /proc/net/route | wc -l"};
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    /* Two lines of headings and the loopback; no route. */
+    assert_says(trial, "3\n1\n");
+}
+
+static void a_terminal_is_its_own(void **state)
+{
+    struct trial trial = {.script = "tty; stty size; echo shown > /dev/tty", .wants_pty = true};
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "/dev/pts/0");
+    assert_says(trial, "30 100");
+    assert_says(trial, "shown");
+}
+
+/* ---- What is refused ---- */
+
+static void commands_that_cannot_start_say_why(void **state)
+{
+    static const char *const missing[] = {"no-such-command", NULL};
+    static const char *const not_a_program[] = {"/etc/passwd", NULL};
+    struct box_command command = {
+        .argv = missing, .env = plain_env, .cwd = "/", .fds = {-1, -1, -1}};
+    struct box_process process = BOX_PROCESS_INIT;
+    struct trial trial = {0};
+    struct box *box = make_box(&trial);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(box);
+    skip_without_boxes();
+    assert_int_equal(box_start(box, &command, &process, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.field, "command");
+    command.argv = not_a_program;
+    assert_int_equal(box_start(box, &command, &process, &err), ERR_PERMISSION_DENIED);
+    assert_string_equal(err.field, "command");
+    command.cwd = "/no/such/directory";
+    assert_int_equal(box_start(box, &command, &process, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.field, "cwd");
+    box_free(box);
+}
+
+static void streams_that_lead_out_are_refused(void **state)
+{
+    const struct place *place = *state;
+    static const char *const argv[] = {"true", NULL};
+    struct box_command command = {
+        .argv = argv, .env = plain_env, .cwd = "/", .fds = {place->base_fd, -1, -1}};
+    struct box_process process = BOX_PROCESS_INIT;
+    struct trial trial = {0};
+    struct box *box = make_box(&trial);
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    assert_non_null(box);
+    assert_int_equal(box_start(box, &command, &process, NULL), ERR_DENIED_BY_POLICY);
+    assert_true(master >= 0);
+    command.fds[0] = master;
+    assert_int_equal(box_start(box, &command, &process, NULL), ERR_DENIED_BY_POLICY);
+    close(master);
+    box_free(box);
+}
+
+static void a_place_is_what_it_was_or_nothing(void **state)
+{
+    const struct place *place = *state;
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE}}, .place_count = 1, .script = "ls"};
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box *box = make_box(&trial);
+    char path[PLACE_PATH_BYTES + 8];
+
+    assert_non_null(box);
+    skip_without_boxes();
+    /* Somebody puts another directory, and then a link, where the place was. */
+    assert_int_equal(renameat(place->base_fd, "inside", place->base_fd, "moved"), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside", 0755), 0);
+    assert_true(start_in(box, &trial, BOX_FD_NULL, &process) < 0);
+    assert_non_null(strstr(trial.err.message, "something else"));
+    assert_int_equal(unlinkat(place->base_fd, "inside", AT_REMOVEDIR), 0);
+    assert_int_equal(symlinkat("moved", place->base_fd, "inside"), 0);
+    assert_true(start_in(box, &trial, BOX_FD_NULL, &process) < 0);
+    box_free(box);
+
+    assert_null(make_box(&trial));
+    assert_non_null(strstr(trial.err.message, "symbolic link"));
+    snprintf(path, sizeof(path), "%s/a", place->inside);
+    trial.places[0].path = path;
+    assert_null(make_box(&trial));
+}
+
+static void the_machine_itself_is_no_place(void **state)
+{
+    static const char *const paths[] = {"/",    "/proc",    "/proc/sys", "/sys",
+                                        "/dev", "/dev/shm", "relative",  "/nowhere"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct trial trial = {.places = {{.path = paths[i], .access = BOX_WRITE}},
+                              .place_count = 1};
+
+        assert_null(make_box(&trial));
+        assert_true(trial.err.code < 0);
+    }
+}
+
+/* ---- How it ends ---- */
+
+static void nothing_outlives_the_command(void **state)
+{
+    struct trial trial = {.script =
+                              "setsid sleep 1000 & (trap '' TERM INT HUP; sleep 1000) & exit 0"};
+
+    (void)state;
+    skip_without_boxes();
+    /* Both hold the pipe that run() reads to its end. */
+    assert_runs(trial);
+    assert_int_equal(trial.end.value, 0);
+}
+
+static void signals_reach_the_command(void **state)
+{
+    struct trial trial = {.script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done"};
+    struct box *box = make_box(&trial);
+    struct box_process process = BOX_PROCESS_INIT;
+    int ends[2];
+    char byte;
+
+    (void)state;
+    assert_non_null(box);
+    skip_without_boxes();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(start_in(box, &trial, ends[1], &process), 0);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(box_signal(&process, 0), ERR_INVALID_ARGUMENT);
+    assert_int_equal(box_signal(&process, SIGTERM), 0);
+    box_finish(&process, &trial.end);
+    assert_true(trial.end.is_known && trial.end.value == 5);
+
+    assert_int_equal(start_in(box, &trial, ends[1], &process), 0);
+    assert_int_equal(box_signal(&process, SIGKILL), 0);
+    box_finish(&process, &trial.end);
+    assert_true(!trial.end.is_known && trial.end.is_signal && trial.end.value == SIGKILL);
+    close(ends[0]);
+    close(ends[1]);
+    box_free(box);
+}
+
+static void a_box_dies_with_its_starter(void **state)
+{
+    struct trial trial = {.script = "setsid sleep 1000 & echo ready; sleep 1000"};
+    struct box *box = make_box(&trial);
+    char output[16];
+    int ends[2];
+    int status;
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    assert_non_null(box);
+    skip_without_boxes();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct box_process process = BOX_PROCESS_INIT;
+
+        if (start_in(box, &trial, ends[1], &process) == 0)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    /* The end of the file comes when the last of them is gone. */
+    read_all(ends[0], output, sizeof(output));
+    close(ends[0]);
+    box_free(box);
+}
+
+static void limits_hold_as_far_as_they_are_said_to(void **state)
+{
+    struct trial trial = {.script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done;"
+                                    "echo all of them",
+                          .limits = {.processes = 6, .memory_bytes = 64 << 20, .cpu_percent = 200}};
+    struct box *box = make_box(&trial);
+    struct box_process process = BOX_PROCESS_INIT;
+    cleanup_buf struct buf words = BUF_INIT(4096);
+    char output[OUTPUT_BYTES];
+    const char *text;
+    int ends[2];
+
+    (void)state;
+    assert_non_null(box);
+    skip_without_boxes();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(start_in(box, &trial, ends[1], &process), 0);
+    close(ends[1]);
+    assert_int_equal(box_describe(box, &words), 0);
+    assert_int_equal(buf_terminate(&words, &text), 0);
+    read_all(ends[0], output, sizeof(output));
+    box_finish(&process, &trial.end);
+    close(ends[0]);
+    box_free(box);
+    assert_non_null(strstr(text, "cores: "));
+    assert_non_null(strstr(text, "memory: limited"));
+    assert_true((strstr(text, "processes: limited") != NULL) ==
+                (strstr(output, "all of them") == NULL));
+}
+
+/* ---- Layers that are missing ---- */
+
+static void probe_without(void *data)
+{
+    const struct {
+        long number;
+        const char *word;
+    } *gone = data;
+    struct err err = ERR_INIT;
+
+    take_call_away(gone->number, ENOSYS);
+    expect(box_probe(&err) == ERR_UNSUPPORTED);
+    expect(strstr(err.message, gone->word) != NULL);
+}
+
+static void a_missing_layer_is_named(void **state)
+{
+    static const struct {
+        long number;
+        const char *word;
+    } gone[] = {
+        {SYS_clone, "namespaces"},
+        {SYS_sethostname, "host name"},
+        {SYS_mount_setattr, "devices"},
+        {SYS_mount, "/tmp"},
+        {SYS_landlock_create_ruleset, "Landlock"},
+        {SYS_capset, "privileges"},
+    };
+
+    (void)state;
+    skip_without_boxes();
+    if (landlock_abi() < LANDLOCK_MIN_ABI)
+        skip_because("this kernel has no Landlock");
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+        in_child(probe_without, (void *)(uintptr_t)&gone[i]);
+}
+
+static void every_step_has_words(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BOX_STEP_COUNT; i++)
+        assert_true(strlen(box_step_words((enum box_step)i)) > 3);
+}
+
+TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
+          cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
+          place_test(only_writable_places_can_be_written),
+          place_test(what_is_hidden_is_empty_and_stays_so),
+          place_test(a_command_can_be_given_less_than_the_plan),
+          cmocka_unit_test(the_host_is_out_of_sight),
+          cmocka_unit_test(a_network_of_its_own_leads_nowhere),
+          cmocka_unit_test(a_terminal_is_its_own),
+          cmocka_unit_test(commands_that_cannot_start_say_why),
+          place_test(streams_that_lead_out_are_refused),
+          place_test(a_place_is_what_it_was_or_nothing),
+          cmocka_unit_test(the_machine_itself_is_no_place),
+          cmocka_unit_test(nothing_outlives_the_command),
+          cmocka_unit_test(signals_reach_the_command),
+          cmocka_unit_test(a_box_dies_with_its_starter),
+          cmocka_unit_test(limits_hold_as_far_as_they_are_said_to),
+          cmocka_unit_test(a_missing_layer_is_named), cmocka_unit_test(every_step_has_words))

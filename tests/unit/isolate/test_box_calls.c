@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "interpret.h"
+#include "isolate/box_internal.h"
+
+enum { ANY = SECCOMP_RET_ALLOW };
+
+#define NO     (SECCOMP_RET_ERRNO | EPERM)
+#define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+#define FAMILY (SECCOMP_RET_ERRNO | EAFNOSUPPORT)
+#define UPPER  (UINT64_C(1) << 32)
+
+/* Numbers are x86-64's and arm64's. */
+static const struct {
+    int numbers[2];
+    uint64_t arguments[3];
+    uint32_t answer;
+} cases[] = {
+    /* What commands do all day. */
+    {{0, 63}, {0}, ANY},                                  /* read */
+    {{59, 221}, {0}, ANY},                                /* execve */
+    {{56, 220}, {SIGCHLD}, ANY},                          /* clone: a fork */
+    {{56, 220}, {CLONE_VM | CLONE_VFORK | SIGCHLD}, ANY}, /* clone: posix_spawn */
+    {{101, 117}, {0}, ANY},                               /* ptrace, among themselves */
+    {{317, 277}, {0}, ANY},                               /* seccomp */
+    {{444, 444}, {0}, ANY},                               /* landlock_create_ruleset */
+    {{272, 97}, {CLONE_FILES}, ANY},                      /* unshare */
+    {{16, 29}, {0, TCGETS}, ANY},                         /* ioctl */
+    {{16, 29}, {0, TIOCGWINSZ}, ANY},
+    {{41, 198}, {AF_UNIX, SOCK_STREAM}, ANY}, /* socket */
+    {{41, 198}, {AF_INET, SOCK_STREAM}, ANY},
+    {{41, 198}, {AF_INET6, SOCK_DGRAM}, ANY},
+    {{41, 198}, {AF_NETLINK, SOCK_RAW, 0}, ANY},
+    {{452, 452}, {0}, ANY}, /* fchmodat2 */
+    /* And what they do not. */
+    {{165, 40}, {0}, NO},  /* mount */
+    {{166, 39}, {0}, NO},  /* umount2 */
+    {{428, 428}, {0}, NO}, /* open_tree */
+    {{442, 442}, {0}, NO}, /* mount_setattr */
+    {{467, 467}, {0}, NO}, /* open_tree_attr */
+    {{161, 51}, {0}, NO},  /* chroot */
+    {{308, 268}, {0}, NO}, /* setns */
+    {{272, 97}, {CLONE_NEWUSER}, NO},
+    {{272, 97}, {CLONE_NEWUSER | CLONE_NEWNET | CLONE_FS}, NO},
+    {{272, 97}, {CLONE_NEWNS}, NO},
+    {{56, 220}, {CLONE_NEWUSER | SIGCHLD}, NO},
+    {{56, 220}, {UPPER | CLONE_NEWUSER | SIGCHLD}, NO},
+    {{435, 435}, {0}, ABSENT}, /* clone3 */
+    {{321, 280}, {0}, NO},     /* bpf */
+    {{250, 219}, {0}, NO},     /* keyctl */
+    {{425, 425}, {0}, ABSENT}, /* io_uring_setup */
+    {{323, 282}, {0}, NO},     /* userfaultfd */
+    {{298, 241}, {0}, NO},     /* perf_event_open */
+    {{304, 265}, {0}, NO},     /* open_by_handle_at */
+    {{310, 270}, {0}, NO},     /* process_vm_readv */
+    {{438, 438}, {0}, NO},     /* pidfd_getfd */
+    {{16, 29}, {0, TIOCSTI}, NO},
+    {{16, 29}, {0, UPPER | TIOCSTI}, NO}, /* the kernel does not look there */
+    {{16, 29}, {0, TIOCLINUX}, NO},
+    {{41, 198}, {AF_PACKET, SOCK_RAW}, FAMILY},
+    {{41, 198}, {AF_VSOCK, SOCK_STREAM}, FAMILY},
+    {{41, 198}, {AF_ALG, SOCK_SEQPACKET}, FAMILY},
+    {{41, 198}, {AF_NETLINK, SOCK_RAW, 9}, FAMILY}, /* NETLINK_AUDIT */
+    {{470, 470}, {0}, ABSENT},                      /* younger than the list */
+    {{9999, 9999}, {0}, ABSENT},
+};
+
+static void what_is_refused_is_refused_on_both_machines(void **state)
+{
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, &program, NULL), 0);
+        for (size_t i = 0; i < array_size(cases); i++) {
+            struct seccomp_data call = {.nr = cases[i].numbers[machine],
+                                        .arch = audit_names[machine]};
+            uint32_t answer;
+
+            memcpy(call.args, cases[i].arguments, sizeof(cases[i].arguments));
+            answer = run_program(&program, &call);
+            if (answer != cases[i].answer)
+                fail_msg("case %zu, call %d: %x", i, call.nr, answer);
+            /* The same by its x32 number is no call at all, and another machine's ends all. */
+            call.nr |= 0x40000000;
+            assert_int_equal(run_program(&program, &call), ABSENT);
+            call.nr = cases[i].numbers[machine];
+            call.arch = AUDIT_ARCH_I386;
+            assert_int_equal(run_program(&program, &call), SECCOMP_RET_KILL_PROCESS);
+        }
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines))

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "isolate/box_internal.h"
+#include "isolate/confine.h"
+#include "isolate/landlock.h"
+#include "isolate/launcher.h"
+
+enum { OUTPUT_BYTES = 4096 };
+
+/* Only where there can be no namespaces: any other step that fails is a fault. */
+#define skip_without_boxes()                                                                       \
+    do {                                                                                           \
+        struct err err_ = ERR_INIT;                                                                \
+        if (box_probe(&err_) < 0 && strcmp(err_.field, box_step_words(BOX_STEP_NAMESPACES)) == 0)  \
+            skip_because("%s", err_.message);                                                      \
+    } while (0)
+
+static const char *const envelope_env[] = {"PATH=/usr/bin:/bin", "ONE=1", "TWO=2", NULL};
+
+static struct launcher *launcher_for(const struct box_place *places, size_t count)
+{
+    const struct box_plan plan = {.places = places,
+                                  .place_count = count,
+                                  .may_lack_landlock = landlock_abi() < LANDLOCK_MIN_ABI};
+    const struct launcher_envelope envelope = {.plan = &plan, .env = envelope_env};
+    struct launcher *launcher = NULL;
+    struct err err = ERR_INIT;
+
+    if (launcher_new(&envelope, &launcher, &err) < 0)
+        fail_msg("%s", err.message);
+    return launcher;
+}
+
+/* The next notice, waited for. */
+static int next(struct launcher *launcher, struct launcher_notice *out_notice,
+                struct launcher_fds *out_fds)
+{
+    int r;
+
+    while ((r = launcher_read(launcher, out_notice, out_fds)) == ERR_NOT_FOUND) {
+        struct pollfd wait = {.fd = launcher_fd(launcher), .events = POLLIN};
+
+        (void)poll(&wait, 1, -1);
+    }
+    return r;
+}
+
+static void read_all(int fd, char out_text[OUTPUT_BYTES])
+{
+    size_t len = 0;
+
+    for (;;) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        ssize_t got = read(fd, out_text + len, OUTPUT_BYTES - 1 - len);
+
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            break;
+        len += got > 0 ? (size_t)got : 0;
+        (void)poll(&wait, 1, -1);
+    }
+    out_text[len] = '\0';
+}
+
+static void close_fds(const struct launcher_fds *fds)
+{
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        if (fds->fds[i] >= 0)
+            close(fds->fds[i]);
+}
+
+static void start(struct launcher *launcher, uint32_t number,
+                  const struct launcher_command *command, struct launcher_fds *out_fds)
+{
+    struct launcher_notice notice;
+
+    assert_int_equal(launcher_start(launcher, number, command, NULL), 0);
+    assert_int_equal(next(launcher, &notice, out_fds), 0);
+    if (notice.kind != LAUNCHER_STARTED)
+        fail_msg("%s", notice.err.message);
+    assert_int_equal(notice.number, number);
+}
+
+static struct launcher_notice end_of(struct launcher *launcher, uint32_t number)
+{
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+
+    assert_int_equal(next(launcher, &notice, &fds), 0);
+    assert_int_equal(notice.kind, LAUNCHER_ENDED);
+    assert_int_equal(notice.number, number);
+    return notice;
+}
+
+static void commands_give_their_output_and_their_end(void **state)
+{
+    static const char *const variables[] = {"TWO=zwei", "THREE=3", NULL};
+    struct launcher *launcher;
+    struct launcher_command command = {
+        .text = "echo $ONE $TWO $THREE; echo err >&2; cat; exit 3",
+        .cwd = "/",
+        .variables = variables,
+        .wants_stdin = true,
+    };
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 5, &command, &fds);
+    assert_int_equal(write(fds.fds[0], "typed\n", 6), 6);
+    close(steal_fd(&fds.fds[0]));
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "1 zwei 3\ntyped\n");
+    read_all(fds.fds[2], output);
+    assert_string_equal(output, "err\n");
+    notice = end_of(launcher, 5);
+    assert_true(!notice.is_signal && notice.value == 3 && !notice.is_timed_out);
+    assert_true(notice.peak_kb > 0);
+    close_fds(&fds);
+
+    /* Without stdin there is none to be written to. */
+    command.wants_stdin = false;
+    start(launcher, 5, &command, &fds);
+    assert_int_equal(fds.fds[0], -1);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "1 zwei 3\n");
+    (void)end_of(launcher, 5);
+    close_fds(&fds);
+    launcher_free(launcher);
+}
+
+static void a_terminal_comes_alone(void **state)
+{
+    struct launcher *launcher;
+    const struct launcher_command command = {
+        .text = "stty size; tty", .cwd = "/", .wants_pty = true, .rows = 10, .columns = 20};
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &fds);
+    assert_true(fds.fds[0] >= 0 && fds.fds[1] < 0 && fds.fds[2] < 0);
+    read_all(fds.fds[0], output);
+    assert_non_null(strstr(output, "10 20"));
+    assert_non_null(strstr(output, "/dev/pts/"));
+    (void)end_of(launcher, 1);
+    close_fds(&fds);
+    launcher_free(launcher);
+}
+
+static void a_time_out_ends_everything(void **state)
+{
+    struct launcher *launcher;
+    const struct launcher_command command = {
+        .text = "echo partial; setsid sleep 1000 & sleep 1000", .cwd = "/", .timeout_ms = 50};
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &fds);
+    /* To the end of the pipe, which the detached one holds as well. */
+    read_all(fds.fds[1], output);
+    assert_true(strcmp(output, "partial\n") == 0 || output[0] == '\0');
+    notice = end_of(launcher, 1);
+    assert_true(notice.is_timed_out && notice.is_signal && notice.value == SIGKILL);
+    close_fds(&fds);
+    launcher_free(launcher);
+}
+
+static void signals_reach_one_command(void **state)
+{
+    struct launcher *launcher;
+    const struct launcher_command command = {
+        .text = "trap 'exit 9' INT; echo ready; while :; do sleep 0.01; done", .cwd = "/"};
+    struct launcher_notice notice;
+    struct launcher_fds one;
+    struct launcher_fds other;
+    struct pollfd wait;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &one);
+    start(launcher, 2, &command, &other);
+    wait = (struct pollfd){.fd = one.fds[1], .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, -1), 1);
+    assert_int_equal(launcher_signal(launcher, 99, SIGINT), 0); /* nobody */
+    assert_int_equal(launcher_signal(launcher, 1, SIGINT), 0);
+    notice = end_of(launcher, 1);
+    assert_true(!notice.is_signal && notice.value == 9);
+    assert_int_equal(launcher_signal(launcher, 2, SIGKILL), 0);
+    notice = end_of(launcher, 2);
+    assert_true(notice.is_signal && notice.value == SIGKILL && !notice.is_timed_out);
+    close_fds(&one);
+    close_fds(&other);
+    launcher_free(launcher);
+}
+
+static void requests_take_away_and_add_nothing(void **state)
+{
+    static const enum box_access more[] = {BOX_WRITE, BOX_WRITE};
+    static const enum box_access less[] = {BOX_READ, BOX_HIDDEN};
+    const struct place *place = *state;
+    const struct box_place places[] = {{.path = place->inside, .access = BOX_WRITE},
+                                       {.path = place->outside, .access = BOX_READ}};
+    struct launcher *launcher;
+    struct launcher_command command = {
+        .text = "echo 2 > inside/new && echo wrote; echo 2 > outside/new; cat outside/secret",
+        .cwd = place->base,
+        .at_most = more,
+        .at_most_count = 2,
+    };
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    skip_without_boxes();
+    launcher = launcher_for(places, 2);
+    start(launcher, 1, &command, &fds);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "wrote\nsecret");
+    (void)end_of(launcher, 1);
+    close_fds(&fds);
+    assert_int_equal(faccessat(place->base_fd, "inside/new", F_OK, 0), 0);
+    assert_int_equal(faccessat(place->base_fd, "outside/new", F_OK, 0), -1);
+
+    command.at_most = less;
+    start(launcher, 1, &command, &fds);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "");
+    (void)end_of(launcher, 1);
+    close_fds(&fds);
+    launcher_free(launcher);
+}
+
+static void what_cannot_be_started_is_refused(void **state)
+{
+    static const char *const missing[] = {"no-such-command", NULL};
+    const struct launcher_command sleeping = {.text = "sleep 1000", .cwd = "/"};
+    const struct launcher_command unknown = {.argv = missing, .cwd = "/"};
+    struct launcher *launcher;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    struct launcher_fds none;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &sleeping, &fds);
+    assert_int_equal(launcher_start(launcher, 1, &sleeping, NULL), 0);
+    assert_int_equal(next(launcher, &notice, &none), 0);
+    assert_true(notice.kind == LAUNCHER_REFUSED && notice.err.code == ERR_ALREADY_EXISTS);
+    assert_int_equal(launcher_start(launcher, 2, &unknown, NULL), 0);
+    assert_int_equal(next(launcher, &notice, &none), 0);
+    assert_true(notice.kind == LAUNCHER_REFUSED && notice.err.code == ERR_NOT_FOUND);
+    assert_string_equal(notice.err.field, "command");
+    close_fds(&fds);
+    launcher_free(launcher);
+}
+
+static void a_launcher_ends_with_its_client(void **state)
+{
+    const struct launcher_command command = {.text = "echo ready; sleep 1000", .cwd = "/"};
+    char output[OUTPUT_BYTES];
+    struct launcher_fds fds;
+    struct launcher *launcher;
+    struct pollfd wait;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &fds);
+    wait = (struct pollfd){.fd = fds.fds[1], .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, -1), 1);
+    launcher_free(launcher);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "ready\n");
+    close_fds(&fds);
+}
+
+static void a_launcher_does_not_serve_nonsense(void **state)
+{
+    struct launcher *launcher;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+
+    (void)state;
+    launcher = launcher_for(NULL, 0);
+    assert_int_equal(send(launcher_fd(launcher), "nonsense", 8, MSG_NOSIGNAL), 8);
+    assert_int_equal(next(launcher, &notice, &fds), ERR_IO);
+    launcher_free(launcher);
+}
+
+/* The client's side needs no more than what is left inside the walls. */
+static void confined_client(void *data)
+{
+    const struct launcher_command command = {.text = "echo out", .cwd = "/"};
+    struct launcher *launcher = data;
+    const int kept[] = {0, 1, 2, launcher_fd(launcher)};
+    const struct confine_plan plan = {
+        .passes_messages = true, .kept_fds = kept, .kept_count = sizeof(kept) / sizeof(kept[0])};
+    struct confine_report report;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    expect(confine_process(&plan, &report, NULL) == 0);
+    expect(launcher_start(launcher, 1, &command, NULL) == 0);
+    expect(next(launcher, &notice, &fds) == 0 && notice.kind == LAUNCHER_STARTED);
+    read_all(fds.fds[1], output);
+    expect(strcmp(output, "out\n") == 0);
+    expect(next(launcher, &notice, &fds) == 0 && notice.kind == LAUNCHER_ENDED);
+}
+
+static void make_and_confine(void *data)
+{
+    (void)data;
+    confined_client(launcher_for(NULL, 0));
+}
+
+static void a_confined_process_has_commands_run(void **state)
+{
+    (void)state;
+    skip_without_boxes();
+    in_child(make_and_confine, NULL);
+}
+
+TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
+          cmocka_unit_test(a_terminal_comes_alone), cmocka_unit_test(a_time_out_ends_everything),
+          cmocka_unit_test(signals_reach_one_command),
+          place_test(requests_take_away_and_add_nothing),
+          cmocka_unit_test(what_cannot_be_started_is_refused),
+          cmocka_unit_test(a_launcher_ends_with_its_client),
+          cmocka_unit_test(a_launcher_does_not_serve_nonsense),
+          cmocka_unit_test(a_confined_process_has_commands_run))

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include "base/arena.h"
+#include "isolate/environment.h"
+#include "isolate/places.h"
+#include "isolate/secrets.h"
+
+enum { ARENA_BYTES = 1 << 20, NOW_MS = 1000 };
+
+static const struct box_place *find(const struct places *places, const char *path, size_t *out_at)
+{
+    for (size_t i = 0; i < places->count; i++)
+        if (strcmp(places->items[i].path, path) == 0) {
+            *out_at = i;
+            return &places->items[i];
+        }
+    return NULL;
+}
+
+static void the_longer_path_holds(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char ssh[PLACE_PATH_BYTES + 8];
+    char aws[PLACE_PATH_BYTES + 8];
+    size_t at_home;
+    size_t at_ssh;
+    size_t at_aws;
+
+    assert_int_equal(mkdirat(place->base_fd, "inside/.ssh", 0700), 0);
+    snprintf(ssh, sizeof(ssh), "%s/.ssh", place->inside);
+    snprintf(aws, sizeof(aws), "%s/.aws", place->inside);
+    assert_int_equal(places_add(&places, ssh, BOX_READ, NULL), 0);
+    assert_int_equal(places_add(&places, place->inside, BOX_WRITE, NULL), 0);
+    assert_int_equal(places_hide_secrets(&places, place->inside, NULL), 0);
+    places_sort(&places);
+    /* The home may be written, but its keys stay hidden, except those that were named. */
+    assert_non_null(find(&places, place->inside, &at_home));
+    assert_int_equal(find(&places, ssh, &at_ssh)->access, BOX_READ);
+    assert_int_equal(find(&places, aws, &at_aws)->access, BOX_HIDDEN);
+    assert_true(at_home < at_ssh && at_home < at_aws);
+}
+
+static void links_are_followed_once(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char link[PLACE_PATH_BYTES];
+
+    assert_int_equal(symlinkat("inside", place->base_fd, "link"), 0);
+    snprintf(link, sizeof(link), "%s/link", place->base);
+    assert_int_equal(places_add(&places, link, BOX_WRITE, NULL), 0);
+    assert_string_equal(places.items[0].path, place->inside);
+    assert_int_equal(places_add(&places, "/nowhere/at/all", BOX_WRITE, NULL), ERR_NOT_FOUND);
+    assert_int_equal(places_add(&places, "/nowhere/at/all", BOX_HIDDEN, NULL), 0);
+}
+
+static void grants_become_places_while_they_last(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    enum box_access at_most[BOX_MAX_PLACES];
+    char a[PLACE_PATH_BYTES + 4];
+    char b[PLACE_PATH_BYTES + 4];
+    struct authority_grant grants[] = {
+        {.id = 1, .root.path = place->inside, .access = AUTHORITY_READ | AUTHORITY_WRITE},
+        {.id = 2, .root.path = place->outside, .access = AUTHORITY_READ | AUTHORITY_LIST},
+        {.id = 3, .root.path = a, .access = AUTHORITY_ALL_ACCESS, .expires_ms = NOW_MS},
+        {.id = 4, .root.path = b, .access = AUTHORITY_ALL_ACCESS, .is_revoked = true},
+        {.id = 5, .root.path = place->base, .access = AUTHORITY_METADATA},
+    };
+    size_t at = 0;
+
+    snprintf(a, sizeof(a), "%s/a", place->inside);
+    snprintf(b, sizeof(b), "%s/b", place->inside);
+    assert_int_equal(places_add_grants(&places, grants, 5, NOW_MS, NULL), 0);
+    places_sort(&places);
+    assert_int_equal(places.count, 2);
+    assert_int_equal(find(&places, place->inside, &at)->access, BOX_WRITE);
+    assert_int_equal(find(&places, place->outside, &at)->access, BOX_READ);
+
+    /* Later: one may only be read any more, the other is gone. */
+    grants[0].access = AUTHORITY_READ;
+    places_narrow(&places, grants, 1, NOW_MS, at_most);
+    find(&places, place->inside, &at);
+    assert_int_equal(at_most[at], BOX_READ);
+    find(&places, place->outside, &at);
+    assert_int_equal(at_most[at], BOX_HIDDEN);
+    grants[0].expires_ms = NOW_MS;
+    places_narrow(&places, grants, 1, NOW_MS - 1, at_most);
+    find(&places, place->inside, &at);
+    assert_int_equal(at_most[at], BOX_READ);
+    places_narrow(&places, grants, 1, NOW_MS, at_most);
+    assert_int_equal(at_most[at], BOX_HIDDEN);
+}
+
+static void all_secrets_fit_with_room_to_spare(void **state)
+{
+    (void)state;
+    assert_true(secrets_count + 64 <= BOX_MAX_PLACES);
+    for (size_t i = 0; i < secrets_count; i++)
+        assert_true(strlen(secrets[i].reason) > 8 && secrets[i].path[0] != '\0');
+}
+
+static bool has(const char *const *env, const char *variable)
+{
+    for (; *env != NULL; env++)
+        if (strcmp(*env, variable) == 0)
+            return true;
+    return false;
+}
+
+static void the_environment_opens_nothing(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    static const char *const dropped[] = {"AWS_SECRET_ACCESS_KEY=x",
+                                          "GITHUB_TOKEN=x",
+                                          "SSH_AUTH_SOCK=/x",
+                                          "GPG_AGENT_INFO=x",
+                                          "DBUS_SESSION_BUS_ADDRESS=x",
+                                          "DISPLAY=:0",
+                                          "WAYLAND_DISPLAY=x",
+                                          "XDG_RUNTIME_DIR=/x",
+                                          "PGPASSWORD=x",
+                                          "MY_OWN=x",
+                                          "LC_API_KEY=x",
+                                          "CMAKE_TOKEN=x",
+                                          "LD_PRELOAD=/x",
+                                          "https_proxy=http://me:secret@proxy",
+                                          "NOT A VARIABLE"};
+    static const char *const given[] = {"HOME=/srv/me", "LC_ALL=C", "TMPDIR=/elsewhere",
+                                        "TZ=UTC",       "MINE=yes", "http_proxy=http://proxy:80",
+                                        "PATH=/bin",    NULL};
+    static const char *const more[] = {"MINE", "MISSING", "SET=1", "TZ=CET", NULL};
+    static const char *const wrong[] = {"=x", NULL};
+    char *const *from = (char *const *)(uintptr_t)given;
+    const char *const *env;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+        if (environment_is_kept(dropped[i]))
+            fail_msg("%s is kept", dropped[i]);
+    assert_int_equal(environment_clean(&arena, from, more, &env, NULL), 0);
+    assert_true(has(env, "HOME=/srv/me") && has(env, "LC_ALL=C") && has(env, "PATH=/bin"));
+    assert_true(has(env, "http_proxy=http://proxy:80"));
+    assert_true(has(env, "TMPDIR=/tmp") && !has(env, "TMPDIR=/elsewhere"));
+    assert_true(has(env, "MINE=yes") && has(env, "SET=1") && has(env, "TZ=CET"));
+    assert_false(has(env, "TZ=UTC"));
+    assert_int_equal(environment_clean(&arena, from, wrong, &env, NULL), ERR_INVALID_ARGUMENT);
+}
+
+TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once),
+          place_test(grants_become_places_while_they_last),
+          cmocka_unit_test(all_secrets_fit_with_room_to_spare),
+          cmocka_unit_test(the_environment_opens_nothing))
