@@ -60,7 +60,7 @@ enum {
     SHELL_MAX_TIMEOUT_MS = 600000,
     SHELL_MAX_JOBS = 16,
     SHELL_MAX_ALL_JOBS = 128, /* of all sessions, those that have ended included */
-    SHELL_MAX_RUNNING = 64,   /* commands at a time, besides jobs */
+    SHELL_MAX_RUNNING = 32,   /* commands at a time, besides jobs */
 };
 
 /* The scopes and the starter stay the caller's and must outlive the shell; the rest is copied. */

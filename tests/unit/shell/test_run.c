@@ -249,7 +249,7 @@ static void commands_at_a_time_have_a_ceiling(void **state)
         ask(bench, "shell_execute", "{\"command\":\"ls\"}");
     assert_int_equal(bench->played_count, SHELL_MAX_RUNNING);
     assert_answer(ask(bench, "shell_execute", "{\"command\":\"ls\"}"), true,
-                  "{\"error\":\"64 commands run already; wait for one to end\"}");
+                  "{\"error\":\"32 commands run already; wait for one to end\"}");
     let_exit(bench, played, 0);
     assert_int_equal(first->count, 1);
     ask(bench, "shell_execute", "{\"command\":\"ls\"}");

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shell/launched.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "loop/reader.h"
+#include "loop/timer.h"
+
+enum {
+    RETRY_MS = 10,    /* until a launcher that is behind takes a kill */
+    NOTICES_MAX = 64, /* in one turn of the loop */
+};
+
+struct launched {
+    struct loop *loop;
+    struct launcher *launcher;
+    struct starter starter;
+    struct ready_watch *watch;
+    struct list commands;
+    uint32_t last_number;
+    bool is_gone;
+    struct timer retry;
+};
+
+/* From the request until nothing of it is left. */
+struct command {
+    struct list link;
+    uint32_t number;
+    struct starter_events events;
+    bool has_terminal;
+    bool is_started;
+    bool is_forgotten;
+    bool is_kill_due; /* the launcher did not take it */
+};
+
+static struct command *find(const struct launched *launched, uint64_t number)
+{
+    list_each (node, &launched->commands) {
+        struct command *command = list_entry(node, struct command, link);
+
+        if (command->number == number)
+            return command;
+    }
+    return NULL;
+}
+
+static void drop(struct command *command)
+{
+    list_remove(&command->link);
+    free(command);
+}
+
+/* ---- signals ---- */
+
+static void kill_now(struct launched *launched, struct command *command)
+{
+    /* Of all messages this one must arrive; a launcher that has gone has killed already. */
+    command->is_kill_due =
+        launcher_signal(launched->launcher, command->number, SIGKILL) == ERR_BUSY;
+    if (command->is_kill_due && !launched->retry.is_started)
+        timer_start(&launched->retry, RETRY_MS);
+}
+
+static void retry_kills(void *data)
+{
+    struct launched *launched = data;
+
+    list_each (node, &launched->commands) {
+        struct command *command = list_entry(node, struct command, link);
+
+        if (command->is_kill_due)
+            kill_now(launched, command);
+    }
+}
+
+static void send_signal(void *data, uint64_t id, int signum)
+{
+    struct launched *launched = data;
+    struct command *command = find(launched, id);
+
+    if (command == NULL || launched->is_gone)
+        return;
+    if (signum == SIGKILL)
+        kill_now(launched, command);
+    else
+        (void)launcher_signal(launched->launcher, command->number, signum);
+}
+
+static void forget(void *data, uint64_t id)
+{
+    struct launched *launched = data;
+    struct command *command = find(launched, id);
+
+    if (command == NULL)
+        return;
+    /* It stays in the list until the launcher has told its end. */
+    command->is_forgotten = true;
+    send_signal(launched, id, SIGKILL);
+}
+
+/* ---- starting ---- */
+
+static int start(void *data, const struct starter_command *asked,
+                 const struct starter_events *events, uint64_t *out_id, struct err *err)
+{
+    struct launched *launched = data;
+    const struct launcher_command request = {
+        .argv = asked->argv,
+        .cwd = asked->cwd,
+        .variables = asked->variables,
+        .wants_stdin = asked->has_input,
+        .wants_pty = asked->has_terminal,
+        .rows = asked->rows,
+        .columns = asked->columns,
+    };
+    struct command *command;
+    int r;
+
+    if (launched->is_gone)
+        return err_set(err, ERR_IO, "the process that starts commands has ended");
+    command = malloc(sizeof(*command));
+    if (command == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    *command = (struct command){
+        .number = ++launched->last_number,
+        .events = *events,
+        .has_terminal = asked->has_terminal,
+    };
+    r = launcher_start(launched->launcher, command->number, &request, err);
+    if (r < 0) {
+        free(command);
+        return r;
+    }
+    list_append(&launched->commands, &command->link);
+    *out_id = command->number;
+    return 0;
+}
+
+/* ---- what the launcher tells ---- */
+
+static void close_fds(const struct launcher_fds *fds)
+{
+    for (size_t i = 0; i < LAUNCHER_MAX_FDS; i++)
+        if (fds->fds[i] >= 0)
+            close(fds->fds[i]);
+}
+
+static void on_start_told(struct command *command, const struct launcher_fds *fds)
+{
+    struct starter_fds ours = {fds->fds[0], fds->fds[1], fds->fds[2]};
+
+    command->is_started = true;
+    if (command->is_forgotten) {
+        close_fds(fds);
+        return;
+    }
+    if (command->has_terminal)
+        ours = (struct starter_fds){.input = -1, .output = fds->fds[0], .errors = -1};
+    command->events.on_started(command->events.data, 0, NULL, ours);
+}
+
+/* The command is gone from the list before anybody hears of its end. */
+static void end(struct command *command, const struct err *refusal, struct starter_end how)
+{
+    struct command told = *command;
+
+    drop(command);
+    if (told.is_forgotten)
+        return;
+    if (told.is_started)
+        told.events.on_ended(told.events.data, how);
+    else
+        told.events.on_started(told.events.data, refusal->code, refusal,
+                               (struct starter_fds){-1, -1, -1});
+}
+
+static void take_notice(struct launched *launched, const struct launcher_notice *notice,
+                        const struct launcher_fds *fds)
+{
+    struct command *command = find(launched, notice->number);
+
+    /* One that was never asked for: what came with it is not kept. */
+    if (command == NULL) {
+        if (notice->kind == LAUNCHER_STARTED)
+            close_fds(fds);
+        return;
+    }
+    switch (notice->kind) {
+    case LAUNCHER_STARTED:
+        on_start_told(command, fds);
+        break;
+    case LAUNCHER_REFUSED:
+        end(command, &notice->err, (struct starter_end){0});
+        break;
+    case LAUNCHER_ENDED:
+        end(command, NULL,
+            (struct starter_end){.is_signal = notice->is_signal, .value = notice->value});
+        break;
+    }
+}
+
+static void end_all(struct launched *launched)
+{
+    struct err err = ERR_INIT;
+
+    err_set(&err, ERR_IO, "the process that starts commands has ended");
+    while (!list_is_empty(&launched->commands))
+        end(list_entry(launched->commands.next, struct command, link), &err,
+            (struct starter_end){.error = ERR_IO});
+}
+
+static void on_ready(void *data)
+{
+    struct launched *launched = data;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    int r = 0;
+
+    for (int i = 0; i < NOTICES_MAX && r == 0; i++) {
+        r = launcher_read(launched->launcher, &notice, &fds);
+        if (r == 0)
+            take_notice(launched, &notice, &fds);
+    }
+    if (r == 0 || r == ERR_NOT_FOUND)
+        return;
+    launched->is_gone = true;
+    ready_watch_free(steal_ptr(&launched->watch));
+    end_all(launched);
+}
+
+/* ---- life ---- */
+
+int launched_new(struct loop *loop, struct launcher *launcher, struct launched **out_launched)
+{
+    struct launched *launched = calloc(1, sizeof(*launched));
+    int r;
+
+    if (launched == NULL)
+        return ERR_NO_MEMORY;
+    launched->loop = loop;
+    launched->launcher = launcher;
+    launched->starter =
+        (struct starter){.start = start, .signal = send_signal, .forget = forget, .data = launched};
+    list_init(&launched->commands);
+    timer_init(&launched->retry, loop, retry_kills, launched);
+    r = ready_watch_new(loop, launcher_fd(launcher), on_ready, launched, &launched->watch);
+    if (r < 0) {
+        free(launched);
+        return r;
+    }
+    *out_launched = launched;
+    return 0;
+}
+
+void launched_free(struct launched *launched)
+{
+    if (launched == NULL)
+        return;
+    ready_watch_free(launched->watch);
+    timer_stop(&launched->retry);
+    while (!list_is_empty(&launched->commands)) {
+        struct command *command = list_entry(launched->commands.next, struct command, link);
+
+        assert(command->is_forgotten);
+        drop(command);
+    }
+    free(launched);
+}
+
+const struct starter *launched_starter(const struct launched *launched)
+{
+    return &launched->starter;
+}

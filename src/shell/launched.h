@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isolate's launcher as a starter: what it tells comes as events of the loop. */
+#ifndef SHELL_LAUNCHED_H
+#define SHELL_LAUNCHED_H
+
+#include "isolate/launcher.h"
+#include "loop/loop.h"
+#include "shell/starter.h"
+
+struct launched;
+
+/* The launcher stays the caller's, who uses it for nothing else. */
+int launched_new(struct loop *loop, struct launcher *launcher, struct launched **out_launched);
+/* Before the launcher; no command of it may be left, but those that were forgotten. */
+void launched_free(struct launched *launched);
+
+const struct starter *launched_starter(const struct launched *launched);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that really run, in boxes: what they give back, and that nothing of them is left. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <fts.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "boxed_shell.h"
+
+struct room {
+    char base[PATH_MAX];
+    int fd;
+    struct boxed boxed;
+};
+
+static void open_room(struct room *room, struct shell_config config)
+{
+    struct err why = ERR_INIT;
+
+    if (box_probe(&why) < 0)
+        skip_because("no boxes here: %s", why.message);
+    if (boxed_open(&room->boxed, room->base, config) < 0)
+        fail_msg("%s", room->boxed.err.message);
+}
+
+static int setup(void **state)
+{
+    struct room *room = calloc(1, sizeof(*room));
+    const char *tmp = getenv("TMPDIR");
+
+    assert_non_null(room);
+    snprintf(room->base, sizeof(room->base), "%s/gh-shell-XXXXXX", tmp != NULL ? tmp : "/var/tmp");
+    assert_non_null(mkdtemp(room->base));
+    room->fd = open(room->base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(room->fd >= 0);
+    assert_int_equal(mkdirat(room->fd, "sub", 0700), 0);
+    *state = room;
+    return 0;
+}
+
+static void remove_tree(char *path)
+{
+    char *const paths[] = {path, NULL};
+    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+
+    for (FTSENT *entry; tree != NULL && (entry = fts_read(tree)) != NULL;)
+        if (entry->fts_info != FTS_D)
+            (void)remove(entry->fts_path);
+    if (tree != NULL)
+        fts_close(tree);
+}
+
+static int teardown(void **state)
+{
+    struct room *room = *state;
+
+    if (room->boxed.authority != NULL)
+        boxed_close(&room->boxed);
+    close(room->fd);
+    remove_tree(room->base);
+    free(room);
+    return 0;
+}
+
+/* The object of a call's result, and whether it is an error. */
+static const struct json_value *call(struct room *room, const char *tool, const char *arguments,
+                                     bool *out_is_error)
+{
+    struct boxed *boxed = &room->boxed;
+    struct boxed_answer answer;
+    const struct json_value *result;
+    const struct json_value *object;
+    uint64_t id;
+    int r = boxed_begin(boxed, tool, arguments, &answer, &id);
+
+    if (r == 0)
+        r = boxed_wait(boxed, &answer);
+    if (r < 0)
+        fail_msg("%s %s: %s %s", tool, arguments, err_name(r), boxed->err.message);
+    /* The text must live as long as what is read from it. */
+    r = json_parse(
+        &boxed->arena,
+        (struct str){arena_copy(&boxed->arena, buf_view(&answer.result)), answer.result.len},
+        JSON_LIMITS_DEFAULT, &result, &boxed->err);
+    buf_done(&answer.result);
+    assert_int_equal(r, 0);
+    *out_is_error = false;
+    (void)json_get_bool(result, STR("isError"), out_is_error);
+    object = json_get(result, STR("structuredContent"));
+    if (object == NULL)
+        fail_msg("%.*s",
+                 STR_ARG(json_str(json_get(json_get(result, STR("content")) + 1, STR("text")))));
+    return object;
+}
+
+static struct str text_member(const struct json_value *object, const char *name)
+{
+    struct str text = STR_EMPTY;
+
+    assert_true(json_get_str(object, str_from(name), &text));
+    return text;
+}
+
+static const struct json_value *execute(struct room *room, const char *arguments,
+                                        bool *out_is_error)
+{
+    return call(room, "shell_execute", arguments, out_is_error);
+}
+
+static void expect_code(const struct json_value *object, int64_t code)
+{
+    int64_t found = -1;
+
+    assert_true(json_get_int(object, STR("exitCode"), &found));
+    assert_int_equal(found, code);
+}
+
+static void expect_no_code(const struct json_value *object)
+{
+    assert_int_equal(json_get(object, STR("exitCode"))->type, JSON_NULL);
+}
+
+static void streams_and_exit_code_come_back(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"echo out; echo err >&2\"}", &is_error);
+    assert_str(text_member(object, "stdout"), "out\n");
+    assert_str(text_member(object, "stderr"), "err\n");
+    expect_code(object, 0);
+    assert_int_equal(object->size, 3);
+    assert_false(is_error);
+
+    object = execute(room, "{\"command\":\"echo partly; exit 3\"}", &is_error);
+    assert_str(text_member(object, "stdout"), "partly\n");
+    expect_code(object, 3);
+    assert_true(is_error);
+
+    object = execute(room, "{\"command\":\"no-such-program-here\"}", &is_error);
+    expect_code(object, 127);
+    assert_true(is_error);
+
+    object = execute(room, "{\"command\":\"kill -SEGV $$\"}", &is_error);
+    expect_no_code(object);
+    assert_str(text_member(object, "signal"), "SEGV");
+    assert_true(is_error);
+}
+
+static void input_is_empty_and_text_is_valid(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"cat; printf 'a\\\\377b'\"}", &is_error);
+    assert_str(text_member(object, "stdout"), "a\uFFFDb");
+    object = execute(room, "{\"command\":\"-x 2>&1 || echo second\"}", &is_error);
+    assert_true(str_ends_with(text_member(object, "stdout"), STR("second\n")));
+}
+
+static void it_runs_where_it_was_told_to(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    struct stat about;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"echo x > here; basename \\\"$PWD\\\"\",\"cwd\":\"sub\"}",
+                     &is_error);
+    assert_str(text_member(object, "stdout"), "sub\n");
+    assert_int_equal(fstatat(room->fd, "sub/here", &about, 0), 0);
+}
+
+static void the_environment_keeps_no_keys(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    struct str text;
+    bool is_error;
+
+    assert_int_equal(setenv("N8N_GATEWAY_KEY", "do-not-tell", 1), 0);
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"env\"}", &is_error);
+    text = text_member(object, "stdout");
+    assert_int_equal(str_find(text, STR("do-not-tell")), SIZE_MAX);
+    assert_true(str_find(text, STR("TERM=dumb\n")) != SIZE_MAX);
+    assert_true(str_find(text, STR("PATH=")) != SIZE_MAX);
+}
+
+/* Whether nobody holds the lock: the processes that did are gone. */
+static bool is_lock_free(struct room *room)
+{
+    cleanup_fd int fd = openat(room->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* The same for those that die by themselves now: the kernel wakes us when the last is gone. */
+static void wait_for_lock(struct room *room)
+{
+    cleanup_fd int fd = openat(room->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    alarm(BOXED_PATIENCE_MS / 1000);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    alarm(0);
+}
+
+/* Leaves behind, each in its own session, a process and the child of one that is gone. */
+#define HOLD                                                                                       \
+    "setsid bash -c 'exec 9<>lock; flock -s 9; touch one; exec sleep 1000' & "                     \
+    "(setsid bash -c '(exec 9<>lock; flock -s 9; touch two; exec sleep 1000) & exit' &) "
+#define WAIT_FOR_BOTH "while [ ! -e one ] || [ ! -e two ]; do :; done; "
+
+static void nothing_of_a_command_outlives_it(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"" HOLD "; " WAIT_FOR_BOTH "echo both\"}", &is_error);
+    assert_str(text_member(object, "stdout"), "both\n");
+    expect_code(object, 0);
+    assert_true(is_lock_free(room));
+}
+
+static void time_ends_the_whole_tree_and_keeps_what_was_printed(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_timed_out = false;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = execute(room, "{\"command\":\"echo begun; " HOLD "; sleep 1000\",\"timeout\":3000}",
+                     &is_error);
+    assert_str(text_member(object, "stdout"), "begun\n");
+    expect_no_code(object);
+    assert_true(json_get_bool(object, STR("timedOut"), &is_timed_out) && is_timed_out);
+    assert_int_equal(object->size, 4);
+    assert_false(is_error);
+    assert_true(is_lock_free(room));
+}
+
+static void cancelling_ends_the_whole_tree(void **state)
+{
+    struct room *room = *state;
+    struct boxed *boxed;
+    struct boxed_answer answer;
+    uint64_t id;
+
+    open_room(room, (struct shell_config){0});
+    boxed = &room->boxed;
+    assert_int_equal(boxed_begin(boxed, "shell_execute",
+                                 "{\"command\":\"" HOLD "; " WAIT_FOR_BOTH
+                                 "echo both; sleep 1000\"}",
+                                 &answer, &id),
+                     0);
+    while (answer.progress == 0)
+        loop_run_once(boxed->loop);
+    assert_false(is_lock_free(room));
+    shell_cancel(boxed->shell, id);
+    assert_int_equal(boxed_wait(boxed, &answer), ERR_CANCELLED);
+    assert_true(is_lock_free(room));
+}
+
+static size_t resident_kb(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*s %lu", &pages), 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static void a_flood_is_cut_in_flat_memory(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    struct str text;
+    size_t before;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    (void)execute(room, "{\"command\":\"head -c 1000000 /dev/zero | tr '\\\\0' x\"}", &is_error);
+    before = resident_kb();
+    object =
+        execute(room, "{\"command\":\"head -c 100000000 /dev/zero | tr '\\\\0' x\"}", &is_error);
+    text = text_member(object, "stdout");
+    assert_true(str_find(text, STR("\n[… 99.7 MB left out …]\n")) != SIZE_MAX);
+    assert_true(text.len < (256 << 10) + 64);
+    expect_code(object, 0);
+    assert_true(resident_kb() < before + 4096);
+}
+
+static void a_job_in_a_terminal_is_typed_into(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    cleanup_buf struct buf seen = BUF_INIT(1 << 20);
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    object = call(room, "shell_start",
+                  "{\"command\":\"test -t 0 && test -t 1 && stty size && read x && echo got $x\","
+                  "\"terminal\":true,\"rows\":40,\"cols\":132}",
+                  &is_error);
+    assert_str(text_member(object, "jobId"), "job1");
+    (void)call(room, "shell_input", "{\"jobId\":\"job1\",\"text\":\"hello\",\"keys\":[\"enter\"]}",
+               &is_error);
+    do {
+        object = call(room, "shell_output", "{\"jobId\":\"job1\",\"waitMs\":60000}", &is_error);
+        assert_int_equal(buf_append_str(&seen, text_member(object, "output")), 0);
+    } while (!str_eq(text_member(object, "state"), STR("ended")));
+    assert_true(str_find(buf_view(&seen), STR("40 132\r\n")) != SIZE_MAX);
+    assert_true(str_ends_with(buf_view(&seen), STR("got hello\r\n")));
+    expect_code(object, 0);
+}
+
+static void a_job_is_fed_and_stopped_with_all_it_started(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    (void)call(room, "shell_start",
+               "{\"command\":\"trap '' TERM; " HOLD "; " WAIT_FOR_BOTH
+               "cat; echo all; sleep 1000\"}",
+               &is_error);
+    (void)call(room, "shell_input", "{\"jobId\":\"job1\",\"text\":\"in\\n\",\"close\":true}",
+               &is_error);
+    do
+        object = call(room, "shell_output", "{\"jobId\":\"job1\",\"cursor\":0,\"waitMs\":1000}",
+                      &is_error);
+    while (!str_eq(text_member(object, "output"), STR("in\nall\n")));
+    assert_false(is_lock_free(room));
+    object = call(room, "shell_stop", "{\"jobId\":\"job1\",\"signal\":\"KILL\"}", &is_error);
+    assert_str(text_member(object, "state"), "ended");
+    expect_no_code(object);
+    assert_true(is_lock_free(room));
+}
+
+static void jobs_end_with_the_program(void **state)
+{
+    struct room *room = *state;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    (void)call(room, "shell_start",
+               "{\"command\":\"" HOLD "; " WAIT_FOR_BOTH "echo both; sleep 1000\"}", &is_error);
+    (void)call(room, "shell_output", "{\"jobId\":\"job1\",\"waitMs\":60000}", &is_error);
+    assert_false(is_lock_free(room));
+    boxed_close(&room->boxed);
+    room->boxed.authority = NULL;
+    wait_for_lock(room);
+}
+
+#define boxed_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty_and_text_is_valid),
+          boxed_test(it_runs_where_it_was_told_to), boxed_test(the_environment_keeps_no_keys),
+          boxed_test(nothing_of_a_command_outlives_it),
+          boxed_test(time_ends_the_whole_tree_and_keeps_what_was_printed),
+          boxed_test(cancelling_ends_the_whole_tree), boxed_test(a_flood_is_cut_in_flat_memory),
+          boxed_test(a_job_in_a_terminal_is_typed_into),
+          boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
+          boxed_test(jobs_end_with_the_program))
