@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "boxed_shell.h"
+#include "isolate/confine.h"
 
 struct room {
     char base[PATH_MAX];
@@ -368,6 +370,78 @@ static void jobs_end_with_the_program(void **state)
     wait_for_lock(room);
 }
 
+/* The order of a program: the launcher, the walls, and only then the first call. */
+static int run_confined(struct room *room)
+{
+    struct boxed *boxed = &room->boxed;
+    struct boxed_answer answer;
+    struct confine_report report;
+    uint64_t id;
+
+    *boxed = (struct boxed){.err = ERR_INIT};
+    arena_init(&boxed->arena, BOXED_BYTES);
+    if (boxed_open_scope(boxed, room->base) < 0 || boxed_open_launcher(boxed) < 0)
+        return 1;
+    {
+        const struct landlock_place place = {.path = boxed->root, .rights = LANDLOCK_MAY_READ};
+        const int kept[] = {0, 1, 2, launcher_fd(boxed->launcher)};
+        const struct confine_plan plan = {
+            .places = &place,
+            .place_count = 1,
+            .passes_messages = true,
+            .has_closed_fds = true,
+            .kept_fds = kept,
+            .kept_count = array_size(kept),
+        };
+
+        if (confine_process(&plan, &report, &boxed->err) < 0)
+            return 2;
+    }
+    if (boxed_open_shell(boxed, (struct shell_config){0}) < 0 ||
+        boxed_begin(boxed, "shell_execute",
+                    "{\"command\":\"head -c 3000000 /dev/zero | tr '\\\\0' x\"}", &answer, &id) < 0)
+        return 3;
+    if (boxed_wait(boxed, &answer) < 0 ||
+        str_find(buf_view(&answer.result), STR("[… 2.7 MB left out …]")) == SIZE_MAX)
+        return 4;
+    if (boxed_begin(boxed, "shell_start", "{\"command\":\"cat\",\"terminal\":true}", &answer, &id) <
+            0 ||
+        boxed_wait(boxed, &answer) < 0 ||
+        str_find(buf_view(&answer.result), STR("running")) == SIZE_MAX)
+        return 5;
+    if (boxed_begin(boxed, "shell_input", "{\"jobId\":\"job1\",\"text\":\"typed\\n\"}", &answer,
+                    &id) < 0 ||
+        boxed_wait(boxed, &answer) < 0)
+        return 6;
+    if (boxed_begin(boxed, "shell_output", "{\"jobId\":\"job1\",\"waitMs\":60000}", &answer, &id) <
+            0 ||
+        boxed_wait(boxed, &answer) < 0 ||
+        str_find(buf_view(&answer.result), STR("typed")) == SIZE_MAX)
+        return 7;
+    return 0;
+}
+
+static void a_confined_process_has_its_commands_started(void **state)
+{
+    struct room *room = *state;
+    struct err why = ERR_INIT;
+    int status;
+    pid_t pid;
+
+    if (box_probe(&why) < 0)
+        skip_because("no boxes here: %s", why.message);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        status = run_confined(room);
+        if (status != 0)
+            dprintf(2, "step %d: %s\n", status, room->boxed.err.message);
+        _exit(status);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 #define boxed_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty_and_text_is_valid),
@@ -377,4 +451,5 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(cancelling_ends_the_whole_tree), boxed_test(a_flood_is_cut_in_flat_memory),
           boxed_test(a_job_in_a_terminal_is_typed_into),
           boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
-          boxed_test(jobs_end_with_the_program))
+          boxed_test(jobs_end_with_the_program),
+          boxed_test(a_confined_process_has_its_commands_started))
