@@ -33,6 +33,13 @@ struct shell {
 
 struct shell_job;
 
+/* A command. */
+struct shell_command {
+    struct str name;  /* as rules know it, see permission/command.h */
+    struct str whole; /* as it is executed, with a NUL behind it */
+    struct str cwd;   /* absolute, without links, the same */
+};
+
 /* For which call something stands in the record, until its outcome does. */
 struct record_mark {
     bool is_open;       /* the outcome is still to come */
@@ -50,7 +57,7 @@ struct shell_call {
     uint64_t id;
     struct arena arena;
     const struct json_value *arguments; /* fit the schema */
-    struct shell_resource resource;     /* of those that start a command */
+    struct shell_command command;       /* of those that start a command */
     struct str directory;               /* the same as cwd, from its place on, to be shown */
     struct shell_events events;
     struct record_mark mark;
@@ -105,19 +112,19 @@ void job_cancel(struct shell_call *call);
 /* Of one session, or all of them. */
 void jobs_end(struct shell *shell, const void *session, bool is_all);
 /* NULL when the session has none of that name. */
-const struct shell_resource *job_resource(const struct shell_call *call, const void *session);
+const struct shell_command *job_command(const struct shell_call *call, const void *session);
 
 /* ---- record.c ---- */
 
 struct record_mark record_mark_of(const struct shell_call *call);
 /* Before it is done; what cannot be recorded is not done. */
 int record_intent(struct shell *shell, struct record_mark *mark,
-                  const struct shell_resource *resource);
+                  const struct shell_command *command);
 /* How it ended, or the code of why it did not; nothing when that stands there already. */
 void record_outcome(struct shell *shell, struct record_mark *mark,
-                    const struct shell_resource *resource, int error, struct starter_end end);
+                    const struct shell_command *command, int error, struct starter_end end);
 void record_refusal(struct shell *shell, const struct record_mark *mark,
-                    const struct shell_resource *resource, int error);
+                    const struct shell_command *command, int error);
 
 /* ---- results.c ---- */
 

@@ -14,7 +14,7 @@ struct shell_job {
     const void *session;
     char name[JOB_NAME_BYTES];
     struct arena arena;
-    struct shell_resource resource;
+    struct shell_command command;
     struct str directory;
     struct record_mark mark;
     int64_t started_ms; /* wall time */

@@ -35,11 +35,11 @@ static struct shell_job *named_job(const struct shell_call *call, const void *se
     return find_job(call->shell, session, name);
 }
 
-const struct shell_resource *job_resource(const struct shell_call *call, const void *session)
+const struct shell_command *job_command(const struct shell_call *call, const void *session)
 {
     const struct shell_job *job = named_job(call, session);
 
-    return job != NULL ? &job->resource : NULL;
+    return job != NULL ? &job->command : NULL;
 }
 
 struct shell_job *job_needed(struct shell_call *call)
@@ -63,7 +63,7 @@ static void free_job(struct shell_job *job)
     timer_stop(&job->kill);
     loop_task_cancel(&job->bury);
     process_free(job->process);
-    record_outcome(job->shell, &job->mark, &job->resource, ERR_CANCELLED, (struct starter_end){0});
+    record_outcome(job->shell, &job->mark, &job->command, ERR_CANCELLED, (struct starter_end){0});
     history_done(&job->history);
     arena_done(&job->arena);
     free(job);
@@ -199,7 +199,7 @@ static void fail_start(struct shell_job *job, int error, const struct err *err)
 
     err_set(&shown, error, "the command could not be started: %s",
             err != NULL && err->code != 0 ? err->message : err_text(error));
-    record_outcome(job->shell, &job->mark, &job->resource, error, job->end);
+    record_outcome(job->shell, &job->mark, &job->command, error, job->end);
     free_job(job);
     call->job = NULL;
     call_fail(call, &shown);
@@ -243,7 +243,7 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
         fail_start(job, end.error, &why);
         return;
     }
-    record_outcome(job->shell, &job->mark, &job->resource, end.error, end);
+    record_outcome(job->shell, &job->mark, &job->command, end.error, end);
     wake_all(job);
 }
 
@@ -286,10 +286,10 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     job->session = call->events.session;
     snprintf(job->name, sizeof(job->name), "job%llu", (unsigned long long)++shell->last_job);
     arena_init(&job->arena, JOB_ARENA_BYTES);
-    job->resource = (struct shell_resource){
-        .command = copy_text(&job->arena, call->resource.command),
-        .whole = copy_text(&job->arena, call->resource.whole),
-        .cwd = copy_text(&job->arena, call->resource.cwd),
+    job->command = (struct shell_command){
+        .name = copy_text(&job->arena, call->command.name),
+        .whole = copy_text(&job->arena, call->command.whole),
+        .cwd = copy_text(&job->arena, call->command.cwd),
     };
     job->directory = copy_text(&job->arena, call->directory);
     job->mark = record_mark_of(call);
@@ -305,8 +305,8 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     loop_task_init(&job->bury, bury, job);
     list_append(&shell->jobs, &job->link);
     shell->job_count++;
-    if (job->directory.ptr == NULL || job->resource.command.ptr == NULL ||
-        job->resource.whole.ptr == NULL || job->resource.cwd.ptr == NULL) {
+    if (job->directory.ptr == NULL || job->command.name.ptr == NULL ||
+        job->command.whole.ptr == NULL || job->command.cwd.ptr == NULL) {
         free_job(job);
         return ERR_NO_MEMORY;
     }
@@ -323,7 +323,7 @@ void job_start(struct shell_call *call)
     if (r == 0) {
         r = new_job(call, &job);
         if (r == 0)
-            r = record_intent(call->shell, &job->mark, &job->resource);
+            r = record_intent(call->shell, &job->mark, &job->command);
         if (r < 0)
             err_set_plain(&err, r);
     }

@@ -133,14 +133,14 @@ static int send_input(struct shell_call *call, struct shell_job *job, size_t *ou
         return r;
     (void)json_get_bool(call->arguments, STR("close"), &is_closing);
     mark.reason = "input for a job that runs";
-    r = record_intent(call->shell, &mark, &job->resource);
+    r = record_intent(call->shell, &mark, &job->command);
     if (r < 0)
         return err_set_plain(err, r);
     if (bytes.len > 0)
         r = process_write(job->process, buf_view(&bytes));
     if (r == 0 && is_closing)
         r = process_close_input(job->process);
-    record_outcome(call->shell, &mark, &job->resource, r, (struct starter_end){0});
+    record_outcome(call->shell, &mark, &job->command, r, (struct starter_end){0});
     *out_bytes = bytes.len;
     if (r == ERR_NOT_FOUND)
         return err_set(err, r, "the input of the job is closed");
@@ -245,7 +245,7 @@ void job_list(struct shell_call *call)
         json_begin_object(&w);
         job_write_state(&w, job);
         json_key(&w, STR("command"));
-        json_write_str(&w, job->resource.whole);
+        json_write_str(&w, job->command.whole);
         json_key(&w, STR("cwd"));
         json_write_str_lossy(&w, job->directory);
         json_key(&w, STR("startedAt"));

@@ -16,7 +16,7 @@ struct record_mark record_mark_of(const struct shell_call *call)
 }
 
 static int note(struct shell *shell, const struct record_mark *mark,
-                const struct shell_resource *resource, struct authority_note *note)
+                const struct shell_command *command, struct authority_note *note)
 {
     const struct authority_call call = {
         .tool = mark->tool,
@@ -26,8 +26,8 @@ static int note(struct shell *shell, const struct record_mark *mark,
     int r;
 
     note->operation = AUTHORITY_OP_EXECUTE;
-    note->name = resource->whole;
-    note->destination = resource->cwd;
+    note->name = command->whole;
+    note->destination = command->cwd;
     note->policy_source = mark->decision;
     note->request_id = mark->request_id;
     authority_call_begin(&call);
@@ -37,10 +37,10 @@ static int note(struct shell *shell, const struct record_mark *mark,
 }
 
 int record_intent(struct shell *shell, struct record_mark *mark,
-                  const struct shell_resource *resource)
+                  const struct shell_command *command)
 {
     struct authority_note intent = {.outcome = AUTHORITY_INTENT, .reason = mark->reason};
-    int r = note(shell, mark, resource, &intent);
+    int r = note(shell, mark, command, &intent);
 
     mark->request_id = intent.request_id;
     mark->is_open = r == 0;
@@ -48,7 +48,7 @@ int record_intent(struct shell *shell, struct record_mark *mark,
 }
 
 void record_outcome(struct shell *shell, struct record_mark *mark,
-                    const struct shell_resource *resource, int error, struct starter_end end)
+                    const struct shell_command *command, int error, struct starter_end end)
 {
     char reason[REASON_BYTES];
     char name[SIGNAL_NAME_BYTES];
@@ -69,13 +69,13 @@ void record_outcome(struct shell *shell, struct record_mark *mark,
         snprintf(reason, sizeof(reason), "ended by signal %s", signal_name(end.value, name));
     else
         snprintf(reason, sizeof(reason), "exit code %d", end.value);
-    (void)note(shell, mark, resource, &outcome);
+    (void)note(shell, mark, command, &outcome);
 }
 
 void record_refusal(struct shell *shell, const struct record_mark *mark,
-                    const struct shell_resource *resource, int error)
+                    const struct shell_command *command, int error)
 {
     struct authority_note refusal = {.outcome = AUTHORITY_DENIED, .error = error};
 
-    (void)note(shell, mark, resource, &refusal);
+    (void)note(shell, mark, command, &refusal);
 }

@@ -17,9 +17,9 @@ struct starter_command call_command(const struct shell_call *call, const char *a
     argv[0] = shell->lacks_bash ? "/bin/sh" : "/bin/bash";
     argv[1] = "-c";
     argv[2] = "--"; /* a command that begins with a hyphen is none of the shell's options */
-    argv[3] = call->resource.whole.ptr;
+    argv[3] = call->command.whole.ptr;
     argv[4] = NULL;
-    return (struct starter_command){.argv = argv, .cwd = call->resource.cwd.ptr};
+    return (struct starter_command){.argv = argv, .cwd = call->command.cwd.ptr};
 }
 
 bool call_lacks_bash(struct shell *shell, int error, const struct err *err)
@@ -138,7 +138,7 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
         if (end.error == 0)
             return;
     }
-    record_outcome(shell, &call->mark, &call->resource, end_code(call, end), end);
+    record_outcome(shell, &call->mark, &call->command, end_code(call, end), end);
     if (call->is_cancelled) {
         call_end(call, ERR_CANCELLED);
     } else if (!call->has_started && !call->has_timed_out) {
@@ -187,7 +187,7 @@ void run_begin(struct shell_call *call)
         return;
     }
     call->mark = record_mark_of(call);
-    r = record_intent(shell, &call->mark, &call->resource);
+    r = record_intent(shell, &call->mark, &call->command);
     if (r < 0) {
         err_set_plain(&err, r);
         call_fail(call, &err);
@@ -199,7 +199,7 @@ void run_begin(struct shell_call *call)
         capture_init(&call->streams[i], shell->config.max_output_bytes);
     r = start(call, &err);
     if (r < 0) {
-        record_outcome(shell, &call->mark, &call->resource, r, (struct starter_end){0});
+        record_outcome(shell, &call->mark, &call->command, r, (struct starter_end){0});
         call_fail(call, &err);
         return;
     }
@@ -222,7 +222,7 @@ void run_done(struct shell_call *call)
         return;
     call->is_executing = false;
     call->shell->executing--;
-    record_outcome(call->shell, &call->mark, &call->resource, ERR_CANCELLED,
+    record_outcome(call->shell, &call->mark, &call->command, ERR_CANCELLED,
                    (struct starter_end){0});
     timer_stop(&call->timer);
     timer_stop(&call->progress);

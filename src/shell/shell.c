@@ -225,14 +225,14 @@ static int resolve_directory(struct shell_call *call, struct err *err)
         r = ERR_NOT_A_DIRECTORY;
     if (r < 0)
         return explain_directory(r, err);
-    r = join(&call->arena, place->root_path, (struct str){resolved, len}, &call->resource.cwd);
+    r = join(&call->arena, place->root_path, (struct str){resolved, len}, &call->command.cwd);
     if (r < 0)
         return err_set_plain(err, r);
     copy = arena_copy(&call->arena, (struct str){resolved, len});
     if (copy == NULL)
         return err_set_plain(err, call->arena.error);
     /* Of another place, all of it: a name alone would be taken for one in the root. */
-    call->directory = place == call->shell->places ? (struct str){copy, len} : call->resource.cwd;
+    call->directory = place == call->shell->places ? (struct str){copy, len} : call->command.cwd;
     return 0;
 }
 
@@ -256,10 +256,9 @@ static int name_command(struct shell_call *call, struct err *err)
     copy = arena_copy(&call->arena, given); /* with a NUL behind it */
     if (copy == NULL)
         return err_set_plain(err, call->arena.error);
-    call->resource.whole = (struct str){copy, given.len};
+    call->command.whole = (struct str){copy, given.len};
     r = (call->tool->id == TOOL_SHELL_START ? command_normalise_fed : command_normalise)(
-        &call->arena, call->resource.whole, call->shell->path_dirs, &call->resource.command,
-        &is_as_is);
+        &call->arena, call->command.whole, call->shell->path_dirs, &call->command.name, &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
@@ -310,31 +309,41 @@ void shell_drop(struct shell_call *call)
     free(call);
 }
 
-bool shell_resource(const struct shell_call *call, const void *session,
-                    struct shell_resource *out_resource)
+/* What the call executes, or types into; NULL: nothing. */
+static const struct shell_command *command_of(const struct shell_call *call, const void *session)
 {
-    const struct shell_resource *resource = NULL;
-
     if (is_starting(call->tool))
-        resource = &call->resource;
-    else if (call->tool->id == TOOL_SHELL_INPUT)
-        resource = job_resource(call, session);
-    if (resource == NULL)
+        return &call->command;
+    return call->tool->id == TOOL_SHELL_INPUT ? job_command(call, session) : NULL;
+}
+
+bool shell_resource(const struct shell_call *call, const void *session,
+                    struct permission_resource *out_resource, struct str *out_text)
+{
+    const struct shell_command *command = command_of(call, session);
+
+    if (command == NULL)
         return false;
-    *out_resource = *resource;
+    *out_resource = (struct permission_resource){
+        .group = CATALOG_SHELL,
+        .given = command->name,
+        .cwd = command->cwd,
+    };
+    if (out_text != NULL)
+        *out_text = command->whole;
     return true;
 }
 
 void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,
                   uint64_t record_id)
 {
-    struct shell_resource resource;
+    const struct shell_command *command = command_of(call, session);
     struct record_mark mark;
 
     call->events = (struct shell_events){.decision = decision, .record_id = record_id};
     mark = record_mark_of(call);
-    if (shell_resource(call, session, &resource))
-        record_refusal(call->shell, &mark, &resource, error);
+    if (command != NULL)
+        record_refusal(call->shell, &mark, command, error);
     shell_drop(call);
 }
 

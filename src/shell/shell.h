@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "gatehouse/authority.h"
 #include "loop/loop.h"
+#include "permission/permission.h"
 #include "protocol/catalog.h"
 #include "shell/starter.h"
 
@@ -76,16 +77,13 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
                   const struct json_value *arguments, struct shell_call **out_call,
                   struct err *err);
 
-/* Lives as long as the call; that of shell_input as long as its job. */
-struct shell_resource {
-    struct str command; /* as rules know it, see permission/command.h */
-    struct str whole;   /* as it will be executed */
-    struct str cwd;     /* absolute, without links */
-};
-
-/* False when nothing is executed: reading, stopping, or a job that is not there. */
+/*
+ * What would be executed: the command as rules know it and where, and as it was written
+ * (out_text, or NULL). Of shell_input it is the job's, which outlives the texts. False when
+ * nothing is executed: reading, stopping, or a job that is not there.
+ */
 bool shell_resource(const struct shell_call *call, const void *session,
-                    struct shell_resource *out_resource);
+                    struct permission_resource *out_resource, struct str *out_text);
 
 struct shell_events {
     /* Now and then: bytes printed so far, and the last line. Or NULL. */

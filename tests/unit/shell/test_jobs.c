@@ -269,7 +269,7 @@ static void jobs_of_other_sessions_are_not_there(void **state)
     struct shellbench *bench = *state;
     struct played *played = start_job(bench, "{\"command\":\"server\"}");
     struct shell_call *call = prepare(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\"}");
-    struct shell_resource resource;
+    struct permission_resource resource;
 
     static const char *const tools[] = {"shell_output", "shell_stop"};
 
@@ -282,13 +282,13 @@ static void jobs_of_other_sessions_are_not_there(void **state)
     assert_answer(ask_as(bench, state, "shell_list", "{}"), false, "{\"jobs\":[]}");
     assert_int_equal(played->signals, 0);
     /* Typing is decided about as the command itself was. */
-    assert_false(shell_resource(call, state, &resource));
-    assert_true(shell_resource(call, bench, &resource));
-    assert_str(resource.command, "server");
+    assert_false(shell_resource(call, state, &resource, NULL));
+    assert_true(shell_resource(call, bench, &resource, NULL));
+    assert_str(resource.given, "server");
     assert_str(resource.cwd, "/work");
     shell_drop(call);
     call = prepare(bench, "shell_output", "{\"jobId\":\"job1\"}");
-    assert_false(shell_resource(call, bench, &resource));
+    assert_false(shell_resource(call, bench, &resource, NULL));
     shell_drop(call);
 }
 
@@ -297,14 +297,14 @@ static void a_job_that_makes_words_of_its_input_says_so(void **state)
 {
     struct shellbench *bench = *state;
     struct shell_call *call = prepare(bench, "shell_start", "{\"command\":\"nice xargs cat\"}");
-    struct shell_resource resource;
+    struct permission_resource resource;
 
-    assert_true(shell_resource(call, bench, &resource));
-    assert_str(resource.command, "nice xargs cat");
+    assert_true(shell_resource(call, bench, &resource, NULL));
+    assert_str(resource.given, "nice xargs cat");
     shell_drop(call);
     call = prepare(bench, "shell_execute", "{\"command\":\"nice xargs cat\"}");
-    assert_true(shell_resource(call, bench, &resource));
-    assert_str(resource.command, "cat");
+    assert_true(shell_resource(call, bench, &resource, NULL));
+    assert_str(resource.given, "cat");
     shell_drop(call);
 }
 

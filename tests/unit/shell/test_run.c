@@ -308,10 +308,13 @@ static void a_command_has_the_name_of_rules_and_its_directory(void **state)
 
     for (size_t i = 0; i < array_size(cases); i++) {
         struct shell_call *call = prepare(bench, "shell_execute", cases[i].arguments);
-        struct shell_resource resource;
+        struct permission_resource resource;
+        struct str text;
 
-        assert_true(shell_resource(call, bench, &resource));
-        assert_true(str_eq_c(resource.command, cases[i].command));
+        assert_true(shell_resource(call, bench, &resource, &text));
+        assert_int_equal(resource.group, CATALOG_SHELL);
+        assert_true(str_eq_c(resource.given, cases[i].command));
+        assert_true(str_ends_with(str_trim(text), resource.given));
         assert_true(str_eq_c(resource.cwd, cases[i].cwd));
         shell_drop(call);
     }
