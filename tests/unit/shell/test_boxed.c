@@ -6,11 +6,24 @@
 #include <fts.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "boxed_shell.h"
 #include "isolate/confine.h"
+
+/* A sanitizer holds what was freed, to see who uses it. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS_FREED_MEMORY true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEPS_FREED_MEMORY true
+#endif
+#endif
+#ifndef KEEPS_FREED_MEMORY
+#define KEEPS_FREED_MEMORY false
+#endif
 
 struct room {
     char base[PATH_MAX];
@@ -304,7 +317,8 @@ static void a_flood_is_cut_in_flat_memory(void **state)
     assert_true(str_find(text, STR("\n[… 99.7 MB left out …]\n")) != SIZE_MAX);
     assert_true(text.len < (256 << 10) + 64);
     expect_code(object, 0);
-    assert_true(resident_kb() < before + 4096);
+    if (!KEEPS_FREED_MEMORY)
+        assert_true(resident_kb() < before + 4096);
 }
 
 static void a_job_in_a_terminal_is_typed_into(void **state)
@@ -368,6 +382,40 @@ static void jobs_end_with_the_program(void **state)
     boxed_close(&room->boxed);
     room->boxed.authority = NULL;
     wait_for_lock(room);
+}
+
+static void without_the_launcher_calls_end_and_say_so(void **state)
+{
+    struct room *room = *state;
+    struct boxed *boxed;
+    struct boxed_answer running;
+    struct boxed_answer late;
+    const struct json_value *object;
+    bool is_error;
+    uint64_t id;
+
+    open_room(room, (struct shell_config){0});
+    boxed = &room->boxed;
+    (void)call(room, "shell_start",
+               "{\"command\":\"" HOLD "; " WAIT_FOR_BOTH "echo both; sleep 1000\"}", &is_error);
+    (void)call(room, "shell_output", "{\"jobId\":\"job1\",\"waitMs\":60000}", &is_error);
+    assert_int_equal(
+        boxed_begin(boxed, "shell_execute", "{\"command\":\"sleep 1000\"}", &running, &id), 0);
+    loop_run_once(boxed->loop);
+    assert_int_equal(shutdown(launcher_fd(boxed->launcher), SHUT_RDWR), 0);
+    assert_int_equal(boxed_wait(boxed, &running), 0);
+    assert_true(str_find(buf_view(&running.result), STR("\"isError\":true")) != SIZE_MAX);
+    buf_done(&running.result);
+    do
+        object = call(room, "shell_output", "{\"jobId\":\"job1\",\"waitMs\":1000}", &is_error);
+    while (!str_eq(text_member(object, "state"), STR("ended")));
+    expect_no_code(object);
+    wait_for_lock(room);
+    assert_int_equal(boxed_begin(boxed, "shell_execute", "{\"command\":\"true\"}", &late, &id), 0);
+    assert_int_equal(boxed_wait(boxed, &late), 0);
+    assert_true(str_find(buf_view(&late.result),
+                         STR("the process that starts commands has ended")) != SIZE_MAX);
+    buf_done(&late.result);
 }
 
 /* The order of a program: the launcher, the walls, and only then the first call. */
@@ -452,4 +500,5 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(a_job_in_a_terminal_is_typed_into),
           boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
           boxed_test(jobs_end_with_the_program),
+          boxed_test(without_the_launcher_calls_end_and_say_so),
           boxed_test(a_confined_process_has_its_commands_started))
