@@ -324,7 +324,7 @@ static inline const char *object_of(struct shellbench *bench, const struct answe
 static inline void bench_open(struct shellbench *bench, struct shell_config config)
 {
     const struct shell_place place = {
-        .names = bench->scope, .root_path = "/work", .given_path = "/home/me/work"};
+        .names = bench->scope, .root_path = "/folder", .given_path = "/link/to/folder"};
 
     shell_free(bench->shell);
     config.loop = bench->loop;
@@ -342,7 +342,7 @@ static inline int bench_setup(void **state)
     struct shellbench *bench = calloc(1, sizeof(*bench));
     const struct authority_request request = {
         .subject = {.type = AUTHORITY_AGENT_RUN, .id = "talk", .run_id = "run-1"},
-        .root = {.kind = AUTHORITY_WORKSPACE, .id = "main", .path = "/work"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "main", .path = "/folder"},
         .access = AUTHORITY_ALL_ACCESS,
         .reason = "a test",
         .source = AUTHORITY_FROM_USER_APPROVAL,

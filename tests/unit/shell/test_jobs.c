@@ -23,7 +23,7 @@ static void a_job_is_told_of_when_it_has_started(void **state)
     assert_answer(ask(bench, "shell_list", "{}"), false, "{\"jobs\":[]}");
     played = let_start(bench);
     assert_answer(answer, false, "{\"jobId\":\"job1\",\"state\":\"running\"}");
-    assert_string_equal(played->cwd, "/work/src");
+    assert_string_equal(played->cwd, "/folder/src");
     assert_string_equal(played->terminal, "TERM=dumb");
     assert_true(played->asked.has_input);
     print(bench, played->output, STR("hi"));
@@ -285,7 +285,7 @@ static void jobs_of_other_sessions_are_not_there(void **state)
     assert_false(shell_resource(call, state, &resource, NULL));
     assert_true(shell_resource(call, bench, &resource, NULL));
     assert_str(resource.given, "server");
-    assert_str(resource.cwd, "/work");
+    assert_str(resource.cwd, "/folder");
     shell_drop(call);
     call = prepare(bench, "shell_output", "{\"jobId\":\"job1\"}");
     assert_false(shell_resource(call, bench, &resource, NULL));

@@ -10,7 +10,7 @@ static void a_command_that_ends_gives_its_streams_and_code(void **state)
 
     assert_string_equal(played->shell, "/bin/bash");
     assert_string_equal(played->text, "make all");
-    assert_string_equal(played->cwd, "/work");
+    assert_string_equal(played->cwd, "/folder");
     assert_string_equal(played->terminal, "TERM=dumb");
     assert_false(played->asked.has_input);
     assert_false(played->asked.has_terminal);
@@ -298,11 +298,11 @@ static void a_command_has_the_name_of_rules_and_its_directory(void **state)
         const char *command;
         const char *cwd;
     } cases[] = {
-        {"{\"command\":\" sudo /usr/bin/apt install foo \"}", "apt install foo", "/work"},
-        {"{\"command\":\"ls\",\"cwd\":\"src\"}", "ls", "/work/src"},
-        {"{\"command\":\"ls\",\"cwd\":\"src/..\"}", "ls", "/work"},
-        {"{\"command\":\"ls\",\"cwd\":\"/home/me/work/src\"}", "ls", "/work/src"},
-        {"{\"command\":\"ls\",\"cwd\":\"/work\"}", "ls", "/work"},
+        {"{\"command\":\" sudo /usr/bin/apt install foo \"}", "apt install foo", "/folder"},
+        {"{\"command\":\"ls\",\"cwd\":\"src\"}", "ls", "/folder/src"},
+        {"{\"command\":\"ls\",\"cwd\":\"src/..\"}", "ls", "/folder"},
+        {"{\"command\":\"ls\",\"cwd\":\"/link/to/folder/src\"}", "ls", "/folder/src"},
+        {"{\"command\":\"ls\",\"cwd\":\"/folder\"}", "ls", "/folder"},
     };
     struct shellbench *bench = *state;
 
@@ -335,7 +335,7 @@ static void arguments_that_name_nothing_are_refused(void **state)
          "cwd lies outside the root; commands start inside it"},
         {"{\"command\":\"ls\",\"cwd\":\"/etc\"}", ERR_PATH_OUTSIDE_ROOT,
          "cwd lies outside the root; commands start inside it"},
-        {"{\"command\":\"ls\",\"cwd\":\"/workshop\"}", ERR_PATH_OUTSIDE_ROOT,
+        {"{\"command\":\"ls\",\"cwd\":\"/folders\"}", ERR_PATH_OUTSIDE_ROOT,
          "cwd lies outside the root; commands start inside it"},
         {"{\"command\":\"ls\",\"cwd\":\"none\"}", ERR_NOT_FOUND, "cwd: there is no such directory"},
         {"{\"command\":\"ls\",\"cwd\":\"file\"}", ERR_NOT_A_DIRECTORY, "cwd is not a directory"},
