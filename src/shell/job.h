@@ -6,7 +6,10 @@
 #include "shell/history.h"
 #include "shell/internal.h"
 
-enum { JOB_NAME_BYTES = 32 };
+enum {
+    JOB_NAME_BYTES = 32,
+    JOB_STOP_GRACE_MS = 5000, /* for one that was asked to end, and for one that was killed */
+};
 
 struct shell_job {
     struct list link; /* of the shell's */
@@ -28,7 +31,8 @@ struct shell_job {
     struct shell_call *starting; /* that waits for the start */
     struct list waiting;         /* calls that wait for output, or for the end */
     struct timer kill;           /* when it does not end by itself */
-    struct loop_task bury;       /* when it was stopped, and all who waited know */
+    bool is_killed;
+    struct loop_task bury; /* when it was stopped, and all who waited know */
 };
 
 static inline bool has_ended(const struct shell_job *job)
@@ -38,6 +42,8 @@ static inline bool has_ended(const struct shell_job *job)
 
 /* The call's job; without one the call is over, and NULL. */
 struct shell_job *job_needed(struct shell_call *call);
+/* All of it, now; when nobody tells of its end, that is taken for granted in a while. */
+void job_kill(struct shell_job *job);
 /* The job as it stands, as the call's result. */
 void job_answer_state(struct shell_call *call, const struct shell_job *job);
 /* The members jobId and state, and of one that has ended how. */

@@ -93,11 +93,23 @@ void jobs_end(struct shell *shell, const void *session, bool is_all)
     }
 }
 
+static void on_over(void *data, struct starter_end end, const struct err *err);
+
+void job_kill(struct shell_job *job)
+{
+    job->is_killed = true;
+    process_signal(job->process, SIGKILL);
+    timer_start(&job->kill, JOB_STOP_GRACE_MS);
+}
+
 static void on_stop_grace_over(void *data)
 {
-    const struct shell_job *job = data;
+    struct shell_job *job = data;
 
-    process_signal(job->process, SIGKILL);
+    if (!job->is_killed)
+        job_kill(job);
+    else /* the launcher hangs, or the kernel does; who waits for the end does not */
+        on_over(job, (struct starter_end){.error = ERR_TIMED_OUT}, NULL);
 }
 
 /* Room for one more: one that has ended goes first. */

@@ -7,8 +7,7 @@
 #include "shell/keys.h"
 
 enum {
-    STEP_BYTES = 256 << 10, /* of output in one call */
-    STOP_GRACE_MS = 5000,
+    STEP_BYTES = 256 << 10,  /* of output in one call */
     OBJECT_BYTES = 64 << 20, /* what goes into it has ceilings of its own */
 };
 
@@ -213,13 +212,16 @@ void job_stop(struct shell_call *call)
     }
     is_named = json_get_str(call->arguments, STR("signal"), &name);
     signum = is_named ? signal_number(name) : SIGTERM;
-    process_signal(job->process, signum);
+    if (signum == SIGKILL)
+        job_kill(job);
+    else
+        process_signal(job->process, signum);
     if (is_named && signum != SIGKILL) {
         job_answer_state(call, job);
         return;
     }
-    if (signum != SIGKILL && !job->kill.is_started)
-        timer_start(&job->kill, STOP_GRACE_MS);
+    if (!job->kill.is_started)
+        timer_start(&job->kill, JOB_STOP_GRACE_MS);
     call->job = job;
     list_append(&job->waiting, &call->waiting);
 }

@@ -7,6 +7,7 @@
 enum {
     PROGRESS_MS = 500,
     LAST_LINE_BYTES = 160,
+    GONE_MS = 5000,           /* for a command that was killed: then nobody will tell of its end */
     OBJECT_BYTES = 512 << 20, /* the captures have ceilings of their own */
 };
 
@@ -92,12 +93,28 @@ static void tell_progress(void *data)
     call->events.on_progress(call->events.data, bytes, buf_view(&line));
 }
 
+static void end_call(struct shell_call *call, struct starter_end end, const struct err *why);
+
+/* The launcher hangs, or the kernel does: the call does not. */
+static void on_not_gone(void *data)
+{
+    end_call(data, (struct starter_end){.error = ERR_TIMED_OUT}, NULL);
+}
+
+static void kill_all(struct shell_call *call)
+{
+    process_signal(call->process, SIGKILL);
+    timer_stop(&call->timer);
+    timer_init(&call->timer, call->shell->config.loop, on_not_gone, call);
+    timer_start(&call->timer, GONE_MS);
+}
+
 static void on_time_is_over(void *data)
 {
     struct shell_call *call = data;
 
     call->has_timed_out = true;
-    process_signal(call->process, SIGKILL);
+    kill_all(call);
 }
 
 static void on_started(void *data)
@@ -124,6 +141,22 @@ static int end_code(const struct shell_call *call, struct starter_end end)
     return call->has_timed_out ? ERR_TIMED_OUT : end.error;
 }
 
+static void end_call(struct shell_call *call, struct starter_end end, const struct err *why)
+{
+    record_outcome(call->shell, &call->mark, &call->command, end_code(call, end), end);
+    if (call->is_cancelled) {
+        call_end(call, ERR_CANCELLED);
+    } else if (!call->has_started && !call->has_timed_out) {
+        struct err shown = ERR_INIT;
+
+        err_set(&shown, end.error, "the command could not be started: %s",
+                why != NULL && why->code != 0 ? why->message : err_text(end.error));
+        call_fail(call, &shown);
+    } else {
+        finish(call, end);
+    }
+}
+
 static void on_over(void *data, struct starter_end end, const struct err *err)
 {
     struct shell_call *call = data;
@@ -138,18 +171,7 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
         if (end.error == 0)
             return;
     }
-    record_outcome(shell, &call->mark, &call->command, end_code(call, end), end);
-    if (call->is_cancelled) {
-        call_end(call, ERR_CANCELLED);
-    } else if (!call->has_started && !call->has_timed_out) {
-        struct err shown = ERR_INIT;
-
-        err_set(&shown, end.error, "the command could not be started: %s",
-                why.code != 0 ? why.message : err_text(end.error));
-        call_fail(call, &shown);
-    } else {
-        finish(call, end);
-    }
+    end_call(call, end, &why);
 }
 
 static int start(struct shell_call *call, struct err *err)
@@ -199,8 +221,7 @@ void run_begin(struct shell_call *call)
         capture_init(&call->streams[i], shell->config.max_output_bytes);
     r = start(call, &err);
     if (r < 0) {
-        record_outcome(shell, &call->mark, &call->command, r, (struct starter_end){0});
-        call_fail(call, &err);
+        end_call(call, (struct starter_end){.error = r}, &err);
         return;
     }
     timer_init(&call->timer, shell->config.loop, on_time_is_over, call);
@@ -213,7 +234,7 @@ void run_begin(struct shell_call *call)
 
 void run_cancel(struct shell_call *call)
 {
-    process_signal(call->process, SIGKILL);
+    kill_all(call);
 }
 
 void run_done(struct shell_call *call)

@@ -262,6 +262,16 @@ static int name_command(struct shell_call *call, struct err *err)
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
+/* Typing into what was started under a grant needs it still. */
+static int check_grant(const struct shell *shell, struct err *err)
+{
+    __attribute__((uninitialized)) char root[PATH_MAX];
+    size_t len;
+
+    return authority_resolve(shell->places[0].names, AUTHORITY_OP_LIST, STR_EMPTY, root, &len, NULL,
+                             err);
+}
+
 /* Whether the tool starts a command that its arguments hold. */
 static bool is_starting(const struct catalog_tool *tool)
 {
@@ -288,6 +298,8 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
         if (call->arguments == NULL)
             r = err_set_plain(err, call->arena.error);
     }
+    if (r == 0 && tool->id == TOOL_SHELL_INPUT)
+        r = check_grant(shell, err);
     if (r == 0 && is_starting(tool)) {
         r = name_command(call, err);
         if (r == 0)

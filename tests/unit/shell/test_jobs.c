@@ -247,6 +247,20 @@ static void stopping_asks_and_then_kills(void **state)
     assert_answer(ask(bench, "shell_list", "{}"), false, "{\"jobs\":[]}");
 }
 
+static void a_job_whose_end_nobody_tells_is_given_up(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"server\"}");
+    struct answer *answer = ask(bench, "shell_stop", "{\"jobId\":\"job1\",\"signal\":\"KILL\"}");
+
+    assert_int_equal(played->last_signal, SIGKILL);
+    pass_time(bench, 4999);
+    assert_int_equal(answer->count, 0);
+    pass_time(bench, 1);
+    assert_true(played->is_forgotten);
+    assert_answer(answer, false, "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":null}");
+}
+
 static void a_named_signal_is_sent_alone(void **state)
 {
     struct shellbench *bench = *state;
@@ -383,6 +397,7 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(input_reaches_the_job_and_the_record),
           shell_test(input_that_nobody_reads_has_a_ceiling),
           shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
+          shell_test(a_job_whose_end_nobody_tells_is_given_up),
           shell_test(a_named_signal_is_sent_alone),
           shell_test(jobs_of_other_sessions_are_not_there),
           shell_test(a_job_that_makes_words_of_its_input_says_so),

@@ -65,6 +65,29 @@ static void time_ends_with_what_was_printed(void **state)
                            "not finished within its time\n");
 }
 
+static void a_launcher_that_hangs_does_not_hang_the_call(void **state)
+{
+    struct shellbench *bench = *state;
+    struct answer *answer = ask(bench, "shell_execute", "{\"command\":\"sleep\"}");
+    struct answer *cancelled;
+    struct played *played = let_start(bench);
+
+    print(bench, played->output, STR("so far"));
+    pass_time(bench, SHELL_TIMEOUT_MS);
+    pass_time(bench, 4999);
+    assert_int_equal(answer->count, 0);
+    pass_time(bench, 1);
+    assert_true(played->is_forgotten);
+    assert_answer(answer, false,
+                  "{\"stdout\":\"so far\",\"stderr\":\"\",\"exitCode\":null,"
+                  "\"timedOut\":true}");
+    cancelled = ask(bench, "shell_execute", "{\"command\":\"sleep\"}");
+    shell_cancel(bench->shell, cancelled->id);
+    pass_time(bench, 5000);
+    assert_true(last_played(bench)->is_forgotten);
+    assert_int_equal(cancelled->error, ERR_CANCELLED);
+}
+
 static void the_time_is_lowered_and_raised_up_to_a_ceiling(void **state)
 {
     static const struct {
@@ -232,7 +255,8 @@ static void what_cannot_be_started_says_why(void **state)
                   "{\"error\":\"the command could not be started: no user namespaces here\"}");
     bench->start_error = ERR_BUSY;
     answer = ask(bench, "shell_execute", "{\"command\":\"ls\"}");
-    assert_answer(answer, true, "{\"error\":\"too much is waiting already\"}");
+    assert_answer(answer, true,
+                  "{\"error\":\"the command could not be started: too much is waiting already\"}");
     answer = ask(bench, "shell_start", "{\"command\":\"ls\"}");
     assert_answer(answer, true,
                   "{\"error\":\"the command could not be started: too much is waiting already\"}");
@@ -352,6 +376,23 @@ static void arguments_that_name_nothing_are_refused(void **state)
                      ERR_NOT_FOUND);
 }
 
+static void without_the_grant_nothing_is_executed_or_typed(void **state)
+{
+    struct shellbench *bench = *state;
+    struct shell_call *call;
+
+    assert_true(authority_revoke(bench->authority, authority_scope_grant(bench->scope)));
+    assert_int_equal(try_prepare(bench, "shell_execute", "{\"command\":\"ls\"}", &call),
+                     ERR_GRANT_REVOKED);
+    assert_int_equal(try_prepare(bench, "shell_start", "{\"command\":\"ls\"}", &call),
+                     ERR_GRANT_REVOKED);
+    assert_int_equal(
+        try_prepare(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\"}", &call),
+        ERR_GRANT_REVOKED);
+    /* What was started can be stopped. */
+    shell_drop(prepare(bench, "shell_stop", "{\"jobId\":\"job1\"}"));
+}
+
 static void a_refusal_stands_in_the_record(void **state)
 {
     struct shellbench *bench = *state;
@@ -374,6 +415,7 @@ static void only_tools_of_the_shell_are_here(void **state)
 TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(a_code_other_than_0_is_an_error_too), shell_test(a_signal_leaves_no_code),
           shell_test(time_ends_with_what_was_printed),
+          shell_test(a_launcher_that_hangs_does_not_hang_the_call),
           shell_test(the_time_is_lowered_and_raised_up_to_a_ceiling),
           shell_test(who_keeps_the_pipes_open_holds_nothing_up),
           shell_test(cancelling_kills_and_answers_when_it_is_gone),
@@ -386,4 +428,5 @@ TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(the_end_of_the_shell_ends_everything),
           shell_test(a_command_has_the_name_of_rules_and_its_directory),
           shell_test(arguments_that_name_nothing_are_refused),
+          shell_test(without_the_grant_nothing_is_executed_or_typed),
           shell_test(a_refusal_stands_in_the_record), shell_test(only_tools_of_the_shell_are_here))
