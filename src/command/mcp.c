@@ -3,6 +3,8 @@
 
 #define LARGEST_FILE (INT64_C(64) << 20)
 
+/* In the order of enum permission_mode, which the program holds against it. */
+static const char *const modes[] = {"deny", "ask", "allow", NULL};
 static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 static const char *const clients[] = {
     [MCP_CLIENT_CLAUDE] = "claude", [MCP_CLIENT_VSCODE] = "vscode", [MCP_CLIENT_CURSOR] = "cursor",
@@ -14,6 +16,37 @@ const struct option mcp_options[MCP_OPTIONS] = {
                           .letter = 'w',
                           .env = "GATEHOUSE_WRITE",
                           .help = "offer the tools that change files; without it, only reading"},
+    [MCP_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
+                                    .type = OPTION_CHOICE,
+                                    .choices = modes,
+                                    .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
+                                    .fallback = "allow",
+                                    .group = "Consent",
+                                    .help = "whether tools may look at files: ask asks the user "
+                                            "for each that no rule decides"},
+    [MCP_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
+                                     .type = OPTION_CHOICE,
+                                     .choices = modes,
+                                     .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
+                                     .group = "Consent",
+                                     .help = "the same for tools that change files; deny if not "
+                                             "given, allow with --write alone"},
+    [MCP_OPTION_ASK_TTY] = {.name = "ask-tty",
+                            .type = OPTION_PATH,
+                            .placeholder = "TTY",
+                            .group = "Consent",
+                            .help = "the terminal to ask on, as the command tty names it; without "
+                                    "it the client asks, and where it cannot, nothing is done"},
+    [MCP_OPTION_ALLOW_REMOTE_ALWAYS] = {.name = "allow-remote-always",
+                                        .group = "Consent",
+                                        .help = "let answers that come through the client be "
+                                                "kept for good, as those on a terminal can be"},
+    [MCP_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
+                                 .type = OPTION_DIR,
+                                 .env = "GATEHOUSE_SETTINGS_DIR",
+                                 .group = "Consent",
+                                 .help = "where the user's rules are kept; ~/.n8n-gateway if not "
+                                         "given"},
     [MCP_OPTION_DENY] = {.name = "deny",
                          .type = OPTION_LIST,
                          .env = "GATEHOUSE_DENY",

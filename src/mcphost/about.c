@@ -12,14 +12,16 @@ enum {
     TEMPLATE_BYTES = 64 << 10,
 };
 
-static int choose_tools(struct about *about, const struct toolbox *box)
+static int choose_tools(struct about *about, const struct toolbox *box,
+                        const struct permission_modes *modes)
 {
     about->tools = calloc(catalog_tool_count, sizeof(*about->tools));
     if (about->tools == NULL)
         return ERR_NO_MEMORY;
     about->server.offer.tools = about->tools;
     for (size_t i = 0; i < catalog_tool_count; i++)
-        if (toolbox_has(box, &catalog_tools[i]))
+        if (toolbox_has(box, &catalog_tools[i]) &&
+            modes->of[catalog_tools[i].group] != PERMISSION_DENY)
             about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
     return 0;
 }
@@ -60,8 +62,10 @@ static size_t largest_message(uint64_t max_file_bytes)
     return needed > MCP_DEFAULT_MESSAGE_BYTES ? needed : MCP_DEFAULT_MESSAGE_BYTES;
 }
 
-int about_init(struct about *about, const struct toolbox *box, uint64_t max_file_bytes)
+int about_init(struct about *about, const struct toolbox *box, const struct permission_modes *modes,
+               uint64_t max_file_bytes)
 {
+    bool has_addresses = modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW;
     int r;
 
     *about = (struct about){
@@ -72,17 +76,17 @@ int about_init(struct about *about, const struct toolbox *box, uint64_t max_file
                 .version = STR(GATEHOUSE_VERSION),
                 .instructions = STR("Files of one folder. Names are relative to it; names outside "
                                     "it do not exist here."),
-                .has_resources = true,
-                .has_subscriptions = true,
-                .has_completions = true,
+                .has_resources = has_addresses,
+                .has_subscriptions = has_addresses,
+                .has_completions = has_addresses,
                 .has_logging = true,
                 .max_message_bytes = largest_message(max_file_bytes),
                 .max_held_bytes = 4 * largest_message(max_file_bytes),
             },
     };
     buf_init(&about->templates, 2 * TEMPLATE_BYTES);
-    r = choose_tools(about, box);
-    return r < 0 ? r : describe_templates(about, box);
+    r = choose_tools(about, box, modes);
+    return r < 0 || !has_addresses ? r : describe_templates(about, box);
 }
 
 void about_done(struct about *about)

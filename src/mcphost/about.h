@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "mcp/mcp.h"
+#include "permission/modes.h"
 #include "tools/toolbox.h"
 
 struct about {
@@ -15,8 +16,12 @@ struct about {
     struct buf templates;
 };
 
-/* The largest file decides how long a message may be. */
-int about_init(struct about *about, const struct toolbox *box, uint64_t max_file_bytes);
+/*
+ * Tools of a group that is denied are not told of. Files have addresses only where reading needs no
+ * consent: a list of them could ask for none. The largest file decides how long a message may be.
+ */
+int about_init(struct about *about, const struct toolbox *box, const struct permission_modes *modes,
+               uint64_t max_file_bytes);
 /* Also after about_init() has failed, and on zeros. */
 void about_done(struct about *about);
 

@@ -9,13 +9,16 @@
 
 #include "base/log.h"
 #include "loop/loop.h"
+#include "mcphost/gate.h"
 #include "tools/toolbox.h"
 
 struct front_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
-    struct authority_scope *names; /* both for watching what is subscribed to */
+    const struct gate *gate;
+    const struct permission_modes *modes; /* at the beginning: what is offered */
+    struct authority_scope *names;        /* both for watching what is subscribed to */
     struct authority_scope *files;
     atomic_uint *running;            /* jobs in a worker's hands; both outlive everything */
     atomic_uint *changing;           /* those of them that change something */

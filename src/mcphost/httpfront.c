@@ -79,6 +79,13 @@ static void on_start(void *data, struct mcp_call *call)
     workshop_take(front->workshop, call);
 }
 
+static void on_asked(void *data, struct mcp_call *call)
+{
+    struct httpfront *front = data;
+
+    workshop_answered(front->workshop, call);
+}
+
 static void on_cancel(void *data, struct mcp_call *call)
 {
     struct httpfront *front = data;
@@ -211,6 +218,7 @@ static int make_parts(struct httpfront *front)
 {
     static const struct mcp_host host = {
         .start = on_start,
+        .answered = on_asked,
         .cancel = on_cancel,
         .unsubscribe = on_unsubscribe,
     };
@@ -248,7 +256,7 @@ int httpfront_new(const struct front_config *config, int listen_fd, const struct
     front->key = key;
     loop_task_init(&front->give_up, give_up, front);
     timer_init(&front->look, config->loop, look_again, front);
-    r = about_init(&front->about, config->box, config->max_file_bytes);
+    r = about_init(&front->about, config->box, config->modes, config->max_file_bytes);
     if (r == 0)
         r = make_parts(front);
     if (r == 0)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tools/consent.h"
+#include "tools/preview.h"
 #include "tools/resources.h"
 
 enum {
@@ -11,7 +13,7 @@ enum {
 };
 
 int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
-            const struct mcp_call *call, struct job **out_job)
+            const struct decision_terms *terms, const struct mcp_call *call, struct job **out_job)
 {
     struct job *job = calloc(1, sizeof(*job));
     struct str text = STR_EMPTY;
@@ -22,6 +24,7 @@ int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
     job->box = box;
     job->running = running;
     job->changing = changing;
+    job->terms = *terms;
     job->work = mcp_call_work(call);
     arena_init(&job->arena, JOB_ARENA_BYTES);
     buf_init(&job->result, JOB_RESULT_BYTES);
@@ -78,23 +81,118 @@ static void note_progress(void *data, uint64_t done, uint64_t total, const char 
     atomic_store_explicit(&job->what, what, memory_order_release);
 }
 
-/* A tool that refuses or fails is an answer like any other. */
+/* What is refused, by whomever, is an answer like any other. */
+static int answer_refusal(struct job *job, int code)
+{
+    if (code == ERR_CANCELLED || code == ERR_TIMED_OUT)
+        return code;
+    return tool_write_error(&job->err, &job->result);
+}
+
+static int run_prepared(struct job *job, struct tool_call *call, const struct cancel *token)
+{
+    const struct authority_call about = {.tool = job->tool->name.ptr,
+                                         .decision = permission_source_name(job->decision.source)};
+    int r;
+
+    authority_call_begin(&about);
+    r = tool_run(call, token, note_progress, job, &job->result);
+    authority_call_end();
+    return r < 0 ? err_set_plain(&job->err, r) : 0;
+}
+
+/* ---- whether it may be done ---- */
+
+static bool copy_text(struct arena *arena, const struct buf *text, struct str *out_copy)
+{
+    *out_copy = (struct str){arena_copy(arena, buf_view(text)), text->len};
+    return out_copy->ptr != NULL;
+}
+
+static int describe(void *data, struct arena *arena, const struct cancel *cancel,
+                    struct question *question, struct err *err)
+{
+    struct tool_call *call = data;
+    cleanup_tool_preview struct tool_preview preview;
+    int r;
+
+    tool_preview_init(&preview);
+    r = tool_preview(call, cancel, &preview, err);
+    if (r < 0)
+        return r;
+    question->is_diff = preview.is_diff;
+    question->deletes = tool_deletes(call);
+    return copy_text(arena, &preview.action, &question->action) &&
+                   copy_text(arena, &preview.detail, &question->detail)
+               ? 0
+               : err_set_plain(err, arena->error);
+}
+
+static void record_refusal(void *data, const struct permission_resource *resource,
+                           const char *source, int code)
+{
+    tool_record_refusal(data, resource, source, code);
+}
+
+static int decide(struct job *job, struct tool_call *call, const struct cancel *token)
+{
+    struct decision_subject subject = {
+        .tool = job->tool, .describe = describe, .refused = record_refusal, .data = call};
+    int r = tool_permission_resources(call, &subject.resources, &subject.count, &job->err);
+
+    if (r == 0)
+        r = decision_make(&job->terms, &subject, &job->arena, token, &job->decision, &job->err);
+    return r;
+}
+
+/* A name that is refused here is recorded as this tool's. */
+static int prepare(struct job *job, const struct cancel *token, struct tool_call **out_call)
+{
+    const struct authority_call about = {.tool = job->tool->name.ptr};
+    int r;
+
+    authority_call_begin(&about);
+    r = tool_prepare(job->box, job->tool, job->arguments, token, out_call, &job->err);
+    authority_call_end();
+    return r;
+}
+
 static int run_tool(struct job *job, const struct cancel *token)
 {
     struct tool_call *call;
-    int r = tool_prepare(job->box, job->tool, job->arguments, token, &call, &job->err);
+    int r = prepare(job, token, &call);
 
-    if (r == ERR_CANCELLED || r == ERR_TIMED_OUT)
-        return r;
     if (r < 0)
-        return tool_write_error(&job->err, &job->result);
-    r = tool_run(call, token, note_progress, job, &job->result);
+        return answer_refusal(job, r);
+    r = decide(job, call, token);
+    if (r < 0)
+        r = answer_refusal(job, r);
+    else if (!job->decision.asks)
+        r = run_prepared(job, call, token);
     tool_free(call);
-    return r < 0 ? err_set_plain(&job->err, r) : 0;
+    return r;
+}
+
+/*
+ * Addresses are told of only where reading needs no consent. That can change while we run, when
+ * the user's rules cannot be read any more.
+ */
+static int check_addresses(struct job *job)
+{
+    struct permission_modes modes = permission_modes(keeper_permission(job->terms.keeper));
+
+    if (job->work == MCP_TOOL_CALL || modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW)
+        return 0;
+    return err_set(&job->err, ERR_DENIED_BY_POLICY,
+                   "reading has to be asked for, which only tools can do");
 }
 
 static int run(struct job *job, const struct cancel *token)
 {
+    int r = check_addresses(job);
+
+    if (r < 0)
+        return r;
     switch (job->work) {
     case MCP_TOOL_CALL:
         return run_tool(job, token);

@@ -16,6 +16,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "mcp/mcp.h"
+#include "mcphost/decision.h"
 #include "tools/toolbox.h"
 
 struct job {
@@ -27,6 +28,9 @@ struct job {
     const struct catalog_tool *tool;
     const struct json_value *arguments;
     struct str text; /* cursor, address, or what is typed so far */
+    struct decision_terms terms;
+    /* Where it asks there is no result yet: the same is tried again with the answer. */
+    struct decision decision;
     /* Told by the worker, read by the loop. */
     atomic_uint_fast64_t done;
     atomic_uint_fast64_t total;
@@ -37,7 +41,7 @@ struct job {
 
 /* Copies what the job needs of the call. */
 int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
-            const struct mcp_call *call, struct job **out_job);
+            const struct decision_terms *terms, const struct mcp_call *call, struct job **out_job);
 void job_free(void *data);
 
 /* On a worker, with the job as its data; the result, or the error when it is negative, is in the

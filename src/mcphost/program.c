@@ -17,6 +17,7 @@
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
+#include "mcphost/consent.h"
 #include "mcphost/httpfront.h"
 #include "mcphost/stdiofront.h"
 #include "net/address.h"
@@ -46,6 +47,7 @@ struct program {
     int listen_fd; /* until http has it; -1 without */
     struct address address;
     struct secret key;
+    struct consent consent;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -135,7 +137,8 @@ static int open_ground(struct program *program, const struct option_values *valu
         .directory = directory != NULL ? directory : ".",
         .state_dir = state,
         .session = session,
-        .may_write = options_is_on(values, MCP_OPTION_WRITE),
+        .may_write = program->consent.ground.modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
+        .consent = &program->consent.ground,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .allowed = options_list(values, MCP_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
@@ -214,8 +217,10 @@ static int tell_door(const struct program *program)
 
 static int confine(struct program *program, struct err *err)
 {
+    const struct ground_walls walls = {.answers_connections = program->listen_fd >= 0,
+                                       .asks_on_terminal = program->consent.terminal_fd >= 0};
     struct confine_report report;
-    int r = ground_confine(program->ground, program->listen_fd >= 0, &report, err);
+    int r = ground_confine(program->ground, &walls, &report, err);
 
     if (r < 0)
         return r;
@@ -244,6 +249,8 @@ static int open_front(struct program *program, const struct option_values *value
         .loop = program->loop,
         .log = &program->log,
         .box = program->ground->box,
+        .gate = &program->consent.gate,
+        .modes = &program->consent.ground.modes,
         .names = program->ground->names,
         .files = program->ground->files,
         .running = &program->running,
@@ -268,7 +275,9 @@ static int serve(struct program *program, const struct option_values *values, st
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->flush, program->loop, flush_record, program);
-    r = open_front(program, values, err);
+    r = consent_start(&program->consent, program->loop, &program->log, program->ground, err);
+    if (r == 0)
+        r = open_front(program, values, err);
     if (r < 0)
         return r;
     start_sweeper(program);
@@ -295,6 +304,8 @@ static void close_all(struct program *program)
     if (program->listen_fd >= 0)
         close(program->listen_fd);
     secret_done(&program->key);
+    if (program->loop != NULL)
+        consent_done(&program->consent);
     sweeper_free(program->sweeper);
     for (size_t i = 0; i < array_size(signals); i++)
         signal(signals[i], SIG_DFL); /* another one ends the waiting */
@@ -339,7 +350,7 @@ int program_run(int argc, char *const *argv)
 {
     static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.listen_fd = -1};
+    struct program program = {.listen_fd = -1, .consent.terminal_fd = -1};
     struct option_values *values;
     struct err err = ERR_INIT;
     int r;
@@ -358,6 +369,8 @@ int program_run(int argc, char *const *argv)
     signal(SIGPIPE, SIG_IGN);
     log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
     r = confine_close_fds(kept, array_size(kept), &err);
+    if (r == 0)
+        r = consent_init(&program.consent, values, &err);
     if (r == 0)
         r = open_ground(&program, values, &err);
     if (r == 0)

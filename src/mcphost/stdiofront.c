@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "loop/reader.h"
+#include "loop/timer.h"
 #include "loop/writer.h"
 #include "mcp/mcp.h"
 #include "mcphost/about.h"
@@ -31,6 +32,7 @@ struct stdiofront {
     struct requestid long_line; /* whose the line is that is passed over */
     struct loop_task give_up;
     struct loop_task finish;
+    struct timer questions; /* to the client, while some are open */
     bool has_input;
     bool is_over;
 };
@@ -101,6 +103,13 @@ static void on_start(void *data, struct mcp_call *call)
     workshop_take(front->workshop, call);
 }
 
+static void on_asked(void *data, struct mcp_call *call)
+{
+    struct stdiofront *front = data;
+
+    workshop_answered(front->workshop, call);
+}
+
 static void on_cancel(void *data, struct mcp_call *call)
 {
     struct stdiofront *front = data;
@@ -133,6 +142,15 @@ static void on_roots(void *data, struct mcp_session *session, const struct json_
     }
     log_write(front->config.log, LOG_WARN,
               "none of the roots that the client works on lies in the folder it was given");
+}
+
+static void expire_questions(void *data)
+{
+    struct stdiofront *front = data;
+    int64_t next_ms = mcp_service_expire(front->service);
+
+    if (next_ms >= 0)
+        timer_start(&front->questions, next_ms + 1);
 }
 
 /* ---- bytes ---- */
@@ -175,7 +193,8 @@ static void on_send(void *data, const struct mcp_outgoing *about, const struct s
     struct stdiofront *front = data;
     int r = send_line(front, parts, count);
 
-    (void)about;
+    if (about->kind == MCP_SENT_QUESTION && !front->questions.is_started)
+        timer_start(&front->questions, MCP_DEFAULT_ASK_MS);
     /* What cannot be sent is told through on_broken; a backlog that large is broken too. */
     if (r == ERR_TOO_LARGE || r == ERR_NO_MEMORY)
         stdiofront_stop(front);
@@ -253,6 +272,7 @@ static void on_input_end(void *data, int error)
                   LOG_TEXT("error", err_text(error)));
     lines_end(&front->lines, &events);
     front->has_input = false;
+    workshop_client_leaves(front->workshop);
     finish_if_idle(front);
 }
 
@@ -262,6 +282,7 @@ static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
 {
     static const struct mcp_host host = {
         .start = on_start,
+        .answered = on_asked,
         .cancel = on_cancel,
         .unsubscribe = on_unsubscribe,
         .roots = on_roots,
@@ -301,7 +322,8 @@ int stdiofront_new(const struct front_config *config, int input_fd, int output_f
     requestid_init(&front->long_line);
     loop_task_init(&front->give_up, give_up, front);
     loop_task_init(&front->finish, finish, front);
-    r = about_init(&front->about, config->box, config->max_file_bytes);
+    timer_init(&front->questions, config->loop, expire_questions, front);
+    r = about_init(&front->about, config->box, config->modes, config->max_file_bytes);
     lines_init(&front->lines, front->about.server.max_message_bytes);
     if (r == 0)
         r = make_parts(front, input_fd, output_fd);
@@ -318,6 +340,7 @@ void stdiofront_free(struct stdiofront *front)
     if (front == NULL)
         return;
     front->is_over = true;
+    timer_stop(&front->questions);
     reader_free(front->reader);
     workshop_end(front->workshop);
     mcp_session_free(front->session);

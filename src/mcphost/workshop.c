@@ -17,18 +17,34 @@ enum {
     PROGRESS_MS = 100,
     /* Handed to the workers at a time; the others wait here, where they can be held back. */
     RUNNING_MAX = 2 * WORKERS,
+    /* So long the user may take at the terminal; through the client, the library counts. */
+    DESK_MS = MCP_DEFAULT_ASK_MS,
+    LOOK_AT_DESK_MS = 1000,
+};
+
+enum task_state {
+    TASK_WAITS,
+    TASK_RUNS,
+    TASK_ASKS_DESK,
+    TASK_ASKS_CLIENT,
 };
 
 /* A call and its job, on the loop's side. */
 struct task {
-    struct list link; /* of those that wait, or that run */
+    struct list link; /* of those that wait, that run, or that ask */
+    enum task_state state;
     struct workshop *workshop;
     struct mcp_call *call;
     struct job *job; /* until its done was called; the worker's besides */
-    bool is_running;
-    int64_t due_ms; /* it is answered by then, waiting included */
-    uint64_t id;    /* of the worker's job, once it runs */
-    uint64_t told;  /* progress */
+    int64_t due_ms;  /* it is answered by then, waiting included, but not what the user takes */
+    int64_t asked_ms;
+    uint64_t id;   /* of the worker's job while it runs, of the question at the desk */
+    uint64_t mark; /* of that question */
+    uint64_t told; /* progress */
+    /* Somebody may answer while being asked: */
+    bool is_being_asked;
+    bool has_answer;
+    enum permission_choice answer;
 };
 
 struct workshop {
@@ -38,21 +54,30 @@ struct workshop {
     struct subscriptions *subscriptions;
     struct list waiting;
     struct list running;
+    struct list asking;
     size_t running_count;
     struct timer progress;
+    struct timer patience; /* while somebody is asked at the desk */
     bool is_closed;
 };
 
 /* Ends a call that no worker has. */
-static void fail_task(struct task *task, int error)
+static void fail_task(struct task *task, const struct err *err)
+{
+    list_remove(&task->link);
+    if (task->state == TASK_ASKS_DESK)
+        desk_cancel(task->workshop->config.gate->desk, task->id, DESK_CANCELLED);
+    job_free(task->job);
+    mcp_call_fail(task->call, err);
+    free(task);
+}
+
+static void fail_plainly(struct task *task, int error)
 {
     struct err err = ERR_INIT;
 
-    list_remove(&task->link);
-    job_free(task->job);
     err_set_plain(&err, error);
-    mcp_call_fail(task->call, &err);
-    free(task);
+    fail_task(task, &err);
 }
 
 static void tell_progress(void *data)
@@ -80,31 +105,167 @@ static bool is_change(const struct mcp_call *call)
            mcp_call_tool(call)->group == CATALOG_FILESYSTEM_WRITE;
 }
 
+/* ---- asking ---- */
+
+/* Once more, with the answer. The user's time is not the call's. */
+static void try_again(struct task *task, const struct decision_terms *terms)
+{
+    struct workshop *workshop = task->workshop;
+    const struct front_config *config = &workshop->config;
+    int64_t now_ms = loop_now_ms(config->loop);
+    int r = job_new(config->box, config->running, config->changing, terms, task->call, &task->job);
+
+    list_remove(&task->link);
+    list_append(&workshop->waiting, &task->link);
+    task->state = TASK_WAITS;
+    task->due_ms += now_ms - task->asked_ms;
+    if (r < 0)
+        fail_plainly(task, r);
+    start_waiting(workshop);
+}
+
+static void try_with(struct task *task, enum permission_choice choice)
+{
+    struct decision_terms terms = gate_terms(task->workshop->config.gate, task->call);
+
+    terms.has_answer = true;
+    terms.answer = choice;
+    terms.mark = task->mark;
+    try_again(task, &terms);
+}
+
+static void on_desk_answer(void *data, uint64_t id, enum permission_choice choice, const char *by)
+{
+    struct task *task = data;
+
+    (void)id;
+    (void)by;
+    if (task->is_being_asked) {
+        task->has_answer = true;
+        task->answer = choice;
+        return;
+    }
+    try_with(task, choice);
+}
+
+void workshop_answered(struct workshop *workshop, struct mcp_call *call)
+{
+    struct task *task = mcp_call_data(call);
+    struct decision_terms terms = gate_terms(workshop->config.gate, call);
+
+    if (task->state == TASK_ASKS_CLIENT)
+        try_again(task, &terms);
+}
+
+void workshop_client_leaves(struct workshop *workshop)
+{
+    list_each_safe (node, &workshop->asking) {
+        struct task *task = list_entry(node, struct task, link);
+
+        if (task->state == TASK_ASKS_DESK)
+            desk_cancel(workshop->config.gate->desk, task->id, DESK_CANCELLED);
+        try_with(task, CHOICE_DENY_ONCE);
+    }
+}
+
+/* Who does not answer has not agreed. */
+static void look_at_desk(void *data)
+{
+    struct workshop *workshop = data;
+    int64_t now_ms = loop_now_ms(workshop->config.loop);
+
+    list_each_safe (node, &workshop->asking) {
+        struct task *task = list_entry(node, struct task, link);
+
+        if (task->state != TASK_ASKS_DESK || now_ms - task->asked_ms < DESK_MS)
+            continue;
+        desk_cancel(workshop->config.gate->desk, task->id, DESK_TIMED_OUT);
+        try_with(task, CHOICE_DENY_ONCE);
+    }
+    if (list_is_empty(&workshop->asking))
+        timer_stop(&workshop->patience);
+}
+
+static void ask(struct task *task, const struct decision *decision)
+{
+    struct workshop *workshop = task->workshop;
+    enum gate_way way = GATE_AT_DESK;
+    struct err err = ERR_INIT;
+    int r;
+
+    list_append(&workshop->asking, &task->link);
+    task->job = NULL; /* the worker's pool frees it */
+    task->mark = decision->mark;
+    task->asked_ms = loop_now_ms(workshop->config.loop);
+    task->state = TASK_ASKS_CLIENT;
+    task->is_being_asked = true;
+    task->has_answer = false;
+    r = gate_ask(workshop->config.gate, task->call, decision, on_desk_answer, task, &way, &task->id,
+                 &err);
+    task->is_being_asked = false;
+    if (r < 0) {
+        fail_task(task, &err);
+        return;
+    }
+    switch (way) {
+    case GATE_BY_CLIENT:
+        return;
+    case GATE_AT_DESK:
+        if (task->has_answer) {
+            try_with(task, task->answer);
+            return;
+        }
+        task->state = TASK_ASKS_DESK;
+        if (!workshop->patience.is_started)
+            timer_start_repeating(&workshop->patience, LOOK_AT_DESK_MS);
+        return;
+    case GATE_REPEATED:
+        list_remove(&task->link);
+        free(task);
+        return;
+    }
+}
+
+/* ---- running ---- */
+
+static void fail_finished(const struct task *task, int result, const struct job *job)
+{
+    struct err err = ERR_INIT;
+
+    if (job != NULL && job->err.code == result)
+        err = job->err;
+    else if (result == ERR_TIMED_OUT && is_change(task->call))
+        err_set(&err, result,
+                "not finished within its time; it may still have been made: look before "
+                "repeating it");
+    else
+        err_set_plain(&err, result);
+    mcp_call_fail(task->call, &err);
+}
+
 static void on_done(void *context, int result, void *data)
 {
     struct task *task = context;
     struct workshop *workshop = task->workshop;
     const struct job *job = data; /* NULL when a worker still has it */
-    struct err err = ERR_INIT;
 
     list_remove(&task->link);
     workshop->running_count--;
     if (list_is_empty(&workshop->running))
         timer_stop(&workshop->progress);
-    if (result >= 0) {
-        mcp_call_finish(task->call, buf_view(&job->result));
+    if (job != NULL && job->decision.unkept.code < 0)
+        log_write(workshop->config.log, LOG_WARN,
+                  "what the user decided for good could not be kept, and holds for this session",
+                  LOG_TEXT("error", job->decision.unkept.message));
+    if (result >= 0 && job->decision.asks) {
+        ask(task, &job->decision);
     } else {
-        if (job != NULL && job->err.code == result)
-            err = job->err;
-        else if (result == ERR_TIMED_OUT && is_change(task->call))
-            err_set(&err, result,
-                    "not finished within its time; it may still have been made: look before "
-                    "repeating it");
+        if (result >= 0)
+            mcp_call_finish(task->call, buf_view(&job->result));
         else
-            err_set_plain(&err, result);
-        mcp_call_fail(task->call, &err);
+            fail_finished(task, result, job);
+        free(task);
     }
-    free(task);
     workshop->events.on_answered(workshop->events.data);
     start_waiting(workshop);
 }
@@ -123,7 +284,7 @@ static int run_task(struct workshop *workshop, struct task *task)
 
     if (r < 0)
         return r;
-    task->is_running = true;
+    task->state = TASK_RUNS;
     list_remove(&task->link);
     list_append(&workshop->running, &task->link);
     workshop->running_count++;
@@ -141,16 +302,18 @@ static void start_waiting(struct workshop *workshop)
         int r = run_task(workshop, task);
 
         if (r < 0)
-            fail_task(task, r);
+            fail_plainly(task, r);
     }
 }
 
 static int add_task(struct workshop *workshop, struct mcp_call *call)
 {
+    const struct front_config *config = &workshop->config;
+    struct decision_terms terms = gate_terms(config->gate, call);
     struct task *task = calloc(1, sizeof(*task));
-    int r = task != NULL ? job_new(workshop->config.box, workshop->config.running,
-                                   workshop->config.changing, call, &task->job)
-                         : ERR_NO_MEMORY;
+    int r = task != NULL
+                ? job_new(config->box, config->running, config->changing, &terms, call, &task->job)
+                : ERR_NO_MEMORY;
 
     if (r < 0) {
         free(task);
@@ -158,7 +321,7 @@ static int add_task(struct workshop *workshop, struct mcp_call *call)
     }
     task->workshop = workshop;
     task->call = call;
-    task->due_ms = loop_now_ms(workshop->config.loop) + workshop->config.timeout_ms;
+    task->due_ms = loop_now_ms(config->loop) + config->timeout_ms;
     mcp_call_set_data(call, task);
     list_append(&workshop->waiting, &task->link);
     start_waiting(workshop);
@@ -185,10 +348,10 @@ void workshop_cancel(struct workshop *workshop, struct mcp_call *call)
 {
     struct task *task = mcp_call_data(call);
 
-    if (task != NULL && task->is_running)
+    if (task != NULL && task->state == TASK_RUNS)
         worker_cancel(workshop->pool, task->id);
     else if (task != NULL)
-        fail_task(task, ERR_CANCELLED);
+        fail_plainly(task, ERR_CANCELLED);
 }
 
 void workshop_unsubscribe(struct workshop *workshop, const struct mcp_session *session,
@@ -215,7 +378,9 @@ void workshop_close(struct workshop *workshop)
 static void drop_waiting(struct workshop *workshop)
 {
     list_each_safe (node, &workshop->waiting)
-        fail_task(list_entry(node, struct task, link), ERR_CANCELLED);
+        fail_plainly(list_entry(node, struct task, link), ERR_CANCELLED);
+    list_each_safe (node, &workshop->asking)
+        fail_plainly(list_entry(node, struct task, link), ERR_CANCELLED);
 }
 
 void workshop_give_up(struct workshop *workshop)
@@ -242,6 +407,8 @@ int workshop_new(const struct front_config *config, const struct workshop_events
     *workshop = (struct workshop){.config = *config, .events = *events};
     list_init(&workshop->waiting);
     list_init(&workshop->running);
+    list_init(&workshop->asking);
+    timer_init(&workshop->patience, config->loop, look_at_desk, workshop);
     timer_init(&workshop->progress, config->loop, tell_progress, workshop);
     r = worker_pool_new(config->loop, &workers, &workshop->pool);
     if (r == 0)
@@ -270,6 +437,7 @@ void workshop_end(struct workshop *workshop)
         return;
     workshop->is_closed = true;
     timer_stop(&workshop->progress);
+    timer_stop(&workshop->patience);
     if (workshop->pool != NULL)
         worker_pool_free(workshop->pool);
     workshop->pool = NULL;

@@ -24,11 +24,15 @@ struct workshop_events {
 int workshop_new(const struct front_config *config, const struct workshop_events *events,
                  struct workshop **out_workshop);
 
-/* mcp_host.start, .cancel and .unsubscribe: uses the call's data. */
+/* mcp_host.start, .answered, .cancel and .unsubscribe: uses the call's data. */
 void workshop_take(struct workshop *workshop, struct mcp_call *call);
+void workshop_answered(struct workshop *workshop, struct mcp_call *call);
 void workshop_cancel(struct workshop *workshop, struct mcp_call *call);
 void workshop_unsubscribe(struct workshop *workshop, const struct mcp_session *session,
                           struct str uri);
+
+/* Nothing comes from the client any more: nobody is asked for its sake, and nothing allowed. */
+void workshop_client_leaves(struct workshop *workshop);
 
 /* may_begin() is true again. */
 void workshop_go_on(struct workshop *workshop);

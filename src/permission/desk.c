@@ -247,6 +247,14 @@ void desk_cancel(struct desk *desk, uint64_t id, enum desk_end why)
     entry_free(entry);
 }
 
+bool desk_has_surface(const struct desk *desk)
+{
+    for (size_t i = 0; i < DESK_MAX_SURFACES; i++)
+        if (desk->slots[i].is_used)
+            return true;
+    return false;
+}
+
 size_t desk_waiting(const struct desk *desk)
 {
     return desk->open_count;

@@ -11,6 +11,7 @@
 #ifndef PERMISSION_DESK_H
 #define PERMISSION_DESK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,6 +62,9 @@ int desk_answer(struct desk *desk, uint64_t id, enum permission_choice choice, c
 
 /* Its answer function is not called. Harmless when it is over. */
 void desk_cancel(struct desk *desk, uint64_t id, enum desk_end why);
+
+/* Whether somebody is there to be asked. */
+bool desk_has_surface(const struct desk *desk);
 
 /* How many are open. */
 size_t desk_waiting(const struct desk *desk);

@@ -137,7 +137,7 @@ static int take_descriptors(struct program *program, const struct option_values 
  */
 static int confine(struct program *program, struct confine_report *out_report, struct err *err)
 {
-    int r = ground_confine(program->ground, false, out_report, err);
+    int r = ground_confine(program->ground, &(struct ground_walls){0}, out_report, err);
 
     if (r < 0)
         return r;

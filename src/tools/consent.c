@@ -121,3 +121,59 @@ int tool_permission_resources(struct tool_call *call,
     *out_count = all.count;
     return 0;
 }
+
+bool tool_deletes(const struct tool_call *call)
+{
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (call->resources[i].access == CATALOG_DELETES)
+            return true;
+    return false;
+}
+
+static enum authority_operation operation_of(enum catalog_access access)
+{
+    switch (access) {
+    case CATALOG_READS:
+        return AUTHORITY_OP_READ;
+    case CATALOG_LISTS:
+        return AUTHORITY_OP_LIST;
+    case CATALOG_DELETES:
+        return AUTHORITY_OP_REMOVE;
+    case CATALOG_WRITES:
+    case CATALOG_EXECUTES: /* by no tool of files */
+        break;
+    }
+    return AUTHORITY_OP_WRITE;
+}
+
+/* What join() has put together, taken apart. */
+static struct str below_root(const struct tool_call *call, struct str path)
+{
+    size_t len = strlen(call->box->config.root_path);
+
+    if (len > 1)
+        len++;
+    return str_slice(path, len, path.len);
+}
+
+void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
+                         const char *source, int code)
+{
+    const struct authority_call about = {.tool = call->tool->name.ptr};
+    struct authority_note note = {
+        .operation =
+            resource->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE,
+        .name = below_root(call, resource->resolved),
+        .outcome = AUTHORITY_DENIED,
+        .error = code,
+        .policy_source = source,
+    };
+
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (group_of(call->resources[i].access) == resource->group &&
+            str_eq(call->resources[i].resolved, note.name))
+            note.operation = operation_of(call->resources[i].access);
+    authority_call_begin(&about);
+    (void)authority_note(call->box->config.files, &note);
+    authority_call_end();
+}

@@ -7,6 +7,7 @@
 #ifndef TOOLS_CONSENT_H
 #define TOOLS_CONSENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -22,5 +23,12 @@
 int tool_permission_resources(struct tool_call *call,
                               const struct permission_resource **out_resources, size_t *out_count,
                               struct err *err);
+
+/* Whether something is gone when it has run. */
+bool tool_deletes(const struct tool_call *call);
+
+/* The host refused because of this one: it goes into the record, with what decided so. */
+void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
+                         const char *source, int code);
 
 #endif

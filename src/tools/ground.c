@@ -28,7 +28,8 @@ static int request(struct ground *ground, const struct ground_config *config, un
         .limits = {.symlinks = symlinks,
                    .hardlinks = AUTHORITY_HARDLINKS_REJECT,
                    .allowed_globs = config->allowed,
-                   .denied_globs = config->denied},
+                   .denied_globs = config->denied,
+                   .filter = ground->filter},
     };
 
     return authority_request_root(ground->recorded.authority, &request, out_scope, err);
@@ -72,6 +73,8 @@ static int open_folder(struct ground *ground, struct arena *arena, struct ground
         r = patterns_take(arena, "--deny", config->denied, roots, &config->denied, err);
     if (r == 0)
         r = patterns_take(arena, "--allow", config->allowed, roots, &config->allowed, err);
+    if (r == 0 && ground->keeper != NULL)
+        r = keeper_filter(ground->keeper, ground->root_path, &ground->filter);
     if (r < 0)
         return r;
     r = request(ground, config, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT, &ground->names,
@@ -79,6 +82,48 @@ static int open_folder(struct ground *ground, struct arena *arena, struct ground
     if (r == 0)
         r = request(ground, config, access, AUTHORITY_SYMLINKS_REJECT, &ground->files, &why);
     return r < 0 ? refuse_folder(config, r, &why, err) : 0;
+}
+
+/* ---- the user's rules ---- */
+
+/*
+ * Made where they are missing, so that rules which come later are seen. Where that cannot be, there
+ * are none; what is there and cannot be used may hold rules that deny, and stops us.
+ */
+static int open_settings(struct ground *ground, const char *dir, struct err *err)
+{
+    struct settings_file_config config = {
+        .authority = ground->recorded.authority, .dir = dir, .only_reads = true};
+    int r = settings_file_open(&config, &ground->settings, err);
+
+    if (r != ERR_NOT_FOUND) {
+        settings_file_free(ground->settings);
+        ground->settings = NULL;
+        if (r < 0)
+            return r;
+    }
+    config.only_reads = false;
+    config.may_create = true;
+    r = settings_file_open(&config, &ground->settings, err);
+    return r == ERR_PERMISSION_DENIED || r == ERR_NO_SPACE || r == ERR_NOT_FOUND ? 0 : r;
+}
+
+static int open_consent(struct ground *ground, const struct ground_consent *consent,
+                        struct err *err)
+{
+    const char *home = getenv("HOME");
+    struct keeper_config config = {.modes = consent->modes, .may_save = consent->keeps_rules};
+    int r = 0;
+
+    if (consent->settings_dir != NULL || (home != NULL && home[0] == '/'))
+        r = open_settings(ground, consent->settings_dir, err);
+    if (r == 0 && ground->settings != NULL)
+        r = authority_protect(ground->recorded.authority, settings_file_dir(ground->settings), err);
+    if (r < 0)
+        return r;
+    ground->keeps_rules = consent->keeps_rules;
+    config.settings = ground->settings;
+    return keeper_new(&config, &ground->keeper, &ground->findings, err);
 }
 
 static int open_all(struct ground *ground, const struct ground_config *given, struct err *err)
@@ -96,6 +141,8 @@ static int open_all(struct ground *ground, const struct ground_config *given, st
                                           .is_recorded_elsewhere = config->is_recorded_elsewhere};
     int r = recorded_open(&state, &ground->recorded, err);
 
+    if (r == 0 && config->consent != NULL)
+        r = open_consent(ground, config->consent, err);
     if (r == 0)
         r = open_folder(ground, &arena, config, err);
     if (r < 0)
@@ -134,6 +181,8 @@ void ground_close(struct ground *ground)
     toolbox_free(ground->box);
     authority_scope_free(ground->files);
     authority_scope_free(ground->names);
+    keeper_free(ground->keeper);
+    settings_file_free(ground->settings);
     recorded_close(&ground->recorded);
     free(ground);
 }
@@ -146,21 +195,25 @@ void ground_wait_for_changes(const atomic_uint *changing)
         nanosleep(&step, NULL);
 }
 
-int ground_confine(const struct ground *ground, bool answers_connections,
+int ground_confine(const struct ground *ground, const struct ground_walls *walls,
                    struct confine_report *out_report, struct err *err)
 {
-    const struct landlock_place places[] = {
+    struct landlock_place places[] = {
         {.path = ground->root_path,
          .rights = LANDLOCK_MAY_READ | (ground->may_write ? LANDLOCK_MAY_WRITE : 0U)},
         {.path = ground->recorded.state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
+        {.rights = LANDLOCK_MAY_READ | (ground->keeps_rules ? LANDLOCK_MAY_WRITE : 0U)},
     };
-    const struct confine_plan plan = {
+    struct confine_plan plan = {
         .places = places,
-        .place_count = array_size(places),
-        .changes_files = ground->may_write,
-        .answers_connections = answers_connections,
+        .place_count = array_size(places) - 1,
+        .changes_files = ground->may_write || ground->keeps_rules,
+        .answers_connections = walls->answers_connections,
+        .asks_on_terminal = walls->asks_on_terminal,
         .has_closed_fds = true,
     };
 
+    if (ground->settings != NULL)
+        places[plan.place_count++].path = settings_file_dir(ground->settings);
     return confine_process(&plan, out_report, err);
 }

@@ -17,8 +17,16 @@
 #include "base/err.h"
 #include "gatehouse/authority.h"
 #include "isolate/confine.h"
+#include "permission/keeper.h"
 #include "tools/recorded.h"
 #include "tools/toolbox.h"
+
+/* Whether calls are allowed is decided here, by these modes and by the user's rules. */
+struct ground_consent {
+    struct permission_modes modes;
+    const char *settings_dir; /* NULL: the user's own */
+    bool keeps_rules;         /* what is decided for good is written there */
+};
 
 struct ground_config {
     const char *directory; /* the folder, as the user named it */
@@ -27,8 +35,9 @@ struct ground_config {
     const char *session;        /* who acts, in the record */
     bool is_recorded_elsewhere; /* then no record is kept here */
     bool may_write;
-    const char *const *denied;  /* globs up to a NULL; or NULL */
-    const char *const *allowed; /* the same */
+    const char *const *denied;            /* globs up to a NULL; or NULL */
+    const char *const *allowed;           /* the same */
+    const struct ground_consent *consent; /* NULL: somebody else decides about calls */
     uint64_t max_file_bytes;
     uint64_t max_lines;
     uint64_t max_matches;
@@ -36,6 +45,11 @@ struct ground_config {
 
 struct ground {
     bool may_write;
+    bool keeps_rules;
+    struct settings_file *settings; /* NULL: there are none, or they are not ours to look at */
+    struct settings_findings findings;
+    struct keeper *keeper; /* NULL: somebody else decides */
+    struct authority_filter filter;
     struct recorded recorded;
     struct authority_scope *names;
     struct authority_scope *files;
@@ -48,11 +62,13 @@ struct ground {
 int ground_open(const struct ground_config *config, struct ground **out_ground, struct err *err);
 void ground_close(struct ground *ground);
 
-/*
- * For good, and before any thread: files of the folder and of our state, no exec, no sockets but
- * the connections that come to one which is open already, if there is to be such.
- */
-int ground_confine(const struct ground *ground, bool answers_connections,
+struct ground_walls {
+    bool answers_connections; /* that come to a socket which is open already */
+    bool asks_on_terminal;    /* that is open already */
+};
+
+/* For good, and before any thread: files of the folder and of our state, no exec, no sockets. */
+int ground_confine(const struct ground *ground, const struct ground_walls *walls,
                    struct confine_report *out_report, struct err *err);
 
 /*

@@ -140,9 +140,9 @@ class Server:
 
     # ---- MCP
 
-    def open(self, version="2025-11-25"):
+    def open(self, version="2025-11-25", capabilities=None):
         result = self.request("initialize", {
-            "protocolVersion": version, "capabilities": {},
+            "protocolVersion": version, "capabilities": capabilities or {},
             "clientInfo": {"name": "test", "version": "1"},
         })
         self.notify("notifications/initialized")
@@ -291,8 +291,9 @@ class Scene(unittest.TestCase):
         if (self.state / "gatehouse").exists():
             left = {str(path.relative_to(self.state)) for path in self.state.rglob("*")}
             self.assertLessEqual({"gatehouse", "gatehouse/temp"}, left)
-            for name in left - {"gatehouse", "gatehouse/temp"}:
-                self.assertTrue(name.startswith("gatehouse/audit.jsonl"), name)
+            for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway"}:
+                self.assertTrue(name.startswith(("gatehouse/audit.jsonl", ".n8n-gateway/settings.")),
+                                name)
 
     def records(self):
         """What the audit has written down."""

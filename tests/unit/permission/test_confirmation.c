@@ -44,9 +44,9 @@ static const struct json_value *parse(struct scene *scene, const char *text)
 }
 
 static const struct question_resource file = {CATALOG_FILESYSTEM_WRITE,
-                                              STR_LITERAL("/home/me/src/a.c")};
+                                              STR_LITERAL("/home/bob/src/a.c")};
 static const struct question_resource other_file = {CATALOG_FILESYSTEM_WRITE,
-                                                    STR_LITERAL("/home/me/.env")};
+                                                    STR_LITERAL("/home/bob/.env")};
 
 static struct question about(const char *tool, const struct question_resource *resource)
 {
@@ -118,7 +118,7 @@ static void the_instance_gets_what_it_understands(void **state)
     assert_int_equal(confirmation_write(&question, &out), 0);
     assert_true(str_eq(buf_view(&out),
                        STR("GATEWAY_CONFIRMATION_REQUIRED::{\"toolGroup\":\"filesystemWrite\","
-                           "\"resource\":\"/home/me/src/a.c\","
+                           "\"resource\":\"/home/bob/src/a.c\","
                            "\"description\":\"Replaces src/a.c\\n\\n-old\\n+new\\n\","
                            "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
 }

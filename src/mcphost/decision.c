@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/decision.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+enum { SHOWN_BYTES = 120 };
+
+struct deciding {
+    const struct decision_terms *terms;
+    const struct decision_subject *subject;
+    struct arena *arena;
+    struct permission_decision *decisions; /* one for each resource */
+};
+
+static bool is_asked_about(const struct deciding *deciding, size_t index)
+{
+    return deciding->decisions[index].verdict == PERMISSION_ASK;
+}
+
+/* ---- refusing ---- */
+
+static int say_refusal(const struct deciding *deciding, size_t index, enum permission_source source,
+                       struct err *err)
+{
+    const struct permission_resource *resource = &deciding->subject->resources[index];
+    const char *group = catalog_group_name(resource->group);
+    struct str name = str_slice(resource->given, 0, SHOWN_BYTES);
+
+    switch (source) {
+    case PERMISSION_BY_PROTECTION:
+        return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' is out of reach for every tool",
+                       STR_ARG(name));
+    case PERMISSION_BY_DENY_RULE:
+        return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' is denied by a rule of the user",
+                       STR_ARG(name));
+    case PERMISSION_BY_USER:
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "the user was asked about '%.*s' and said no; ask what to do instead",
+                       STR_ARG(name));
+    case PERMISSION_BY_NOBODY:
+        return err_set(err, ERR_ASK_UNAVAILABLE,
+                       "this needs the user's consent (%s), and nobody can be asked: use a client "
+                       "that can ask (elicitation), or start gatehouse mcp with --ask-tty",
+                       group);
+    case PERMISSION_BY_FORM:
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "'%.*s' is written in a way that no rule could speak about", STR_ARG(name));
+    case PERMISSION_BY_ALLOW_RULE:
+    case PERMISSION_BY_SESSION_RULE:
+    case PERMISSION_BY_MODE:
+        break;
+    }
+    return err_set(err, ERR_DENIED_BY_POLICY, "%s is denied here", group);
+}
+
+static int refuse(const struct deciding *deciding, size_t index, enum permission_source source,
+                  struct err *err)
+{
+    int code = say_refusal(deciding, index, source, err);
+
+    deciding->subject->refused(deciding->subject->data, &deciding->subject->resources[index],
+                               permission_source_name(source), code);
+    return code;
+}
+
+/* ---- asking ---- */
+
+/* Of what is asked about, and of nothing else: another place to go to is another question. */
+static uint64_t mark_of(const struct deciding *deciding)
+{
+    struct hash_key key = *hash_process_key();
+
+    for (size_t i = 0; i < deciding->subject->count; i++) {
+        const struct permission_resource *resource = &deciding->subject->resources[i];
+
+        if (!is_asked_about(deciding, i))
+            continue;
+        key.low = hash_str(&key, permission_resource_name(resource));
+        key.low = hash_str(&key, resource->cwd);
+        key.high += (uint64_t)resource->group + 1;
+    }
+    return key.low;
+}
+
+/* Two names of one file are one thing to decide about. */
+static bool is_shown(const struct question *question, const struct question_resource *resource)
+{
+    for (size_t i = 0; i < question->resource_count; i++)
+        if (question->resources[i].group == resource->group &&
+            str_eq(question->resources[i].shown, resource->shown))
+            return true;
+    return false;
+}
+
+/* A command is shown with the directory it runs in. */
+static int show_resource(const struct deciding *deciding, size_t index, struct str *out_shown)
+{
+    const struct permission_resource *resource = &deciding->subject->resources[index];
+    struct str name = permission_resource_name(resource);
+    size_t len = resource->cwd.len + 2 + name.len;
+    char *text;
+
+    *out_shown = name;
+    if (resource->cwd.len == 0)
+        return 0;
+    text = arena_alloc(deciding->arena, len);
+    if (text == NULL)
+        return deciding->arena->error;
+    memcpy(text, resource->cwd.ptr, resource->cwd.len);
+    memcpy(text + resource->cwd.len, ": ", 2);
+    memcpy(text + resource->cwd.len + 2, name.ptr, name.len);
+    *out_shown = (struct str){text, len};
+    return 0;
+}
+
+static int make_question(const struct deciding *deciding, const struct cancel *cancel,
+                         struct question *out_question, struct err *err)
+{
+    const struct decision_subject *subject = deciding->subject;
+    struct question_resource *shown =
+        arena_alloc_array(deciding->arena, subject->count, sizeof(*shown));
+
+    if (shown == NULL)
+        return err_set_plain(err, deciding->arena->error);
+    *out_question = (struct question){
+        .tool = subject->tool->name, .resources = shown, .choices = deciding->terms->choices};
+    for (size_t i = 0; i < subject->count; i++) {
+        struct question_resource *resource = &shown[out_question->resource_count];
+        int r;
+
+        if (!is_asked_about(deciding, i))
+            continue;
+        resource->group = subject->resources[i].group;
+        r = show_resource(deciding, i, &resource->shown);
+        if (r < 0)
+            return err_set_plain(err, r);
+        if (is_shown(out_question, resource))
+            continue;
+        out_question->resource_count++;
+        if (resource->group > out_question->group)
+            out_question->group = resource->group;
+    }
+    return subject->describe(subject->data, deciding->arena, cancel, out_question, err);
+}
+
+/* ---- the answer ---- */
+
+/* Those that were asked about, together. */
+static void keep_rules(const struct deciding *deciding, enum rule_effect effect, struct err *unkept)
+{
+    const struct decision_subject *subject = deciding->subject;
+    struct permission_resource *asked =
+        arena_alloc_array(deciding->arena, subject->count, sizeof(*asked));
+    size_t count = 0;
+
+    if (asked == NULL) {
+        err_set_plain(unkept, deciding->arena->error);
+        return;
+    }
+    for (size_t i = 0; i < subject->count; i++)
+        if (is_asked_about(deciding, i))
+            asked[count++] = subject->resources[i];
+    (void)keeper_save(deciding->terms->keeper, asked, count, effect, unkept);
+}
+
+/* Past their ceiling it counts for this once. */
+static void allow_for_session(const struct deciding *deciding)
+{
+    for (size_t i = 0; i < deciding->subject->count; i++)
+        if (is_asked_about(deciding, i))
+            (void)permission_allow_for_session(keeper_permission(deciding->terms->keeper),
+                                               &deciding->subject->resources[i]);
+}
+
+static int follow_answer(const struct deciding *deciding, size_t index, struct err *unkept,
+                         struct err *err)
+{
+    switch (deciding->terms->answer) {
+    case CHOICE_ALLOW_ONCE:
+        return 0;
+    case CHOICE_ALLOW_SESSION:
+        allow_for_session(deciding);
+        return 0;
+    case CHOICE_ALWAYS_ALLOW:
+        keep_rules(deciding, RULE_ALLOW, unkept);
+        return 0;
+    case CHOICE_ALWAYS_DENY:
+        keep_rules(deciding, RULE_DENY, unkept);
+        break;
+    case CHOICE_DENY_ONCE:
+    case CHOICES:
+        break;
+    }
+    return refuse(deciding, index, PERMISSION_BY_USER, err);
+}
+
+static int settle_asking(const struct deciding *deciding, size_t index, const struct cancel *cancel,
+                         struct decision *decision, struct err *err)
+{
+    const struct decision_terms *terms = deciding->terms;
+    int r;
+
+    decision->mark = mark_of(deciding);
+    if (terms->has_answer && terms->mark == decision->mark) {
+        decision->source = PERMISSION_BY_USER;
+        return follow_answer(deciding, index, &decision->unkept, err);
+    }
+    if (!terms->can_ask)
+        return refuse(deciding, index, PERMISSION_BY_NOBODY, err);
+    r = make_question(deciding, cancel, &decision->question, err);
+    decision->asks = r == 0;
+    return r;
+}
+
+int decision_make(const struct decision_terms *terms, const struct decision_subject *subject,
+                  struct arena *arena, const struct cancel *cancel, struct decision *out_decision,
+                  struct err *err)
+{
+    struct deciding deciding = {.terms = terms, .subject = subject, .arena = arena};
+    size_t index = 0;
+
+    deciding.decisions = arena_alloc_array(arena, subject->count, sizeof(*deciding.decisions));
+    if (deciding.decisions == NULL)
+        return err_set_plain(err, arena->error);
+    *out_decision = (struct decision){.source = PERMISSION_BY_MODE};
+    if (subject->count == 0)
+        return 0; /* it touches nothing; its group is offered, or it would not be here */
+    switch (permission_decide_all(keeper_permission(terms->keeper), subject->resources,
+                                  subject->count, deciding.decisions, &index)) {
+    case PERMISSION_ALLOW:
+        out_decision->source = deciding.decisions[index].source;
+        return 0;
+    case PERMISSION_DENY:
+        return refuse(&deciding, index, deciding.decisions[index].source, err);
+    case PERMISSION_ASK:
+        break;
+    }
+    return settle_asking(&deciding, index, cancel, out_decision, err);
+}

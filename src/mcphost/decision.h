@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a call that is understood may be done: on a worker, between its two
+ * phases. Where the user has to be asked, the question is made here and put by
+ * the loop (gate.h); the call is then prepared once more, and the answer counts
+ * only for what it was given to.
+ */
+#ifndef MCPHOST_DECISION_H
+#define MCPHOST_DECISION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cancel.h"
+#include "base/err.h"
+#include "permission/keeper.h"
+#include "permission/question.h"
+#include "protocol/catalog.h"
+
+/* What the loop knows of it beforehand. */
+struct decision_terms {
+    struct keeper *keeper;
+    bool can_ask;     /* somebody is there */
+    unsigned choices; /* that they are offered */
+    /* From an earlier turn of the same call: */
+    bool has_answer;
+    enum permission_choice answer;
+    uint64_t mark; /* of the question that it was given to */
+};
+
+/* The call, as far as a decision needs it. */
+struct decision_subject {
+    const struct catalog_tool *tool;
+    const struct permission_resource *resources;
+    size_t count;
+    /* What will be done, in words that live in the arena; an error is the one it would end with. */
+    int (*describe)(void *data, struct arena *arena, const struct cancel *cancel,
+                    struct question *question, struct err *err);
+    /* The refusal goes into the record. */
+    void (*refused)(void *data, const struct permission_resource *resource, const char *source,
+                    int code);
+    void *data;
+};
+
+struct decision {
+    enum permission_source source; /* what let it pass */
+    struct err unkept;             /* what was decided for good holds for this session only */
+    /* Where somebody has to be asked; in the job's arena. */
+    bool asks;
+    struct question question;
+    uint64_t mark;
+};
+
+/*
+ * 0: it may be done, or *out_decision asks. ERR_DENIED_BY_POLICY and ERR_ASK_UNAVAILABLE: it may
+ * not, which is recorded, and err has words for the client. Other codes: it would fail anyway.
+ */
+int decision_make(const struct decision_terms *terms, const struct decision_subject *subject,
+                  struct arena *arena, const struct cancel *cancel, struct decision *out_decision,
+                  struct err *err);
+
+#endif

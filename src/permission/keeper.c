@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "permission/keeper.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SESSION_RULES_BYTES = 4 << 20,
+    SESSION_RULES_MAX = 4096,
+};
+
+struct keeper {
+    struct permission *permission;
+    struct settings_file *settings;
+    bool may_save;
+    struct permission_modes modes;
+    const struct clock *clock;
+    char root[PATH_MAX];
+    size_t root_len;
+    atomic_bool denies_paths;
+    /* For refreshing and saving, which workers do as well as the loop. */
+    pthread_mutex_t lock;
+    struct rulebook *filed; /* what the file said last */
+    /* What could not be written there. */
+    struct arena arena;
+    struct rule *own;
+    size_t own_count;
+};
+
+struct permission *keeper_permission(struct keeper *keeper)
+{
+    return keeper->permission;
+}
+
+bool keeper_saves(const struct keeper *keeper)
+{
+    return keeper->settings != NULL && keeper->may_save;
+}
+
+/* ---- the book ---- */
+
+/* What the file said last, and what it could not be told. */
+static int join_rules(const struct keeper *keeper, struct rulebook **out_book, struct err *err)
+{
+    size_t filed = rulebook_count(keeper->filed);
+    struct rule *all = calloc(filed + keeper->own_count, sizeof(*all));
+    int r;
+
+    if (all == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    for (size_t i = 0; i < filed; i++)
+        all[i] = *rulebook_at(keeper->filed, i);
+    memcpy(all + filed, keeper->own, keeper->own_count * sizeof(*all));
+    r = rulebook_new(all, filed + keeper->own_count, out_book, err);
+    free(all);
+    return r;
+}
+
+static int use_rules(struct keeper *keeper, struct err *err)
+{
+    struct rulebook *book;
+    int r = 0;
+
+    if (keeper->own_count > 0)
+        r = join_rules(keeper, &book, err);
+    else
+        book = rulebook_ref(keeper->filed);
+    if (r < 0)
+        return r;
+    permission_set_book(keeper->permission, book);
+    atomic_store(&keeper->denies_paths, rulebook_has_denials(book, CATALOG_FILESYSTEM_READ) ||
+                                            rulebook_has_denials(book, CATALOG_FILESYSTEM_WRITE));
+    rulebook_unref(book);
+    return 0;
+}
+
+/* Rules that deny may be missing, so nothing happens unasked. */
+static void hold_back(struct keeper *keeper, bool rules_are_missing)
+{
+    struct permission_modes modes = keeper->modes;
+
+    if (rules_are_missing)
+        permission_modes_cap_ask(&modes);
+    permission_set_modes(keeper->permission, &modes);
+}
+
+typedef int load_fn(struct settings_file *file, struct arena *arena, struct settings *out_settings,
+                    struct settings_findings *out_findings, struct err *err);
+
+static int read_rules(struct keeper *keeper, load_fn *load, struct settings_findings *findings,
+                      struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
+    struct settings settings = {.rule_count = 0};
+    struct rulebook *book;
+    int r = keeper->settings != NULL ? load(keeper->settings, &arena, &settings, findings, err) : 0;
+
+    if (r == 0)
+        r = rulebook_new(settings.rules, settings.rule_count, &book, err);
+    if (r < 0)
+        return r;
+    rulebook_unref(keeper->filed);
+    keeper->filed = book;
+    return 0;
+}
+
+static int take_rules(struct keeper *keeper, load_fn *load, struct settings_findings *findings,
+                      struct err *err)
+{
+    int r = read_rules(keeper, load, findings, err);
+    int used = keeper->filed != NULL ? use_rules(keeper, r == 0 ? err : NULL) : 0;
+
+    if (r == 0)
+        r = used;
+    hold_back(keeper, r < 0 || findings->is_set_aside);
+    return r;
+}
+
+static int refresh(struct keeper *keeper, struct err *err)
+{
+    struct settings_findings findings = {.is_set_aside = false};
+
+    return take_rules(keeper, settings_file_reload, &findings, err);
+}
+
+int keeper_refresh(struct keeper *keeper, struct err *err)
+{
+    int r;
+
+    pthread_mutex_lock(&keeper->lock);
+    r = refresh(keeper, err);
+    pthread_mutex_unlock(&keeper->lock);
+    return r;
+}
+
+/* ---- saving ---- */
+
+static struct rule rule_for(const struct permission_resource *resource, enum rule_effect effect)
+{
+    return (struct rule){
+        .group = resource->group,
+        .effect = effect,
+        .kind = RULE_EXACT,
+        .pattern = permission_resource_name(resource),
+    };
+}
+
+static void hold_for_session(struct keeper *keeper, const struct rule *rule)
+{
+    const char *pattern;
+
+    if (keeper->own_count == SESSION_RULES_MAX)
+        return;
+    if (keeper->own == NULL)
+        keeper->own = arena_alloc_array(&keeper->arena, SESSION_RULES_MAX, sizeof(*keeper->own));
+    pattern = arena_copy(&keeper->arena, rule->pattern);
+    if (keeper->own == NULL || pattern == NULL)
+        return;
+    keeper->own[keeper->own_count] = *rule;
+    keeper->own[keeper->own_count++].pattern.ptr = pattern;
+}
+
+int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
+                enum rule_effect effect, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    int result = 0;
+    int r;
+
+    pthread_mutex_lock(&keeper->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct rule rule = rule_for(&resources[i], effect);
+
+        r = keeper_saves(keeper)
+                ? settings_file_add_rule(keeper->settings, &rule, result == 0 ? err : &ignored)
+                : err_set_plain(err, ERR_UNSUPPORTED);
+        if (r == ERR_ALREADY_EXISTS)
+            r = 0;
+        if (r < 0) {
+            hold_for_session(keeper, &rule);
+            result = r;
+        }
+    }
+    r = refresh(keeper, &ignored);
+    pthread_mutex_unlock(&keeper->lock);
+    return result < 0 ? result : r;
+}
+
+/* ---- names that nobody is to see ---- */
+
+static bool filter_is_active(void *data)
+{
+    const struct keeper *keeper = data;
+
+    return atomic_load_explicit(&keeper->denies_paths, memory_order_relaxed);
+}
+
+static bool filter_denies(void *data, struct str name, bool changes)
+{
+    struct keeper *keeper = data;
+    struct rulebook *book;
+    char path[2 * PATH_MAX];
+    struct str whole = {path, keeper->root_len};
+    int64_t now_ms;
+    bool denies;
+
+    if (name.len >= PATH_MAX)
+        return true;
+    memcpy(path, keeper->root, keeper->root_len);
+    if (name.len > 0) {
+        path[whole.len++] = '/';
+        memcpy(path + whole.len, name.ptr, name.len);
+        whole.len += name.len;
+    }
+    now_ms = clock_wall_ms(keeper->clock);
+    book = permission_book(keeper->permission);
+    denies = rulebook_denies_path(book, CATALOG_FILESYSTEM_READ, whole, now_ms) ||
+             (changes && rulebook_denies_path(book, CATALOG_FILESYSTEM_WRITE, whole, now_ms));
+    rulebook_unref(book);
+    return denies;
+}
+
+int keeper_filter(struct keeper *keeper, const char *root_path, struct authority_filter *out_filter)
+{
+    struct str root = str_from(root_path);
+
+    if (root.len >= sizeof(keeper->root))
+        return ERR_INVALID_PATH;
+    /* Names follow behind a slash. */
+    if (str_eq(root, STR("/")))
+        root.len = 0;
+    memcpy(keeper->root, root.ptr, root.len);
+    keeper->root_len = root.len;
+    *out_filter =
+        (struct authority_filter){.is_active = filter_is_active,
+                                  .denies = filter_denies,
+                                  .policy_id = permission_source_name(PERMISSION_BY_DENY_RULE),
+                                  .data = keeper};
+    return 0;
+}
+
+/* ---- making ---- */
+
+int keeper_new(const struct keeper_config *config, struct keeper **out_keeper,
+               struct settings_findings *out_findings, struct err *err)
+{
+    const struct permission_config permission = {
+        .modes = config->modes, .protected_dirs = config->protected_dirs, .clock = config->clock};
+    struct keeper *keeper = calloc(1, sizeof(*keeper));
+    struct settings_findings findings = {.is_set_aside = false};
+    int r;
+
+    if (keeper == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    keeper->settings = config->settings;
+    keeper->may_save = config->may_save;
+    keeper->modes = config->modes;
+    keeper->clock = config->clock != NULL ? config->clock : &clock_system;
+    arena_init(&keeper->arena, SESSION_RULES_BYTES);
+    pthread_mutex_init(&keeper->lock, NULL);
+    r = permission_new(&permission, &keeper->permission, err);
+    if (r == 0)
+        r = take_rules(keeper, settings_file_load, &findings, err);
+    if (r < 0) {
+        keeper_free(keeper);
+        return r;
+    }
+    if (out_findings != NULL)
+        *out_findings = findings;
+    *out_keeper = keeper;
+    return 0;
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    if (keeper == NULL)
+        return;
+    permission_free(keeper->permission);
+    rulebook_unref(keeper->filed);
+    pthread_mutex_destroy(&keeper->lock);
+    arena_done(&keeper->arena);
+    free(keeper);
+}

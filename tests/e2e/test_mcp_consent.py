@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+"""Consent, seen from a client: what is asked, what an answer lets through, and what rules decide."""
+import json
+import os
+import pty
+import select
+import threading
+import time
+
+import mcp_client
+from mcp_client import MODERN, PATIENCE, READING, Refused, Scene, WRITING
+
+ASKING = {"elicitation": {"form": {}}}
+ONCE = ["Deny once", "Allow once", "Allow for this session"]
+
+
+class Consent(Scene):
+    def setUp(self):
+        super().setUp()
+        self.settings = self.state / ".n8n-gateway" / "settings.json"
+
+    def begin(self, *flags, capabilities=ASKING, **settings):
+        server = self.start(*flags, opens=False, **settings)
+        server.open(capabilities=capabilities)
+        return server
+
+    def write_settings(self, **fields):
+        self.settings.parent.mkdir(mode=0o700, exist_ok=True)
+        self.settings.write_text(json.dumps(fields))
+        self.settings.chmod(0o600)
+
+    def question(self, server):
+        def found():
+            for note in server.notes:
+                if note["method"] == "elicitation/create":
+                    server.notes.remove(note)
+                    return note
+            return None
+        return server.wait_until(found)
+
+    def reply(self, server, question, action="accept", **content):
+        result = {"action": action, **({"content": content} if content else {})}
+        server.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
+
+    def decide(self, server, decision, tool, **arguments):
+        """Calls, answers the question, and returns both it and the result."""
+        message = server.call_message(tool, arguments)
+        server.send(message)
+        question = self.question(server)
+        self.reply(server, question, decision=decision)
+        return question["params"], server.result(message["id"])
+
+    def assert_unasked(self, server):
+        self.assertEqual([note for note in server.notes if note["method"] == "elicitation/create"], [])
+
+    def refusals(self):
+        return [record for record in self.records() if record["outcome"] == "denied"]
+
+
+class Asking(Consent):
+    def test_without_somebody_to_ask_nothing_is_done_and_it_is_recorded(self):
+        server = self.begin("--permission-filesystem-write", "ask", capabilities={})
+        words = server.bad("write_file", filePath="new.txt", content="x")
+        self.assertIn("nobody can be asked", words)
+        self.assertIn("--ask-tty", words)
+        self.assertEqual(os.listdir(self.root), [])
+        server.end()
+        [record] = self.refusals()
+        self.assertEqual((record["tool"], record["policySource"], record["error"]),
+                         ("write_file", "nobody", "ask_unavailable"))
+        self.assertEqual(record["relativePath"], "new.txt")
+
+    def test_a_question_says_what_will_happen(self):
+        (self.root / "a.txt").write_text("one\ntwo\n")
+        server = self.begin("--permission-filesystem-write", "ask")
+        params, result = self.decide(server, "Deny once", "edit_file", filePath="a.txt",
+                                     oldString="two", newString="three")
+        self.assertTrue(result["isError"])
+        for words in ("edit_file", "filesystemWrite", str(self.root / "a.txt"), "-two", "+three"):
+            self.assertIn(words, params["message"])
+        self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"], ONCE)
+        self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
+
+    def test_allow_once_is_for_once(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        _, result = self.decide(server, "Allow once", "write_file", filePath="a.txt", content="1")
+        self.assertFalse(result.get("isError"), result)
+        _, result = self.decide(server, "Deny once", "write_file", filePath="a.txt", content="2")
+        self.assertTrue(result["isError"])
+        self.assertEqual((self.root / "a.txt").read_text(), "1")
+        server.end()
+        decisions = {record.get("decision") for record in self.records()
+                     if record.get("tool") == "write_file" and record["outcome"] == "success"}
+        self.assertEqual(decisions, {"user"})
+
+    def test_allow_for_session_is_for_that_file(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        self.decide(server, "Allow for this session", "write_file", filePath="a.txt", content="1")
+        server.good("write_file", filePath="a.txt", content="2")
+        self.assert_unasked(server)
+        _, result = self.decide(server, "Deny once", "write_file", filePath="b.txt", content="1")
+        self.assertTrue(result["isError"])
+        server.end()
+        other = self.begin("--permission-filesystem-write", "ask", capabilities={})
+        other.bad("write_file", filePath="a.txt", content="3")
+        self.assertEqual((self.root / "a.txt").read_text(), "2")
+
+    def test_what_is_no_clear_yes_is_a_no(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        answers = (
+            {"action": "decline"}, {"action": "cancel"}, {"action": "accept"},
+            {"action": "accept", "content": {}}, {"action": "accept", "content": {"decision": "yes"}},
+            {"action": "accept", "content": {"decision": "Always allow"}},
+            {"action": "accept", "content": {"decision": ["Allow once"]}},
+            {"action": "decline", "content": {"decision": "Allow once"}}, {}, [],
+        )
+        for answer in answers:
+            message = server.call_message("write_file", {"filePath": "a.txt", "content": "x"})
+            server.send(message)
+            server.send({"jsonrpc": "2.0", "id": self.question(server)["id"], "result": answer})
+            self.assertTrue(server.result(message["id"])["isError"], answer)
+        self.assertEqual(os.listdir(self.root), [])
+
+    def test_all_files_of_a_call_are_asked_about_at_once_before_anything_happens(self):
+        for name in ("a", "b"):
+            (self.root / name).write_text(name)
+        server = self.begin("--permission-filesystem-read", "ask",
+                            "--permission-filesystem-write", "ask")
+        params, result = self.decide(server, "Deny once", "move", sourcePath="a",
+                                     destinationPath="c")
+        self.assertTrue(result["isError"])
+        self.assertIn(str(self.root / "a"), params["message"])
+        self.assertIn(str(self.root / "c"), params["message"])
+        self.assertEqual(sorted(os.listdir(self.root)), ["a", "b"])
+
+    def test_a_file_that_leads_elsewhere_by_now_is_asked_about_again(self):
+        (self.root / "mine").write_text("mine")
+        (self.root / "yours").write_text("yours")
+        server = self.begin("--permission-filesystem-write", "ask")
+        message = server.call_message("write_file", {"filePath": "mine", "content": "x"})
+        server.send(message)
+        question = self.question(server)
+        (self.root / "mine").unlink()
+        (self.root / "mine").symlink_to("yours")
+        self.reply(server, question, decision="Allow once")
+        again = self.question(server)
+        self.assertIn(str(self.root / "yours"), again["params"]["message"])
+        self.reply(server, again, decision="Deny once")
+        self.assertTrue(server.result(message["id"])["isError"])
+        self.assertEqual((self.root / "yours").read_text(), "yours")
+
+    def test_a_cancelled_call_is_asked_no_more(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        message = server.call_message("write_file", {"filePath": "a.txt", "content": "x"})
+        server.send(message)
+        question = self.question(server)
+        server.notify("notifications/cancelled", {"requestId": message["id"]})
+        self.reply(server, question, decision="Allow once")
+        server.good("list_files", dirPath=".")
+        self.assertEqual(os.listdir(self.root), [])
+
+    def test_a_client_that_leaves_has_not_agreed(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        server.send(server.call_message("write_file", {"filePath": "a.txt", "content": "x"}))
+        self.question(server)
+        self.assertEqual(server.end(), 0)
+        self.assertEqual(os.listdir(self.root), [])
+        self.assertEqual([record["policySource"] for record in self.refusals()], ["user"])
+
+    def test_a_modern_client_repeats_the_call_with_the_answer(self):
+        server = self.start("--permission-filesystem-write", "ask", opens=False)
+        server.is_modern = True
+        meta = {**MODERN, "io.modelcontextprotocol/clientCapabilities": ASKING}
+        asked = server.call("write_file", meta=meta, filePath="a.txt", content="x")
+        self.assertEqual(asked["resultType"], "input_required")
+        answer = {"name": "write_file", "arguments": {"filePath": "a.txt", "content": "x"},
+                  "requestState": asked["requestState"],
+                  "inputResponses": {"consent": {"action": "accept",
+                                                 "content": {"decision": "Allow once"}}}}
+        # The answer is to this very question.
+        with self.assertRaises(Refused):
+            server.request("tools/call", {**answer, "arguments": {"filePath": "b.txt", "content": "x"}},
+                           meta)
+        self.assertEqual(os.listdir(self.root), [])
+        asked = server.call("write_file", meta=meta, filePath="a.txt", content="x")
+        answer["requestState"] = asked["requestState"]
+        result = server.request("tools/call", answer, meta)
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual((self.root / "a.txt").read_text(), "x")
+        with self.assertRaises(Refused):
+            server.request("tools/call", answer, meta)
+
+    def test_an_edit_that_cannot_be_made_asks_nobody(self):
+        (self.root / "a.txt").write_text("one")
+        server = self.begin("--permission-filesystem-write", "ask")
+        server.bad("edit_file", filePath="a.txt", oldString="two", newString="x")
+        self.assert_unasked(server)
+
+
+class Keeping(Consent):
+    def test_always_is_offered_through_the_client_only_where_the_user_said_so(self):
+        server = self.begin("--permission-filesystem-write", "ask", "--allow-remote-always")
+        params, result = self.decide(server, "Always allow", "write_file", filePath="a*.txt",
+                                     content="1")
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"],
+                         ONCE + ["Always allow", "Always deny"])
+        server.good("write_file", filePath="a*.txt", content="2")
+        # Literally: the star is no pattern.
+        _, result = self.decide(server, "Always deny", "write_file", filePath="ab.txt", content="1")
+        self.assertTrue(result["isError"])
+        server.end()
+        kept = json.loads(self.settings.read_text())["resourcePermissions"]["filesystemWrite"]
+        self.assertEqual(kept, {"allow": [str(self.root / "a*.txt")],
+                                "deny": [str(self.root / "ab.txt")]})
+        later = self.begin("--permission-filesystem-write", "ask", capabilities={})
+        later.good("write_file", filePath="a*.txt", content="3")
+        self.assertIn("denied", later.bad("write_file", filePath="ab.txt", content="1"))
+        # Also where everything is allowed.
+        free = self.begin("--write", capabilities={})
+        self.assertIn("denied", free.bad("write_file", filePath="ab.txt", content="1"))
+        free.good("write_file", filePath="other", content="1")
+
+    def test_what_is_always_denied_shows_nowhere(self):
+        (self.root / "sub").mkdir()
+        for name in ("secret.txt", "sub/secret.txt", "open.txt"):
+            (self.root / name).write_text("needle\n")
+        (self.root / "link.txt").symlink_to("secret.txt")
+        self.write_settings(resourcePermissions={"filesystemRead": {
+            "allow": [], "deny": [str(self.root / "secret.txt"),
+                                  f"glob:{self.root}/sub/s*.txt"]}})
+        server = self.begin("--write", capabilities={})
+        found = server.good("search_files", query="needle")
+        self.assertEqual([match["path"] for match in found["matches"]], ["open.txt"])
+        listed = server.good("list_files", dirPath=".")
+        self.assertEqual([entry["path"] for entry in listed["entries"]], ["sub", "open.txt"])
+        for name in ("secret.txt", "link.txt", "sub/secret.txt"):
+            server.bad("read_file", filePath=name)
+        with self.assertRaises(Refused):
+            server.request("resources/read", {"uri": (self.root / "secret.txt").as_uri()})
+        # What holds it stays as well.
+        server.bad("delete", path="sub")
+        self.assertTrue((self.root / "sub" / "secret.txt").exists())
+        server.end()
+        self.assertIn(("read_file", "deny-rule"),
+                      {(record.get("tool"), record["policySource"]) for record in self.refusals()})
+
+    def test_rules_hold_from_the_moment_they_are_made(self):
+        (self.root / "a.txt").write_text("a")
+        server = self.begin(capabilities={})
+        server.good("read_file", filePath="a.txt")
+        kept = json.loads(self.settings.read_text())
+        kept["resourcePermissions"] = {"filesystemRead": {"allow": [], "deny": [str(self.root / "a.txt")]}}
+        fresh = self.settings.with_suffix(".mine")
+        fresh.write_text(json.dumps(kept))
+        fresh.chmod(0o600)
+        fresh.rename(self.settings)
+        deadline = time.monotonic() + PATIENCE
+        while not server.call("read_file", filePath="a.txt").get("isError"):
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_the_settings_are_out_of_reach_inside_the_root_too(self):
+        server = self.begin("--write", folder=self.room, capabilities={})
+        inside = "state/.n8n-gateway/settings.json"
+        server.bad("read_file", filePath=inside)
+        server.bad("write_file", filePath=inside, content="{}")
+        server.bad("delete", path="state")
+        server.bad("move", sourcePath="state", destinationPath="elsewhere")
+        self.assertIn("permissions", json.loads(self.settings.read_text()))
+
+    def test_malformed_settings_are_put_aside_and_everything_is_asked_for(self):
+        (self.root / "a.txt").write_text("a")
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text('{"permissions": {"filesystemRead": "allow",')
+        server = self.begin(capabilities={})
+        self.assertIn("nobody can be asked", server.bad("read_file", filePath="a.txt"))
+        self.assertEqual(server.end(), 0)
+        self.assertIn("malformed", server.words())
+        aside = [path for path in self.settings.parent.iterdir() if "malformed" in path.name]
+        self.assertEqual(len(aside), 1)
+        self.assertEqual(aside[0].read_text(), '{"permissions": {"filesystemRead": "allow",')
+        aside[0].unlink()
+        self.begin(capabilities={}).good("read_file", filePath="a.txt")
+
+
+class Offering(Consent):
+    def names(self, *flags):
+        server = self.begin(*flags, capabilities={})
+        return {tool["name"] for tool in server.request("tools/list")["tools"]}, server
+
+    def test_tools_of_a_denied_group_do_not_exist(self):
+        self.assertEqual(self.names()[0], READING)
+        self.assertEqual(self.names("--permission-filesystem-write", "ask")[0], READING | WRITING)
+        self.assertEqual(self.names("--permission-filesystem-write", "allow")[0], READING | WRITING)
+        names, server = self.names("--write", "--permission-filesystem-write", "deny")
+        self.assertEqual(names, READING)
+        with self.assertRaises(Refused):
+            server.call("write_file", filePath="a", content="b")
+
+    def test_addresses_are_offered_only_where_reading_needs_no_consent(self):
+        (self.root / "a.txt").write_text("a")
+        server = self.start("--permission-filesystem-read", "ask", opens=False)
+        self.assertNotIn("resources", server.open()["capabilities"])
+        with self.assertRaises(Refused):
+            server.request("resources/read", {"uri": (self.root / "a.txt").as_uri()})
+
+    def test_options_that_make_no_sense_are_refused(self):
+        for flags in (("--permission-filesystem-read", "deny"), ("--ask-tty", "/dev/null"),
+                      ("--permission-filesystem-write", "ask", "--ask-tty", "/dev/null"),
+                      ("--permission-filesystem-write", "perhaps"), ("--allow-remote-always",)):
+            server = self.start(*flags, opens=False)
+            self.assertNotEqual(server.wait(), 0, flags)
+            self.assertTrue(server.words())
+
+
+class Terminal(Consent):
+    """A pseudo terminal with a thread that takes in what is shown."""
+
+    def setUp(self):
+        super().setUp()
+        self.master, slave = pty.openpty()
+        self.tty = os.ttyname(slave)
+        os.fchmod(slave, 0o600)
+        self.addCleanup(os.close, slave)
+        self.shown = bytearray()
+        self.is_over = threading.Event()
+        self.watcher = threading.Thread(target=self.watch, daemon=True)
+        self.watcher.start()
+        self.addCleanup(self.leave)
+
+    def watch(self):
+        while not self.is_over.is_set():
+            if select.select([self.master], [], [], 0.05)[0]:
+                self.shown += os.read(self.master, 1 << 16)
+
+    def leave(self):
+        self.is_over.set()
+        self.watcher.join()
+        os.close(self.master)
+
+    def see(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text.encode() not in self.shown:
+            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
+            time.sleep(0.01)
+
+    def press_until(self, key, is_done):
+        """Keys count only after a moment, so it is pressed again until something came of it."""
+        deadline = time.monotonic() + PATIENCE
+        while not is_done():
+            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
+            os.write(self.master, key)
+            time.sleep(0.05)
+
+    def test_the_terminal_is_asked_and_the_client_is_not(self):
+        server = self.begin("--permission-filesystem-write", "ask", "--ask-tty", self.tty,
+                            env={"TERM": "xterm"})
+        message = server.call_message("write_file", {"filePath": "a.txt", "content": "x"})
+        server.send(message)
+        self.see(str(self.root / "a.txt"))
+        self.press_until(b"2\r", lambda: server.answers.get(json.dumps(message["id"])))
+        self.assertFalse(server.result(message["id"]).get("isError"))
+        self.assert_unasked(server)
+        self.assertEqual((self.root / "a.txt").read_text(), "x")
+
+    def test_always_allow_on_the_terminal_is_kept(self):
+        server = self.begin("--permission-filesystem-write", "ask", "--ask-tty", self.tty,
+                            env={"TERM": "dumb"})
+        message = server.call_message("write_file", {"filePath": "a.txt", "content": "x"})
+        server.send(message)
+        self.press_until(b"4\n", lambda: server.answers.get(json.dumps(message["id"])))
+        self.assertFalse(server.result(message["id"]).get("isError"))
+        kept = json.loads(self.settings.read_text())["resourcePermissions"]["filesystemWrite"]
+        self.assertEqual(kept["allow"], [str(self.root / "a.txt")])
+        server.good("write_file", filePath="a.txt", content="y")
+
+    def test_a_client_that_leaves_takes_its_question_along(self):
+        server = self.begin("--permission-filesystem-write", "ask", "--ask-tty", self.tty,
+                            env={"TERM": "xterm"})
+        server.send(server.call_message("write_file", {"filePath": "a.txt", "content": "x"}))
+        self.see(str(self.root / "a.txt"))
+        self.assertEqual(server.end(), 0)
+        self.assertEqual(os.listdir(self.root), [])
+
+    def test_control_c_means_no(self):
+        server = self.begin("--permission-filesystem-write", "ask", "--ask-tty", self.tty,
+                            env={"TERM": "xterm"})
+        message = server.call_message("write_file", {"filePath": "a.txt", "content": "x"})
+        server.send(message)
+        self.press_until(b"\x03", lambda: server.answers.get(json.dumps(message["id"])))
+        self.assertTrue(server.result(message["id"])["isError"])
+        self.assertEqual(os.listdir(self.root), [])
+
+
+if __name__ == "__main__":
+    mcp_client.main()
