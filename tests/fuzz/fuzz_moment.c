@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A moment that was read reads the same after it was written as ISO 8601. */
+#include <assert.h>
+#include <stdint.h>
+
+#include "auditor/moment.h"
+#include "base/clock.h"
+
+/* A Monday in March. */
+#define NOW INT64_C(1772449200000)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char shown[MOMENT_BYTES];
+    char iso[CLOCK_ISO_BYTES];
+    int64_t first = 0;
+    int64_t second = 0;
+
+    if (size == 0 || moment_parse((struct str){(const char *)data, size}, NOW, &first, NULL) < 0)
+        return 0;
+    assert(first > 0);
+    moment_format(first, shown);
+    clock_format_iso(first, iso);
+    assert(moment_parse(str_from(iso), NOW, &second, NULL) == 0);
+    assert(first == second);
+    return 0;
+}
