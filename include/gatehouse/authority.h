@@ -245,9 +245,9 @@ struct authority_event {
     uint64_t request_id;
     const struct authority_subject *subject;
     const struct authority_root *root; /* path is NULL here */
-    enum authority_operation operation;
     struct str name; /* as a policy sees it; of AUTHORITY_NOTICED, from the root on */
     struct str destination;
+    enum authority_operation operation;
     enum authority_outcome outcome;
     enum authority_change change;      /* of AUTHORITY_NOTICED; else without meaning */
     int error;                         /* 0 or an ERR_* code */

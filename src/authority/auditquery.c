@@ -376,7 +376,7 @@ int audit_query(const struct audit_config *config, const struct audit_query *que
     struct audit_reader *reader = NULL;
     int r = audit_reader_open(config, false, &reader, err);
 
-    if (r < 0)
+    if (reader == NULL)
         return r;
     r = audit_reader_query(reader, query, visit_once, &once, out_skipped, err);
     audit_reader_close(reader);

@@ -66,7 +66,7 @@ static int find_timed_line(struct audit_scan *scan, uint64_t offset, uint64_t *o
 {
     const char *line = scan->block;
     const char *end;
-    size_t got;
+    size_t got = 0;
     int r = read_block(scan, offset, AUDIT_BLOCK_BYTES, &got);
 
     if (r < 0)
@@ -156,7 +156,7 @@ static int take_forward(struct audit_scan *scan, size_t *out_begin, size_t *out_
     const char *block = scan->block;
     const char *first;
     const char *last;
-    size_t got;
+    size_t got = 0;
     int r = read_block(scan, scan->low, block_size(scan), &got);
 
     *out_begin = 0;
@@ -190,7 +190,7 @@ static int take_backward(struct audit_scan *scan, size_t *out_begin, size_t *out
     const char *line_end;
     size_t begin = 0;
     size_t end;
-    size_t got;
+    size_t got = 0;
     int r = read_block(scan, start, size, &got);
 
     *out_begin = 0;
