@@ -39,7 +39,8 @@ int alone_read_options(struct arena *arena, const struct option_command *command
 
     if (program == NULL || options == NULL)
         return err_set_plain(err, arena->error);
-    memcpy(options, command->options, command->option_count * sizeof(*options));
+    if (command->option_count > 0)
+        memcpy(options, command->options, command->option_count * sizeof(*options));
     memcpy(options + command->option_count, more_options, sizeof(more_options));
     *program = *command;
     program->options = options;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandboxer/program.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +31,15 @@ static int read_cores(const char *text, unsigned *out_percent, struct err *err)
 {
     struct str rest = str_from(text);
     struct str whole;
-    struct str part = STR_EMPTY;
     int64_t cores = 0;
     int64_t hundredths = 0;
     bool is_sound = str_cut(&rest, '.', &whole) && str_to_int64(whole, &cores) && cores >= 0 &&
                     cores <= MOST_CORES;
 
     if (is_sound && rest.ptr != NULL) {
-        part = rest;
         is_sound =
-            part.len >= 1 && part.len <= 2 && str_to_int64(part, &hundredths) && hundredths >= 0;
-        hundredths *= part.len == 1 ? 10 : 1;
+            rest.len >= 1 && rest.len <= 2 && str_to_int64(rest, &hundredths) && hundredths >= 0;
+        hundredths *= rest.len == 1 ? 10 : 1;
     }
     if (!is_sound || cores * 100 + hundredths == 0)
         return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
@@ -75,6 +74,7 @@ static int gather_places(const struct option_values *values, struct places *plac
         r = places_add(&here, ".", BOX_READ, err);
     if (r < 0)
         return r;
+    assert(here.count == 1);
     *out_cwd = here.items[0].path;
     if (strcmp(*out_cwd, "/") != 0)
         r = places_add(places, *out_cwd, BOX_READ, err);
@@ -123,6 +123,18 @@ static void free_box(struct box **box)
     box_free(*box);
 }
 
+/* The command's words with a NULL behind them, as the kernel wants them. */
+static const char *const *words_of(struct arena *arena, const struct option_values *values)
+{
+    const char **words = arena_alloc_array(arena, values->argument_count + 1, sizeof(*words));
+
+    if (words == NULL)
+        return NULL;
+    memcpy(words, values->arguments, values->argument_count * sizeof(*words));
+    words[values->argument_count] = NULL;
+    return words;
+}
+
 /* The exit status, or an error. */
 static int run(struct arena *arena, struct option_values *values, struct err *err)
 {
@@ -131,13 +143,13 @@ static int run(struct arena *arena, struct option_values *values, struct err *er
     struct follow_terminal terminal = follow_find_terminal();
     struct box_process process = BOX_PROCESS_INIT;
     struct box_command command = {
-        .argv = values->arguments, .rows = terminal.rows, .columns = terminal.columns};
+        .argv = words_of(arena, values), .rows = terminal.rows, .columns = terminal.columns};
     struct box_plan plan;
     struct box_end end;
     bool is_timed_out;
     int r;
 
-    if (places == NULL)
+    if (places == NULL || command.argv == NULL)
         return err_set_plain(err, arena->error);
     *places = (struct places)PLACES_INIT(arena);
     r = gather_places(values, places, &command.cwd, err);
