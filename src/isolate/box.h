@@ -24,7 +24,7 @@
 #include "isolate/cgroup.h"
 
 enum {
-    BOX_MAX_PLACES = 192,
+    BOX_MAX_PLACES = 256,
     BOX_PATH_BYTES = 4096,
     BOX_WORDS_BYTES = 200,
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "isolate/secrets.h"
 
@@ -83,22 +84,33 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
     }
 }
 
+static int hide_in(struct places *places, const char *home, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < secrets_count && r == 0; i++) {
+        char path[PATH_MAX];
+
+        if (secrets[i].path[0] != '/' &&
+            snprintf(path, sizeof(path), "%s/%s", home, secrets[i].path) < PATH_MAX)
+            r = put(places, path, BOX_HIDDEN, 0, err);
+    }
+    return r;
+}
+
 int places_hide_secrets(struct places *places, const char *home, struct err *err)
 {
-    for (size_t i = 0; i < secrets_count; i++) {
-        char path[PATH_MAX];
-        bool is_absolute = secrets[i].path[0] == '/';
-        int r = 0;
+    char listed[PATH_MAX];
+    int r = 0;
 
-        if (!is_absolute && (home == NULL || home[0] != '/'))
-            continue;
-        if (snprintf(path, sizeof(path), "%s%s%s", is_absolute ? "" : home, is_absolute ? "" : "/",
-                     secrets[i].path) < PATH_MAX)
-            r = put(places, path, BOX_HIDDEN, 0, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (size_t i = 0; i < secrets_count && r == 0; i++)
+        if (secrets[i].path[0] == '/')
+            r = put(places, secrets[i].path, BOX_HIDDEN, 0, err);
+    if (r == 0 && home != NULL && home[0] == '/')
+        r = hide_in(places, home, err);
+    if (r == 0 && secrets_find_home(geteuid(), listed))
+        r = hide_in(places, listed, err);
+    return r;
 }
 
 /* By depth alone: a path is longer than all that it lies beneath. */

@@ -50,7 +50,10 @@ int places_add_grants(struct places *places, const struct authority_grant *grant
 void places_narrow(const struct places *places, const struct authority_grant *grants, size_t count,
                    int64_t now_wall_ms, enum box_access out_at_most[BOX_MAX_PLACES]);
 
-/* The secrets of secrets.h, except those that were named themselves. */
+/*
+ * The secrets of secrets.h, except those that were named themselves: in this home, which may be
+ * NULL, and in the one that /etc/passwd has for this user, which sudo and cron may not tell.
+ */
 int places_hide_secrets(struct places *places, const char *home, struct err *err);
 
 /* The last: brings them into the order in which a box lays them. */

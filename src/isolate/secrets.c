@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/secrets.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/cleanup.h"
+#include "base/str.h"
 
 #define LOGIN     "keys that log in elsewhere"
 #define CLOUD     "credentials of a cloud or a cluster"
@@ -9,6 +13,7 @@
 #define PASSWORDS "passwords"
 #define BROWSER   "cookies and stored passwords of a browser"
 #define MAIL      "mail and its passwords"
+#define MODEL     "accounts with those who serve models"
 #define HISTORY   "what was typed may hold passwords"
 #define OURS      "keys, settings and the record of Gatehouse itself"
 #define AGENT     "sockets of agents that sign and decrypt for the user"
@@ -70,6 +75,12 @@ const struct secret_place secrets[] = {
     {".thunderbird", MAIL},
     {".config/evolution", MAIL},
     {".local/share/evolution", MAIL},
+    {".claude/.credentials.json", MODEL},
+    {".claude.json", MODEL},
+    {".codex/auth.json", MODEL},
+    {".gemini", MODEL},
+    {".config/github-copilot", MODEL},
+    {".config/Code/User/globalStorage", MODEL},
     {".bash_history", HISTORY},
     {".zsh_history", HISTORY},
     {".histfile", HISTORY},
@@ -107,3 +118,37 @@ const struct secret_place secrets[] = {
 };
 
 const size_t secrets_count = array_size(secrets);
+
+static void close_file(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+/* name:password:uid:gid:about:home:shell */
+static bool read_line(struct str line, uid_t uid, char out_home[PATH_MAX])
+{
+    struct str field[6];
+    int64_t number;
+
+    for (size_t i = 0; i < array_size(field); i++)
+        if (!str_cut(&line, ':', &field[i]))
+            return false;
+    if (!str_to_int64(field[2], &number) || number != (int64_t)uid || field[5].len == 0 ||
+        field[5].ptr[0] != '/' || field[5].len >= PATH_MAX || str_has_nul(field[5]))
+        return false;
+    memcpy(out_home, field[5].ptr, field[5].len);
+    out_home[field[5].len] = '\0';
+    return out_home[1] != '\0';
+}
+
+bool secrets_find_home(uid_t uid, char out_home[PATH_MAX])
+{
+    cleanup_with(close_file) FILE *file = fopen("/etc/passwd", "re");
+    char line[PATH_MAX + 1024];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (read_line(str_from(line), uid, out_home))
+            return true;
+    return false;
+}

@@ -3,7 +3,10 @@
 #ifndef ISOLATE_SECRETS_H
 #define ISOLATE_SECRETS_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct secret_place {
     const char *path; /* of the user's home, or absolute */
@@ -12,5 +15,8 @@ struct secret_place {
 
 extern const struct secret_place secrets[];
 extern const size_t secrets_count;
+
+/* The home of a user as /etc/passwd has it, absolute. Read by hand: NSS wants shared libraries. */
+bool secrets_find_home(uid_t uid, char out_home[PATH_MAX]);
 
 #endif

@@ -101,9 +101,28 @@ static void grants_become_places_while_they_last(void **state)
 static void all_secrets_fit_with_room_to_spare(void **state)
 {
     (void)state;
-    assert_true(secrets_count + 64 <= BOX_MAX_PLACES);
+    assert_true(2 * secrets_count + 64 <= BOX_MAX_PLACES);
     for (size_t i = 0; i < secrets_count; i++)
         assert_true(strlen(secrets[i].reason) > 8 && secrets[i].path[0] != '\0');
+}
+
+static void the_home_of_the_password_file_counts_too(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    char home[PATH_MAX];
+    char ssh[PATH_MAX + 8];
+    size_t at;
+
+    (void)state;
+    assert_true(secrets_find_home(0, home));
+    assert_string_equal(home, "/root");
+    assert_false(secrets_find_home((uid_t)-2, home));
+    if (!secrets_find_home(geteuid(), home))
+        skip_because("this user has no home");
+    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
+    snprintf(ssh, sizeof(ssh), "%s/.ssh", home);
+    assert_int_equal(find(&places, ssh, &at)->access, BOX_HIDDEN);
 }
 
 static bool has(const char *const *env, const char *variable)
@@ -156,4 +175,5 @@ static void the_environment_opens_nothing(void **state)
 TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once),
           place_test(grants_become_places_while_they_last),
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
+          cmocka_unit_test(the_home_of_the_password_file_counts_too),
           cmocka_unit_test(the_environment_opens_nothing))
