@@ -222,13 +222,14 @@ static int filter_calls(struct box_build *build)
 
 static int become_command(struct box_build *build)
 {
-    /* SAFETY: exec changes nothing of either; its type is older than const. */
-    char *const *argv = (char *const *)(uintptr_t)build->command->argv;
+    char *const *argv;
 
     if (build->is_probe)
         _exit(0);
     snprintf(build->what, sizeof(build->what), "%s", build->command->argv[0]);
-    environ = (char **)(uintptr_t)build->command->env;
+    /* SAFETY: a start changes nothing of either; the types are older than const. */
+    memcpy(&argv, &build->command->argv, sizeof(argv));
+    memcpy(&environ, &build->command->env, sizeof(environ));
     execvp(argv[0], argv);
     return errno;
 }
@@ -361,9 +362,9 @@ static bool reap(pid_t command, struct box_news *out_news)
 /* When the command has ended, so has everything else in the box, and only then is it told. */
 static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
 {
-    (void)kill(-1, SIGKILL);
-    while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR)
-        ;
+    do
+        (void)kill(-1, SIGKILL);
+    while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR);
     end_with(build, news);
 }
 

@@ -408,17 +408,23 @@ int box_mount_covers(struct box_build *build)
 {
     for (size_t i = 0; i < array_size(scratch_folders); i++) {
         cleanup_fd int tree = -1;
-        const char *target = scratch_folders[i].target;
+        cleanup_fd int target = -1;
+        const char *path = scratch_folders[i].target;
         int r;
 
-        if (target == NULL || strcmp(target, "/dev") == 0)
+        if (path == NULL || strcmp(path, "/dev") == 0)
             continue;
-        say(build, target);
-        r = cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
+        say(build, path);
+        /* Links are followed: on some systems /var/tmp is /tmp. Not all have all of them. */
+        target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (target < 0 && errno == ENOENT)
+            continue;
+        r = target < 0
+                ? errno
+                : cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
         if (r == 0)
-            r = lay(tree, AT_FDCWD, target);
-        /* Not every system has a /run or a /var/tmp; then there is nothing to cover. */
-        if (r != 0 && (r != ENOENT || strcmp(target, scratch) == 0))
+            r = lay(tree, target, "");
+        if (r != 0)
             return r;
     }
     for (size_t i = 0; i < array_size(kept); i++) {
