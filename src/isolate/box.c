@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/box.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -87,9 +88,16 @@ static void free_box(struct box **box)
     box_free(*box);
 }
 
+static struct box *empty_box(void)
+{
+    struct box *box = calloc(1, sizeof(*box));
+
+    return box;
+}
+
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
 {
-    cleanup_with(free_box) struct box *box = calloc(1, sizeof(*box));
+    cleanup_with(free_box) struct box *box = empty_box();
     int r;
 
     if (box == NULL)
@@ -178,6 +186,9 @@ static const char *why(const struct box_news *news)
 {
     if (news->step == BOX_STEP_NAMESPACES)
         return why_no_namespaces(news->errno_value);
+    if (news->errno_value == EPERM && news->step <= BOX_STEP_HOSTNAME)
+        return "user namespaces give no rights here (AppArmor: "
+               "kernel.apparmor_restrict_unprivileged_userns)";
     if (news->step == BOX_STEP_PLACES && news->errno_value == ESTALE)
         return "something else lies there now";
     if (news->step == BOX_STEP_PROC && news->errno_value == EPERM)
@@ -227,41 +238,31 @@ static int open_channel(int out_ends[2], struct err *err)
     return 0;
 }
 
-static void finish_process(struct box_process *process)
+/* What it leaves in *process after an error is for box_finish(). */
+static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
+                           struct box_process *process, struct err *err)
 {
-    struct box_end end;
-
-    box_finish(process, &end);
-}
-
-static int start(struct box *box, const struct box_command *command, bool is_probe,
-                 struct box_process *out_process, struct err *err)
-{
-    cleanup_with(finish_process) struct box_process process = BOX_PROCESS_INIT;
-    cleanup_fd int null_fd = -1;
+    cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     cleanup_fd int far = -1;
     unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
     struct box_build build = {
-        .box = box, .command = command, .leaf = &process.leaf, .is_probe = is_probe};
+        .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
     struct box_news news;
     int ends[2];
-    int r = threads_check_alone(err);
+    int r;
 
-    if (r == 0)
-        r = check_command(command, err);
-    if (r == 0)
-        r = open_channel(ends, err);
-    if (r < 0)
-        return r;
-    process.channel = ends[0];
-    build.channel = far = ends[1];
-    build.null_fd = null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null_fd < 0)
         return err_set(err, err_from_errno(errno), "/dev/null: %s", err_errno_text(errno));
-    r = cgroup_leaf_make(&box->limits, &process.leaf, err);
+    r = open_channel(ends, err);
     if (r < 0)
         return r;
-    memcpy(box->holds, process.leaf.holds, sizeof(box->holds));
+    process->channel = ends[0];
+    build.channel = far = ends[1];
+    build.null_fd = null_fd;
+    r = cgroup_leaf_make(&box->limits, &process->leaf, err);
+    if (r < 0)
+        return r;
+    memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
     if (box->network == BOX_NETWORK_NONE || command->has_no_network)
         flags |= CLONE_NEWNET;
     build.pty_master = build.pty_slave = build.scratch_fd = -1;
@@ -269,24 +270,40 @@ static int start(struct box *box, const struct box_command *command, bool is_pro
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.kept_trees, array_size(build.kept_trees));
 
-    process.pid = copy_process(flags, &process.pidfd);
-    if (process.pid == 0) {
-        close(process.channel);
+    process->pid = copy_process(flags, &process->pidfd);
+    if (process->pid == 0) {
+        close(process->channel);
         box_live(&build);
     }
-    if (process.pid < 0) {
+    if (process->pid < 0) {
         news = (struct box_news){.step = BOX_STEP_NAMESPACES, .errno_value = errno};
-        process.pidfd = -1;
+        process->pidfd = -1;
         return explain(&news, err);
     }
     close(steal_fd(&far));
-    if (!box_channel_hear(process.channel, &news, &process.pty))
+    if (!box_channel_hear(process->channel, &news, &process->pty))
         return err_set(err, ERR_INTERNAL, "no sandbox: its first process ended without a word");
-    if (news.kind == BOX_NEWS_FAILED)
-        return explain(&news, err);
-    *out_process = process;
-    process = (struct box_process)BOX_PROCESS_INIT;
-    return 0;
+    return news.kind == BOX_NEWS_FAILED ? explain(&news, err) : 0;
+}
+
+static int start(struct box *box, const struct box_command *command, bool is_probe,
+                 struct box_process *out_process, struct err *err)
+{
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_end end;
+    int r = threads_check_alone(err);
+
+    assert(box != NULL);
+    if (r == 0)
+        r = check_command(command, err);
+    if (r < 0)
+        return r;
+    r = build_and_start(box, command, is_probe, &process, err);
+    if (r == 0)
+        *out_process = process;
+    else
+        box_finish(&process, &end);
+    return r;
 }
 
 int box_start(struct box *box, const struct box_command *command, struct box_process *out_process,

@@ -13,11 +13,12 @@ int box_channel_tell(int channel, const struct box_news *news, int fd)
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    /* SAFETY: sendmsg() does not write to what it sends. */
-    struct iovec part = {.iov_base = (void *)(uintptr_t)news, .iov_len = sizeof(*news)};
+    struct iovec part = {.iov_len = sizeof(*news)};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t sent;
 
+    /* SAFETY: sendmsg() does not write to what it sends; its type is older than const. */
+    memcpy(&part.iov_base, &news, sizeof(part.iov_base));
     if (fd >= 0) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof(control.bytes);

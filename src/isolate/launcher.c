@@ -32,10 +32,19 @@ static void free_box(struct box **box)
     box_free(*box);
 }
 
+static struct launcher *empty_launcher(void)
+{
+    struct launcher *launcher = malloc(sizeof(*launcher));
+
+    if (launcher != NULL)
+        launcher->fd = launcher->pid = -1;
+    return launcher;
+}
+
 int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
                  struct err *err)
 {
-    cleanup_with(free_launcher) struct launcher *launcher = malloc(sizeof(*launcher));
+    cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
     cleanup_with(free_box) struct box *box = NULL;
     const int size = 2 * LAUNCHER_MAX_MESSAGE;
     int ends[2];
@@ -43,7 +52,6 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
 
     if (launcher == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    launcher->fd = launcher->pid = -1;
     if (r == 0)
         r = box_new(envelope->plan, &box, err);
     if (r < 0)
@@ -141,8 +149,9 @@ int launcher_start(struct launcher *launcher, uint32_t number,
     if (r == 0)
         r = list(command->variables, request.variables, &request.variable_count);
     if (r == 0) {
-        for (size_t i = 0; i < request.at_most_count; i++)
-            request.at_most[i] = command->at_most[i];
+        if (command->at_most != NULL)
+            memcpy(request.at_most, command->at_most,
+                   request.at_most_count * sizeof(request.at_most[0]));
         r = send_request(launcher, &request);
     }
     return r < 0 ? err_set_plain(err, r) : 0;

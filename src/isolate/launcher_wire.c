@@ -56,7 +56,7 @@ static size_t count_of(const char *const *list)
 {
     size_t count = 0;
 
-    while (list[count] != NULL && count <= LAUNCHER_MAX_WORDS)
+    while (count <= LAUNCHER_MAX_WORDS && list[count] != NULL)
         count++;
     return count;
 }
