@@ -59,7 +59,7 @@ static const struct {
 } kept[BOX_KEPT] = {
     {"/sys/devices/system/cpu", false},         {"/run/systemd/resolve/stub-resolv.conf", true},
     {"/run/systemd/resolve/resolv.conf", true}, {"/run/resolvconf/resolv.conf", true},
-    {"/run/NetworkManager/resolv.conf", true},  {"/run/current-system", false},
+    {"/run/NetworkManager/resolv.conf", true},
 };
 
 /* Of /proc: where root, even without capabilities, would see other people's memory at work. */
@@ -436,6 +436,9 @@ int box_mount_covers(struct box_build *build)
         say(build, kept[i].path);
         if (fstat(build->kept_trees[i], &about) < 0)
             return errno;
+        /* What is a link here leads to something that is kept itself, or to nothing in a box. */
+        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+            continue;
         r = lay_at(build->kept_trees[i], kept[i].path, S_ISDIR(about.st_mode));
         if (r != 0)
             return r;
