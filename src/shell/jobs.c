@@ -2,6 +2,7 @@
 /* Jobs from their start to their end: commands that go on between calls. */
 #include "shell/job.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,22 +327,35 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     return 0;
 }
 
+/* A job that stands in the record, and runs nothing yet; NULL: err says why not. */
+static struct shell_job *recorded_job(const struct shell_call *call, struct err *err)
+{
+    struct shell_job *job;
+    int r = make_room(call->shell, call->events.session, err);
+
+    if (r < 0)
+        return NULL;
+    r = new_job(call, &job);
+    if (r < 0) {
+        err_set_plain(err, r);
+        return NULL;
+    }
+    r = record_intent(call->shell, &job->mark, &job->command);
+    if (r < 0) {
+        err_set_plain(err, r);
+        free_job(job);
+        return NULL;
+    }
+    return job;
+}
+
 void job_start(struct shell_call *call)
 {
-    struct shell_job *job = NULL;
     struct err err = ERR_INIT;
-    int r = make_room(call->shell, call->events.session, &err);
+    struct shell_job *job = recorded_job(call, &err);
+    int r;
 
-    if (r == 0) {
-        r = new_job(call, &job);
-        if (r == 0)
-            r = record_intent(call->shell, &job->mark, &job->command);
-        if (r < 0)
-            err_set_plain(&err, r);
-    }
-    if (r < 0) {
-        if (job != NULL)
-            free_job(job);
+    if (job == NULL) {
         call_fail(call, &err);
         return;
     }
@@ -356,6 +370,7 @@ void job_cancel(struct shell_call *call)
 {
     struct shell_job *job = steal_ptr(&call->job);
 
+    assert(job != NULL);
     timer_stop(&call->timer);
     list_remove(&call->waiting);
     if (job->starting == call)

@@ -166,7 +166,7 @@ static void on_start_told(struct command *command, const struct launcher_fds *fd
 /* The command is gone from the list before anybody hears of its end. */
 static void end(struct command *command, const struct err *refusal, struct starter_end how)
 {
-    struct command told = *command;
+    const struct command told = *command;
 
     drop(command);
     if (told.is_forgotten)
@@ -182,9 +182,10 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
                         const struct launcher_fds *fds)
 {
     struct command *command = find(launched, notice->number);
+    struct err unknown = ERR_INIT;
 
-    /* One that was never asked for: what came with it is not kept. */
-    if (command == NULL) {
+    /* One that was not asked for, or was started already: what came with it is not kept. */
+    if (command == NULL || (notice->kind == LAUNCHER_STARTED && command->is_started)) {
         if (notice->kind == LAUNCHER_STARTED)
             close_fds(fds);
         return;
@@ -197,7 +198,9 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
         end(command, &notice->err, (struct starter_end){0});
         break;
     case LAUNCHER_ENDED:
-        end(command, NULL,
+        /* Without a start before it there is no telling what happened. */
+        err_set_plain(&unknown, ERR_IO);
+        end(command, &unknown,
             (struct starter_end){.is_signal = notice->is_signal, .value = notice->value});
         break;
     }

@@ -82,10 +82,10 @@ static void a_character_comes_whole(void **state)
     assert_str(buf_view(&out), "\uFFFD\uFFFD");
     assert_int_equal(window.next, 3);
     assert_int_equal(history_add(&history, STR("\xAC")), 0);
-    window = read_from(&history, 1, ALL, false, &out);
+    (void)read_from(&history, 1, ALL, false, &out);
     assert_str(buf_view(&out), "€");
     /* A step that ends inside one ends before it, and one too small for any gets on. */
-    window = read_from(&history, 0, 2, false, &out);
+    (void)read_from(&history, 0, 2, false, &out);
     assert_str(buf_view(&out), "a");
     window = read_from(&history, 1, 2, false, &out);
     assert_int_equal(window.next, 3);
