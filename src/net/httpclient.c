@@ -23,7 +23,7 @@ static void free_call(struct httpclient_call *call)
     timer_stop(&call->whole);
     list_remove(&call->node);
     client->call_count--;
-    client->held_bytes -= call->body.len;
+    client->held_bytes -= call->held;
     if (call->head.data != NULL)
         secret_wipe(call->head.data, call->head.len);
     buf_done(&call->head);
@@ -33,7 +33,7 @@ static void free_call(struct httpclient_call *call)
 }
 
 /* Told before the link is free for others: the views of the answer stand in there. */
-void call_finish(struct httpclient_call *call, int code)
+void httpclient_call_finish(struct httpclient_call *call, int code)
 {
     struct httpclient *client = call->client;
     struct link *link = call->link;
@@ -51,15 +51,16 @@ void call_finish(struct httpclient_call *call, int code)
     if (link != NULL && call->state == CALL_ANSWERED)
         result.response = httpresponse_get(link->parse);
     result.body = buf_view(&call->answer);
+    result.sent = &call->body;
     /* From here on nothing that the link is told reaches the call. */
     if (link != NULL)
         link->call = NULL;
     call->link = NULL;
     call->events->on_done(call->data, &result);
     if (link != NULL && link->state != LINK_CLOSED)
-        link_release(link, code == 0 && link->may_keep);
+        httpclient_link_release(link, code == 0 && link->may_keep);
     free_call(call);
-    client_pump(client);
+    httpclient_pump(client);
 }
 
 static void on_phase_over(void *data)
@@ -71,34 +72,34 @@ static void on_phase_over(void *data)
                 call->state == CALL_CONNECTING ? "no connection within its time"
                 : call->state == CALL_ANSWERED ? "nothing comes any more"
                                                : "no answer within its time");
-    call_finish(call, call->err.code);
+    httpclient_call_finish(call, call->err.code);
 }
 
 static void on_whole_over(void *data)
 {
-    call_finish(data, ERR_TIMED_OUT);
+    httpclient_call_finish(data, ERR_TIMED_OUT);
 }
 
-bool call_is_sent(const struct httpclient_call *call)
+bool httpclient_call_is_sent(const struct httpclient_call *call)
 {
     return call->head_sent == call->head.len && call->body_sent == call->body.len &&
            conn_kept(&call->link->conn) == 0;
 }
 
 /* Gives the connection as much as it takes; goes on when that has left. */
-void call_send_more(struct httpclient_call *call)
+void httpclient_call_send_more(struct httpclient_call *call)
 {
     int r = 0;
 
     if (call->state != CALL_SENDING)
         return;
-    while (r == 0 && conn_kept(&call->link->conn) == 0 && !call_is_sent(call)) {
+    while (r == 0 && conn_kept(&call->link->conn) == 0 && !httpclient_call_is_sent(call)) {
         struct str head = str_slice(buf_view(&call->head), call->head_sent, SIZE_MAX);
         struct str body = str_slice(buf_view(&call->body), call->body_sent, PIECE_BYTES);
         struct str parts[] = {head, body};
         size_t first = head.len > 0 ? 0 : 1;
 
-        r = link_send(call->link, parts + first, (body.len > 0 ? 2 : 1) - first);
+        r = httpclient_link_send(call->link, parts + first, (body.len > 0 ? 2 : 1) - first);
         if (r == 0) {
             call->head_sent += head.len;
             call->body_sent += body.len;
@@ -109,7 +110,7 @@ void call_send_more(struct httpclient_call *call)
         timer_start(&call->phase, call->idle_ms);
         return;
     }
-    if (call_is_sent(call)) {
+    if (httpclient_call_is_sent(call)) {
         call->state = CALL_SENT;
         timer_start(&call->phase, call->head_ms);
     } else {
@@ -117,12 +118,12 @@ void call_send_more(struct httpclient_call *call)
     }
 }
 
-void call_begin(struct httpclient_call *call)
+void httpclient_call_begin(struct httpclient_call *call)
 {
     call->state = CALL_SENDING;
     call->head_sent = 0;
     call->body_sent = 0;
-    call_send_more(call);
+    httpclient_call_send_more(call);
 }
 
 static bool is_redirect(int status)
@@ -134,21 +135,26 @@ static bool is_redirect(int status)
 static void name_redirect(struct httpclient_call *call, const struct http_response *response)
 {
     struct str location = STR("nowhere");
-    struct str shown = STR_EMPTY;
+    struct str place = STR_EMPTY;
+    char shown[SHOWN_LOCATION_BYTES];
+    size_t len = 0;
 
     http_response_header(response, STR("location"), &location);
-    str_cut(&location, '?', &shown);
-    shown = str_slice(shown, 0, SHOWN_LOCATION_BYTES);
-    err_set(&call->err, ERR_HTTP_REDIRECT, "%s leads to %.*s, which is not followed",
-            call->url.host, STR_ARG(shown));
+    str_cut(&location, '?', &place);
+    /* It may be shown on a terminal, which nothing of it may steer. */
+    for (; len < place.len && len < sizeof(shown) - 1; len++)
+        shown[len] = place.ptr[len] > 0x20 && place.ptr[len] < 0x7f ? place.ptr[len] : '?';
+    shown[len] = '\0';
+    err_set(&call->err, ERR_HTTP_REDIRECT, "%s leads to %s, which is not followed", call->url.host,
+            shown);
 }
 
-void call_on_head(struct httpclient_call *call, const struct http_response *response)
+void httpclient_call_on_head(struct httpclient_call *call, const struct http_response *response)
 {
     if (is_redirect(response->status)) {
         name_redirect(call, response);
         call->state = CALL_ANSWERED;
-        call_finish(call, ERR_HTTP_REDIRECT);
+        httpclient_call_finish(call, ERR_HTTP_REDIRECT);
         return;
     }
     /* What is left of the request does not matter to a server that has answered. */
@@ -158,7 +164,7 @@ void call_on_head(struct httpclient_call *call, const struct http_response *resp
         call->events->on_head(call->data, response);
 }
 
-void call_on_body(struct httpclient_call *call, struct str bytes)
+void httpclient_call_on_body(struct httpclient_call *call, struct str bytes)
 {
     int r;
 
@@ -169,24 +175,24 @@ void call_on_body(struct httpclient_call *call, struct str bytes)
     }
     r = buf_append_str(&call->answer, bytes);
     if (r < 0)
-        call_finish(call, r);
+        httpclient_call_finish(call, r);
 }
 
-bool call_repeat(struct httpclient_call *call)
+bool httpclient_call_repeat(struct httpclient_call *call)
 {
     struct httpclient *client = call->client;
 
     if (call->was_repeated)
         return false;
     call->was_repeated = true;
-    link_close(call->link);
+    httpclient_link_close(call->link);
     call->link = NULL;
     call->state = CALL_WAITING;
     timer_stop(&call->phase);
     list_remove(&call->node);
     /* Before all others: it had its turn. */
     list_append(client->waiting.next, &call->node);
-    client_pump(client);
+    httpclient_pump(client);
     return true;
 }
 
@@ -210,7 +216,7 @@ static bool close_an_idle(struct httpclient *client)
         struct link *link = list_entry(node, struct link, node);
 
         if (link->state == LINK_IDLE) {
-            link_close(link);
+            httpclient_link_close(link);
             return true;
         }
     }
@@ -231,11 +237,11 @@ static bool serve(struct httpclient *client, struct httpclient_call *call)
     list_append(&client->active, &call->node);
     if (link != NULL) {
         call->link = link;
-        link_use(link, call);
+        httpclient_link_use(link, call);
         return true;
     }
     call->state = CALL_CONNECTING;
-    r = link_new(client, call, &call->link);
+    r = httpclient_link_new(client, call, &call->link);
     if (r < 0) {
         /* Told by the timer, since somebody may be in the middle of sending. */
         err_set_plain(&call->err, r);
@@ -246,7 +252,7 @@ static bool serve(struct httpclient *client, struct httpclient_call *call)
     return true;
 }
 
-void client_pump(struct httpclient *client)
+void httpclient_pump(struct httpclient *client)
 {
     while (!list_is_empty(&client->waiting) &&
            serve(client, list_entry(client->waiting.next, struct httpclient_call, node)))
@@ -290,7 +296,7 @@ int httpclient_send(struct httpclient *client, const struct httpclient_request *
         return err_set_plain(err, ERR_NO_MEMORY);
     call->proxy = httpproxies_for(client->config.proxies, request->url);
     buf_init(&call->head, HEAD_BYTES);
-    r = head_write(request, call->proxy, &call->head, err);
+    r = httpclient_head_write(request, call->proxy, &call->head, err);
     if (r < 0) {
         if (call->head.data != NULL)
             secret_wipe(call->head.data, call->head.len);
@@ -313,7 +319,8 @@ int httpclient_send(struct httpclient *client, const struct httpclient_request *
         call->body = *request->body;
         buf_init(request->body, call->body.max);
     }
-    client->held_bytes += call->body.len;
+    call->held = call->body.len;
+    client->held_bytes += call->held;
     client->call_count++;
     timer_init(&call->phase, client->loop, on_phase_over, call);
     timer_init(&call->whole, client->loop, on_whole_over, call);
@@ -321,7 +328,7 @@ int httpclient_send(struct httpclient *client, const struct httpclient_request *
         timer_start(&call->whole, request->whole_ms);
     list_append(&client->waiting, &call->node);
     *out_call = call;
-    client_pump(client);
+    httpclient_pump(client);
     return 0;
 }
 
@@ -333,9 +340,9 @@ void httpclient_cancel(struct httpclient_call *call)
         return;
     client = call->client;
     if (call->link != NULL)
-        link_close(call->link);
+        httpclient_link_close(call->link);
     free_call(call);
-    client_pump(client);
+    httpclient_pump(client);
 }
 
 int httpclient_new(struct loop *loop, const struct httpclient_config *config,
@@ -385,7 +392,7 @@ void httpclient_free(struct httpclient *client)
     if (client == NULL)
         return;
     while (!list_is_empty(&client->links))
-        link_close(list_entry(client->links.next, struct link, node));
+        httpclient_link_close(list_entry(client->links.next, struct link, node));
     free_calls(&client->active);
     free_calls(&client->waiting);
     dialer_free(client->dialer);

@@ -63,6 +63,7 @@ struct httpclient_result {
     struct err err;
     const struct http_response *response; /* NULL where no head came */
     struct str body;                      /* when it was collected */
+    struct buf *sent; /* the request's body, for who wants to send it again: may be moved away */
 };
 
 struct httpclient_events {

@@ -27,7 +27,7 @@ static bool has_conn(const struct link *link)
     return link->state != LINK_DIALLING && link->state != LINK_CLOSED;
 }
 
-void link_close(struct link *link)
+void httpclient_link_close(struct link *link)
 {
     bool is_connected = has_conn(link);
 
@@ -54,25 +54,25 @@ static void fail(struct link *link, int code)
     struct httpclient *client = link->client;
 
     link->call = NULL;
-    link_close(link);
+    httpclient_link_close(link);
     if (call != NULL) {
         call->link = NULL;
-        call_finish(call, code);
+        httpclient_call_finish(call, code);
     } else {
-        client_pump(client);
+        httpclient_pump(client);
     }
 }
 
 static void on_idle_too_long(void *data)
 {
-    link_close(data);
+    httpclient_link_close(data);
 }
 
-void link_release(struct link *link, bool may_keep)
+void httpclient_link_release(struct link *link, bool may_keep)
 {
     link->call = NULL;
     if (!may_keep || link->conn.has_ended || link->conn.is_broken) {
-        link_close(link);
+        httpclient_link_close(link);
         return;
     }
     link->state = LINK_IDLE;
@@ -87,7 +87,7 @@ static void become_busy(struct link *link)
     link->may_keep = false;
     httpresponse_reset(link->parse, link->call->method == HTTP_METHOD_HEAD ? HTTPRESPONSE_TO_HEAD
                                                                            : HTTPRESPONSE_TO_ANY);
-    call_begin(link->call);
+    httpclient_call_begin(link->call);
 }
 
 static void on_ready(struct conn *conn)
@@ -121,7 +121,7 @@ static void open_tunnel(struct link *link)
 {
     cleanup_buf struct buf head = BUF_INIT(TUNNEL_HEAD_BYTES);
     struct str view;
-    int r = head_write_tunnel(&link->url, link->proxy, &head);
+    int r = httpclient_head_write_tunnel(&link->url, link->proxy, &head);
 
     link->state = LINK_TUNNEL;
     httpresponse_reset(link->parse, HTTPRESPONSE_TO_CONNECT);
@@ -166,15 +166,15 @@ static void on_body(void *data, struct str bytes)
     struct link *link = data;
 
     if (link->call != NULL)
-        call_on_body(link->call, bytes);
+        httpclient_call_on_body(link->call, bytes);
 }
 
 static void complete(struct link *link, bool has_rest)
 {
-    link->may_keep =
-        !has_rest && httpresponse_get(link->parse)->keeps_alive && call_is_sent(link->call);
+    link->may_keep = !has_rest && httpresponse_get(link->parse)->keeps_alive &&
+                     httpclient_call_is_sent(link->call);
     link->call->state = CALL_ANSWERED;
-    call_finish(link->call, 0);
+    httpclient_call_finish(link->call, 0);
 }
 
 static void on_bytes(struct conn *conn, struct str bytes)
@@ -196,7 +196,7 @@ static void on_bytes(struct conn *conn, struct str bytes)
         if (link->call == NULL) /* a callback cancelled it */
             return;
         if (event == HTTPRESPONSE_HEAD)
-            call_on_head(link->call, httpresponse_get(link->parse));
+            httpclient_call_on_head(link->call, httpresponse_get(link->parse));
         if (link->call == NULL)
             return;
     } while (event == HTTPRESPONSE_HEAD);
@@ -240,7 +240,8 @@ static void on_end(struct conn *conn, int error)
         fail(link, is_tls_code(error) && error != ERR_TLS_TRUNCATED ? error : ERR_TLS_HANDSHAKE);
         return;
     }
-    if (httpresponse_is_untouched(link->parse) && link->is_reused && call_repeat(link->call))
+    if (httpresponse_is_untouched(link->parse) && link->is_reused &&
+        httpclient_call_repeat(link->call))
         return;
     if (error == 0)
         code = httpresponse_end(link->parse);
@@ -255,7 +256,7 @@ static void on_drained(struct conn *conn)
     struct link *link = list_entry(conn, struct link, conn);
 
     if (link->state == LINK_BUSY && link->call != NULL)
-        call_send_more(link->call);
+        httpclient_call_send_more(link->call);
 }
 
 static const struct conn_events EVENTS = {
@@ -266,7 +267,7 @@ static const struct conn_events EVENTS = {
     .on_closed = on_closed,
 };
 
-int link_send(struct link *link, const struct str *parts, size_t count)
+int httpclient_link_send(struct link *link, const struct str *parts, size_t count)
 {
     return conn_send(&link->conn, parts, count);
 }
@@ -299,7 +300,8 @@ static void on_dialled(void *data, int error, int fd)
         become_busy(link);
 }
 
-int link_new(struct httpclient *client, struct httpclient_call *call, struct link **out_link)
+int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
+                        struct link **out_link)
 {
     struct link *link = calloc(1, sizeof(*link));
     const struct httpurl *there = call->proxy != NULL ? &call->proxy->url : &call->url;
@@ -327,7 +329,7 @@ int link_new(struct httpclient *client, struct httpclient_call *call, struct lin
     return 0;
 }
 
-void link_use(struct link *link, struct httpclient_call *call)
+void httpclient_link_use(struct link *link, struct httpclient_call *call)
 {
     timer_stop(&link->timer);
     link->is_reused = true;

@@ -74,8 +74,8 @@ static int write_first_line(const struct httpclient_request *request, const stru
     return r < 0 ? r : buf_append_str(out, STR("\r\n"));
 }
 
-int head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
-               struct buf *out, struct err *err)
+int httpclient_head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
+                          struct buf *out, struct err *err)
 {
     bool has_body = request->body != NULL || request->method == HTTP_METHOD_POST ||
                     request->method == HTTP_METHOD_PUT || request->method == HTTP_METHOD_PATCH;
@@ -104,7 +104,8 @@ int head_write(const struct httpclient_request *request, const struct httpproxy 
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-int head_write_tunnel(const struct httpurl *url, const struct httpproxy *proxy, struct buf *out)
+int httpclient_head_write_tunnel(const struct httpurl *url, const struct httpproxy *proxy,
+                                 struct buf *out)
 {
     int r = buf_append_str(out, STR("CONNECT "));
 

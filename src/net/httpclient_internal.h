@@ -60,6 +60,7 @@ struct httpclient_call {
     bool was_repeated;
     struct buf head; /* wiped: keys stand in it */
     struct buf body;
+    size_t held; /* bytes that it counts for */
     size_t head_sent;
     size_t body_sent;
     struct buf answer;
@@ -90,33 +91,35 @@ struct httpclient {
 /* httpclient.c */
 
 /* Gives connections to those that wait. */
-void client_pump(struct httpclient *client);
+void httpclient_pump(struct httpclient *client);
 /* Ends the call and tells it; its link is let go before. Words may stand in call->err. */
-void call_finish(struct httpclient_call *call, int code);
+void httpclient_call_finish(struct httpclient_call *call, int code);
 /* The answer begins, goes on, is complete: for the connection that it comes by. */
-void call_begin(struct httpclient_call *call);
-void call_send_more(struct httpclient_call *call);
-void call_on_head(struct httpclient_call *call, const struct http_response *response);
-void call_on_body(struct httpclient_call *call, struct str bytes);
+void httpclient_call_begin(struct httpclient_call *call);
+void httpclient_call_send_more(struct httpclient_call *call);
+void httpclient_call_on_head(struct httpclient_call *call, const struct http_response *response);
+void httpclient_call_on_body(struct httpclient_call *call, struct str bytes);
 /* Its connection had been closed by the server before the request could be answered. */
-bool call_repeat(struct httpclient_call *call);
-bool call_is_sent(const struct httpclient_call *call);
+bool httpclient_call_repeat(struct httpclient_call *call);
+bool httpclient_call_is_sent(const struct httpclient_call *call);
 
 /* httpclient_conn.c */
 
-int link_new(struct httpclient *client, struct httpclient_call *call, struct link **out_link);
-void link_use(struct link *link, struct httpclient_call *call);
+int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
+                        struct link **out_link);
+void httpclient_link_use(struct link *link, struct httpclient_call *call);
 /* Without a call from here on: kept for the next one, or closed. */
-void link_release(struct link *link, bool may_keep);
-void link_close(struct link *link);
-int link_send(struct link *link, const struct str *parts, size_t count);
+void httpclient_link_release(struct link *link, bool may_keep);
+void httpclient_link_close(struct link *link);
+int httpclient_link_send(struct link *link, const struct str *parts, size_t count);
 
 /* httpclient_head.c */
 
 /* The head of the request, by way of that proxy or none. */
-int head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
-               struct buf *out, struct err *err);
+int httpclient_head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
+                          struct buf *out, struct err *err);
 /* CONNECT, for the proxy. */
-int head_write_tunnel(const struct httpurl *url, const struct httpproxy *proxy, struct buf *out);
+int httpclient_head_write_tunnel(const struct httpurl *url, const struct httpproxy *proxy,
+                                 struct buf *out);
 
 #endif

@@ -401,13 +401,14 @@ static void nobody_is_followed_elsewhere(void **state)
     (void)state;
     send_get(&seen, "/1");
     fd = take();
-    raw_server_write(&server, fd,
-                     STR("HTTP/1.1 302 Found\r\nLocation: https://evil.test/x?key=sess_secret\r\n"
-                         "Content-Length: 0\r\n\r\n"));
+    raw_server_write(
+        &server, fd,
+        STR("HTTP/1.1 302 Found\r\nLocation: https://evil.test/\xc2\x9bx?key=sess_secret\r\n"
+            "Content-Length: 0\r\n\r\n"));
     loop_until(loop, seen.done == 1);
     assert_int_equal(seen.code, ERR_HTTP_REDIRECT);
     assert_string_equal(seen.err.message,
-                        "127.0.0.1 leads to https://evil.test/x, which is not followed");
+                        "127.0.0.1 leads to https://evil.test/??x, which is not followed");
     assert_true(raw_server_is_alone(&server));
     close(fd);
     seen_done(&seen);
@@ -560,6 +561,47 @@ static void calls_past_the_connections_wait_for_one(void **state)
         close(fds[i]);
 }
 
+static void take_body(void *data, const struct httpclient_result *result)
+{
+    struct seen *seen = data;
+
+    seen->done++;
+    seen->code = result->code;
+    buf_done(&seen->body);
+    seen->body = *result->sent;
+    buf_init(result->sent, 0);
+}
+
+static void a_body_that_was_not_answered_comes_back(void **state)
+{
+    static const struct httpclient_events taking = {.on_done = take_body};
+    cleanup_buf struct buf body = BUF_INIT(LARGE_BYTES);
+    struct httpclient_request request = {
+        .method = HTTP_METHOD_POST, .url = &url, .target = STR("/x"), .body = &body};
+    struct seen seen;
+
+    (void)state;
+    seen_init(&seen);
+    /* More than half of what may wait in all, so the second one shows that the first is forgotten.
+     */
+    assert_int_equal(buf_reserve(&body, LARGE_BYTES), 0);
+    memset(body.data, 'b', LARGE_BYTES);
+    body.len = LARGE_BYTES;
+    for (int i = 1; i <= 2; i++) {
+        int fd;
+
+        assert_int_equal(httpclient_send(client, &request, &taking, &seen, &seen.call, NULL), 0);
+        fd = raw_server_accept(&server);
+        close(fd);
+        loop_until(loop, seen.done == i);
+        assert_int_equal(seen.code, ERR_CONNECTION_LOST);
+        assert_int_equal(seen.body.len, LARGE_BYTES);
+        body = seen.body;
+        buf_init(&seen.body, 0);
+    }
+    seen_done(&seen);
+}
+
 static void a_head_that_drips_is_given_up(void **state)
 {
     struct seen seen;
@@ -638,9 +680,8 @@ static void a_server_that_does_not_take_the_body_is_given_up(void **state)
     body.len = LARGE_BYTES;
     assert_int_equal(httpclient_send(client, &request, &COLLECTING, &seen, &seen.call, NULL), 0);
     fd = raw_server_accept(&server);
-    assert_true(raw_server_is_alone(&server));
-    pass(HTTPCLIENT_IDLE_MS);
-    loop_until(loop, seen.done == 1);
+    /* The system takes some of it at first. */
+    loop_until(loop, (pass(HTTPCLIENT_IDLE_MS), seen.done == 1));
     assert_int_equal(seen.code, ERR_TIMED_OUT);
     close(fd);
     seen_done(&seen);
@@ -754,7 +795,8 @@ TEST_MAIN(CASE(a_request_is_what_was_asked_for), CASE(a_connection_is_kept_for_t
           CASE(strangers_are_not_talked_to), CASE(headers_cannot_end_their_line),
           CASE(a_large_body_goes_whole),
           CASE(an_answer_before_the_body_has_gone_costs_the_connection),
-          CASE(calls_past_the_connections_wait_for_one), CASE(a_head_that_drips_is_given_up),
+          CASE(calls_past_the_connections_wait_for_one),
+          CASE(a_body_that_was_not_answered_comes_back), CASE(a_head_that_drips_is_given_up),
           CASE(silence_in_the_middle_is_given_up), CASE(the_whole_has_a_limit_and_waiting_counts),
           CASE(a_server_that_does_not_take_the_body_is_given_up),
           CASE(who_cancels_hears_nothing_more), CASE(a_name_is_looked_up_and_every_address_tried),

@@ -2,6 +2,9 @@
 /* The client with TLS: a server that can be believed, and those that cannot. */
 #include "test.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "loop_until.h"
@@ -238,8 +241,68 @@ static void a_handshake_that_does_not_end_is_given_up(void **state)
     raw_server_done(&silent);
 }
 
+/* Carries what has come from one side to the other. */
+static void relay(int from, int to)
+{
+    char bytes[64 << 10];
+    ssize_t got = read(from, bytes, sizeof(bytes));
+
+    for (ssize_t sent = 0; got > 0 && sent < got;) {
+        ssize_t n = send(to, bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL);
+
+        if (n > 0)
+            sent += n;
+        else
+            loop_until_step(loop);
+    }
+}
+
+static bool carry(int client_fd, int server_fd, const struct seen *seen)
+{
+    relay(client_fd, server_fd);
+    relay(server_fd, client_fd);
+    return seen->done == 1;
+}
+
+static void a_tunnel_carries_it(void **state)
+{
+    struct httpclient_request request = {
+        .method = HTTP_METHOD_GET, .url = &url, .target = STR("/x")};
+    struct httpproxies proxies = {.has_https = true};
+    const struct httpclient_config asking = {
+        .may_reach = anybody, .make_filter = make_client_filter, .proxies = &proxies};
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons(url.port)};
+    cleanup_buf struct buf got = BUF_INIT(BODY_BYTES);
+    cleanup_fd int server_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct raw_server proxy;
+    struct httpclient *behind;
+    struct httpclient_call *call;
+    struct seen seen = {0};
+    int fd;
+
+    (void)state;
+    raw_server_init(&proxy, loop);
+    assert_int_equal(httpurl_parse(STR("http://127.0.0.1"), &proxies.https.url, NULL), 0);
+    proxies.https.url.port = proxy.port;
+    assert_int_equal(httpclient_new(loop, &asking, &behind), 0);
+    assert_int_equal(httpclient_send(behind, &request, &EVENTS, &seen, &call, NULL), 0);
+    fd = raw_server_accept(&proxy);
+    raw_server_read_head(&proxy, fd, &got);
+    assert_true(str_starts_with(buf_view(&got), STR("CONNECT host.test:")));
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(server_fd, (struct sockaddr *)&there, sizeof(there)), 0);
+    assert_int_equal(fcntl(server_fd, F_SETFL, O_NONBLOCK), 0);
+    raw_server_write(&proxy, fd, STR("HTTP/1.1 200 OK\r\n\r\n"));
+    loop_until(loop, carry(fd, server_fd, &seen));
+    assert_int_equal(seen.code, 0);
+    assert_int_equal(seen.status, 200);
+    close(fd);
+    httpclient_free(behind);
+    raw_server_done(&proxy);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 TEST_MAIN(CASE(a_server_that_is_known_is_talked_to), CASE(another_host_is_not),
           CASE(a_certificate_that_nobody_vouches_for_is_not), CASE(one_that_has_expired_is_not),
           CASE(a_server_that_speaks_plainly_is_not),
-          CASE(a_handshake_that_does_not_end_is_given_up))
+          CASE(a_handshake_that_does_not_end_is_given_up), CASE(a_tunnel_carries_it))
