@@ -105,6 +105,10 @@ enum err_category {
     X(ERR_WS_VERSION,          "websocket_version",   POLICY,      426, -32010, "not version 13 of WebSocket") \
     X(ERR_WS_PROTOCOL,         "websocket_protocol",  POLICY,      400, -32010, "against the rules of WebSocket") \
     X(ERR_WS_CLOSED,           "websocket_closed",    OPERATIONAL, 410, -32010, "the WebSocket was closed") \
+    X(ERR_GATEWAY_DENIED,      "gateway_denied",      POLICY,      403, -32010, "the server does not take the key: a new pairing token is needed") \
+    X(ERR_GATEWAY_MISSING,     "gateway_missing",     OPERATIONAL, 502, -32010, "there is no gateway at this address") \
+    X(ERR_GATEWAY_STATUS,      "gateway_status",      OPERATIONAL, 502, -32010, "the server answered with an error") \
+    X(ERR_GATEWAY_ANSWER,      "gateway_answer",      OPERATIONAL, 502, -32010, "the server's answer is not one of a gateway") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_SETTINGS,            "settings_malformed",  POLICY,      500, -32010, "the settings are malformed") \

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session with a gateway, from the daemon's side: it pairs, keeps the event stream open, hands
+ * calls to its owner and brings the answers back. It decides nothing about calls, and everything
+ * that comes from the server is taken for hostile. docs/internals/gateway.md has the way of a call.
+ *
+ * All callbacks come from the loop, never from inside a function of this header.
+ */
+#ifndef GATEWAY_CLIENT_H
+#define GATEWAY_CLIENT_H
+
+#include "base/err.h"
+#include "base/jsonwrite.h"
+#include "base/secret.h"
+#include "gateway/event.h"
+#include "gateway/reconnect.h"
+#include "gateway/reply.h"
+#include "net/httpclient.h"
+
+struct gateway;
+
+enum {
+    GATEWAY_MAX_CALLS = 1024,           /* without an answer, of one session: others are refused */
+    GATEWAY_MAX_RETRY_BYTES = 64 << 20, /* of answers that wait to be sent once more */
+    GATEWAY_MAX_TRIES = 3,              /* of one answer */
+    GATEWAY_RETRY_MS = 1000,            /* before the second try; twice that before the third */
+    GATEWAY_SILENCE_MS = 45000,         /* three pings: the stream is dead */
+    GATEWAY_STREAM_HEAD_MS = 30000,
+    GATEWAY_INIT_MS = 60000,
+    GATEWAY_ANSWER_MS = 120000,
+    GATEWAY_LEAVE_MS = 3000,
+};
+
+enum gateway_dialect {
+    GATEWAY_N8N,  /* /rest/instance-ai/gateway */
+    GATEWAY_SEED, /* /instance-ai/gateway, the older one */
+};
+
+enum gateway_end {
+    GATEWAY_END_FAILED,    /* it could not be begun: the error says why */
+    GATEWAY_END_DISMISSED, /* by the server */
+    GATEWAY_END_LEFT,      /* by gateway_leave() */
+};
+
+struct gateway_status {
+    enum reconnect_state state;
+    enum gateway_dialect dialect;
+    int64_t retry_ms; /* how long it waits in all, in the states that wait */
+    size_t pending;   /* calls that wait for an answer or whose answer is on its way */
+    size_t retrying;  /* of those, answers that wait to be sent once more */
+    struct err why;   /* the last thing that went wrong; code 0 once the stream is open */
+};
+
+struct gateway_owner {
+    /*
+     * Writes the object that init sends: rootPath, tools, hostIdentifier and toolCategories, or in
+     * the older dialect rootPath, tree and treeText. May come from inside gateway_pair().
+     */
+    int (*describe)(void *data, enum gateway_dialect dialect, struct json_writer *writer);
+    /* A call, whose views are gone when it returns. It is answered at any time later, by its id. */
+    void (*on_call)(void *data, const struct gateway_call *call);
+    /* Something about gateway_status() has changed; changes in quick succession come as one. */
+    void (*on_status)(void *data, const struct gateway_status *status);
+    /* Calls without an answer are forgotten, and so is the key. gateway_pair() is possible again.
+     */
+    void (*on_ended)(void *data, enum gateway_end end, const struct err *err);
+    /* An answer could not be brought to the server; also from inside gateway_answer(). May be NULL.
+     */
+    void (*on_undelivered)(void *data, struct str id, const struct err *err);
+};
+
+struct gateway_config {
+    struct loop *loop;
+    struct httpclient *http; /* borrowed; its policy must allow the servers */
+    const struct gateway_owner *owner;
+    void *data;
+};
+
+int gateway_new(const struct gateway_config *config, struct gateway **out_gateway);
+
+/* Without a word to the server, which keeps the session for gateway_resume(). Not in callbacks. */
+void gateway_free(struct gateway *gateway);
+
+/*
+ * Begins a session with a pairing token, a static key or the key of a session. Which dialect the
+ * server speaks comes out. ERR_ALREADY_EXISTS while there is a session whose key is not refused.
+ */
+int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struct secret *key,
+                 struct err *err);
+
+/* Goes on with a session from before: no init unless the server asks for it. */
+int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gateway_dialect dialect,
+                   const struct secret *key, struct err *err);
+
+/* Tells the server and ends the session, after GATEWAY_LEAVE_MS also without its answer. */
+void gateway_leave(struct gateway *gateway);
+
+void gateway_status(const struct gateway *gateway, struct gateway_status *out_status);
+
+/* Of the session, for those who keep it for gateway_resume(); NULL without one. */
+const struct secret *gateway_session_key(const struct gateway *gateway);
+
+/*
+ * Answers a call with a CallToolResult as finished JSON, which is copied. What is too large for the
+ * server becomes an error that says so. ERR_NOT_FOUND when no call of that id waits.
+ */
+int gateway_answer(struct gateway *gateway, struct str id, struct str result);
+
+/* Answers a call with {"error": text}. */
+int gateway_refuse(struct gateway *gateway, struct str id, struct str text);
+
+#endif

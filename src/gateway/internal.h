@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a session, for its own files: client.c (beginning and ending it), stream.c (events)
+ * and answers.c (calls and what becomes of them).
+ */
+#ifndef GATEWAY_INTERNAL_H
+#define GATEWAY_INTERNAL_H
+
+#include "base/map.h"
+#include "gateway/client.h"
+#include "loop/timer.h"
+#include "net/ssereader.h"
+
+enum { TARGET_BYTES = 2048, KEY_FIELDS = 3 };
+
+struct gateway {
+    struct gateway_config config;
+    struct httpurl url;
+    enum gateway_dialect dialect;
+    bool is_dialect_known;
+    struct secret key;
+    struct reconnect reconnect;
+    int64_t retry_ms;
+    struct err why;
+    struct timer delay;
+    struct loop_task tell;
+    bool has_ended; /* which is still to be told */
+    enum gateway_end end;
+
+    struct httpclient_call *init;
+    struct httpclient_call *leave;
+    struct httpclient_call *stream;
+    bool is_stream_open;
+    struct sse_reader reader;
+
+    struct map pending; /* struct pending by its id */
+    size_t retrying;
+    size_t retry_bytes;
+};
+
+/* client.c */
+
+/* The one place where the state changes. */
+void gateway_move(struct gateway *gateway, enum reconnect_event event);
+/* Why the last request failed: the server's status and words. */
+void gateway_note_status(struct gateway *gateway, int status, struct str body);
+/* Appends the path of an endpoint in the session's dialect. */
+int gateway_target(const struct gateway *gateway, struct str endpoint, struct buf *out);
+/* The header that carries the key, which is not copied. */
+struct http_field gateway_key_field(const struct gateway *gateway);
+int gateway_append_escaped(struct buf *out, struct str text);
+
+/* stream.c */
+
+void gateway_stream_open(struct gateway *gateway);
+void gateway_stream_close(struct gateway *gateway);
+
+/* answers.c */
+
+void gateway_answers_init(struct gateway *gateway);
+/* Forgets all calls. */
+void gateway_answers_drop(struct gateway *gateway);
+void gateway_answers_done(struct gateway *gateway);
+/* A call has come: remembers it and hands it to the owner, or refuses it. */
+void gateway_answers_take(struct gateway *gateway, const struct gateway_event *event);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/reply.h"
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/jsonwrite.h"
+
+enum {
+    ARENA_FACTOR = 24, /* 16 bytes a value, and the shortest value takes two characters */
+    MAX_REPLY_DEPTH = 16,
+};
+
+static bool is_key(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= 0x20 || text.ptr[i] >= 0x7f)
+            return false;
+    return text.len > 0 && text.len <= SECRET_MAX_BYTES;
+}
+
+static const struct json_value *parse_reply(struct arena *arena, struct str body)
+{
+    const struct json_limits limits = {GATEWAY_MAX_REPLY_BYTES, MAX_REPLY_DEPTH};
+    const struct json_value *document;
+
+    return json_parse(arena, body, limits, &document, NULL) == 0 ? document : NULL;
+}
+
+int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_key)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(GATEWAY_MAX_REPLY_BYTES * ARENA_FACTOR);
+    const struct json_value *reply = parse_reply(&arena, body);
+    const struct json_value *inner;
+    const struct json_value *key;
+    bool is_ok = false;
+    int r;
+
+    if (reply == NULL)
+        return ERR_GATEWAY_ANSWER;
+    inner = json_get(reply, STR("data"));
+    if (inner != NULL)
+        reply = inner;
+    if (!json_get_bool(reply, STR("ok"), &is_ok) || !is_ok)
+        return ERR_GATEWAY_ANSWER;
+    key = json_get(reply, STR("sessionKey"));
+    if (key == NULL || key->type == JSON_NULL) {
+        *out_has_key = false;
+        return 0;
+    }
+    if (key->type != JSON_STRING || !is_key(json_str(key)))
+        return ERR_GATEWAY_ANSWER;
+    r = secret_set(out_key, json_str(key));
+    *out_has_key = r == 0;
+    return r;
+}
+
+void gateway_error_parse(struct str body, char out_text[GATEWAY_ERROR_BYTES])
+{
+    cleanup_arena struct arena arena = ARENA_INIT(GATEWAY_MAX_REPLY_BYTES * ARENA_FACTOR);
+    const struct json_value *reply = parse_reply(&arena, body);
+    struct str text = STR_EMPTY;
+    size_t len = 0;
+
+    if (reply != NULL && !json_get_str(reply, STR("message"), &text))
+        json_get_str(reply, STR("error"), &text);
+    /* It will be shown on a terminal and in a log, where nothing of it may steer anything. */
+    for (size_t i = 0; i < text.len && len < GATEWAY_ERROR_BYTES - 1; i++)
+        out_text[len++] = text.ptr[i] >= 0x20 && text.ptr[i] < 0x7f ? text.ptr[i] : '?';
+    out_text[len] = '\0';
+}
+
+/* The text of the first block that has one. */
+static struct str first_text(const struct json_value *result)
+{
+    const struct json_value *content = json_get(result, STR("content"));
+    struct str text = STR_EMPTY;
+
+    if (content == NULL)
+        return text;
+    json_each_item (block, content) {
+        if (json_get_str(block, STR("text"), &text))
+            break;
+    }
+    return text;
+}
+
+static int write_data(struct json_writer *writer, struct str result)
+{
+    const struct json_limits limits = {GATEWAY_MAX_ANSWER_BYTES, JSON_DEFAULT_MAX_DEPTH};
+    cleanup_arena struct arena arena = ARENA_INIT((size_t)GATEWAY_MAX_ANSWER_BYTES * ARENA_FACTOR);
+    const struct json_value *document;
+    const struct json_value *structured;
+    struct str words = STR_EMPTY;
+    bool is_error = false;
+    int r = json_parse(&arena, result, limits, &document, NULL);
+
+    if (r < 0)
+        return r == ERR_NO_MEMORY || r == ERR_TOO_LARGE ? r : ERR_INVALID_JSON;
+    structured = json_get(document, STR("structuredContent"));
+    json_get_bool(document, STR("isError"), &is_error);
+    json_begin_object(writer);
+    if (is_error) {
+        if (structured == NULL || !json_get_str(structured, STR("error"), &words))
+            words = first_text(document);
+        json_key(writer, STR("error"));
+        json_write_str(writer, words);
+    } else {
+        json_key(writer, STR("data"));
+        if (structured != NULL)
+            json_write_value(writer, structured);
+        else
+            json_write_str(writer, first_text(document));
+    }
+    json_end_object(writer);
+    return 0;
+}
+
+static int finish(struct json_writer *writer, struct buf *text, size_t before)
+{
+    int r = json_writer_finish(writer);
+
+    if (r == 0 && text->len - before > GATEWAY_MAX_ANSWER_BYTES)
+        r = ERR_TOO_LARGE;
+    if (r < 0)
+        text->len = before;
+    return r;
+}
+
+int gateway_answer_write(enum gateway_shape shape, struct str result, struct buf *out)
+{
+    struct json_writer writer;
+    size_t before = out->len;
+    int r = 0;
+
+    if (result.len > GATEWAY_MAX_ANSWER_BYTES)
+        return ERR_TOO_LARGE;
+    json_writer_init(&writer, out);
+    switch (shape) {
+    case GATEWAY_SHAPE_RESULT:
+        json_begin_object(&writer);
+        json_key(&writer, STR("result"));
+        json_splice(&writer, result);
+        json_end_object(&writer);
+        break;
+    case GATEWAY_SHAPE_DATA:
+        r = write_data(&writer, result);
+        break;
+    }
+    if (r < 0) {
+        out->len = before;
+        return r;
+    }
+    return finish(&writer, out, before);
+}
+
+int gateway_refusal_write(struct str text, struct buf *out)
+{
+    struct json_writer writer;
+    size_t before = out->len;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("error"));
+    json_write_str_lossy(&writer, text);
+    json_end_object(&writer);
+    return finish(&writer, out, before);
+}

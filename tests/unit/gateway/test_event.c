@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes on the stream, and the bodies that go between both sides. */
+#include "test.h"
+
+#include "base/err.h"
+#include "base/jsonwrite.h"
+#include "gateway/event.h"
+#include "gateway/reply.h"
+
+enum { ARENA_BYTES = 1 << 20, TEXT_BYTES = 32 << 20, LARGE_BYTES = 16 << 20 };
+
+static struct gateway_event read_event(struct arena *arena, const char *data)
+{
+    struct gateway_event event;
+
+    assert_int_equal(gateway_event_parse(arena, STR("message"), str_from(data), &event), 0);
+    return event;
+}
+
+static void both_shapes_of_a_call_are_one_struct(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct gateway_event event;
+    struct str path;
+
+    (void)state;
+    event =
+        read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_1\","
+                           "\"toolCall\":{\"name\":\"read_file\",\"arguments\":{\"filePath\":"
+                           "\"a\"}}}}");
+    assert_int_equal(event.kind, GATEWAY_EVENT_CALL);
+    assert_int_equal(event.call.shape, GATEWAY_SHAPE_RESULT);
+    assert_str(event.call.id, "gw_1");
+    assert_str(event.call.name, "read_file");
+    assert_true(json_get_str(event.call.arguments, STR("filePath"), &path));
+    assert_str(path, "a");
+
+    event =
+        read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_2\","
+                           "\"operation\":\"search-files\",\"args\":{\"query\":\"x\"}}}");
+    assert_int_equal(event.kind, GATEWAY_EVENT_CALL);
+    assert_int_equal(event.call.shape, GATEWAY_SHAPE_DATA);
+    assert_str(event.call.name, "search_files");
+    assert_true(json_get_str(event.call.arguments, STR("query"), &path));
+
+    event =
+        read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_3\","
+                           "\"operation\":\"new-one\"}}");
+    assert_str(event.call.name, "new-one");
+    assert_int_equal(event.call.arguments->type, JSON_OBJECT);
+    assert_int_equal(event.call.arguments->size, 0);
+
+    event = read_event(&arena, "{\"type\":\"gateway-disconnect\"}");
+    assert_int_equal(event.kind, GATEWAY_EVENT_DISCONNECT);
+}
+
+static void what_is_not_understood_is_ignored(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "hello",
+        "{",
+        "[]",
+        "null",
+        "{\"type\":7}",
+        "{\"type\":\"something-new\",\"payload\":{}}",
+        "{\"type\":\"filesystem-request\"}",
+        "{\"type\":\"filesystem-request\",\"payload\":[]}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"toolCall\":{\"name\":\"x\"}}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":7}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"\"}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"..\"}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"a b\"}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"a\\r\\nX: y\"}}",
+        "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"\\u00e4\"}}",
+        "{\"type\":\"gateway-disconnect\",\"type\":\"gateway-disconnect\"}",
+    };
+    struct gateway_event event;
+
+    (void)state;
+    for (size_t i = 0; i < array_size(texts); i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+
+        event = read_event(&arena, texts[i]);
+        if (event.kind != GATEWAY_EVENT_NONE)
+            fail_msg("%s was understood", texts[i]);
+    }
+    /* A name makes it another kind of event. */
+    assert_int_equal(
+        gateway_event_parse(NULL, STR("ready"), STR("{\"type\":\"gateway-disconnect\"}"), &event),
+        0);
+    assert_int_equal(event.kind, GATEWAY_EVENT_NONE);
+}
+
+static void a_call_that_cannot_be_done_can_still_be_refused(void **state)
+{
+    static const char *const payloads[] = {
+        "",
+        ",\"toolCall\":7",
+        ",\"toolCall\":{}",
+        ",\"toolCall\":{\"name\":\"\"}",
+        ",\"toolCall\":{\"name\":\"x\",\"arguments\":[]}",
+        ",\"operation\":\"read-file\",\"args\":\"x\"",
+        ",\"toolCall\":{\"name\":"
+        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(payloads); i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        char text[512];
+        struct gateway_event event;
+
+        snprintf(text, sizeof(text),
+                 "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_1\"%s}}",
+                 payloads[i]);
+        event = read_event(&arena, text);
+        if (event.kind != GATEWAY_EVENT_BAD_CALL)
+            fail_msg("%s was taken for %d", text, event.kind);
+        assert_str(event.call.id, "gw_1");
+        assert_int_equal(event.call.name.len, 0);
+    }
+}
+
+static void init_gives_a_key_that_a_header_can_carry(void **state)
+{
+    static const struct {
+        const char *body;
+        int code;
+        const char *key;
+    } rows[] = {
+        {"{\"data\":{\"ok\":true,\"sessionKey\":\"sess_1\"}}", 0, "sess_1"},
+        {"{\"ok\":true,\"sessionKey\":\"sess_2\",\"more\":1}", 0, "sess_2"},
+        {"{\"data\":{\"ok\":true}}", 0, ""},
+        {"{\"ok\":true,\"sessionKey\":null}", 0, ""},
+        {"{\"data\":{\"ok\":false}}", ERR_GATEWAY_ANSWER, ""},
+        {"{\"data\":{}}", ERR_GATEWAY_ANSWER, ""},
+        {"<html>", ERR_GATEWAY_ANSWER, ""},
+        {"", ERR_GATEWAY_ANSWER, ""},
+        {"{\"ok\":true,\"sessionKey\":7}", ERR_GATEWAY_ANSWER, ""},
+        {"{\"ok\":true,\"sessionKey\":\"\"}", ERR_GATEWAY_ANSWER, ""},
+        {"{\"ok\":true,\"sessionKey\":\"a\\r\\nX: y\"}", ERR_GATEWAY_ANSWER, ""},
+        {"{\"ok\":true,\"sessionKey\":\"\\u00e4\"}", ERR_GATEWAY_ANSWER, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        struct secret key = SECRET_INIT;
+        bool has_key = false;
+
+        assert_int_equal(gateway_init_parse(str_from(rows[i].body), &key, &has_key), rows[i].code);
+        assert_int_equal(has_key, rows[i].key[0] != '\0');
+        assert_true(str_eq_c(secret_reveal(&key), rows[i].key));
+    }
+}
+
+static void the_server_s_words_cannot_steer_a_terminal(void **state)
+{
+    char text[GATEWAY_ERROR_BYTES];
+    char large[1000];
+
+    (void)state;
+    gateway_error_parse(STR("{\"code\":403,\"message\":\"Invalid \\u001b[31mAPI\\nkey\"}"), text);
+    assert_string_equal(text, "Invalid ?[31mAPI?key");
+    gateway_error_parse(STR("{\"error\":\"no\"}"), text);
+    assert_string_equal(text, "no");
+    gateway_error_parse(STR("<html>"), text);
+    assert_string_equal(text, "");
+    memset(large, 'a', sizeof(large));
+    memcpy(large, "{\"message\":\"", 12);
+    memcpy(large + sizeof(large) - 2, "\"}", 2);
+    gateway_error_parse((struct str){large, sizeof(large)}, text);
+    assert_int_equal(strlen(text), GATEWAY_ERROR_BYTES - 1);
+}
+
+static void answers_have_the_shape_of_their_call(void **state)
+{
+    static const struct {
+        enum gateway_shape shape;
+        const char *result;
+        const char *body;
+    } rows[] = {
+        {GATEWAY_SHAPE_RESULT, "{\"content\":[]}", "{\"result\":{\"content\":[]}}"},
+        {GATEWAY_SHAPE_DATA, "{\"content\":[],\"structuredContent\":{\"path\":\"a\",\"n\":1.50}}",
+         "{\"data\":{\"path\":\"a\",\"n\":1.50}}"},
+        {GATEWAY_SHAPE_DATA, "{\"content\":[{\"type\":\"text\",\"text\":\"tree\"}]}",
+         "{\"data\":\"tree\"}"},
+        {GATEWAY_SHAPE_DATA,
+         "{\"content\":[{\"type\":\"text\",\"text\":\"{}\"}],\"structuredContent\":{\"error\":"
+         "\"gone\"},\"isError\":true}",
+         "{\"error\":\"gone\"}"},
+        {GATEWAY_SHAPE_DATA,
+         "{\"content\":[{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"why\"}],"
+         "\"isError\":true}",
+         "{\"error\":\"why\"}"},
+    };
+    cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        buf_clear(&out);
+        assert_int_equal(gateway_answer_write(rows[i].shape, str_from(rows[i].result), &out), 0);
+        assert_true(str_eq_c(buf_view(&out), rows[i].body));
+    }
+    buf_clear(&out);
+    assert_int_equal(gateway_answer_write(GATEWAY_SHAPE_DATA, STR("{"), &out), ERR_INVALID_JSON);
+    assert_int_equal(out.len, 0);
+    assert_int_equal(gateway_refusal_write(STR("bad \xff \"text\""), &out), 0);
+    assert_str(buf_view(&out), "{\"error\":\"bad \xef\xbf\xbd \\\"text\\\"\"}");
+}
+
+static void an_answer_that_the_server_would_not_take_is_none(void **state)
+{
+    const size_t around = sizeof("{\"result\":\"\"}") - 1;
+    cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
+    cleanup_buf struct buf result = BUF_INIT(TEXT_BYTES);
+
+    (void)state;
+    assert_int_equal(buf_reserve(&result, LARGE_BYTES), 0);
+    memset(result.data, 'a', LARGE_BYTES);
+    result.len = LARGE_BYTES - around + 2;
+    result.data[0] = '"';
+    result.data[result.len - 1] = '"';
+    assert_int_equal(gateway_answer_write(GATEWAY_SHAPE_RESULT, buf_view(&result), &out), 0);
+    assert_int_equal(out.len, LARGE_BYTES);
+    buf_clear(&out);
+    result.data[result.len - 1] = 'a';
+    result.data[result.len++] = '"';
+    assert_int_equal(gateway_answer_write(GATEWAY_SHAPE_RESULT, buf_view(&result), &out),
+                     ERR_TOO_LARGE);
+    assert_int_equal(out.len, 0);
+}
+
+TEST_MAIN(cmocka_unit_test(both_shapes_of_a_call_are_one_struct),
+          cmocka_unit_test(what_is_not_understood_is_ignored),
+          cmocka_unit_test(a_call_that_cannot_be_done_can_still_be_refused),
+          cmocka_unit_test(init_gives_a_key_that_a_header_can_carry),
+          cmocka_unit_test(the_server_s_words_cannot_steer_a_terminal),
+          cmocka_unit_test(answers_have_the_shape_of_their_call),
+          cmocka_unit_test(an_answer_that_the_server_would_not_take_is_none))
