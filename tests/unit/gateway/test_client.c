@@ -271,19 +271,19 @@ static void a_pairing_that_fails_says_why(void **state)
 {
     static const struct {
         const char *init;
-        int status;
         const char *body;
+        int status;
         int code;
     } rows[] = {
-        {N8N_INIT, 403, "{\"code\":403,\"message\":\"Invalid API key\"}", ERR_GATEWAY_DENIED},
-        {N8N_INIT, 401, "{}", ERR_GATEWAY_DENIED},
-        {N8N_INIT, 503, "", ERR_GATEWAY_STATUS},
-        {N8N_INIT, 200, "{\"data\":{\"ok\":false}}", ERR_GATEWAY_ANSWER},
-        {N8N_INIT, 200, "<html>", ERR_GATEWAY_ANSWER},
-        {N8N_INIT, 302, "", ERR_HTTP_REDIRECT},
-        {N8N_INIT, 0, "", ERR_CONNECTION_LOST},
-        {"{\"tools\":[]}", 7, "", ERR_GATEWAY_STATUS},
-        {"{\"rootPath\":\"x\",\"tools\":[{\"name\":\"a\",\"inputSchema\":{}}]}", 7, "",
+        {N8N_INIT, "{\"code\":403,\"message\":\"Invalid API key\"}", 403, ERR_GATEWAY_DENIED},
+        {N8N_INIT, "{}", 401, ERR_GATEWAY_DENIED},
+        {N8N_INIT, "", 503, ERR_GATEWAY_STATUS},
+        {N8N_INIT, "{\"data\":{\"ok\":false}}", 200, ERR_GATEWAY_ANSWER},
+        {N8N_INIT, "<html>", 200, ERR_GATEWAY_ANSWER},
+        {N8N_INIT, "", 302, ERR_HTTP_REDIRECT},
+        {N8N_INIT, "", 0, ERR_CONNECTION_LOST},
+        {"{\"tools\":[]}", "", 7, ERR_GATEWAY_STATUS},
+        {"{\"rootPath\":\"x\",\"tools\":[{\"name\":\"a\",\"inputSchema\":{}}]}", "", 7,
          ERR_GATEWAY_STATUS},
     };
 

@@ -101,9 +101,6 @@ static void a_call_that_cannot_be_done_can_still_be_refused(void **state)
         ",\"toolCall\":{\"name\":\"\"}",
         ",\"toolCall\":{\"name\":\"x\",\"arguments\":[]}",
         ",\"operation\":\"read-file\",\"args\":\"x\"",
-        ",\"toolCall\":{\"name\":"
-        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
     };
 
     (void)state;
@@ -120,6 +117,23 @@ static void a_call_that_cannot_be_done_can_still_be_refused(void **state)
             fail_msg("%s was taken for %d", text, event.kind);
         assert_str(event.call.id, "gw_1");
         assert_int_equal(event.call.name.len, 0);
+    }
+}
+
+static void a_name_has_a_ceiling(void **state)
+{
+    (void)state;
+    for (int len = GATEWAY_MAX_NAME_BYTES; len <= GATEWAY_MAX_NAME_BYTES + 1; len++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        char text[512];
+
+        snprintf(text, sizeof(text),
+                 "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_1\","
+                 "\"toolCall\":{\"name\":\"%0*d\"}}}",
+                 len, 0);
+        assert_int_equal(read_event(&arena, text).kind, len <= GATEWAY_MAX_NAME_BYTES
+                                                            ? GATEWAY_EVENT_CALL
+                                                            : GATEWAY_EVENT_BAD_CALL);
     }
 }
 
@@ -235,6 +249,7 @@ static void an_answer_that_the_server_would_not_take_is_none(void **state)
 TEST_MAIN(cmocka_unit_test(both_shapes_of_a_call_are_one_struct),
           cmocka_unit_test(what_is_not_understood_is_ignored),
           cmocka_unit_test(a_call_that_cannot_be_done_can_still_be_refused),
+          cmocka_unit_test(a_name_has_a_ceiling),
           cmocka_unit_test(init_gives_a_key_that_a_header_can_carry),
           cmocka_unit_test(the_server_s_words_cannot_steer_a_terminal),
           cmocka_unit_test(answers_have_the_shape_of_their_call),

@@ -21,13 +21,13 @@ static struct httpurl url;
 /* How a call went. */
 struct seen {
     struct httpclient_call *call;
+    struct buf body;
+    struct buf pieces;
     int heads;
     int done;
     int code;
     int status;
     struct err err;
-    struct buf body;
-    struct buf pieces;
     bool cancels_in_head;
     bool cancels_in_bytes;
 };

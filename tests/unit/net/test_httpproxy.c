@@ -34,16 +34,12 @@ static const char *proxy_for(const struct httpproxies *proxies, const char *text
 
 static void the_environment_decides(void **state)
 {
-    static const char *const both[] = {"http_proxy",
-                                       "http://plain.test:3128",
-                                       "HTTPS_PROXY",
-                                       "tls.test:3129",
-                                       "HTTP_PROXY",
-                                       "http://ignored.test",
-                                       "no_proxy",
-                                       "near.test, .wide.test,*.star.test,10.0.0.0/8,"
-                                       "fd00::/8,192.0.2.1,port.test:81",
-                                       NULL};
+    static const char none[] = "near.test, .wide.test,*.star.test,10.0.0.0/8,fd00::/8,192.0.2.1,"
+                               "port.test:81";
+    static const char *const both[] = {
+        "http_proxy", "http://plain.test:3128", "HTTPS_PROXY", "tls.test:3129",
+        "HTTP_PROXY", "http://ignored.test",    "no_proxy",    none,
+        NULL};
     static const struct {
         const char *url;
         const char *proxy;
