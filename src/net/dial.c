@@ -281,14 +281,15 @@ static void on_looked_up(void *context, int result, void *data)
 
 static int begin_lookup(struct dial *dial, const char *host, uint16_t port)
 {
-    cleanup_free struct lookup *lookup = calloc(1, sizeof(*lookup));
     size_t len = strlen(host);
+    struct lookup *lookup;
     int r;
 
-    if (lookup == NULL)
-        return ERR_NO_MEMORY;
     if (len == 0 || len >= sizeof(lookup->host))
         return ERR_HOST_UNKNOWN;
+    lookup = calloc(1, sizeof(*lookup));
+    if (lookup == NULL)
+        return ERR_NO_MEMORY;
     memcpy(lookup->host, host, len + 1);
     lookup->run = dial->dialer->lookup;
     lookup->port = port;
@@ -301,9 +302,8 @@ static int begin_lookup(struct dial *dial, const char *host, uint16_t port)
                                            .timeout_ms = DIAL_LOOKUP_MS},
                       &dial->job);
     if (r < 0)
-        return r;
-    (void)steal_ptr(&lookup);
-    return 0;
+        free(lookup);
+    return r;
 }
 
 /* ---- lives ---- */
