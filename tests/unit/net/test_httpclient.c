@@ -80,13 +80,29 @@ static void seen_done(struct seen *seen)
 static bool only_our_server(void *data, const struct httpurl *asked)
 {
     (void)data;
-    return httpurl_same_origin(asked, &url) || strcmp(asked->host, "name.test") == 0;
+    return httpurl_same_origin(asked, &url) || str_ends_with(str_from(asked->host), STR(".test"));
 }
+
+/* For "slow.test": where nobody ever answers. For "hang.test": waits for the other end to close. */
+static struct sockaddr_in full;
+static int hanging[2];
 
 static int look_up(const char *host, uint16_t port, struct dial_addresses *out)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
 
+    if (strcmp(host, "hang.test") == 0) {
+        char byte;
+
+        (void)!read(hanging[0], &byte, 1);
+        return ERR_HOST_UNKNOWN;
+    }
+    if (strcmp(host, "slow.test") == 0) {
+        memcpy(&out->list[out->count++], &full, sizeof(full));
+        v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        memcpy(&out->list[out->count++], &v4, sizeof(v4));
+        return 0;
+    }
     if (strcmp(host, "name.test") != 0 || port != server.port)
         return ERR_HOST_UNKNOWN;
     /* Nobody listens on the port of the first address. */
@@ -754,6 +770,82 @@ static void a_name_is_looked_up_and_every_address_tried(void **state)
     seen_done(&seen);
 }
 
+static bool is_accepted_meanwhile(int *out_fd)
+{
+    pass(100);
+    *out_fd = accept4(server.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return *out_fd >= 0;
+}
+
+static void an_address_that_never_answers_is_passed_over(void **state)
+{
+    struct httpclient_request request = get_of("/1");
+    struct httpurl named = url;
+    struct seen seen;
+    socklen_t len = sizeof(full);
+    int fds[8];
+    int fd;
+
+    (void)state;
+    /* A queue of one that is full: the system lets further connections wait. */
+    full = (struct sockaddr_in){.sin_family = AF_INET};
+    full.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (size_t i = 0; i < array_size(fds); i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(fds[i] >= 0);
+        if (i == 0) {
+            assert_int_equal(bind(fds[0], (struct sockaddr *)&full, len), 0);
+            assert_int_equal(listen(fds[0], 0), 0);
+            assert_int_equal(getsockname(fds[0], (struct sockaddr *)&full, &len), 0);
+        } else {
+            (void)connect(fds[i], (struct sockaddr *)&full, len);
+        }
+    }
+    snprintf(named.host, sizeof(named.host), "slow.test");
+    request.url = &named;
+    request.connect_ms = 1000000;
+    seen_init(&seen);
+    assert_int_equal(httpclient_send(client, &request, &COLLECTING, &seen, &seen.call, NULL), 0);
+    loop_until(loop, is_accepted_meanwhile(&fd));
+    assert_int_equal(seen.done, 0);
+    httpclient_cancel(seen.call);
+    close(fd);
+    for (size_t i = 0; i < array_size(fds); i++)
+        close(fds[i]);
+    seen_done(&seen);
+}
+
+static void a_resolver_that_hangs_holds_nobody_up(void **state)
+{
+    struct httpclient_request request = get_of("/1");
+    struct httpurl named = url;
+    struct seen hung;
+    struct seen other;
+    int fd;
+
+    (void)state;
+    assert_int_equal(pipe(hanging), 0);
+    snprintf(named.host, sizeof(named.host), "hang.test");
+    request.url = &named;
+    seen_init(&hung);
+    assert_int_equal(httpclient_send(client, &request, &COLLECTING, &hung, &hung.call, NULL), 0);
+    send_get(&other, "/2");
+    fd = take();
+    raw_server_write(&server, fd, STR("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    loop_until(loop, other.done == 1);
+    assert_int_equal(hung.done, 0);
+    pass(HTTPCLIENT_CONNECT_MS);
+    assert_int_equal(hung.done, 1);
+    assert_int_equal(hung.code, ERR_TIMED_OUT);
+    /* The end of the client does not wait for it either. */
+    httpclient_free(client);
+    client = NULL;
+    close(hanging[1]);
+    close(fd);
+    seen_done(&hung);
+    seen_done(&other);
+}
+
 static void nobody_at_the_port_is_told(void **state)
 {
     struct seen seen;
@@ -800,4 +892,6 @@ TEST_MAIN(CASE(a_request_is_what_was_asked_for), CASE(a_connection_is_kept_for_t
           CASE(silence_in_the_middle_is_given_up), CASE(the_whole_has_a_limit_and_waiting_counts),
           CASE(a_server_that_does_not_take_the_body_is_given_up),
           CASE(who_cancels_hears_nothing_more), CASE(a_name_is_looked_up_and_every_address_tried),
-          CASE(nobody_at_the_port_is_told), CASE(an_end_of_the_client_ends_its_calls))
+          CASE(an_address_that_never_answers_is_passed_over),
+          CASE(a_resolver_that_hangs_holds_nobody_up), CASE(nobody_at_the_port_is_told),
+          CASE(an_end_of_the_client_ends_its_calls))
