@@ -188,16 +188,22 @@ static bool is_unreachable(int errno_value)
 }
 
 /* Whoever cannot reach it with the rights of the builder cannot with those of a command. */
-static int hide_under(struct box_build *build, const char *path, const char *cover,
-                      uint64_t attributes)
+static int find_hidden(const char *path, int *out_target)
 {
-    cleanup_fd int target = open(path, O_PATH | O_CLOEXEC);
+    int fd = open(path, O_PATH | O_CLOEXEC);
+
+    if (fd < 0 && !is_unreachable(errno))
+        return errno;
+    *out_target = fd;
+    return 0;
+}
+
+static int cover_it(struct box_build *build, int target, const char *cover, uint64_t attributes)
+{
     cleanup_fd int tree = -1;
     struct stat about;
     int r;
 
-    if (target < 0)
-        return is_unreachable(errno) ? 0 : errno;
     if (fstat(target, &about) < 0)
         return errno;
     r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing,
@@ -207,7 +213,12 @@ static int hide_under(struct box_build *build, const char *path, const char *cov
 
 static int hide(struct box_build *build, const char *path)
 {
-    return hide_under(build, path, "empty", MOUNT_ATTR_RDONLY);
+    cleanup_fd int target = -1;
+    int r = find_hidden(path, &target);
+
+    if (r != 0 || target < 0)
+        return r;
+    return cover_it(build, target, "empty", MOUNT_ATTR_RDONLY);
 }
 
 /* A folder that is mounted onto itself cannot be renamed. */
@@ -487,15 +498,24 @@ static bool bears_places(const struct box *box, size_t hidden)
 static int hide_place(struct box_build *build, size_t i)
 {
     const char *path = build->box->places[i].path;
+    cleanup_fd int target = -1;
     char cover[32];
-    int r = access(path, F_OK) == 0 ? pin_way_to(build, i) : 0;
+    int r = find_hidden(path, &target);
 
-    if (r != 0 || !bears_places(build->box, i))
-        return r != 0 ? r : hide(build, path);
+    if (r != 0 || target < 0)
+        return r;
+    r = pin_way_to(build, i);
+    if (r != 0)
+        return r;
+    /* Where a folder on the way was pinned, the path leads through it now. */
+    if (!bears_places(build->box, i))
+        return hide(build, path);
+    close(steal_fd(&target));
     snprintf(cover, sizeof(cover), "cover-%zu", i);
     if (mkdirat(build->scratch_fd, cover, MODE_DIRECTORY) < 0)
         return errno;
-    return hide_under(build, path, cover, 0);
+    r = find_hidden(path, &target);
+    return r != 0 || target < 0 ? r : cover_it(build, target, cover, 0);
 }
 
 int box_mount_layers(struct box_build *build)

@@ -10,14 +10,19 @@
 
 #include "isolate/secrets.h"
 
-static int put(struct places *places, const char *path, enum box_access access, uint64_t grant,
-               struct err *err)
+static bool is_among(const struct places *places, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(places->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static int append(struct places *places, const char *path, enum box_access access, uint64_t grant,
+                  struct err *err)
 {
     const char *own;
 
-    for (size_t i = 0; i < places->count; i++)
-        if (strcmp(places->items[i].path, path) == 0)
-            return 0;
     if (places->count == BOX_MAX_PLACES)
         return err_set(err, ERR_TOO_LARGE, "more than %d places for a sandbox", BOX_MAX_PLACES);
     own = arena_copy(places->arena, str_from(path));
@@ -25,6 +30,12 @@ static int put(struct places *places, const char *path, enum box_access access, 
         return err_set_plain(err, places->arena->error);
     places->items[places->count++] = (struct box_place){own, access, grant};
     return 0;
+}
+
+static int put(struct places *places, const char *path, enum box_access access, uint64_t grant,
+               struct err *err)
+{
+    return is_among(places, places->count, path) ? 0 : append(places, path, access, grant, err);
 }
 
 static int add(struct places *places, const char *path, enum box_access access, uint64_t grant,
@@ -84,32 +95,34 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
     }
 }
 
-static int hide_in(struct places *places, const char *home, struct err *err)
+/* The first `named` are what somebody named; among themselves secrets are never the same. */
+static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
     int r = 0;
 
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
         char path[PATH_MAX];
 
-        if (secrets[i].path[0] != '/' &&
-            snprintf(path, sizeof(path), "%s/%s", home, secrets[i].path) < PATH_MAX)
-            r = put(places, path, BOX_HIDDEN, 0, err);
+        if ((secrets[i].path[0] == '/') == (home == NULL) &&
+            snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
+                     home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
+            !is_among(places, named, path))
+            r = append(places, path, BOX_HIDDEN, 0, err);
     }
     return r;
 }
 
 int places_hide_secrets(struct places *places, const char *home, struct err *err)
 {
+    size_t named = places->count;
+    bool has_home = home != NULL && home[0] == '/';
     char listed[PATH_MAX];
-    int r = 0;
+    int r = hide_in(places, named, NULL, err);
 
-    for (size_t i = 0; i < secrets_count && r == 0; i++)
-        if (secrets[i].path[0] == '/')
-            r = put(places, secrets[i].path, BOX_HIDDEN, 0, err);
-    if (r == 0 && home != NULL && home[0] == '/')
-        r = hide_in(places, home, err);
-    if (r == 0 && secrets_find_home(geteuid(), listed))
-        r = hide_in(places, listed, err);
+    if (r == 0 && has_home)
+        r = hide_in(places, named, home, err);
+    if (r == 0 && secrets_find_home(geteuid(), listed) && (!has_home || strcmp(home, listed) != 0))
+        r = hide_in(places, named, listed, err);
     return r;
 }
 
