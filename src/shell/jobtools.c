@@ -141,7 +141,7 @@ static int send_input(struct shell_call *call, struct shell_job *job, size_t *ou
         r = process_close_input(job->process);
     record_outcome(call->shell, &mark, &job->command, r, (struct starter_end){0});
     *out_bytes = bytes.len;
-    if (r == ERR_NOT_FOUND)
+    if (r == ERR_NOT_FOUND || r == ERR_IO)
         return err_set(err, r, "the input of the job is closed");
     if (r == ERR_TOO_LARGE)
         return err_set(err, r, "the job does not read its input; nothing of this was sent");

@@ -2,6 +2,7 @@
 #include "shell/shell.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -109,6 +110,7 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
     shell = calloc(1, sizeof(*shell));
     if (shell == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
+    signal(SIGPIPE, SIG_IGN);
     shell->config = *config;
     fill_in_defaults(&shell->config);
     arena_init(&shell->arena, SHELL_ARENA_BYTES);

@@ -64,7 +64,10 @@ enum {
     SHELL_MAX_RUNNING = 32,   /* commands at a time, besides jobs */
 };
 
-/* The scopes and the starter stay the caller's and must outlive the shell; the rest is copied. */
+/*
+ * The scopes and the starter stay the caller's and must outlive the shell; the rest is copied.
+ * The process ignores SIGPIPE from then on: a job may close its input at any time.
+ */
 int shell_new(const struct shell_config *config, struct shell **out_shell, struct err *err);
 /* Kills everything; calls under way are answered with ERR_CANCELLED. */
 void shell_free(struct shell *shell);

@@ -171,6 +171,19 @@ static void input_reaches_the_job_and_the_record(void **state)
                   "{\"error\":\"the job has ended\"}");
 }
 
+static void a_job_may_close_its_input(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"exec <&-\"}");
+
+    played_close(&played->input);
+    (void)object_of(bench, ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\"}"), true);
+    assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\"}"), true,
+                  "{\"error\":\"the input of the job is closed\"}");
+    print(bench, played->output, STR("goes on"));
+    let_exit(bench, played, 0);
+}
+
 static void input_that_nobody_reads_has_a_ceiling(void **state)
 {
     struct shellbench *bench = *state;
@@ -394,7 +407,7 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(a_reader_waits_for_output_or_its_time),
           shell_test(a_reader_that_waits_is_told_of_the_end),
           shell_test(what_is_no_longer_kept_is_counted), shell_test(much_output_comes_in_steps),
-          shell_test(input_reaches_the_job_and_the_record),
+          shell_test(input_reaches_the_job_and_the_record), shell_test(a_job_may_close_its_input),
           shell_test(input_that_nobody_reads_has_a_ceiling),
           shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
           shell_test(a_job_whose_end_nobody_tells_is_given_up),
