@@ -2,6 +2,7 @@
 /* Commands that really run, in boxes: what they give back, and that nothing of them is left. */
 #include "test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <string.h>
@@ -324,6 +325,49 @@ static void a_flood_is_cut_in_flat_memory(void **state)
     assert_false(has_grown_since(before));
 }
 
+static size_t count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static void many_at_once_all_end_and_leave_no_descriptors(void **state)
+{
+    struct boxed_answer answers[SHELL_MAX_RUNNING];
+    struct room *room = *state;
+    struct boxed *boxed;
+    size_t before;
+    bool is_error;
+    uint64_t id;
+
+    open_room(room, (struct shell_config){0});
+    boxed = &room->boxed;
+    (void)execute(room, "{\"command\":\"true\"}", &is_error);
+    before = count_descriptors();
+    for (size_t i = 0; i < array_size(answers); i++) {
+        char arguments[64];
+
+        snprintf(arguments, sizeof(arguments), "{\"command\":\"echo %zu; exit %zu\"}", i, i % 2);
+        assert_int_equal(boxed_begin(boxed, "shell_execute", arguments, &answers[i], &id), 0);
+    }
+    for (size_t i = 0; i < array_size(answers); i++) {
+        char wanted[64];
+
+        assert_int_equal(boxed_wait(boxed, &answers[i]), 0);
+        snprintf(wanted, sizeof(wanted), "{\"stdout\":\"%zu\\n\",\"stderr\":\"\",\"exitCode\":%zu}",
+                 i, i % 2);
+        assert_true(str_find(buf_view(&answers[i].result), str_from(wanted)) != SIZE_MAX);
+        buf_done(&answers[i].result);
+    }
+    assert_int_equal(count_descriptors(), before);
+}
+
 static void a_job_in_a_terminal_is_typed_into(void **state)
 {
     struct room *room = *state;
@@ -500,6 +544,7 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(nothing_of_a_command_outlives_it),
           boxed_test(time_ends_the_whole_tree_and_keeps_what_was_printed),
           boxed_test(cancelling_ends_the_whole_tree), boxed_test(a_flood_is_cut_in_flat_memory),
+          boxed_test(many_at_once_all_end_and_leave_no_descriptors),
           boxed_test(a_job_in_a_terminal_is_typed_into),
           boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
           boxed_test(jobs_end_with_the_program),
