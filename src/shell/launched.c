@@ -20,6 +20,8 @@ struct launched {
     struct launcher *launcher;
     struct starter starter;
     struct ready_watch *watch;
+    launched_narrow_fn *narrow; /* or NULL */
+    void *narrow_data;
     struct list commands;
     uint32_t last_number;
     bool is_gone;
@@ -108,7 +110,8 @@ static int start(void *data, const struct starter_command *asked,
                  const struct starter_events *events, uint64_t *out_id, struct err *err)
 {
     struct launched *launched = data;
-    const struct launcher_command request = {
+    enum box_access at_most[BOX_MAX_PLACES];
+    struct launcher_command request = {
         .argv = asked->argv,
         .cwd = asked->cwd,
         .variables = asked->variables,
@@ -130,6 +133,10 @@ static int start(void *data, const struct starter_command *asked,
         .events = *events,
         .has_terminal = asked->has_terminal,
     };
+    if (launched->narrow != NULL) {
+        request.at_most = at_most;
+        request.at_most_count = launched->narrow(launched->narrow_data, at_most);
+    }
     r = launcher_start(launched->launcher, command->number, &request, err);
     if (r < 0) {
         free(command);
@@ -277,4 +284,10 @@ void launched_free(struct launched *launched)
 const struct starter *launched_starter(const struct launched *launched)
 {
     return &launched->starter;
+}
+
+void launched_set_narrow(struct launched *launched, launched_narrow_fn *narrow, void *data)
+{
+    launched->narrow = narrow;
+    launched->narrow_data = data;
 }

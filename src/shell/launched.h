@@ -16,4 +16,11 @@ void launched_free(struct launched *launched);
 
 const struct starter *launched_starter(const struct launched *launched);
 
+/*
+ * Asked before each start: what is left by now of the envelope's places, in its order, since
+ * grants end. Returns for how many of them it has said so.
+ */
+typedef size_t launched_narrow_fn(void *data, enum box_access out_at_most[BOX_MAX_PLACES]);
+void launched_set_narrow(struct launched *launched, launched_narrow_fn *narrow, void *data);
+
 #endif

@@ -431,6 +431,31 @@ static void jobs_end_with_the_program(void **state)
     wait_for_lock(room);
 }
 
+static size_t leave_reading(void *data, enum box_access out_at_most[BOX_MAX_PLACES])
+{
+    const bool *is_read_only = data;
+
+    out_at_most[0] = *is_read_only ? BOX_READ : BOX_WRITE;
+    return 1;
+}
+
+static void a_place_that_was_taken_back_is_gone_from_the_next_command(void **state)
+{
+    struct room *room = *state;
+    bool is_read_only = false;
+    bool is_error;
+
+    open_room(room, (struct shell_config){0});
+    launched_set_narrow(room->boxed.launched, leave_reading, &is_read_only);
+    (void)execute(room, "{\"command\":\"echo x > first\"}", &is_error);
+    assert_false(is_error);
+    is_read_only = true;
+    (void)execute(room, "{\"command\":\"cat first && echo x > second\"}", &is_error);
+    assert_true(is_error);
+    assert_int_equal(faccessat(room->fd, "first", F_OK, 0), 0);
+    assert_int_equal(faccessat(room->fd, "second", F_OK, 0), -1);
+}
+
 static void without_the_launcher_calls_end_and_say_so(void **state)
 {
     struct room *room = *state;
@@ -548,5 +573,6 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(a_job_in_a_terminal_is_typed_into),
           boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
           boxed_test(jobs_end_with_the_program),
+          boxed_test(a_place_that_was_taken_back_is_gone_from_the_next_command),
           boxed_test(without_the_launcher_calls_end_and_say_so),
           boxed_test(a_confined_process_has_its_commands_started))
