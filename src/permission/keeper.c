@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "permission/form.h"
+
 enum {
     SESSION_RULES_BYTES = 4 << 20,
     SESSION_RULES_MAX = 4096,
@@ -18,8 +20,10 @@ struct keeper {
     bool may_save;
     struct permission_modes modes;
     const struct clock *clock;
-    char root[PATH_MAX];
-    size_t root_len;
+    /* Where it is, and how it was named. */
+    char roots[2][PATH_MAX];
+    struct str root_paths[2];
+    size_t root_count;
     atomic_bool denies_paths;
     /* For refreshing and saving, which workers do as well as the loop. */
     pthread_mutex_t lock;
@@ -198,42 +202,62 @@ static bool filter_is_active(void *data)
     return atomic_load_explicit(&keeper->denies_paths, memory_order_relaxed);
 }
 
-static bool filter_denies(void *data, struct str name, bool changes)
+static bool book_denies(const struct rulebook *book, struct str root, struct str name, bool changes,
+                        int64_t now_ms)
 {
-    struct keeper *keeper = data;
-    struct rulebook *book;
     char path[2 * PATH_MAX];
-    struct str whole = {path, keeper->root_len};
-    int64_t now_ms;
-    bool denies;
+    struct str whole = {path, root.len};
 
-    if (name.len >= PATH_MAX)
-        return true;
-    memcpy(path, keeper->root, keeper->root_len);
+    memcpy(path, root.ptr, root.len);
     if (name.len > 0) {
         path[whole.len++] = '/';
         memcpy(path + whole.len, name.ptr, name.len);
         whole.len += name.len;
     }
-    now_ms = clock_wall_ms(keeper->clock);
+    return rulebook_denies_path(book, CATALOG_FILESYSTEM_READ, whole, now_ms) ||
+           (changes && rulebook_denies_path(book, CATALOG_FILESYSTEM_WRITE, whole, now_ms));
+}
+
+static bool filter_denies(void *data, struct str name, bool changes)
+{
+    struct keeper *keeper = data;
+    int64_t now_ms = clock_wall_ms(keeper->clock);
+    struct rulebook *book;
+    bool denies = false;
+
+    if (name.len >= PATH_MAX)
+        return true;
     book = permission_book(keeper->permission);
-    denies = rulebook_denies_path(book, CATALOG_FILESYSTEM_READ, whole, now_ms) ||
-             (changes && rulebook_denies_path(book, CATALOG_FILESYSTEM_WRITE, whole, now_ms));
+    for (size_t i = 0; i < keeper->root_count && !denies; i++)
+        denies = book_denies(book, keeper->root_paths[i], name, changes, now_ms);
     rulebook_unref(book);
     return denies;
 }
 
-int keeper_filter(struct keeper *keeper, const char *root_path, struct authority_filter *out_filter)
+/* In the form that rules have, without a slash at the end: names follow behind one. */
+static bool add_root(struct keeper *keeper, const char *root_path)
 {
-    struct str root = str_from(root_path);
+    char *text = keeper->roots[keeper->root_count];
+    __attribute__((uninitialized)) struct path_name room;
+    struct str below;
+    struct str path;
 
-    if (root.len >= sizeof(keeper->root))
+    if (!form_path(str_from(root_path), true, &room, &below) || below.len + 1 >= PATH_MAX)
+        return false;
+    path = (struct str){text, below.len > 0 ? below.len + 1 : 0};
+    text[0] = '/';
+    memcpy(text + 1, below.ptr, below.len);
+    if (keeper->root_count == 0 || !str_eq(path, keeper->root_paths[0]))
+        keeper->root_paths[keeper->root_count++] = path;
+    return true;
+}
+
+int keeper_filter(struct keeper *keeper, const char *root_path, const char *given_path,
+                  struct authority_filter *out_filter)
+{
+    keeper->root_count = 0;
+    if (!add_root(keeper, root_path) || (given_path != NULL && !add_root(keeper, given_path)))
         return ERR_INVALID_PATH;
-    /* Names follow behind a slash. */
-    if (str_eq(root, STR("/")))
-        root.len = 0;
-    memcpy(keeper->root, root.ptr, root.len);
-    keeper->root_len = root.len;
     *out_filter =
         (struct authority_filter){.is_active = filter_is_active,
                                   .denies = filter_denies,

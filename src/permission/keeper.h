@@ -52,8 +52,11 @@ int keeper_save(struct keeper *keeper, const struct permission_resource *resourc
  */
 int keeper_refresh(struct keeper *keeper, struct err *err);
 
-/* For the limits of scopes over this root, whose path has no links. Before any of them is used. */
-int keeper_filter(struct keeper *keeper, const char *root_path,
+/*
+ * For the limits of scopes over this root, whose path has no links; rules may also call it as it
+ * was given (NULL: there is no other path). Both are absolute. Before any of the scopes is used.
+ */
+int keeper_filter(struct keeper *keeper, const char *root_path, const char *given_path,
                   struct authority_filter *out_filter);
 
 #endif

@@ -74,7 +74,7 @@ static int open_folder(struct ground *ground, struct arena *arena, struct ground
     if (r == 0)
         r = patterns_take(arena, "--allow", config->allowed, roots, &config->allowed, err);
     if (r == 0 && ground->keeper != NULL)
-        r = keeper_filter(ground->keeper, ground->root_path, &ground->filter);
+        r = keeper_filter(ground->keeper, ground->root_path, ground->given_path, &ground->filter);
     if (r < 0)
         return r;
     r = request(ground, config, AUTHORITY_METADATA, AUTHORITY_SYMLINKS_IN_ROOT, &ground->names,

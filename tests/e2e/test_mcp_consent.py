@@ -245,6 +245,25 @@ class Keeping(Consent):
         self.assertIn(("read_file", "deny-rule"),
                       {(record.get("tool"), record["policySource"]) for record in self.refusals()})
 
+    def test_rules_may_name_the_root_through_a_link(self):
+        link = self.room / "link"
+        link.symlink_to(self.root)
+        (self.root / "sub").mkdir()
+        for name in ("secret.txt", "sub/secret.txt", "open.txt"):
+            (self.root / name).write_text("needle\n")
+        self.write_settings(resourcePermissions={"filesystemRead": {
+            "allow": [], "deny": [str(link / "secret.txt"), f"glob:{link}/sub/s*.txt"]}})
+        server = self.begin("--write", folder=link, capabilities={})
+        found = server.good("search_files", query="needle")
+        self.assertEqual([match["path"] for match in found["matches"]], ["open.txt"])
+        listed = server.good("list_files", dirPath=".")
+        self.assertEqual([entry["path"] for entry in listed["entries"]], ["sub", "open.txt"])
+        server.bad("read_file", filePath="secret.txt")
+        with self.assertRaises(Refused):
+            server.request("resources/read", {"uri": (self.root / "secret.txt").as_uri()})
+        server.bad("delete", path="sub")
+        self.assertTrue((self.root / "sub" / "secret.txt").exists())
+
     def test_rules_hold_from_the_moment_they_are_made(self):
         (self.root / "a.txt").write_text("a")
         server = self.begin(capabilities={})

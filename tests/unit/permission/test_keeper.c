@@ -159,7 +159,7 @@ static void the_filter_speaks_of_names_below_the_root(void **state)
     struct authority_filter filter;
 
     begin(world, PERMISSION_ALLOW, true);
-    assert_int_equal(keeper_filter(world->keeper, "/r", &filter), 0);
+    assert_int_equal(keeper_filter(world->keeper, "/r", NULL, &filter), 0);
     assert_false(filter.is_active(filter.data));
     assert_int_equal(save(world, "/r/sub/a", RULE_DENY), 0);
     assert_true(filter.is_active(filter.data));
@@ -168,8 +168,25 @@ static void the_filter_speaks_of_names_below_the_root(void **state)
     assert_false(filter.denies(filter.data, STR("sub/a"), false));
     assert_false(filter.denies(filter.data, STR("sub/ab"), true));
     assert_false(filter.denies(filter.data, STR("sub"), true));
-    assert_int_equal(keeper_filter(world->keeper, "/", &filter), 0);
+    assert_int_equal(keeper_filter(world->keeper, "/", NULL, &filter), 0);
     assert_true(filter.denies(filter.data, STR("r/sub/a"), true));
+}
+
+static void the_filter_knows_the_root_by_the_name_it_was_given(void **state)
+{
+    struct world *world = *state;
+    struct authority_filter filter;
+
+    begin(world, PERMISSION_ALLOW, true);
+    assert_int_equal(save(world, "/link/a", RULE_DENY), 0);
+    assert_int_equal(save(world, "/r/b", RULE_DENY), 0);
+    assert_int_equal(keeper_filter(world->keeper, "/r", "/home/../link//", &filter), 0);
+    assert_true(filter.denies(filter.data, STR("a"), true));
+    assert_true(filter.denies(filter.data, STR("b"), true));
+    assert_false(filter.denies(filter.data, STR("c"), true));
+    assert_int_equal(keeper_filter(world->keeper, "/r", "/r", &filter), 0);
+    assert_false(filter.denies(filter.data, STR("a"), true));
+    assert_true(filter.denies(filter.data, STR("b"), true));
 }
 
 int main(void)
@@ -182,6 +199,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             rules_that_cannot_be_read_any_more_hold_and_nothing_happens_unasked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_filter_speaks_of_names_below_the_root, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_filter_knows_the_root_by_the_name_it_was_given, set_up,
                                         tear_down),
     };
 
