@@ -94,23 +94,23 @@ static bool is_shown(const struct question *question, const struct question_reso
     return false;
 }
 
-/* A command is shown with the directory it runs in. */
+/*
+ * A command is shown with the directory it runs in. Always a copy: the question outlives the call
+ * that the names belong to.
+ */
 static int show_resource(const struct deciding *deciding, size_t index, struct str *out_shown)
 {
     const struct permission_resource *resource = &deciding->subject->resources[index];
     struct str name = permission_resource_name(resource);
-    size_t len = resource->cwd.len + 2 + name.len;
-    char *text;
+    struct str between = resource->cwd.len > 0 ? STR(": ") : STR_EMPTY;
+    size_t len = resource->cwd.len + between.len + name.len;
+    char *text = arena_alloc(deciding->arena, len);
 
-    *out_shown = name;
-    if (resource->cwd.len == 0)
-        return 0;
-    text = arena_alloc(deciding->arena, len);
     if (text == NULL)
         return deciding->arena->error;
     memcpy(text, resource->cwd.ptr, resource->cwd.len);
-    memcpy(text + resource->cwd.len, ": ", 2);
-    memcpy(text + resource->cwd.len + 2, name.ptr, name.len);
+    memcpy(text + resource->cwd.len, between.ptr, between.len);
+    memcpy(text + resource->cwd.len + between.len, name.ptr, name.len);
     *out_shown = (struct str){text, len};
     return 0;
 }
