@@ -41,6 +41,7 @@ struct task {
     uint64_t id;   /* of the worker's job while it runs, of the question at the desk */
     uint64_t mark; /* of that question */
     uint64_t told; /* progress */
+    bool is_cancelled;
     /* Somebody may answer while being asked: */
     bool is_being_asked;
     bool has_answer;
@@ -59,6 +60,7 @@ struct workshop {
     struct timer progress;
     struct timer patience; /* while somebody is asked at the desk */
     bool is_closed;
+    bool is_alone; /* the client has left, and nobody is asked for it any more */
 };
 
 /* Ends a call that no worker has. */
@@ -107,6 +109,14 @@ static bool is_change(const struct mcp_call *call)
 
 /* ---- asking ---- */
 
+static struct decision_terms terms_of(const struct workshop *workshop, const struct mcp_call *call)
+{
+    struct decision_terms terms = gate_terms(workshop->config.gate, call);
+
+    terms.can_ask = terms.can_ask && !workshop->is_alone;
+    return terms;
+}
+
 /* Once more, with the answer. The user's time is not the call's. */
 static void try_again(struct task *task, const struct decision_terms *terms)
 {
@@ -126,7 +136,7 @@ static void try_again(struct task *task, const struct decision_terms *terms)
 
 static void try_with(struct task *task, enum permission_choice choice)
 {
-    struct decision_terms terms = gate_terms(task->workshop->config.gate, task->call);
+    struct decision_terms terms = terms_of(task->workshop, task->call);
 
     terms.has_answer = true;
     terms.answer = choice;
@@ -151,7 +161,7 @@ static void on_desk_answer(void *data, uint64_t id, enum permission_choice choic
 void workshop_answered(struct workshop *workshop, struct mcp_call *call)
 {
     struct task *task = mcp_call_data(call);
-    struct decision_terms terms = gate_terms(workshop->config.gate, call);
+    struct decision_terms terms = terms_of(workshop, call);
 
     if (task->state == TASK_ASKS_CLIENT)
         try_again(task, &terms);
@@ -159,6 +169,7 @@ void workshop_answered(struct workshop *workshop, struct mcp_call *call)
 
 void workshop_client_leaves(struct workshop *workshop)
 {
+    workshop->is_alone = true;
     list_each_safe (node, &workshop->asking) {
         struct task *task = list_entry(node, struct task, link);
 
@@ -198,6 +209,15 @@ static void ask(struct task *task, const struct decision *decision)
     task->mark = decision->mark;
     task->asked_ms = loop_now_ms(workshop->config.loop);
     task->state = TASK_ASKS_CLIENT;
+    /* Both may have come while a worker made the question. */
+    if (task->is_cancelled) {
+        fail_plainly(task, ERR_CANCELLED);
+        return;
+    }
+    if (workshop->is_alone) {
+        try_with(task, CHOICE_DENY_ONCE);
+        return;
+    }
     task->is_being_asked = true;
     task->has_answer = false;
     r = gate_ask(workshop->config.gate, task->call, decision, on_desk_answer, task, &way, &task->id,
@@ -309,7 +329,7 @@ static void start_waiting(struct workshop *workshop)
 static int add_task(struct workshop *workshop, struct mcp_call *call)
 {
     const struct front_config *config = &workshop->config;
-    struct decision_terms terms = gate_terms(config->gate, call);
+    struct decision_terms terms = terms_of(workshop, call);
     struct task *task = calloc(1, sizeof(*task));
     int r = task != NULL
                 ? job_new(config->box, config->running, config->changing, &terms, call, &task->job)
@@ -348,9 +368,12 @@ void workshop_cancel(struct workshop *workshop, struct mcp_call *call)
 {
     struct task *task = mcp_call_data(call);
 
-    if (task != NULL && task->state == TASK_RUNS)
+    if (task == NULL)
+        return;
+    task->is_cancelled = true;
+    if (task->state == TASK_RUNS)
         worker_cancel(workshop->pool, task->id);
-    else if (task != NULL)
+    else
         fail_plainly(task, ERR_CANCELLED);
 }
 

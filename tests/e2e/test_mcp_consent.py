@@ -167,6 +167,31 @@ class Asking(Consent):
         self.assertEqual(os.listdir(self.root), [])
         self.assertEqual([record["policySource"] for record in self.refusals()], ["user"])
 
+    def test_a_client_that_leaves_is_not_asked_about_what_has_moved_meanwhile(self):
+        (self.root / "mine").write_text("mine")
+        (self.root / "yours").write_text("yours")
+        server = self.begin("--permission-filesystem-write", "ask")
+        server.send(server.call_message("write_file", {"filePath": "mine", "content": "x"}))
+        self.question(server)
+        (self.root / "mine").unlink()
+        (self.root / "mine").symlink_to("yours")
+        self.assertEqual(server.end(), 0)
+        self.assertEqual((self.root / "yours").read_text(), "yours")
+        self.assertEqual([record["policySource"] for record in self.refusals()], ["nobody"])
+
+    def test_a_client_that_left_before_it_was_asked_is_not_waited_for(self):
+        server = self.start("--permission-filesystem-write", "ask", opens=False)
+        calls = [server.call_message("write_file", {"filePath": f"{i}.txt", "content": "x"})
+                 for i in range(20)]
+        start = server.message("initialize", {
+            "protocolVersion": "2025-11-25", "capabilities": ASKING,
+            "clientInfo": {"name": "test", "version": "1"}})
+        server.send(start, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls)
+        self.assertEqual(server.end(), 0)
+        for call in calls:
+            self.assertTrue(server.answers[json.dumps(call["id"])]["result"]["isError"])
+        self.assertEqual(os.listdir(self.root), [])
+
     def test_a_modern_client_repeats_the_call_with_the_answer(self):
         server = self.start("--permission-filesystem-write", "ask", opens=False)
         server.is_modern = True
