@@ -35,7 +35,7 @@ static int write_detail(struct str detail, struct buf *out)
         shown = str_slice(detail, 0, DETAIL_BYTES);
     r = buf_append_str(out, STR("\n\n"));
     if (r == 0)
-        r = buf_append_str(out, shown);
+        r = question_add_lines(out, shown);
     if (r == 0 && shown.len < detail.len)
         r = buf_printf(out, "\n(%zu more bytes are not shown)", detail.len - shown.len);
     return r;
@@ -43,11 +43,16 @@ static int write_detail(struct str detail, struct buf *out)
 
 static int write_message(const struct question *question, struct buf *out)
 {
-    int r = buf_printf(out, "%.*s (%s): %.*s", STR_ARG(question->tool),
-                       catalog_group_name(question->group), STR_ARG(question->action));
+    int r = buf_printf(out, "%.*s (%s): ", STR_ARG(question->tool),
+                       catalog_group_name(question->group));
 
-    for (size_t i = 0; i < question->resource_count && r == 0; i++)
-        r = buf_printf(out, "\n- %.*s", STR_ARG(question->resources[i].shown));
+    if (r == 0)
+        r = question_add_line(out, question->action);
+    for (size_t i = 0; i < question->resource_count && r == 0; i++) {
+        r = buf_append_str(out, STR("\n- "));
+        if (r == 0)
+            r = question_add_line(out, question->resources[i].shown);
+    }
     return r == 0 ? write_detail(question->detail, out) : r;
 }
 

@@ -62,7 +62,7 @@ static int write_resources(const struct question *question, struct buf *out)
         if (i > 0)
             r = buf_append_str(out, STR(", "));
         if (r == 0)
-            r = buf_append_str(out, question->resources[i].shown);
+            r = question_add_line(out, question->resources[i].shown);
     }
     return r;
 }
@@ -70,11 +70,11 @@ static int write_resources(const struct question *question, struct buf *out)
 /* What will be done, and the diff or the arguments below it: the page shows one text. */
 static int write_description(const struct question *question, struct buf *out)
 {
-    int r = buf_append_str(out, question->action);
+    int r = question_add_line(out, question->action);
 
     if (r == 0 && question->detail.len > 0)
         r = buf_append_str(out, STR("\n\n"));
-    return r == 0 ? buf_append_str(out, question->detail) : r;
+    return r == 0 ? question_add_lines(out, question->detail) : r;
 }
 
 int confirmation_write(const struct question *question, struct buf *out)

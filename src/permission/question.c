@@ -3,10 +3,12 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/utf8.h"
 
 static const char *const choice_names[CHOICES] = {
     [CHOICE_DENY_ONCE] = "denyOnce",
@@ -104,4 +106,49 @@ int question_copy(const struct question *question, struct question **out_copy)
                                                   keep(&room, question->resources[i].shown)};
     *out_copy = copy;
     return 0;
+}
+
+/* ---- showing ---- */
+
+static int add_escaped(struct buf *out, uint32_t code_point, bool is_valid, unsigned char byte)
+{
+    switch (code_point) {
+    case '\n':
+        return buf_append_str(out, STR("\\n"));
+    case '\r':
+        return buf_append_str(out, STR("\\r"));
+    case '\t':
+        return buf_append_str(out, STR("\\t"));
+    default:
+        return is_valid && code_point >= 0x80 ? buf_printf(out, "\\u{%x}", (unsigned)code_point)
+                                              : buf_printf(out, "\\x%02x", byte);
+    }
+}
+
+static int add_text(struct buf *out, struct str text, struct str kept)
+{
+    int r = 0;
+
+    while (text.len > 0 && r == 0) {
+        const char *start = text.ptr;
+        uint32_t code_point;
+        bool is_valid = utf8_next(&text, &code_point);
+
+        if (is_valid && (utf8_is_printable(code_point) ||
+                         (kept.len > 0 && memchr(kept.ptr, *start, kept.len) != NULL)))
+            r = buf_append(out, start, (size_t)(text.ptr - start));
+        else
+            r = add_escaped(out, code_point, is_valid, (unsigned char)*start);
+    }
+    return r;
+}
+
+int question_add_line(struct buf *out, struct str text)
+{
+    return add_text(out, text, STR_EMPTY);
+}
+
+int question_add_lines(struct buf *out, struct str text)
+{
+    return add_text(out, text, STR("\n\t"));
 }

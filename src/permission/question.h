@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "protocol/catalog.h"
 
@@ -58,5 +59,12 @@ size_t question_bytes(const struct question *question);
  * not. ERR_TOO_LARGE over the ceilings.
  */
 int question_copy(const struct question *question, struct question **out_copy);
+
+/*
+ * Such a text for a page or a client, which show it as it comes: what steers, reorders or hides is
+ * written out ("\x1b", "\u{202e}"), and so are line breaks and tabs in what is one line.
+ */
+int question_add_line(struct buf *out, struct str text);
+int question_add_lines(struct buf *out, struct str text);
 
 #endif

@@ -81,6 +81,14 @@ class Asking(Consent):
         self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"], ONCE)
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
+    def test_a_name_cannot_dress_up_the_question(self):
+        name = "a\n- harmless\x1b[8m\u202etxt.\x7f"
+        (self.root / name).write_text("x")
+        server = self.begin("--permission-filesystem-write", "ask")
+        params, _ = self.decide(server, "Deny once", "delete", path=name)
+        self.assertNotRegex(params["message"], "[\x00-\x08\x0b-\x1f\x7f\u202e]")
+        self.assertIn(f"- {self.root}/a\\n- harmless\\x1b[8m\\u{{202e}}txt.\\x7f\n", params["message"])
+
     def test_allow_once_is_for_once(self):
         server = self.begin("--permission-filesystem-write", "ask")
         _, result = self.decide(server, "Allow once", "write_file", filePath="a.txt", content="1")

@@ -123,6 +123,24 @@ static void the_instance_gets_what_it_understands(void **state)
                            "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
 }
 
+static void nothing_in_a_text_steers_the_page(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT(ARENA_BYTES);
+    const struct question_resource named = {CATALOG_FILESYSTEM_WRITE,
+                                            STR("/r/a\n\x1b[8m\xE2\x80\xAEz\xFF")};
+    struct question question = about("write_file", &named);
+
+    (void)state;
+    question.action = STR("Deletes\ra\x9B");
+    question.detail = STR("-o\tld\n+n\aew\n");
+    assert_int_equal(confirmation_write(&question, &out), 0);
+    assert_true(str_eq(buf_view(&out),
+                       STR("GATEWAY_CONFIRMATION_REQUIRED::{\"toolGroup\":\"filesystemWrite\","
+                           "\"resource\":\"/r/a\\\\n\\\\x1b[8m\\\\u{202e}z\\\\xff\","
+                           "\"description\":\"Deletes\\\\ra\\\\x9b\\n\\n-o\\tld\\n+n\\\\x07ew\\n\","
+                           "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
+}
+
 static void an_answer_counts_once(void **state)
 {
     struct scene *scene = *state;
@@ -249,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_answer_is_taken_out_wherever_it_stands, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_instance_gets_what_it_understands, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_in_a_text_steers_the_page, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_answer_counts_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_approves_what_was_not_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_that_look_alike_are_told_apart, set_up, tear_down),
