@@ -242,7 +242,6 @@ static int open_channel(int out_ends[2], struct err *err)
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
-    cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     cleanup_fd int far = -1;
     unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
     struct box_build build = {
@@ -251,14 +250,11 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     int ends[2];
     int r;
 
-    if (null_fd < 0)
-        return err_set(err, err_from_errno(errno), "/dev/null: %s", err_errno_text(errno));
     r = open_channel(ends, err);
     if (r < 0)
         return r;
     process->channel = ends[0];
     build.channel = far = ends[1];
-    build.null_fd = null_fd;
     r = cgroup_leaf_make(&box->limits, &process->leaf, err);
     if (r < 0)
         return r;
@@ -269,6 +265,7 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.kept_trees, array_size(build.kept_trees));
+    set_all(build.files, array_size(build.files));
 
     process->pid = copy_process(flags, &process->pidfd);
     if (process->pid == 0) {

@@ -160,13 +160,9 @@ static int set_streams(struct box_build *build)
 
     /* Out of the way first: one may stand where another is to go. */
     for (int i = 0; i < STANDARD_FDS; i++) {
-        int source = build->command->fds[i];
+        int source = box_open_stream(build, i);
 
-        if (source == BOX_FD_PTY)
-            source = build->pty_slave;
-        else if (source < 0)
-            source = build->null_fd;
-        sources[i] = fcntl(source, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+        sources[i] = source < 0 ? -1 : fcntl(source, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
         if (sources[i] < 0)
             return errno;
     }

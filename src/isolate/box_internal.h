@@ -23,6 +23,7 @@
     X(BOX_STEP_PLACES, box_mount_places, "the places") \
     X(BOX_STEP_DEVICES, box_mount_devices, "the devices") \
     X(BOX_STEP_SYSTEM, box_mount_system, "the read-only system") \
+    X(BOX_STEP_FILES, box_reopen_files, "a file to be read from") \
     X(BOX_STEP_SCRATCH, box_mount_scratch, "the private /tmp") \
     X(BOX_STEP_PROC, box_mount_proc, "a /proc of its own") \
     X(BOX_STEP_DEV, box_mount_dev, "a /dev of its own") \
@@ -79,7 +80,7 @@ struct box {
     struct seccomp_program calls;
 };
 
-enum { BOX_DEVICES = 6, BOX_KEPT = 5 };
+enum { BOX_DEVICES = 6, BOX_KEPT = 5, BOX_STREAMS = 3 };
 
 /* A box that is being built, in its own first process. */
 struct box_build {
@@ -88,7 +89,6 @@ struct box_build {
     const struct cgroup_leaf *leaf;
     bool is_probe; /* everything but the command */
     int channel;
-    int null_fd;
     mode_t umask; /* of the command */
     int pty_master;
     int pty_slave;
@@ -96,6 +96,7 @@ struct box_build {
     int trees[BOX_MAX_PLACES]; /* of the places, cut out of the system; or -1 */
     int device_trees[BOX_DEVICES];
     int kept_trees[BOX_KEPT];
+    int files[BOX_STREAMS];     /* of the streams, opened again; or -1 */
     char what[BOX_WORDS_BYTES]; /* is told with a failure */
 };
 
@@ -111,6 +112,10 @@ int box_mount_proc(struct box_build *build);
 int box_mount_dev(struct box_build *build);
 int box_mount_covers(struct box_build *build);
 int box_mount_layers(struct box_build *build);
+int box_reopen_files(struct box_build *build);
+
+/* What becomes 0, 1 or 2; or -1 with errno. For where the box is complete. */
+int box_open_stream(const struct box_build *build, int stream);
 
 /* A file that must be what it was and be reached without links; its descriptor or -errno. */
 int box_open_place(const char *path);

@@ -62,9 +62,17 @@ static const struct {
     {"/run/NetworkManager/resolv.conf", true},
 };
 
-/* Of /proc: where root, even without capabilities, would see other people's memory at work. */
-static const char *const hidden_of_root[] = {"/proc/kpagecount", "/proc/kpageflags",
-                                             "/proc/kpagecgroup"};
+/*
+ * Of /proc: where root, even without capabilities, would see other people's memory at work, and
+ * the names of the keys that the user's session holds, which no namespace keeps.
+ */
+static const struct {
+    const char *path;
+    bool is_for_root;
+} hidden_of_proc[] = {
+    {"/proc/kpagecount", true}, {"/proc/kpageflags", true}, {"/proc/kpagecgroup", true},
+    {"/proc/keys", false},      {"/proc/key-users", false},
+};
 
 static void say(struct box_build *build, const char *what)
 {
@@ -301,7 +309,9 @@ int box_mount_devices(struct box_build *build)
     if (dev < 0)
         return errno;
     for (size_t i = 0; i < array_size(devices); i++) {
-        int r = cut_out(dev, devices[i], MOUNT_ATTR_NOEXEC, &build->device_trees[i]);
+        /* They are written to all the same, but root cannot change their modes for the host. */
+        int r = cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+                        &build->device_trees[i]);
 
         say(build, devices[i]);
         if (r != 0 && (r != ENOENT || i == 0))
@@ -360,13 +370,14 @@ int box_mount_proc(struct box_build *build)
     /* Read-only: with root's number, and without a capability, sysctls could be written. */
     if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return errno;
-    if (build->box->is_root)
-        for (size_t i = 0; i < array_size(hidden_of_root); i++) {
-            int r = hide(build, hidden_of_root[i]);
+    for (size_t i = 0; i < array_size(hidden_of_proc); i++) {
+        int r = 0;
 
-            if (r != 0)
-                return r;
-        }
+        if (build->box->is_root || !hidden_of_proc[i].is_for_root)
+            r = hide(build, hidden_of_proc[i].path);
+        if (r != 0)
+            return r;
+    }
     return 0;
 }
 

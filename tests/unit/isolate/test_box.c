@@ -319,6 +319,84 @@ static void streams_that_lead_out_are_refused(void **state)
     box_free(box);
 }
 
+/* Its mode and attributes stay out of reach, and reading goes on where somebody stopped. */
+static void a_stream_to_read_from_cannot_be_changed(void **state)
+{
+    const struct place *place = *state;
+    static const char script[] = "import os\n"
+                                 "print(os.read(0, 9))\n"
+                                 "try: os.fchmod(0, 0o777); print('changed')\n"
+                                 "except OSError as error: print(error.strerror)";
+    static const char *const argv[] = {"python3", "-c", script, NULL};
+    cleanup_fd int fd = openat(place->base_fd, "stream", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    cleanup_fd int input = openat(place->base_fd, "stream", O_RDONLY | O_CLOEXEC);
+    struct trial trial = {0};
+    struct box *box = make_box(&trial);
+    struct box_command command = {.argv = argv, .env = plain_env, .cwd = "/", .fds = {-1, -1, -1}};
+    struct stat about;
+    int ends[2];
+
+    assert_non_null(box);
+    skip_without_boxes();
+    assert_int_equal(write(fd, "onetwo", 6), 6);
+    assert_int_equal(lseek(input, 3, SEEK_SET), 3);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    for (int i = 0; i < 2; i++) {
+        struct box_process process = BOX_PROCESS_INIT;
+
+        /* At last without a name: it ends with its descriptors. */
+        if (i == 1)
+            assert_int_equal(unlinkat(place->base_fd, "stream", 0), 0);
+        command.fds[0] = input;
+        command.fds[1] = command.fds[2] = ends[1];
+        assert_int_equal(box_start(box, &command, &process, &trial.err), 0);
+        box_finish(&process, &trial.end);
+        trial.output[read(ends[0], trial.output, sizeof(trial.output) - 1)] = '\0';
+        assert_says(trial, "b'two'\n");
+        assert_int_equal(fstat(fd, &about), 0);
+        assert_int_equal(about.st_mode & 0777, i == 0 ? 0600 : 0777);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    box_free(box);
+}
+
+/* With root's number the modes of the host's devices would be changed for everybody. */
+static void devices_cannot_be_changed(void **state)
+{
+    struct trial trial = {.script = "cd /dev; for f in null zero full random urandom; do\n"
+                                    "chmod $(stat -c %a $f) $f || echo held; done 2>&1\n"
+                                    "chmod $(stat -L -c %a /proc/self/fd/0) /proc/self/fd/0 ||"
+                                    "echo held; echo x >null; head -c 0 <&0 && echo usable"};
+
+    (void)state;
+    skip_without_boxes();
+    assert_runs(trial);
+    for (int i = 0; i < 6; i++) {
+        char *held = strstr(trial.output, "held\n");
+
+        if (held == NULL)
+            fail_msg("%d held: %s", i, trial.output);
+        memcpy(held, "HELD", 4);
+    }
+    assert_says(trial, "usable\n");
+}
+
+static void no_program_is_left_that_makes_others_the_user(void **state)
+{
+    const struct place *place = *state;
+    struct trial trial = {.places = {{.path = place->inside, .access = BOX_WRITE}},
+                          .place_count = 1,
+                          .cwd = place->inside,
+                          .script =
+                              "cp /bin/true own; chmod 4755 own; chmod u+s own; chmod 755 own;"
+                              "mkdir ours; chmod 2775 ours; stat -c %a own ours"};
+
+    skip_without_boxes();
+    assert_runs(trial);
+    assert_says(trial, "755\n2775\n");
+}
+
 static void a_place_is_what_it_was_or_nothing(void **state)
 {
     const struct place *place = *state;
@@ -522,6 +600,9 @@ TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
           cmocka_unit_test(a_terminal_is_its_own),
           cmocka_unit_test(commands_that_cannot_start_say_why),
           place_test(streams_that_lead_out_are_refused),
+          place_test(a_stream_to_read_from_cannot_be_changed),
+          cmocka_unit_test(devices_cannot_be_changed),
+          place_test(no_program_is_left_that_makes_others_the_user),
           place_test(a_place_is_what_it_was_or_nothing),
           cmocka_unit_test(the_machine_itself_is_no_place),
           cmocka_unit_test(nothing_outlives_the_command),
