@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
@@ -87,7 +88,10 @@ enum fate { REFUSED, ABSENT, RULED };
     X(clone3,            435, 435, RULED) \
     X(unshare,           272, 97,  RULED) \
     X(ioctl,             16,  29,  RULED) \
-    X(socket,            41,  198, RULED)
+    X(socket,            41,  198, RULED) \
+    L(chmod,             90,       RULED) \
+    X(fchmod,            91,  52,  RULED) \
+    X(fchmodat,          268, 53,  RULED)
 /* clang-format on */
 
 enum call {
@@ -127,8 +131,8 @@ CALLS(X, L)
 #define ENOSYS_ (SECCOMP_RET_ERRNO | ENOSYS)
 #define AN_INT  UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
 
-/* open_tree_attr came after the headers of Debian 12; the same number everywhere. */
-enum { OPEN_TREE_ATTR = 467 };
+/* They came after the headers of Debian 12; the same numbers everywhere. */
+enum { OPEN_TREE_ATTR = 467, FCHMODAT2 = 452 };
 
 #define REFUSE_FLAG(call, flag)                                                                    \
     {                                                                                              \
@@ -158,6 +162,13 @@ static const struct {
     /* Typing for others into a terminal, and pasting. */
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCSTI}}}},
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCLINUX}}}},
+    /* What the console shows would come to whoever asks, on older kernels. */
+    {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCCONS}}}},
+
+    /* A program that makes others the user stays when the box is gone. */
+    {CALL_chmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_fchmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_fchmodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
 
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET}}}},
@@ -169,7 +180,7 @@ static const struct {
 
 struct list {
     size_t count;
-    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 2];
+    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 3];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -194,6 +205,8 @@ int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_
     for (size_t i = 0; i < array_size(ruled); i++)
         add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
+    add(&list, FCHMODAT2,
+        (struct seccomp_rule){.answer = EPERM_, .test_count = 1, .tests = {{2, S_ISUID, S_ISUID}}});
     list.rules[list.count++] = (struct seccomp_rule){
         .first = LAST_KNOWN + 1, .last = SECCOMP_NUMBERS_END - 1, .answer = ENOSYS_};
     policy.rule_count = list.count;

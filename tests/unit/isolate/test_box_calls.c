@@ -37,7 +37,9 @@ static const struct {
     {{41, 198}, {AF_INET, SOCK_STREAM}, ANY},
     {{41, 198}, {AF_INET6, SOCK_DGRAM}, ANY},
     {{41, 198}, {AF_NETLINK, SOCK_RAW, 0}, ANY},
-    {{452, 452}, {0}, ANY}, /* fchmodat2 */
+    {{91, 52}, {0, 0755}, ANY},       /* fchmod */
+    {{268, 53}, {0, 0, 02775}, ANY},  /* fchmodat: folders of a group */
+    {{452, 452}, {0, 0, 01777}, ANY}, /* fchmodat2 */
     /* And what they do not. */
     {{165, 40}, {0}, NO},  /* mount */
     {{166, 39}, {0}, NO},  /* umount2 */
@@ -63,6 +65,11 @@ static const struct {
     {{16, 29}, {0, TIOCSTI}, NO},
     {{16, 29}, {0, UPPER | TIOCSTI}, NO}, /* the kernel does not look there */
     {{16, 29}, {0, TIOCLINUX}, NO},
+    {{16, 29}, {0, TIOCCONS}, NO},
+    {{91, 52}, {0, 04755}, NO}, /* fchmod */
+    {{91, 52}, {0, UPPER | 06000}, NO},
+    {{268, 53}, {0, 0, 04755}, NO},  /* fchmodat */
+    {{452, 452}, {0, 0, 04700}, NO}, /* fchmodat2 */
     {{41, 198}, {AF_PACKET, SOCK_RAW}, FAMILY},
     {{41, 198}, {AF_VSOCK, SOCK_STREAM}, FAMILY},
     {{41, 198}, {AF_ALG, SOCK_SEQPACKET}, FAMILY},
