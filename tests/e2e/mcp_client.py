@@ -317,8 +317,9 @@ def run_as_user(program, gatehouse, without_syscall, needed):
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
         for path in needed:
-            (room / path.parent.name).mkdir(exist_ok=True)
-            shutil.copy(path, room / path.parent.name)
+            folder = room if path.parent == program.parent else room / path.parent.name
+            folder.mkdir(exist_ok=True)
+            shutil.copy(path, folder)
         for python in (sys.executable, "/usr/bin/python3"):
             if subprocess.run([*become, python, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0:
                 break
@@ -332,7 +333,7 @@ def run_as_user(program, gatehouse, without_syscall, needed):
 
 
 def main(needed=()):
-    """`needed` are files in a folder beside the program."""
+    """`needed` are files beside the program, or in a folder beside it."""
     global GATEHOUSE, WITHOUT_SYSCALL
     parser = argparse.ArgumentParser()
     parser.add_argument("gatehouse", type=pathlib.Path)

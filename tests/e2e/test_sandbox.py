@@ -1,77 +1,23 @@
 #!/usr/bin/env python3
-"""`gatehouse sandbox run` as a person or a script uses it, and as somebody who wants out."""
+"""`gatehouse sandbox run` as a person or a script uses it."""
 import contextlib
 import fcntl
-import importlib.util
-import json
 import os
 import pathlib
 import pty
-import re
 import select
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import PATIENCE, Scene
-
-MARK = "needle of somebody else"
-SECRETS = (".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".bash_history")
-ATTEMPTS = pathlib.Path(__file__).resolve().parent / "escapes" / "attempts.py"
-
-
-def can_box():
-    done = subprocess.run([mcp_client.GATEHOUSE, "sandbox", "check"], capture_output=True, text=True)
-    return done.returncode == 0 or "namespaces" not in done.stderr, done.stderr
-
-
-class Sandbox(Scene):
-    def setUp(self):
-        super().setUp()
-        able, why = can_box()
-        if not able:
-            self.skipTest(why.strip())
-        self.home = self.room / "home"
-        self.home.mkdir()
-
-    def environment(self, env=None):
-        return {
-            "PATH": "/usr/bin:/bin", "HOME": str(self.home),
-            **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")},
-            **(env or {}),
-        }
-
-    def open(self, *words, env=None, cwd=None, before=(), **settings):
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
-                   "stderr": subprocess.PIPE, **settings}
-        process = subprocess.Popen(
-            [*before, mcp_client.GATEHOUSE, "sandbox", "run", *map(str, words)],
-            cwd=cwd or self.root, env=self.environment(env), **streams)
-        self.addCleanup(self.discard, process)
-        return process
-
-    @staticmethod
-    def discard(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-    def run_it(self, *words, **settings):
-        """Exit status, standard output and standard error."""
-        process = self.open(*words, **settings)
-        out, said = process.communicate(timeout=PATIENCE)
-        self.assertNotIn(b"ERROR: ", said)  # a sanitizer's
-        return process.returncode, (out or b"").decode(), (said or b"").decode()
+import sandbox_scene
+from mcp_client import PATIENCE
+from sandbox_scene import MARK, Sandbox
 
 
 class Use(Sandbox):
@@ -295,103 +241,5 @@ class Terminal(Sandbox):
         self.assertEqual(termios.tcgetattr(terminal), before)
 
 
-class Escapes(Sandbox):
-    """Every attempt of escapes/attempts.py, with a look at what became of the world outside."""
-
-    def setUp(self):
-        super().setUp()
-        for name in SECRETS:
-            path = self.home / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(MARK)
-        (self.home / ".gnupg").mkdir()
-        (self.outside / "file").write_text(MARK)
-        self.pipes = self.fifo = None
-        self.tcp = self.listen(socket.AF_INET, ("127.0.0.1", 0))
-        self.abstract = self.listen(socket.AF_UNIX, f"\0gatehouse-test-{os.getpid()}")
-        self.agent = self.listen(socket.AF_UNIX, str(self.home / ".gnupg/S.agent"))
-        self.victim = subprocess.Popen(["sleep", "1000"])
-        self.addCleanup(self.discard, self.victim)
-
-    def make_fifo(self):
-        """Not in /tmp: below what a command may write, Landlock holds no FIFO."""
-        try:
-            self.pipes = tempfile.mkdtemp(prefix="gatehouse-test-", dir="/run/lock")
-        except OSError as error:
-            self.skipTest(f"no folder for a FIFO: {error}")
-        self.addCleanup(shutil.rmtree, self.pipes)
-        os.mkfifo(f"{self.pipes}/fifo")
-        self.fifo = os.open(f"{self.pipes}/fifo", os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, self.fifo)
-        return "--ro", self.pipes
-
-    def listen(self, family, address):
-        server = socket.socket(family)
-        self.addCleanup(server.close)
-        server.bind(address)
-        server.listen()
-        return server
-
-    def attempt(self, name, *flags):
-        if name == "a_pipe_of_somebody_else":
-            flags = self.make_fifo()
-        place = {
-            "root": str(self.root), "home": str(self.home), "outside": str(self.outside),
-            "secrets": SECRETS, "pipes": self.pipes, "victim": self.victim.pid, "port": self.tcp.getsockname()[1],
-            "abstract": self.abstract.getsockname()[1:].decode(),
-        }
-        before = mcp_client.picture(self.outside), os.stat(ATTEMPTS)
-        with open(ATTEMPTS, "rb") as source, open(self.outside / "file", "rb") as left:
-            code, out, said = self.run_it(
-                "--rw", self.root, "--ro", self.outside, "--ro", self.home, *flags, "--",
-                "python3", "-", name, json.dumps(place), stdin=source, pass_fds=(left.fileno(),),
-                env={"AWS_SECRET_ACCESS_KEY": MARK, "SSH_AUTH_SOCK": MARK})
-        self.assertIn("tried", out, said)
-        self.assertEqual(code, 0, said)
-        self.assertEqual(re.findall("(?m)^GOT:.*", self.innocent(name, out)), [])
-        self.assertEqual(mcp_client.picture(self.outside), before[0])
-        self.assertEqual(os.stat(ATTEMPTS).st_size, before[1].st_size)
-        self.assertIsNone(self.victim.poll())
-        for server in (self.tcp, self.abstract, self.agent):
-            self.assertEqual(select.select([server], [], [], 0)[0], [])
-        if self.fifo is not None:
-            self.assertEqual(os.read(self.fifo, 10), b"")
-
-    @staticmethod
-    def innocent(name, out):
-        """Of what it may read, all but what is somebody else's."""
-        if name in ("secrets_in_the_environment", "the_first_process"):
-            return "".join(line for line in out.splitlines(True) if MARK in line)
-        if name == "inherited_descriptors":
-            return "".join(line for line in out.splitlines(True) if line.strip() != "GOT:")
-        if name.startswith("keys_"):
-            return "".join(line for line in out.splitlines(True) if "GOT: b''" not in line)
-        return out
-
-    def test_the_net_catches_something(self):
-        """What the attempts would show if nothing held: else they could not fail."""
-        with open(ATTEMPTS, "rb") as source:
-            out = subprocess.run(
-                ["python3", "-", "keys_in_the_home",
-                 json.dumps({"home": str(self.home), "secrets": SECRETS})],
-                stdin=source, capture_output=True, text=True, check=True).stdout
-        self.assertEqual(out.count(MARK) >= len(SECRETS), True, out)
-
-
-def add_attempts():
-    spec = importlib.util.spec_from_file_location("attempts", ATTEMPTS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, function in module.attempts.items():
-        flags = ("--net", "host") if name == "an_abstract_socket" else ()
-
-        def test(self, name=name, flags=flags):
-            self.attempt(name, *flags)
-
-        test.__doc__ = function.__doc__
-        setattr(Escapes, f"test_{name}", test)
-
-
 if __name__ == "__main__":
-    add_attempts()
-    mcp_client.main([ATTEMPTS])
+    mcp_client.main([pathlib.Path(sandbox_scene.__file__)])
