@@ -5,6 +5,9 @@
 
 /* In the order of enum permission_mode, which the program holds against it. */
 static const char *const modes[] = {"deny", "ask", "allow", NULL};
+static const char *const networks[] = {[MCP_SHELL_NETWORK_NONE] = "none",
+                                       [MCP_SHELL_NETWORK_ALLOW] = "allow",
+                                       [MCP_SHELL_NETWORK_ALLOW + 1] = NULL};
 static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 static const char *const clients[] = {
     [MCP_CLIENT_CLAUDE] = "claude", [MCP_CLIENT_VSCODE] = "vscode", [MCP_CLIENT_CURSOR] = "cursor",
@@ -31,6 +34,37 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                      .group = "Consent",
                                      .help = "the same for tools that change files; deny if not "
                                              "given, allow with --write alone"},
+    [MCP_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
+                                     .type = OPTION_CHOICE,
+                                     .choices = modes,
+                                     .env = "N8N_GATEWAY_PERMISSION_SHELL",
+                                     .fallback = "deny",
+                                     .group = "Consent",
+                                     .help = "the same for commands, each in a box: the folder, "
+                                             "and the system read-only without your secrets"},
+    [MCP_OPTION_SHELL_NETWORK] = {.name = "shell-network",
+                                  .type = OPTION_CHOICE,
+                                  .choices = networks,
+                                  .env = "N8N_GATEWAY_SHELL_NETWORK",
+                                  .fallback = "none",
+                                  .group = "Commands",
+                                  .help = "whether commands reach the network"},
+    [MCP_OPTION_SHELL_WRITABLE] = {.name = "shell-writable",
+                                   .type = OPTION_LIST,
+                                   .env = "N8N_GATEWAY_SHELL_WRITABLE",
+                                   .placeholder = "DIR",
+                                   .group = "Commands",
+                                   .help = "directories that commands may change, besides the "
+                                           "folder where files may be changed; repeatable or "
+                                           "with commas"},
+    [MCP_OPTION_SHELL_TIMEOUT] = {.name = "computer-shell-timeout",
+                                  .type = OPTION_DURATION,
+                                  .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT",
+                                  .min = 100,
+                                  .max = 24 * 60 * 60 * INT64_C(1000),
+                                  .fallback = "30s",
+                                  .group = "Commands",
+                                  .help = "how long a command may take that names no time itself"},
     [MCP_OPTION_ASK_TTY] = {.name = "ask-tty",
                             .type = OPTION_PATH,
                             .placeholder = "TTY",

@@ -23,9 +23,13 @@ enum {
     MCP_OPTION_PRINT_CONFIG,
     MCP_OPTION_PERMISSION_READ,
     MCP_OPTION_PERMISSION_WRITE,
+    MCP_OPTION_PERMISSION_SHELL,
     MCP_OPTION_ASK_TTY,
     MCP_OPTION_ALLOW_REMOTE_ALWAYS,
     MCP_OPTION_SETTINGS_DIR,
+    MCP_OPTION_SHELL_NETWORK,
+    MCP_OPTION_SHELL_WRITABLE,
+    MCP_OPTION_SHELL_TIMEOUT,
     MCP_OPTIONS
 };
 
@@ -39,6 +43,9 @@ enum mcp_client {
     MCP_CLIENT_N8N,
     MCP_CLIENTS
 };
+
+/* In the order of the choices of --shell-network. */
+enum mcp_shell_network { MCP_SHELL_NETWORK_NONE, MCP_SHELL_NETWORK_ALLOW };
 
 extern const struct option mcp_options[MCP_OPTIONS];
 extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];

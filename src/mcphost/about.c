@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
+#include "shell/shell.h"
 #include "tools/resources.h"
 
 enum {
@@ -12,7 +13,7 @@ enum {
     TEMPLATE_BYTES = 64 << 10,
 };
 
-static int choose_tools(struct about *about, const struct toolbox *box,
+static int choose_tools(struct about *about, const struct toolbox *box, bool has_commands,
                         const struct permission_modes *modes)
 {
     about->tools = calloc(catalog_tool_count, sizeof(*about->tools));
@@ -20,7 +21,8 @@ static int choose_tools(struct about *about, const struct toolbox *box,
         return ERR_NO_MEMORY;
     about->server.offer.tools = about->tools;
     for (size_t i = 0; i < catalog_tool_count; i++)
-        if (toolbox_has(box, &catalog_tools[i]) &&
+        if ((toolbox_has(box, &catalog_tools[i]) ||
+             (has_commands && shell_has(&catalog_tools[i]))) &&
             modes->of[catalog_tools[i].group] != PERMISSION_DENY)
             about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
     return 0;
@@ -62,8 +64,8 @@ static size_t largest_message(uint64_t max_file_bytes)
     return needed > MCP_DEFAULT_MESSAGE_BYTES ? needed : MCP_DEFAULT_MESSAGE_BYTES;
 }
 
-int about_init(struct about *about, const struct toolbox *box, const struct permission_modes *modes,
-               uint64_t max_file_bytes)
+int about_init(struct about *about, const struct toolbox *box, bool has_commands,
+               const struct permission_modes *modes, uint64_t max_file_bytes)
 {
     bool has_addresses = modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW;
     int r;
@@ -85,7 +87,7 @@ int about_init(struct about *about, const struct toolbox *box, const struct perm
             },
     };
     buf_init(&about->templates, 2 * TEMPLATE_BYTES);
-    r = choose_tools(about, box, modes);
+    r = choose_tools(about, box, has_commands, modes);
     return r < 0 || !has_addresses ? r : describe_templates(about, box);
 }
 

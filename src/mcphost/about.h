@@ -3,6 +3,7 @@
 #ifndef MCPHOST_ABOUT_H
 #define MCPHOST_ABOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -20,8 +21,8 @@ struct about {
  * Tools of a group that is denied are not told of. Files have addresses only where reading needs no
  * consent: a list of them could ask for none. The largest file decides how long a message may be.
  */
-int about_init(struct about *about, const struct toolbox *box, const struct permission_modes *modes,
-               uint64_t max_file_bytes);
+int about_init(struct about *about, const struct toolbox *box, bool has_commands,
+               const struct permission_modes *modes, uint64_t max_file_bytes);
 /* Also after about_init() has failed, and on zeros. */
 void about_done(struct about *about);
 

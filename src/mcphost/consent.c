@@ -54,6 +54,8 @@ int consent_init(struct consent *consent, const struct option_values *values, st
     modes->of[CATALOG_FILESYSTEM_READ] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_READ);
     modes->of[CATALOG_FILESYSTEM_WRITE] = write_mode(values);
+    modes->of[CATALOG_SHELL] =
+        (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_SHELL);
     r = permission_modes_constrain(modes, err);
     if (r < 0)
         return r;

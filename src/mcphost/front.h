@@ -10,12 +10,14 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "mcphost/gate.h"
+#include "shell/shell.h"
 #include "tools/toolbox.h"
 
 struct front_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
+    struct shell *shell; /* NULL: no commands here */
     const struct gate *gate;
     const struct permission_modes *modes; /* at the beginning: what is offered */
     struct authority_scope *names;        /* both for watching what is subscribed to */

@@ -256,7 +256,8 @@ int httpfront_new(const struct front_config *config, int listen_fd, const struct
     front->key = key;
     loop_task_init(&front->give_up, give_up, front);
     timer_init(&front->look, config->loop, look_again, front);
-    r = about_init(&front->about, config->box, config->modes, config->max_file_bytes);
+    r = about_init(&front->about, config->box, config->shell != NULL, config->modes,
+                   config->max_file_bytes);
     if (r == 0)
         r = make_parts(front);
     if (r == 0)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "protocol/toolids.h"
 #include "tools/consent.h"
 #include "tools/preview.h"
 #include "tools/resources.h"
@@ -12,27 +13,72 @@ enum {
     JOB_RESULT_BYTES = 1 << 30,
 };
 
-int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
-            const struct decision_terms *terms, const struct mcp_call *call, struct job **out_job)
+static struct job *make(const struct front_config *config, const struct decision_terms *terms,
+                        enum mcp_work work)
 {
     struct job *job = calloc(1, sizeof(*job));
+
+    if (job == NULL)
+        return NULL;
+    job->box = config->box;
+    job->shell = config->shell;
+    job->running = config->running;
+    job->changing = config->changing;
+    job->terms = *terms;
+    job->work = work;
+    arena_init(&job->arena, JOB_ARENA_BYTES);
+    buf_init(&job->result, JOB_RESULT_BYTES);
+    return job;
+}
+
+static bool copy_str(struct arena *arena, struct str text, struct str *out_copy)
+{
+    *out_copy = (struct str){arena_copy(arena, text), text.len};
+    return out_copy->ptr != NULL;
+}
+
+int job_new_decision(const struct front_config *config, const struct decision_terms *terms,
+                     const struct catalog_tool *tool, const struct job_command *command,
+                     struct job **out_job)
+{
+    struct job *job = make(config, terms, MCP_TOOL_CALL);
+    struct permission_resource *resource;
+
+    if (job == NULL)
+        return ERR_NO_MEMORY;
+    resource = &job->command.resource;
+    *resource =
+        (struct permission_resource){.group = command->resource.group, .resolved = STR_EMPTY};
+    job->step = JOB_COMMAND_DECIDED;
+    job->tool = tool;
+    if (!copy_str(&job->arena, command->resource.given, &resource->given) ||
+        !copy_str(&job->arena, command->resource.cwd, &resource->cwd) ||
+        !copy_str(&job->arena, command->text, &job->command.text)) {
+        int error = job->arena.error;
+
+        job_free(job);
+        return error;
+    }
+    *out_job = job;
+    return 0;
+}
+
+int job_new(const struct front_config *config, const struct decision_terms *terms,
+            const struct mcp_call *call, struct job **out_job)
+{
+    struct job *job = make(config, terms, mcp_call_work(call));
     struct str text = STR_EMPTY;
     int r = 0;
 
     if (job == NULL)
         return ERR_NO_MEMORY;
-    job->box = box;
-    job->running = running;
-    job->changing = changing;
-    job->terms = *terms;
-    job->work = mcp_call_work(call);
-    arena_init(&job->arena, JOB_ARENA_BYTES);
-    buf_init(&job->result, JOB_RESULT_BYTES);
     switch (job->work) {
     case MCP_TOOL_CALL:
         job->tool = mcp_call_tool(call);
         job->arguments = json_copy(&job->arena, mcp_call_arguments(call));
         r = job->arguments != NULL ? 0 : job->arena.error;
+        if (shell_has(job->tool))
+            job->step = JOB_COMMAND_PREPARED;
         break;
     case MCP_RESOURCES_LIST:
         text = mcp_call_cursor(call);
@@ -47,12 +93,8 @@ int job_new(struct toolbox *box, atomic_uint *running, atomic_uint *changing,
     case MCP_PROMPT_GET:
         break; /* there are none here */
     }
-    if (r == 0) {
-        const char *copy = arena_copy(&job->arena, text);
-
-        job->text = (struct str){copy, text.len};
-        r = copy != NULL ? 0 : job->arena.error;
-    }
+    if (r == 0 && !copy_str(&job->arena, text, &job->text))
+        r = job->arena.error;
     if (r < 0) {
         job_free(job);
         return r;
@@ -67,6 +109,7 @@ void job_free(void *data)
 
     if (job == NULL)
         return;
+    shell_drop(job->shell_call);
     arena_done(&job->arena);
     buf_done(&job->result);
     free(job);
@@ -103,12 +146,6 @@ static int run_prepared(struct job *job, struct tool_call *call, const struct ca
 
 /* ---- whether it may be done ---- */
 
-static bool copy_text(struct arena *arena, const struct buf *text, struct str *out_copy)
-{
-    *out_copy = (struct str){arena_copy(arena, buf_view(text)), text->len};
-    return out_copy->ptr != NULL;
-}
-
 static int describe(void *data, struct arena *arena, const struct cancel *cancel,
                     struct question *question, struct err *err)
 {
@@ -122,8 +159,8 @@ static int describe(void *data, struct arena *arena, const struct cancel *cancel
         return r;
     question->is_diff = preview.is_diff;
     question->deletes = tool_deletes(call);
-    return copy_text(arena, &preview.action, &question->action) &&
-                   copy_text(arena, &preview.detail, &question->detail)
+    return copy_str(arena, buf_view(&preview.action), &question->action) &&
+                   copy_str(arena, buf_view(&preview.detail), &question->detail)
                ? 0
                : err_set_plain(err, arena->error);
 }
@@ -173,6 +210,55 @@ static int run_tool(struct job *job, const struct cancel *token)
     return r;
 }
 
+/* ---- commands ---- */
+
+static int prepare_command(struct job *job)
+{
+    int r = shell_prepare(job->shell, job->tool, job->arguments, &job->shell_call, &job->err);
+
+    return r < 0 ? answer_refusal(job, r) : 0;
+}
+
+static int describe_command(void *data, struct arena *arena, const struct cancel *cancel,
+                            struct question *question, struct err *err)
+{
+    const struct job *job = data;
+
+    (void)arena;
+    (void)cancel;
+    (void)err;
+    question->action = job->tool->id == TOOL_SHELL_INPUT ? STR("Types into a command that runs")
+                                                         : STR("Runs a command");
+    question->detail = job->command.text;
+    return 0;
+}
+
+/* The shell puts it into the record, on the loop. */
+static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                         int code)
+{
+    struct job *job = data;
+
+    (void)resource;
+    job->refusal = code;
+    job->refused_by = source;
+}
+
+static int decide_command(struct job *job, const struct cancel *token)
+{
+    const struct decision_subject subject = {
+        .tool = job->tool,
+        .resources = &job->command.resource,
+        .count = 1,
+        .describe = describe_command,
+        .refused = note_refusal,
+        .data = job,
+    };
+    int r = decision_make(&job->terms, &subject, &job->arena, token, &job->decision, &job->err);
+
+    return r < 0 ? answer_refusal(job, r) : 0;
+}
+
 /*
  * Addresses are told of only where reading needs no consent. That can change while we run, when
  * the user's rules cannot be read any more.
@@ -193,6 +279,10 @@ static int run(struct job *job, const struct cancel *token)
 
     if (r < 0)
         return r;
+    if (job->step == JOB_COMMAND_PREPARED)
+        return prepare_command(job);
+    if (job->step == JOB_COMMAND_DECIDED)
+        return decide_command(job, token);
     switch (job->work) {
     case MCP_TOOL_CALL:
         return run_tool(job, token);

@@ -17,6 +17,7 @@
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
+#include "mcphost/commands.h"
 #include "mcphost/consent.h"
 #include "mcphost/httpfront.h"
 #include "mcphost/stdiofront.h"
@@ -48,6 +49,7 @@ struct program {
     struct address address;
     struct secret key;
     struct consent consent;
+    struct commands *commands; /* NULL: none are run */
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -213,12 +215,59 @@ static int tell_door(const struct program *program)
     return fflush(stdout) == 0 ? 0 : ERR_IO;
 }
 
+/* ---- commands: the launcher is forked while that is still allowed ---- */
+
+static int refuse_idle_flags(const struct option_values *values, struct err *err)
+{
+    static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK, MCP_OPTION_SHELL_WRITABLE,
+                                            MCP_OPTION_SHELL_TIMEOUT};
+
+    for (size_t i = 0; i < array_size(about_commands); i++)
+        if (options_source(values, about_commands[i]) == OPTION_FLAG)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--%s is of no use without commands: say --permission-shell ask or "
+                           "allow too",
+                           mcp_options[about_commands[i]].name);
+    return 0;
+}
+
+static int open_commands(struct program *program, const struct option_values *values,
+                         struct err *err)
+{
+    const struct commands_config config = {
+        .ground = program->ground,
+        .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == MCP_SHELL_NETWORK_ALLOW,
+        .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
+        .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
+    };
+
+    struct err why = ERR_INIT;
+    int r;
+
+    if (program->consent.ground.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+        return refuse_idle_flags(values, err);
+    /* What does not exist for the client would be there for its commands. */
+    if (options_list(values, MCP_OPTION_DENY).count + options_list(values, MCP_OPTION_ALLOW).count >
+        0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--deny and --allow do not hold for commands, which see all of the folder: "
+                       "leave them or --permission-shell out");
+    r = commands_open(&config, &program->commands, &why);
+    if (r == ERR_UNSUPPORTED) {
+        log_write(&program->log, LOG_WARN, "no commands are run here",
+                  LOG_TEXT("why", why.message));
+        return 0;
+    }
+    return r < 0 ? err_set(err, r, "%s", why.message) : 0;
+}
+
 /* ---- walls, then input ---- */
 
 static int confine(struct program *program, struct err *err)
 {
     const struct ground_walls walls = {.answers_connections = program->listen_fd >= 0,
-                                       .asks_on_terminal = program->consent.terminal_fd >= 0};
+                                       .asks_on_terminal = program->consent.terminal_fd >= 0,
+                                       .passes_messages = program->commands != NULL};
     struct confine_report report;
     int r = ground_confine(program->ground, &walls, &report, err);
 
@@ -249,6 +298,7 @@ static int open_front(struct program *program, const struct option_values *value
         .loop = program->loop,
         .log = &program->log,
         .box = program->ground->box,
+        .shell = commands_shell(program->commands),
         .gate = &program->consent.gate,
         .modes = &program->consent.ground.modes,
         .names = program->ground->names,
@@ -276,6 +326,8 @@ static int serve(struct program *program, const struct option_values *values, st
         return err_set_plain(err, r);
     timer_init(&program->flush, program->loop, flush_record, program);
     r = consent_start(&program->consent, program->loop, &program->log, program->ground, err);
+    if (r == 0 && program->commands != NULL)
+        r = commands_start(program->commands, program->loop, err);
     if (r == 0)
         r = open_front(program, values, err);
     if (r < 0)
@@ -301,6 +353,7 @@ static void close_all(struct program *program)
 {
     stdiofront_free(program->front);
     httpfront_free(program->http);
+    commands_free(program->commands);
     if (program->listen_fd >= 0)
         close(program->listen_fd);
     secret_done(&program->key);
@@ -375,6 +428,8 @@ int program_run(int argc, char *const *argv)
         r = open_ground(&program, values, &err);
     if (r == 0)
         r = open_door(&program, values, &err);
+    if (r == 0)
+        r = open_commands(&program, values, &err);
     if (r == 0)
         r = confine(&program, &err);
     if (r == 0)

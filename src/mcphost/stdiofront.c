@@ -323,7 +323,8 @@ int stdiofront_new(const struct front_config *config, int input_fd, int output_f
     loop_task_init(&front->give_up, give_up, front);
     loop_task_init(&front->finish, finish, front);
     timer_init(&front->questions, config->loop, expire_questions, front);
-    r = about_init(&front->about, config->box, config->modes, config->max_file_bytes);
+    r = about_init(&front->about, config->box, config->shell != NULL, config->modes,
+                   config->max_file_bytes);
     lines_init(&front->lines, front->about.server.max_message_bytes);
     if (r == 0)
         r = make_parts(front, input_fd, output_fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcphost/workshop.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -20,6 +21,7 @@ enum {
     /* So long the user may take at the terminal; through the client, the library counts. */
     DESK_MS = MCP_DEFAULT_ASK_MS,
     LOOK_AT_DESK_MS = 1000,
+    LINE_BYTES = 256, /* of what a command printed last, for those who wait */
 };
 
 enum task_state {
@@ -27,19 +29,22 @@ enum task_state {
     TASK_RUNS,
     TASK_ASKS_DESK,
     TASK_ASKS_CLIENT,
+    TASK_IN_SHELL, /* its command runs */
 };
 
 /* A call and its job, on the loop's side. */
 struct task {
-    struct list link; /* of those that wait, that run, or that ask */
+    struct list link; /* of those that wait, that run, that ask, or whose commands run */
     enum task_state state;
     struct workshop *workshop;
-    struct mcp_call *call;
-    struct job *job; /* until its done was called; the worker's besides */
-    int64_t due_ms;  /* it is answered by then, waiting included, but not what the user takes */
+    struct mcp_call *call;         /* NULL: was answered while its command still ends */
+    struct shell_call *shell_call; /* while a worker decides about it */
+    struct job *job;               /* until its done was called; the worker's besides */
+    int64_t due_ms; /* it is answered by then, waiting included, but not what the user takes */
     int64_t asked_ms;
-    uint64_t id;   /* of the worker's job while it runs, of the question at the desk */
+    uint64_t id; /* of the worker's job while it runs, of the question at the desk, in the shell */
     uint64_t mark; /* of that question */
+    struct decision_terms terms;
     uint64_t told; /* progress */
     bool is_cancelled;
     /* Somebody may answer while being asked: */
@@ -56,6 +61,7 @@ struct workshop {
     struct list waiting;
     struct list running;
     struct list asking;
+    struct list in_shell;
     size_t running_count;
     struct timer progress;
     struct timer patience; /* while somebody is asked at the desk */
@@ -70,6 +76,7 @@ static void fail_task(struct task *task, const struct err *err)
     if (task->state == TASK_ASKS_DESK)
         desk_cancel(task->workshop->config.gate->desk, task->id, DESK_CANCELLED);
     job_free(task->job);
+    shell_drop(task->shell_call);
     mcp_call_fail(task->call, err);
     free(task);
 }
@@ -123,11 +130,12 @@ static void try_again(struct task *task, const struct decision_terms *terms)
     struct workshop *workshop = task->workshop;
     const struct front_config *config = &workshop->config;
     int64_t now_ms = loop_now_ms(config->loop);
-    int r = job_new(config->box, config->running, config->changing, terms, task->call, &task->job);
+    int r = job_new(config, terms, task->call, &task->job);
 
     list_remove(&task->link);
     list_append(&workshop->waiting, &task->link);
     task->state = TASK_WAITS;
+    task->terms = *terms;
     task->due_ms += now_ms - task->asked_ms;
     if (r < 0)
         fail_plainly(task, r);
@@ -246,6 +254,100 @@ static void ask(struct task *task, const struct decision *decision)
     }
 }
 
+/* ---- commands ---- */
+
+static void on_shell_progress(void *data, uint64_t bytes, struct str last_line)
+{
+    const struct task *task = data;
+    char line[LINE_BYTES];
+
+    if (task->call == NULL)
+        return;
+    snprintf(line, sizeof(line), "%.*s", STR_ARG(last_line));
+    mcp_call_progress(task->call, bytes, 0, line);
+}
+
+static void on_shell_done(void *data, int error, struct str result)
+{
+    struct task *task = data;
+    struct err err = ERR_INIT;
+
+    /* The workshop may be gone by then. */
+    if (task->call == NULL) {
+        free(task);
+        return;
+    }
+    list_remove(&task->link);
+    if (error == 0) {
+        mcp_call_finish(task->call, result);
+    } else {
+        err_set_plain(&err, error);
+        mcp_call_fail(task->call, &err);
+    }
+    task->workshop->events.on_answered(task->workshop->events.data);
+    free(task);
+}
+
+static void run_command(struct task *task, const char *decision)
+{
+    struct workshop *workshop = task->workshop;
+    const struct shell_events events = {
+        .on_progress = mcp_call_wants_progress(task->call) ? on_shell_progress : NULL,
+        .on_done = on_shell_done,
+        .data = task,
+        .session = workshop, /* all clients of one process share their jobs */
+        .decision = decision,
+    };
+
+    task->state = TASK_IN_SHELL;
+    list_append(&workshop->in_shell, &task->link);
+    task->id = shell_run(steal_ptr(&task->shell_call), &events);
+}
+
+/* It is understood: what would it execute, and may it? */
+static void decide_command(struct task *task)
+{
+    struct workshop *workshop = task->workshop;
+    struct decision_terms terms = task->terms;
+    struct job_command command;
+    int r;
+
+    if (!shell_resource(task->shell_call, workshop, &command.resource, &command.text)) {
+        run_command(task, permission_source_name(PERMISSION_BY_MODE));
+        return;
+    }
+    list_append(&workshop->waiting, &task->link);
+    task->state = TASK_WAITS;
+    r = job_new_decision(&workshop->config, &terms, mcp_call_tool(task->call), &command,
+                         &task->job);
+    if (r < 0)
+        fail_plainly(task, r);
+}
+
+/* The answer is out, or the command runs: the task is not the worker's any more. */
+static void follow_decision(struct task *task, const struct job *job)
+{
+    if (job->refusal == 0 && job->result.len == 0) {
+        run_command(task, permission_source_name(job->decision.source));
+        return;
+    }
+    shell_refuse(steal_ptr(&task->shell_call), task->workshop, job->refused_by, job->refusal, 0);
+    mcp_call_finish(task->call, buf_view(&job->result));
+    free(task);
+}
+
+/* Answered at once; what it runs is killed, and its end is heard of later. */
+static void leave_shell(struct task *task)
+{
+    struct mcp_call *call = steal_ptr(&task->call);
+    struct err err = ERR_INIT;
+
+    list_remove(&task->link);
+    err_set_plain(&err, ERR_CANCELLED);
+    mcp_call_fail(call, &err);
+    shell_cancel(task->workshop->config.shell, task->id);
+}
+
 /* ---- running ---- */
 
 static void fail_finished(const struct task *task, int result, const struct job *job)
@@ -267,7 +369,7 @@ static void on_done(void *context, int result, void *data)
 {
     struct task *task = context;
     struct workshop *workshop = task->workshop;
-    const struct job *job = data; /* NULL when a worker still has it */
+    struct job *job = data; /* NULL when a worker still has it */
 
     list_remove(&task->link);
     workshop->running_count--;
@@ -277,9 +379,20 @@ static void on_done(void *context, int result, void *data)
         log_write(workshop->config.log, LOG_WARN,
                   "what the user decided for good could not be kept, and holds for this session",
                   LOG_TEXT("error", job->decision.unkept.message));
+    /* A command of which nobody wants to know any more is not begun. */
+    if (result >= 0 && job->step != JOB_WHOLE && (task->is_cancelled || workshop->is_closed))
+        result = ERR_CANCELLED;
     if (result >= 0 && job->decision.asks) {
+        shell_drop(steal_ptr(&task->shell_call));
         ask(task, &job->decision);
+    } else if (result >= 0 && job->shell_call != NULL) {
+        task->job = NULL; /* the pool frees it */
+        task->shell_call = steal_ptr(&job->shell_call);
+        decide_command(task);
+    } else if (result >= 0 && job->step == JOB_COMMAND_DECIDED) {
+        follow_decision(task, job);
     } else {
+        shell_drop(task->shell_call);
         if (result >= 0)
             mcp_call_finish(task->call, buf_view(&job->result));
         else
@@ -331,9 +444,7 @@ static int add_task(struct workshop *workshop, struct mcp_call *call)
     const struct front_config *config = &workshop->config;
     struct decision_terms terms = terms_of(workshop, call);
     struct task *task = calloc(1, sizeof(*task));
-    int r = task != NULL
-                ? job_new(config->box, config->running, config->changing, &terms, call, &task->job)
-                : ERR_NO_MEMORY;
+    int r = task != NULL ? job_new(config, &terms, call, &task->job) : ERR_NO_MEMORY;
 
     if (r < 0) {
         free(task);
@@ -341,6 +452,7 @@ static int add_task(struct workshop *workshop, struct mcp_call *call)
     }
     task->workshop = workshop;
     task->call = call;
+    task->terms = terms;
     task->due_ms = loop_now_ms(config->loop) + config->timeout_ms;
     mcp_call_set_data(call, task);
     list_append(&workshop->waiting, &task->link);
@@ -371,10 +483,19 @@ void workshop_cancel(struct workshop *workshop, struct mcp_call *call)
     if (task == NULL)
         return;
     task->is_cancelled = true;
-    if (task->state == TASK_RUNS)
+    switch (task->state) {
+    case TASK_RUNS:
         worker_cancel(workshop->pool, task->id);
-    else
+        return;
+    case TASK_IN_SHELL:
+        leave_shell(task);
+        return;
+    case TASK_WAITS:
+    case TASK_ASKS_DESK:
+    case TASK_ASKS_CLIENT:
         fail_plainly(task, ERR_CANCELLED);
+        return;
+    }
 }
 
 void workshop_unsubscribe(struct workshop *workshop, const struct mcp_session *session,
@@ -404,6 +525,8 @@ static void drop_waiting(struct workshop *workshop)
         fail_plainly(list_entry(node, struct task, link), ERR_CANCELLED);
     list_each_safe (node, &workshop->asking)
         fail_plainly(list_entry(node, struct task, link), ERR_CANCELLED);
+    list_each_safe (node, &workshop->in_shell)
+        leave_shell(list_entry(node, struct task, link));
 }
 
 void workshop_give_up(struct workshop *workshop)
@@ -431,6 +554,7 @@ int workshop_new(const struct front_config *config, const struct workshop_events
     list_init(&workshop->waiting);
     list_init(&workshop->running);
     list_init(&workshop->asking);
+    list_init(&workshop->in_shell);
     timer_init(&workshop->patience, config->loop, look_at_desk, workshop);
     timer_init(&workshop->progress, config->loop, tell_progress, workshop);
     r = worker_pool_new(config->loop, &workers, &workshop->pool);

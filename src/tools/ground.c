@@ -210,6 +210,7 @@ int ground_confine(const struct ground *ground, const struct ground_walls *walls
         .changes_files = ground->may_write || ground->keeps_rules,
         .answers_connections = walls->answers_connections,
         .asks_on_terminal = walls->asks_on_terminal,
+        .passes_messages = walls->passes_messages,
         .has_closed_fds = true,
     };
 

@@ -65,6 +65,7 @@ void ground_close(struct ground *ground);
 struct ground_walls {
     bool answers_connections; /* that come to a socket which is open already */
     bool asks_on_terminal;    /* that is open already */
+    bool passes_messages;     /* on a socket that is open already: descriptors come so */
 };
 
 /* For good, and before any thread: files of the folder and of our state, no exec, no sockets. */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/commands.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "authority/path.h"
+#include "isolate/environment.h"
+#include "isolate/launcher.h"
+#include "isolate/places.h"
+#include "shell/launched.h"
+
+enum {
+    PLACES_BYTES = 4 << 20,
+    /* Enough for a large build, and an end for what only multiplies. */
+    MOST_PROCESSES = 2048,
+    /* Of the machine's memory. */
+    MEMORY_SHARE = 2,
+};
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+struct commands {
+    struct commands_config config;
+    struct arena arena;
+    struct places *places; /* of the envelope */
+    struct launcher *launcher;
+    struct launched *launched;
+    struct shell *shell;
+};
+
+/* ---- what a command sees ---- */
+
+/*
+ * Rules about one file or folder hold for commands too: what may not be read is not there, what
+ * may not be changed is read-only. Patterns hold for the tools of files alone.
+ */
+static int add_rules(struct places *places, const struct ground *ground, struct err *err)
+{
+    struct rulebook *book = permission_book(keeper_permission(ground->keeper));
+    struct str root = str_slice(str_from(ground->root_path), 1, PATH_MAX);
+    int r = 0;
+
+    for (size_t i = 0; i < rulebook_count(book) && r == 0; i++) {
+        const struct rule *rule = rulebook_at(book, i);
+        const char *path;
+
+        if (rule->effect != RULE_DENY || (rule->kind != RULE_EXACT && rule->kind != RULE_DIR) ||
+            rule->group > CATALOG_FILESYSTEM_WRITE ||
+            !path_is_within(str_slice(rule->pattern, 1, PATH_MAX), root))
+            continue;
+        path = arena_copy(places->arena, rule->pattern);
+        if (path == NULL) {
+            r = err_set_plain(err, places->arena->error);
+            break;
+        }
+        r = places_add(places, path, rule->group == CATALOG_FILESYSTEM_READ ? BOX_HIDDEN : BOX_READ,
+                       err);
+        /* What is not there cannot be held open to reading alone. */
+        if (r == ERR_NOT_FOUND)
+            r = 0;
+    }
+    rulebook_unref(book);
+    return r;
+}
+
+/* ---- the folder, as far as it is granted ---- */
+
+struct granted {
+    uint64_t id;
+    bool is_there;
+    struct authority_grant grant;
+};
+
+static void find_grant(void *data, const struct authority_grant *grant)
+{
+    struct granted *granted = data;
+
+    if (grant->id != granted->id)
+        return;
+    granted->is_there = true;
+    granted->grant = *grant;
+}
+
+/* That of the folder's files; the strings are the scope's. */
+static struct granted grant_of(const struct ground *ground)
+{
+    struct granted granted = {.id = authority_scope_grant(ground->files)};
+
+    authority_grants(ground->recorded.authority, find_grant, &granted);
+    granted.grant.root.path = ground->root_path;
+    return granted;
+}
+
+static size_t narrow(void *data, enum box_access out_at_most[BOX_MAX_PLACES])
+{
+    const struct commands *commands = data;
+    struct granted granted = grant_of(commands->config.ground);
+
+    places_narrow(commands->places, &granted.grant, granted.is_there ? 1 : 0,
+                  clock_wall_ms(&clock_system), out_at_most);
+    return commands->places->count;
+}
+
+static int add_folder(struct places *places, const struct ground *ground, struct err *err)
+{
+    struct granted granted = grant_of(ground);
+
+    return places_add_grants(places, &granted.grant, 1, clock_wall_ms(&clock_system), err);
+}
+
+static int gather_places(const struct commands_config *config, struct places *places,
+                         struct err *err)
+{
+    const struct ground *ground = config->ground;
+    int r = places_add(places, ground->recorded.state_path, BOX_HIDDEN, err);
+
+    if (r == 0 && ground->settings != NULL)
+        r = places_add(places, settings_file_dir(ground->settings), BOX_HIDDEN, err);
+    if (r == 0)
+        r = add_rules(places, ground, err);
+    if (r == 0)
+        r = add_folder(places, ground, err);
+    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
+        r = places_add(places, config->writable[i], BOX_WRITE, err);
+    if (r == 0)
+        r = places_hide_secrets(places, getenv("HOME"), err);
+    places_sort(places);
+    return r;
+}
+
+static struct cgroup_limits limits(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    struct cgroup_limits limits = {.processes = MOST_PROCESSES};
+
+    if (pages > 0 && page_bytes > 0)
+        limits.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes / MEMORY_SHARE;
+    return limits;
+}
+
+static int fork_launcher(struct commands *commands, struct err *err)
+{
+    struct arena *arena = &commands->arena;
+    struct launcher_envelope envelope = {.env = NULL};
+    struct box_plan plan = {.limits = limits()};
+    int r;
+
+    commands->places = arena_new(arena, struct places);
+    if (commands->places == NULL)
+        return err_set_plain(err, arena->error);
+    *commands->places = (struct places)PLACES_INIT(arena);
+    r = gather_places(&commands->config, commands->places, err);
+    if (r == 0)
+        r = environment_clean(arena, environ, NULL, &envelope.env, err);
+    if (r < 0)
+        return r;
+    plan.places = commands->places->items;
+    plan.place_count = commands->places->count;
+    plan.network = commands->config.has_network ? BOX_NETWORK_HOST : BOX_NETWORK_NONE;
+    envelope.plan = &plan;
+    return launcher_new(&envelope, &commands->launcher, err);
+}
+
+int commands_open(const struct commands_config *config, struct commands **out_commands,
+                  struct err *err)
+{
+    struct commands *commands;
+    struct err why = ERR_INIT;
+    int r = box_probe(&why);
+
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "commands cannot be boxed on this machine: %s",
+                       why.message);
+    commands = calloc(1, sizeof(*commands));
+    if (commands == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    commands->config = *config;
+    arena_init(&commands->arena, PLACES_BYTES);
+    r = fork_launcher(commands, err);
+    if (r < 0) {
+        commands_free(commands);
+        return r;
+    }
+    *out_commands = commands;
+    return 0;
+}
+
+/* ---- on the loop ---- */
+
+int commands_start(struct commands *commands, struct loop *loop, struct err *err)
+{
+    const struct ground *ground = commands->config.ground;
+    const struct shell_place place = {
+        .names = ground->names, .root_path = ground->root_path, .given_path = ground->given_path};
+    const char *path = getenv("PATH");
+    struct shell_config config = {
+        .loop = loop,
+        .places = &place,
+        .place_count = 1,
+        .recorded = ground->files,
+        .path = path != NULL ? path : DEFAULT_PATH,
+        .timeout_ms = commands->config.timeout_ms,
+    };
+    int r = launched_new(loop, commands->launcher, &commands->launched);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    launched_set_narrow(commands->launched, narrow, commands);
+    config.starter = launched_starter(commands->launched);
+    return shell_new(&config, &commands->shell, err);
+}
+
+struct shell *commands_shell(const struct commands *commands)
+{
+    return commands != NULL ? commands->shell : NULL;
+}
+
+void commands_free(struct commands *commands)
+{
+    if (commands == NULL)
+        return;
+    shell_free(commands->shell);
+    launched_free(commands->launched);
+    launcher_free(commands->launcher);
+    arena_done(&commands->arena);
+    free(commands);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands for the client, where the user allowed them: a launcher that is
+ * forked before this process gives up its rights, and the shell's tools on the
+ * loop behind it. What a command can see and change is settled here, once; what
+ * may run is asked for each.
+ */
+#ifndef MCPHOST_COMMANDS_H
+#define MCPHOST_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "shell/shell.h"
+#include "tools/ground.h"
+
+struct commands;
+
+struct commands_config {
+    const struct ground *ground; /* outlives the commands */
+    bool has_network;
+    const char *const *writable; /* directories besides the folder, up to a NULL; or NULL */
+    int64_t timeout_ms;
+};
+
+/*
+ * Forks: before the walls and before any thread. ERR_UNSUPPORTED where no box can be built: the
+ * message says what is missing.
+ */
+int commands_open(const struct commands_config *config, struct commands **out_commands,
+                  struct err *err);
+
+/* Behind the walls. */
+int commands_start(struct commands *commands, struct loop *loop, struct err *err);
+
+/* NULL without commands. */
+struct shell *commands_shell(const struct commands *commands);
+
+/* Before the loop. Everything that runs is killed. */
+void commands_free(struct commands *commands);
+
+#endif

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Commands through `gatehouse mcp`: what they answer, what they see, who is asked, and what is left."""
+import json
+import os
+import pathlib
+import socket
+import time
+
+import mcp_client
+from mcp_client import PATIENCE, Refused, Scene
+
+ASKING = {"elicitation": {"form": {}}}
+SHELL = {"shell_execute", "shell_start", "shell_output", "shell_input", "shell_stop", "shell_list"}
+
+
+def alive(mark):
+    """Processes anywhere that bear the mark in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if mark.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
+
+
+class Commands(Scene):
+    def setUp(self):
+        super().setUp()
+        self.mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+        self.settings = self.state / ".n8n-gateway" / "settings.json"
+
+    def begin(self, *flags, capabilities=None, **settings):
+        server = self.start("--permission-shell", "allow", *flags, opens=False, **settings)
+        server.open(capabilities=capabilities)
+        if "no commands are run here" in server.words():
+            self.skipTest(server.words().strip())
+        return server
+
+    def run_command(self, server, command, **more):
+        return server.call("shell_execute", command=command, **more)
+
+    def answer(self, server, command, **more):
+        return json.loads(self.run_command(server, command, **more)["content"][0]["text"])
+
+    def wait_gone(self):
+        deadline = time.monotonic() + PATIENCE
+        while alive(self.mark):
+            self.assertLess(time.monotonic(), deadline, "something survives")
+            time.sleep(0.02)
+
+    def wait_alive(self):
+        deadline = time.monotonic() + PATIENCE
+        while not alive(self.mark):
+            self.assertLess(time.monotonic(), deadline, "nothing started")
+            time.sleep(0.02)
+
+    def executed(self):
+        return [record for record in self.records() if record["operation"] == "execute"]
+
+
+class Results(Commands):
+    def test_what_a_command_answers(self):
+        server = self.begin()
+        self.assertEqual(self.answer(server, "echo out; echo err >&2"),
+                         {"stdout": "out\n", "stderr": "err\n", "exitCode": 0})
+        failed = self.run_command(server, "exit 3")
+        self.assertTrue(failed["isError"])
+        self.assertEqual(json.loads(failed["content"][0]["text"])["exitCode"], 3)
+        killed = self.run_command(server, "kill -9 $$")
+        self.assertTrue(killed["isError"])
+        self.assertIsNone(json.loads(killed["content"][0]["text"])["exitCode"])
+        self.assertEqual(self.answer(server, "cat; printf '\\377x'")["stdout"], "\ufffdx")
+        self.assertEqual(self.answer(server, "pwd", cwd=".")["stdout"], f"{self.root}\n")
+
+    def test_a_time_out_keeps_what_there_was_and_kills_all_of_it(self):
+        server = self.begin("--computer-shell-timeout", "500ms")
+        inner = f"sh -c 'sleep 1000; : {self.mark}'"
+        script = f"echo before; setsid {inner} & ({inner} &); wait; sleep 1000"
+        answer = self.answer(server, script)
+        self.assertEqual((answer["stdout"], answer["exitCode"], answer["timedOut"]),
+                         ("before\n", None, True))
+        self.wait_gone()
+
+    def test_a_flood_is_cut_in_its_middle(self):
+        server = self.begin()
+        stdout = self.answer(server, "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last")["stdout"]
+        self.assertLess(len(stdout), 1 << 20)
+        self.assertTrue(stdout.startswith("first\n"))
+        self.assertTrue(stdout.endswith("last\n"))
+        self.assertIn("left out", stdout)
+
+    def test_cancelling_kills(self):
+        server = self.begin()
+        message = server.call_message("shell_execute", {"command": f"sleep 1000; : {self.mark}"})
+        server.send(message)
+        self.wait_alive()
+        server.notify("notifications/cancelled", {"requestId": message["id"]})
+        self.wait_gone()
+        self.assertEqual(self.answer(server, "echo on")["stdout"], "on\n")
+
+    def test_nothing_survives_the_program(self):
+        for end in (lambda server: server.end(), lambda server: server.process.terminate(),
+                    lambda server: server.process.kill()):
+            server = self.begin()
+            server.good("shell_start", command=f"setsid --wait sh -c 'sleep 1000; : {self.mark}'")
+            self.wait_alive()
+            end(server)
+            server.wait()
+            self.wait_gone()
+            server.discard()
+            server.said.close()
+            self.servers.remove(server)
+
+    def test_a_job_goes_on_between_calls(self):
+        server = self.begin()
+        job = server.good("shell_start", command="read line; echo got $line; sleep 1000")["jobId"]
+        server.good("shell_input", jobId=job, text="this\n")
+        output = ""
+        cursor = 0
+        deadline = time.monotonic() + PATIENCE
+        while "got this" not in output:
+            self.assertLess(time.monotonic(), deadline)
+            more = server.good("shell_output", jobId=job, cursor=cursor, waitMs=1000)
+            output += more["output"]
+            cursor = more["cursor"]
+        self.assertEqual([entry["jobId"] for entry in server.good("shell_list")["jobs"]], [job])
+        server.good("shell_stop", jobId=job)
+
+    def test_the_record_tells_of_commands_before_and_after(self):
+        server = self.begin()
+        self.answer(server, "echo hi")
+        server.end()
+        [intent, outcome] = self.executed()
+        self.assertEqual((intent["outcome"], outcome["outcome"]), ("intent", "success"))
+        self.assertEqual((intent["tool"], intent["decision"]), ("shell_execute", "mode"))
+        self.assertIn("echo hi", json.dumps(intent))
+
+
+class Walls(Commands):
+    def test_the_folder_is_writable_only_with_write_access(self):
+        server = self.begin()
+        self.assertNotEqual(self.answer(server, "touch x")["exitCode"], 0)
+        writing = self.begin("--write")
+        self.assertEqual(self.answer(writing, "touch x")["exitCode"], 0)
+        self.assertNotEqual(self.answer(writing, f"touch {self.outside}/x")["exitCode"], 0)
+        opened = self.begin("--shell-writable", self.outside)
+        self.assertEqual(self.answer(opened, f"touch {self.outside}/x")["exitCode"], 0)
+        self.assertEqual((os.listdir(self.root), os.listdir(self.outside)), (["x"], ["x"]))
+
+    def test_secrets_settings_and_state_are_not_there(self):
+        home = self.room / "home"
+        (home / ".ssh").mkdir(parents=True, mode=0o700)
+        (home / ".ssh" / "id").write_text("secret-key")
+        server = self.begin(env={"API_TOKEN": "secret-token", "HOME": str(home)})
+        self.assertIn("permissions", (home / ".n8n-gateway" / "settings.json").read_text())
+        for command in (f"cat {home}/.ssh/id", f"cat {home}/.n8n-gateway/settings.json",
+                        f"cat {self.state}/gatehouse/audit.jsonl", "env",
+                        "cat /proc/*/environ", f"cat /proc/*/root{home}/.ssh/id"):
+            answer = self.answer(server, command)
+            for secret in ("secret-key", "secret-token", "permissions", "timestamp"):
+                self.assertNotIn(secret, answer["stdout"], command)
+
+    def test_what_a_rule_denies_is_denied_to_commands_too(self):
+        (self.root / "keys").write_text("needle")
+        (self.root / "fixed").write_text("old")
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text(json.dumps({"resourcePermissions": {
+            "filesystemRead": {"allow": [], "deny": [str(self.root / "keys")]},
+            "filesystemWrite": {"allow": [], "deny": [str(self.root / "fixed")]}}}))
+        server = self.begin("--write")
+        self.assertNotIn("needle", self.answer(server, "cat keys")["stdout"])
+        self.assertNotEqual(self.answer(server, "echo new > fixed")["exitCode"], 0)
+        self.assertEqual((self.root / "fixed").read_text(), "old")
+
+    def test_the_network_is_there_only_where_it_was_opened(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            command = f"exec 3<>/dev/tcp/127.0.0.1/{listener.getsockname()[1]}"
+            self.assertNotEqual(self.answer(self.begin(), command)["exitCode"], 0)
+            answer = self.answer(self.begin("--shell-network", "allow"), f"bash -c '{command}'")
+            self.assertEqual(answer["exitCode"], 0, answer)
+
+    def test_a_directory_outside_is_no_place_to_run_in(self):
+        server = self.begin()
+        (self.root / "link").symlink_to(self.outside)
+        for cwd in ("..", str(self.outside), "link", "/"):
+            self.assertTrue(self.run_command(server, "pwd", cwd=cwd)["isError"], cwd)
+
+
+class Asking(Commands):
+    def ask(self, server, command, decision):
+        message = server.call_message("shell_execute", {"command": command})
+        server.send(message)
+
+        def found():
+            for note in server.notes:
+                if note["method"] == "elicitation/create":
+                    server.notes.remove(note)
+                    return note
+            return None
+        question = server.wait_until(found)
+        server.send({"jsonrpc": "2.0", "id": question["id"],
+                     "result": {"action": "accept", "content": {"decision": decision}}})
+        return question["params"]["message"], server.result(message["id"])
+
+    def begin_asking(self):
+        return self.begin("--permission-shell", "ask", capabilities=ASKING)
+
+    def test_a_question_shows_where_and_what(self):
+        server = self.begin_asking()
+        words, result = self.ask(server, "sudo -u nobody /bin/ls  -l", "Deny once")
+        self.assertTrue(result["isError"])
+        self.assertIn(f"{self.root}: ls -l", words)
+        self.assertIn("sudo -u nobody /bin/ls  -l", words)
+        server.end()
+        self.assertEqual([(record["outcome"], record["policySource"]) for record in self.executed()],
+                         [("denied", "user")])
+
+    def test_allowed_for_the_session_is_that_command(self):
+        server = self.begin_asking()
+        _, result = self.ask(server, "echo one", "Allow for this session")
+        self.assertFalse(result.get("isError"))
+        self.assertEqual(self.answer(server, "echo one")["stdout"], "one\n")
+        _, result = self.ask(server, "echo one; echo two", "Deny once")
+        self.assertTrue(result["isError"])
+
+    def test_rules_decide_without_asking(self):
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {
+            "allow": ["prefix:echo"], "deny": ["prefix:rm"]}}}))
+        server = self.begin_asking()
+        self.assertEqual(self.answer(server, "echo by rule")["stdout"], "by rule\n")
+        self.assertTrue(self.run_command(server, "rm -rf x")["isError"])
+        _, result = self.ask(server, "echo $(id)", "Deny once")
+        self.assertTrue(result["isError"])
+
+    def test_with_nobody_to_ask_nothing_runs(self):
+        server = self.begin("--permission-shell", "ask")
+        self.assertIn("nobody can be asked", self.answer(server, "echo x")["error"])
+
+
+class Offering(Commands):
+    def test_tools_exist_only_where_the_user_opened_them(self):
+        names = {tool["name"] for tool in self.begin().request("tools/list")["tools"]}
+        self.assertLessEqual(SHELL, names)
+        server = self.start()
+        names = {tool["name"] for tool in server.request("tools/list")["tools"]}
+        self.assertFalse(SHELL & names)
+        with self.assertRaises(Refused):
+            server.call("shell_execute", command="echo x")
+
+    def test_where_no_box_can_be_built_the_reason_is_told_and_the_tools_are_missing(self):
+        server = self.start("--permission-shell", "allow", opens=False,
+                            before=[mcp_client.WITHOUT_SYSCALL, "mount"])
+        server.open()
+        names = {tool["name"] for tool in server.request("tools/list")["tools"]}
+        self.assertFalse(SHELL & names)
+        server.end()
+        self.assertIn("no commands are run here", server.words())
+
+    def test_options_that_make_no_sense_are_refused(self):
+        for flags in (("--shell-network", "allow"), ("--shell-writable", "/tmp"),
+                      ("--permission-shell", "allow", "--deny", "**/.env"),
+                      ("--permission-shell", "allow", "--shell-writable", self.room / "none")):
+            server = self.start(*flags, opens=False)
+            self.assertNotEqual(server.wait(), 0, flags)
+            self.assertTrue(server.words(), flags)
+
+
+if __name__ == "__main__":
+    mcp_client.main()
