@@ -67,11 +67,15 @@ static int refuse(const struct deciding *deciding, size_t index, enum permission
 
 /* ---- asking ---- */
 
-/* Of what is asked about, and of nothing else: another place to go to is another question. */
+/*
+ * Of what is asked about, and of nothing else: another place to go to is another question, and so
+ * is another change to undo.
+ */
 static uint64_t mark_of(const struct deciding *deciding)
 {
     struct hash_key key = *hash_process_key();
 
+    key.high ^= deciding->subject->mark;
     for (size_t i = 0; i < deciding->subject->count; i++) {
         const struct permission_resource *resource = &deciding->subject->resources[i];
 

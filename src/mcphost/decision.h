@@ -34,6 +34,7 @@ struct decision_subject {
     const struct catalog_tool *tool;
     const struct permission_resource *resources;
     size_t count;
+    uint64_t mark; /* of what else it goes by (tools/consent.h) */
     /* What will be done, in words that live in the arena; an error is the one it would end with. */
     int (*describe)(void *data, struct arena *arena, const struct cancel *cancel,
                     struct question *question, struct err *err);

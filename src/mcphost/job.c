@@ -177,6 +177,11 @@ static int decide(struct job *job, struct tool_call *call, const struct cancel *
         .tool = job->tool, .describe = describe, .refused = record_refusal, .data = call};
     int r = tool_permission_resources(call, &subject.resources, &subject.count, &job->err);
 
+    if (r == 0) {
+        r = tool_consent_mark(call, token, &subject.mark);
+        if (r < 0)
+            err_set_plain(&job->err, r);
+    }
     if (r == 0)
         r = decision_make(&job->terms, &subject, &job->arena, token, &job->decision, &job->err);
     return r;

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "authority/path.h"
+#include "base/hash.h"
+#include "protocol/toolids.h"
 #include "tools/tool.h"
+#include "tools/undo.h"
 
 struct gathered {
     struct tool_call *call;
@@ -119,6 +122,30 @@ int tool_permission_resources(struct tool_call *call,
         return err_set_plain(err, r);
     *out_resources = all.items;
     *out_count = all.count;
+    return 0;
+}
+
+static uint64_t mark_of_archive(const struct authority_stat *about)
+{
+    const uint64_t facts[] = {about->device, about->inode, about->size, about->changed_ns};
+
+    return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
+}
+
+int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint64_t *out_mark)
+{
+    int r;
+
+    *out_mark = 0;
+    if (call->tool->id == TOOL_EXTRACT_ARCHIVE)
+        *out_mark = mark_of_archive(&call->resources[0].about);
+    if (call->tool->id != TOOL_UNDO_CHANGES)
+        return 0;
+    r = tool_take_turn(call->box, cancel);
+    if (r < 0)
+        return r;
+    *out_mark = undo_state(call->box->undo);
+    tool_leave_turn(call->box);
     return 0;
 }
 

@@ -9,7 +9,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "permission/permission.h"
 #include "tools/toolbox.h"
@@ -23,6 +25,12 @@
 int tool_permission_resources(struct tool_call *call,
                               const struct permission_resource **out_resources, size_t *out_count,
                               struct err *err);
+
+/*
+ * Of what the call goes by and neither its arguments nor its resources say: which changes are the
+ * last ones, what the archive is. Another number means that something else would happen.
+ */
+int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint64_t *out_mark);
 
 /* Whether something is gone when it has run. */
 bool tool_deletes(const struct tool_call *call);

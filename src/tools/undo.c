@@ -51,6 +51,12 @@ size_t undo_remaining(const struct undo_log *log)
     return log->change_count - log->lost_count;
 }
 
+uint64_t undo_state(const struct undo_log *log)
+{
+    /* Each change that comes counts in the first, and all that go in the second. */
+    return log->last_id << 32 ^ undo_remaining(log);
+}
+
 uint64_t undo_forgotten(const struct undo_log *log)
 {
     return log->forgotten;

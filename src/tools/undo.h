@@ -128,6 +128,8 @@ int undo_tell(const struct undo_log *log, uint64_t count, undo_tell_fn *visit, v
 const char *undo_why_not(const struct undo_log *log);
 /* Changes that can still be undone. */
 size_t undo_remaining(const struct undo_log *log);
+/* Another number as soon as a change came or went. */
+uint64_t undo_state(const struct undo_log *log);
 /* Changes that were too old to be kept any longer. */
 uint64_t undo_forgotten(const struct undo_log *log);
 

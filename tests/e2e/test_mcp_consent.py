@@ -6,6 +6,7 @@ import pty
 import select
 import threading
 import time
+import zipfile
 
 import mcp_client
 from mcp_client import MODERN, PATIENCE, READING, Refused, Scene, WRITING
@@ -156,6 +157,40 @@ class Asking(Consent):
         self.reply(server, again, decision="Deny once")
         self.assertTrue(server.result(message["id"])["isError"])
         self.assertEqual((self.root / "yours").read_text(), "yours")
+
+    def test_another_change_to_undo_is_another_question(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        for name in ("a", "b"):
+            self.decide(server, "Allow for this session", "write_file", filePath=name, content="1")
+        server.good("write_file", filePath="a", content="2")
+        message = server.call_message("undo_changes", {})
+        server.send(message)
+        question = self.question(server)
+        self.assertIn("write_file: a\n", question["params"]["message"])
+        server.good("write_file", filePath="b", content="2")
+        self.reply(server, question, decision="Allow once")
+        again = self.question(server)
+        self.assertIn("write_file: b\n", again["params"]["message"])
+        self.reply(server, again, decision="Allow once")
+        self.assertFalse(server.result(message["id"]).get("isError"))
+        self.assertEqual([(self.root / name).read_text() for name in ("a", "b")], ["2", "1"])
+
+    def test_another_archive_is_another_question(self):
+        def pack(size):
+            with zipfile.ZipFile(self.root / "new.zip", "w") as archive:
+                archive.writestr("file", "x" * size)
+            (self.root / "new.zip").rename(self.root / "a.zip")
+        pack(1)
+        server = self.begin("--permission-filesystem-write", "ask")
+        message = server.call_message("extract_archive", {"archivePath": "a.zip",
+                                                          "destinationPath": "out"})
+        server.send(message)
+        question = self.question(server)
+        pack(1000)
+        self.reply(server, question, decision="Allow once")
+        self.reply(server, self.question(server), decision="Deny once")
+        self.assertTrue(server.result(message["id"])["isError"])
+        self.assertFalse((self.root / "out").exists())
 
     def test_a_cancelled_call_is_asked_no_more(self):
         server = self.begin("--permission-filesystem-write", "ask")
