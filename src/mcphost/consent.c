@@ -76,7 +76,7 @@ static void on_settings(void *data)
     struct consent *consent = data;
     struct err err = ERR_INIT;
 
-    if (!settings_file_changed(consent->base->settings))
+    if (!keeper_is_outdated(consent->gate.keeper))
         return;
     if (keeper_refresh(consent->gate.keeper, &err) < 0)
         log_write(consent->log, LOG_WARN,

@@ -25,7 +25,9 @@ struct keeper {
     struct str root_paths[2];
     size_t root_count;
     atomic_bool denies_paths;
-    /* For refreshing and saving, which workers do as well as the loop. */
+    /* Of those who save, one after another: they wait for other programs. Taken before the next. */
+    pthread_mutex_t saving;
+    /* Of what follows; workers take it as well as the loop, so nobody waits for anything in it. */
     pthread_mutex_t lock;
     struct rulebook *filed; /* what the file said last */
     /* What could not be written there. */
@@ -140,6 +142,16 @@ int keeper_refresh(struct keeper *keeper, struct err *err)
     return r;
 }
 
+bool keeper_is_outdated(struct keeper *keeper)
+{
+    bool is_outdated;
+
+    pthread_mutex_lock(&keeper->lock);
+    is_outdated = keeper->settings != NULL && settings_file_changed(keeper->settings);
+    pthread_mutex_unlock(&keeper->lock);
+    return is_outdated;
+}
+
 /* ---- saving ---- */
 
 static struct rule rule_for(const struct permission_resource *resource, enum rule_effect effect)
@@ -172,24 +184,28 @@ int keeper_save(struct keeper *keeper, const struct permission_resource *resourc
 {
     struct err ignored = ERR_INIT;
     int result = 0;
-    int r;
+    int r = 0;
 
-    pthread_mutex_lock(&keeper->lock);
+    pthread_mutex_lock(&keeper->saving);
     for (size_t i = 0; i < count; i++) {
         struct rule rule = rule_for(&resources[i], effect);
 
-        r = keeper_saves(keeper)
-                ? settings_file_add_rule(keeper->settings, &rule, result == 0 ? err : &ignored)
-                : err_set_plain(err, ERR_UNSUPPORTED);
+        /* Whom the first has waited for in vain the others do not wait for again. */
+        if (!keeper_saves(keeper))
+            r = err_set_plain(err, ERR_UNSUPPORTED);
+        else if (r != ERR_BUSY)
+            r = settings_file_add_rule(keeper->settings, &rule, result == 0 ? err : &ignored);
         if (r == ERR_ALREADY_EXISTS)
             r = 0;
         if (r < 0) {
+            pthread_mutex_lock(&keeper->lock);
             hold_for_session(keeper, &rule);
+            pthread_mutex_unlock(&keeper->lock);
             result = r;
         }
     }
-    r = refresh(keeper, &ignored);
-    pthread_mutex_unlock(&keeper->lock);
+    r = keeper_refresh(keeper, &ignored);
+    pthread_mutex_unlock(&keeper->saving);
     return result < 0 ? result : r;
 }
 
@@ -284,6 +300,7 @@ int keeper_new(const struct keeper_config *config, struct keeper **out_keeper,
     keeper->modes = config->modes;
     keeper->clock = config->clock != NULL ? config->clock : &clock_system;
     arena_init(&keeper->arena, SESSION_RULES_BYTES);
+    pthread_mutex_init(&keeper->saving, NULL);
     pthread_mutex_init(&keeper->lock, NULL);
     r = permission_new(&permission, &keeper->permission, err);
     if (r == 0)
@@ -305,6 +322,7 @@ void keeper_free(struct keeper *keeper)
     permission_free(keeper->permission);
     rulebook_unref(keeper->filed);
     pthread_mutex_destroy(&keeper->lock);
+    pthread_mutex_destroy(&keeper->saving);
     arena_done(&keeper->arena);
     free(keeper);
 }

@@ -5,7 +5,8 @@
  * for good is written there. Also hands the authority the names that rules deny
  * at the moment, so that a walk or a search does not show them either.
  *
- * Any thread may call; a mutex orders those who write.
+ * Any thread may call. Saving waits for other programs that have the file, and
+ * nothing else waits for who saves.
  */
 #ifndef PERMISSION_KEEPER_H
 #define PERMISSION_KEEPER_H
@@ -46,8 +47,11 @@ bool keeper_saves(const struct keeper *keeper);
 int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
                 enum rule_effect effect, struct err *err);
 
+/* Whether the file has changed since it was read, when its watch says so. */
+bool keeper_is_outdated(struct keeper *keeper);
+
 /*
- * The file may have changed: when its watch says so. After an error the rules that were known hold
+ * The file may have changed. After an error the rules that were known hold
  * on, and nothing happens unasked until it is mended.
  */
 int keeper_refresh(struct keeper *keeper, struct err *err);

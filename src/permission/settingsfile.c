@@ -180,12 +180,13 @@ static int take_piece(void *data, struct str piece)
 }
 
 /* The text, in the arena; ERR_SETTINGS when it is too large to be one. */
-static int read_text(struct settings_file *file, struct arena *arena, struct str *out_text,
-                     struct authority_stat *out_stat, struct err *err)
+static int read_text(const struct settings_file *file, struct arena *arena, struct str *out_text,
+                     struct authority_stat *out_stat, char out_note[SETTINGSDIR_NOTE_BYTES],
+                     struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
     const char *copy;
-    int r = settingsdir_check_file(file->dir_fd, SETTINGS_FILE_NAME, file->note, err);
+    int r = settingsdir_check_file(file->dir_fd, SETTINGS_FILE_NAME, out_note, err);
 
     if (r == 0)
         r = authority_read_pieces(file->scope, STR(SETTINGS_FILE_NAME), NULL, out_stat, take_piece,
@@ -202,12 +203,12 @@ static int read_text(struct settings_file *file, struct arena *arena, struct str
 }
 
 /* What is there, as it is. */
-static int read_settings(struct settings_file *file, struct arena *arena,
+static int read_settings(const struct settings_file *file, struct arena *arena,
                          struct settings *out_settings, struct authority_stat *out_stat,
-                         struct err *err)
+                         char out_note[SETTINGSDIR_NOTE_BYTES], struct err *err)
 {
     struct str text;
-    int r = read_text(file, arena, &text, out_stat, err);
+    int r = read_text(file, arena, &text, out_stat, out_note, err);
 
     return r == 0 ? settings_parse(arena, text, out_settings, err) : r;
 }
@@ -230,7 +231,7 @@ int settings_file_reload(struct settings_file *file, struct arena *arena,
     struct settings settings;
     struct aside aside;
     struct err why = ERR_INIT;
-    int r = read_settings(file, arena, &settings, &about, &why);
+    int r = read_settings(file, arena, &settings, &about, file->note, &why);
 
     /* Also one that is malformed is looked at once. */
     file->has_seen = about.inode != 0;
@@ -317,7 +318,7 @@ static int mend(struct settings_file *file, struct arena *arena,
 
     if (r < 0)
         return r;
-    r = read_settings(file, arena, &settings, &about, &why);
+    r = read_settings(file, arena, &settings, &about, file->note, &why);
     if (r == ERR_SETTINGS) {
         r = put_aside(file, out_findings->set_aside, err);
         if (r < 0)
@@ -364,6 +365,7 @@ static int change(struct settings_file *file, change_fn *apply, const void *data
     cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
     cleanup_fd int lock_fd = -1;
+    char note[SETTINGSDIR_NOTE_BYTES]; /* the file's own may be read and written meanwhile */
     struct authority_stat about;
     struct settings settings;
     struct err why = ERR_INIT;
@@ -374,11 +376,11 @@ static int change(struct settings_file *file, change_fn *apply, const void *data
     r = lock(file, &lock_fd, err);
     if (r < 0)
         return r;
-    r = read_settings(file, &arena, &settings, &about, &why);
+    r = read_settings(file, &arena, &settings, &about, note, &why);
     if (r == ERR_NOT_FOUND && file->may_create) {
         r = make_file(file, &why);
         if (r == 0)
-            r = read_settings(file, &arena, &settings, &about, &why);
+            r = read_settings(file, &arena, &settings, &about, note, &why);
     }
     if (r < 0)
         return name_file(file, r, &why, err);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Consent, seen from a client: what is asked, what an answer lets through, and what rules decide."""
+import fcntl
 import json
 import os
 import pty
@@ -345,6 +346,28 @@ class Keeping(Consent):
         deadline = time.monotonic() + PATIENCE
         while not server.call("read_file", filePath="a.txt").get("isError"):
             self.assertLess(time.monotonic(), deadline)
+
+    def test_who_waits_to_write_a_rule_holds_up_nobody(self):
+        (self.root / "a.txt").write_text("a")
+        server = self.begin("--permission-filesystem-write", "ask", "--allow-remote-always")
+        with open(self.settings.with_name("settings.json.lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            message = server.call_message("write_file", {"filePath": "b.txt", "content": "b"})
+            server.send(message)
+            self.reply(server, self.question(server), decision="Always allow")
+            fresh = self.settings.with_suffix(".mine")
+            fresh.write_text(json.dumps({"resourcePermissions": {"filesystemRead": {
+                "allow": [], "deny": [str(self.root / "a.txt")]}}}))
+            fresh.chmod(0o600)
+            fresh.rename(self.settings)
+            deadline = time.monotonic() + PATIENCE
+            while not server.call("read_file", filePath="a.txt").get("isError"):
+                self.assertLess(time.monotonic(), deadline)
+        self.assertFalse(server.result(message["id"]).get("isError"))
+        # It was written in the end: nobody had to wait for as long as that is tried.
+        kept = json.loads(self.settings.read_text())["resourcePermissions"]
+        self.assertEqual(kept["filesystemWrite"]["allow"], [str(self.root / "b.txt")])
+        self.assertEqual(kept["filesystemRead"]["deny"], [str(self.root / "a.txt")])
 
     def test_the_settings_are_out_of_reach_inside_the_root_too(self):
         server = self.begin("--write", folder=self.room, capabilities={})

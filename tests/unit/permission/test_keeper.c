@@ -2,7 +2,10 @@
 /* What a session decides and what the file says, kept in step. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "../authority/scene.h"
 #include "permission/keeper.h"
@@ -153,6 +156,31 @@ static void rules_that_cannot_be_read_any_more_hold_and_nothing_happens_unasked(
     assert_int_equal(verdict(world, "/r/c"), PERMISSION_DENY);
 }
 
+static void who_waited_in_vain_does_not_wait_for_each_rule(void **state)
+{
+    struct world *world = *state;
+    const struct settings_file_config config = {
+        .authority = world->authority, .dir = world->dir, .may_create = true, .wait_ms = 1};
+    const struct permission_resource both[] = {file_at("/r/a"), file_at("/r/b")};
+    struct err err = ERR_INIT;
+    char path[PATH_BYTES + 32];
+    int lock;
+
+    settings_file_free(world->file);
+    assert_int_equal(settings_file_open(&config, &world->file, NULL), 0);
+    begin(world, PERMISSION_ALLOW, true);
+    snprintf(path, sizeof(path), "%s/settings.json.lock", world->dir);
+    lock = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    assert_int_equal(keeper_save(world->keeper, both, 2, RULE_DENY, &err), ERR_BUSY);
+    assert_int_equal(err.code, ERR_BUSY);
+    assert_int_equal(verdict(world, "/r/a"), PERMISSION_DENY);
+    assert_int_equal(verdict(world, "/r/b"), PERMISSION_DENY);
+    assert_int_equal(verdict(world, "/r/c"), PERMISSION_ALLOW);
+    close(lock);
+}
+
 static void the_filter_speaks_of_names_below_the_root(void **state)
 {
     struct world *world = *state;
@@ -198,6 +226,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             rules_that_cannot_be_read_any_more_hold_and_nothing_happens_unasked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_waited_in_vain_does_not_wait_for_each_rule, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_filter_speaks_of_names_below_the_root, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_filter_knows_the_root_by_the_name_it_was_given, set_up,
