@@ -65,10 +65,10 @@ class HttpServer:
         here.close()
         return answer.status, answer.headers, text
 
-    def open_session(self, revision):
+    def open_session(self, revision, capabilities=None):
         status, headers, text = self.legacy("POST", {
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
-            "params": {"protocolVersion": revision, "capabilities": {},
+            "params": {"protocolVersion": revision, "capabilities": capabilities or {},
                        "clientInfo": {"name": "test", "version": "1"}}})
         assert status == 200, text
         return headers["Mcp-Session-Id"]
@@ -268,6 +268,104 @@ class Working(Http):
             status = file.read()
         self.assertRegex(status, r"NoNewPrivs:\s+1")
         self.assertRegex(status, r"Seccomp:\s+2")
+
+
+class AskedCall:
+    """A call of a legacy session whose answer comes as a stream, with a question before it."""
+
+    def __init__(self, server, session, tool, **arguments):
+        self.server, self.session = server, session
+        self.here = server.connect()
+        self.here.request("POST", "/mcp", json.dumps({
+            "jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}}), {
+                "Authorization": f"Bearer {server.key}", "Content-Type": "application/json",
+                "Accept": BOTH, "Mcp-Session-Id": session})
+        self.stream = self.here.getresponse()
+
+    def next_message(self):
+        if "json" in self.stream.headers["Content-Type"]:
+            return json.loads(self.stream.read())
+        for line in self.stream:
+            if line.startswith(b"data:") and line[5:].strip():
+                return json.loads(line[5:])
+        raise AssertionError("the stream ended")
+
+    def question(self):
+        message = self.next_message()
+        assert message.get("method") == "elicitation/create", message
+        return message
+
+    def answer(self, question, decision, session=None):
+        """By this session, or by another."""
+        return self.server.legacy("POST", {
+            "jsonrpc": "2.0", "id": question["id"],
+            "result": {"action": "accept", "content": {"decision": decision}}},
+            session or self.session)[0]
+
+    def close(self):
+        self.stream.close()
+        self.here.close()
+
+
+class Asking(Http):
+    ASKING = {"elicitation": {}}
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.serve("--permission-filesystem-write", "ask")
+
+    def call(self, session, tool, **arguments):
+        call = AskedCall(self.server, session, tool, **arguments)
+        self.addCleanup(call.close)
+        return call
+
+    def open(self):
+        return self.server.open_session("2025-11-25", self.ASKING)
+
+    def test_only_who_was_asked_can_answer(self):
+        mine, yours = self.open(), self.open()
+        call = self.call(mine, "write_file", filePath="a.txt", content="x")
+        question = call.question()
+        call.answer(question, "Allow once", yours)
+        # The stranger's own calls go on, and have questions of their own.
+        other = self.call(yours, "write_file", filePath="b.txt", content="y")
+        asked = other.question()
+        self.assertNotEqual(asked["id"], question["id"])
+        self.assertEqual(other.answer(asked, "Allow once"), 202)
+        self.assertFalse(other.next_message()["result"].get("isError"))
+        self.assertEqual(os.listdir(self.root), ["b.txt"])
+        self.assertEqual(call.answer(question, "Deny once"), 202)
+        self.assertTrue(call.next_message()["result"]["isError"])
+        self.assertEqual(os.listdir(self.root), ["b.txt"])
+
+    def test_what_is_allowed_for_the_session_is_allowed_to_all_clients(self):
+        mine, yours = self.open(), self.open()
+        call = self.call(mine, "write_file", filePath="a.txt", content="1")
+        call.answer(call.question(), "Allow for this session")
+        self.assertFalse(call.next_message()["result"].get("isError"))
+        other = self.call(yours, "write_file", filePath="a.txt", content="2")
+        self.assertFalse(other.next_message()["result"].get("isError"))
+        self.assertEqual((self.root / "a.txt").read_text(), "2")
+
+    def test_a_session_that_ends_takes_its_questions_and_no_others(self):
+        mine, yours = self.open(), self.open()
+        call = self.call(mine, "write_file", filePath="a.txt", content="x")
+        question = call.question()
+        other = self.call(yours, "write_file", filePath="b.txt", content="y")
+        asked = other.question()
+        self.assertEqual(self.server.legacy("DELETE", session=mine)[0], 204)
+        self.assertEqual(call.answer(question, "Allow once"), 404)
+        call.answer(question, "Allow once", yours)
+        self.assertEqual(other.answer(asked, "Allow once"), 202)
+        self.assertFalse(other.next_message()["result"].get("isError"))
+        self.assertEqual(os.listdir(self.root), ["b.txt"])
+
+    def test_it_ends_while_somebody_is_asked(self):
+        for number in range(20):
+            self.call(self.open(), "write_file", filePath=f"{number}.txt", content="x").question()
+        self.assertEqual(self.server.end(), 0)
+        self.assertEqual(os.listdir(self.root), [])
 
 
 class Enduring(Http):
