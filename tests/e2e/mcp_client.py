@@ -303,7 +303,7 @@ class Scene(unittest.TestCase):
         return sorted(records, key=lambda record: record["timestamp"])
 
 
-def run_as_user(program, gatehouse, without_syscall, needed):
+def run_as_user(program, gatehouse, without_syscall, needed, beside):
     """The same program as nobody, from a copy that nobody can reach, with the files that it needs."""
     room = pathlib.Path(tempfile.mkdtemp(prefix="mcp-user-"))
     become = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
@@ -313,7 +313,8 @@ def run_as_user(program, gatehouse, without_syscall, needed):
         shutil.chown(room / "tmp", "nobody")
         sources = [program, pathlib.Path(__file__)]
         programs = [path for path in gatehouse.parent.glob("gatehouse-*") if path.is_file()]
-        for path in [*sources, gatehouse, *programs, without_syscall]:
+        programs += [without_syscall, *(without_syscall.parent / name for name in beside)]
+        for path in [*sources, gatehouse, *programs]:
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
         for path in needed:
@@ -332,8 +333,9 @@ def run_as_user(program, gatehouse, without_syscall, needed):
         shutil.rmtree(room)
 
 
-def main(needed=()):
-    """`needed` are files beside the program, or in a folder beside it."""
+def main(needed=(), beside=()):
+    """`needed` are files beside the program, or in a folder beside it; `beside` are names of
+    programs that the build makes beside without_syscall."""
     global GATEHOUSE, WITHOUT_SYSCALL
     parser = argparse.ArgumentParser()
     parser.add_argument("gatehouse", type=pathlib.Path)
@@ -342,7 +344,7 @@ def main(needed=()):
     given, rest = parser.parse_known_args()
     if given.as_user and os.geteuid() == 0:
         program = pathlib.Path(sys.argv[0]).resolve()
-        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall, needed))
+        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall, needed, beside))
     GATEHOUSE, WITHOUT_SYSCALL = given.gatehouse.resolve(), given.without_syscall.resolve()
     program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1, exit=False)
     for case, reason in program.result.skipped:
