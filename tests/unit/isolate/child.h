@@ -23,9 +23,19 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "isolate/box.h"
+#include "isolate/box_internal.h"
 #include "isolate/sanitized.h"
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"
+
+/* Only where there can be no namespaces: any other step that fails is a fault. */
+#define skip_without_boxes()                                                                       \
+    do {                                                                                           \
+        struct err err_ = ERR_INIT;                                                                \
+        if (box_probe(&err_) < 0 && strcmp(err_.field, box_step_words(BOX_STEP_NAMESPACES)) == 0)  \
+            skip_because("%s", err_.message);                                                      \
+    } while (0)
 
 #define expect(condition)                                                                          \
     do {                                                                                           \

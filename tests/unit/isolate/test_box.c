@@ -11,14 +11,6 @@
 
 enum { OUTPUT_BYTES = 4096, MAX_TEST_PLACES = 4 };
 
-/* Only where there can be no namespaces: any other step that fails is a fault. */
-#define skip_without_boxes()                                                                       \
-    do {                                                                                           \
-        struct err err_ = ERR_INIT;                                                                \
-        if (box_probe(&err_) < 0 && strcmp(err_.field, box_step_words(BOX_STEP_NAMESPACES)) == 0)  \
-            skip_because("%s", err_.message);                                                      \
-    } while (0)
-
 static const char *const plain_env[] = {"PATH=/usr/bin:/bin", "SEEN=yes", NULL};
 
 /* A shell command in a box with these places, and what came of it. */

@@ -12,14 +12,6 @@
 
 enum { OUTPUT_BYTES = 4096 };
 
-/* Only where there can be no namespaces: any other step that fails is a fault. */
-#define skip_without_boxes()                                                                       \
-    do {                                                                                           \
-        struct err err_ = ERR_INIT;                                                                \
-        if (box_probe(&err_) < 0 && strcmp(err_.field, box_step_words(BOX_STEP_NAMESPACES)) == 0)  \
-            skip_because("%s", err_.message);                                                      \
-    } while (0)
-
 static const char *const envelope_env[] = {"PATH=/usr/bin:/bin", "ONE=1", "TWO=2", NULL};
 
 static struct launcher *launcher_for(const struct box_place *places, size_t count)
