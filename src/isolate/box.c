@@ -108,10 +108,15 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     box->limits = plan->limits;
     box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
     box->may_lack_landlock = plan->may_lack_landlock;
+    box->is_open = plan->is_open;
     box->uid = geteuid();
     box->gid = getegid();
     box->is_root = box->uid == 0;
     box->landlock_abi = landlock_abi();
+    if (box->is_open) {
+        *out_box = steal_ptr(&box);
+        return 0;
+    }
     for (size_t i = 0; i < plan->place_count; i++) {
         r = add_place(box, &plan->places[i], err);
         if (r < 0)
@@ -196,7 +201,7 @@ static const char *why(const struct box_news *news)
     return err_errno_text(news->errno_value);
 }
 
-static int explain(const struct box_news *news, struct err *err)
+static int explain(const struct box *box, const struct box_news *news, struct err *err)
 {
     int code = err_from_errno(news->errno_value);
 
@@ -209,6 +214,9 @@ static int explain(const struct box_news *news, struct err *err)
     if (news->step == BOX_STEP_DIRECTORY)
         return err_set_field(err, code, "cwd", "the working directory %.150s: %s", news->what,
                              err_errno_text(news->errno_value));
+    if (box->is_open)
+        return err_set_field(err, code, box_step_words(news->step), "no start: %s failed: %s",
+                             box_step_words(news->step), err_errno_text(news->errno_value));
     if (news->step != BOX_STEP_PLACES)
         code = ERR_UNSUPPORTED;
     return err_set_field(err, code, box_step_words(news->step), "no sandbox: %s failed: %.100s%s%s",
@@ -238,12 +246,24 @@ static int open_channel(int out_ends[2], struct err *err)
     return 0;
 }
 
+/* What the first process is copied with. */
+static unsigned long flags_for(const struct box *box, const struct box_command *command)
+{
+    unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+
+    if (box->is_open)
+        return 0;
+    if (box->network == BOX_NETWORK_NONE || command->has_no_network)
+        flags |= CLONE_NEWNET;
+    return flags;
+}
+
 /* What it leaves in *process after an error is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
     cleanup_fd int far = -1;
-    unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+    unsigned long flags = flags_for(box, command);
     struct box_build build = {
         .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
     struct box_news news;
@@ -258,9 +278,11 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     r = cgroup_leaf_make(&box->limits, &process->leaf, err);
     if (r < 0)
         return r;
+    process->is_open = box->is_open;
+    /* Without a user namespace that one counts all that the user runs on this machine. */
+    if (box->is_open && process->leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS)
+        process->leaf.holds[CGROUP_PROCESSES] = CGROUP_NOT_HELD;
     memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
-    if (box->network == BOX_NETWORK_NONE || command->has_no_network)
-        flags |= CLONE_NEWNET;
     build.pty_master = build.pty_slave = build.scratch_fd = -1;
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
@@ -275,12 +297,16 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (process->pid < 0) {
         news = (struct box_news){.step = BOX_STEP_NAMESPACES, .errno_value = errno};
         process->pidfd = -1;
-        return explain(&news, err);
+        if (box->is_open)
+            return err_set(err, err_from_errno(news.errno_value), "a new process: %s",
+                           err_errno_text(news.errno_value));
+        return explain(box, &news, err);
     }
     close(steal_fd(&far));
     if (!box_channel_hear(process->channel, &news, &process->pty))
-        return err_set(err, ERR_INTERNAL, "no sandbox: its first process ended without a word");
-    return news.kind == BOX_NEWS_FAILED ? explain(&news, err) : 0;
+        return err_set(err, ERR_INTERNAL, "no %s: its first process ended without a word",
+                       box->is_open ? "start" : "sandbox");
+    return news.kind == BOX_NEWS_FAILED ? explain(box, &news, err) : 0;
 }
 
 static int start(struct box *box, const struct box_command *command, bool is_probe,
@@ -317,9 +343,17 @@ int box_signal(const struct box_process *process, int signal_number)
         return ERR_INVALID_ARGUMENT;
     if (signal_number == SIGKILL) {
         cgroup_leaf_kill(&process->leaf);
+        /*
+         * The first process of an open one has to live on to find the others: it hears the same as
+         * when we are gone, which no full socket holds up, and is woken if somebody stopped it.
+         */
+        if (process->is_open)
+            (void)shutdown(process->channel, SHUT_WR);
         /* SAFETY: no wrapper in every C library; it takes a process and no name. */
-        return syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0) < 0 ? ERR_NOT_FOUND
-                                                                                    : 0;
+        return syscall(SYS_pidfd_send_signal, process->pidfd, process->is_open ? SIGCONT : SIGKILL,
+                       NULL, 0) < 0
+                   ? ERR_NOT_FOUND
+                   : 0;
     }
     return send(process->channel, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : ERR_NOT_FOUND;
 }
@@ -370,12 +404,16 @@ void box_let_go(struct box_process *process, struct box_end *out_end)
 
 /* ---- For people ---- */
 
-int box_describe(const struct box *box, struct buf *out)
+/* The walls, or that there are none. */
+static int describe_walls(const struct box *box, struct buf *out)
 {
-    int r =
-        buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
-                   box->network == BOX_NETWORK_NONE ? ", network" : "; the network is the host's");
+    int r;
 
+    if (box->is_open)
+        return buf_printf(out, "NO SANDBOX: NOTHING IS HELD. COMMANDS CAN DO ALL THAT THE USER "
+                               "CAN: FILES, NETWORK, PROCESSES, PRIVILEGES\n");
+    r = buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
+                   box->network == BOX_NETWORK_NONE ? ", network" : "; the network is the host's");
     if (r == 0)
         r = box->landlock_abi >= LANDLOCK_MIN_ABI
                 ? buf_printf(out, "Landlock: ABI %d%s\n", box->landlock_abi,
@@ -383,6 +421,13 @@ int box_describe(const struct box *box, struct buf *out)
                                  ? "; abstract sockets of the host can be reached"
                                  : "")
                 : buf_printf(out, "Landlock: MISSING\n");
+    return r;
+}
+
+int box_describe(const struct box *box, struct buf *out)
+{
+    int r = describe_walls(box, out);
+
     for (int i = 0; i < CGROUP_LIMITS && r == 0; i++) {
         char words[CGROUP_WORDS_BYTES];
 

@@ -8,6 +8,9 @@
  * whoever started the box, and with it all others. Time limits and what becomes of the output
  * are left to the caller, and so is the question who may have what.
  *
+ * An open plan is for where no box can be had and the user wants commands all the same. Nothing
+ * is held then: what stays is how a command is started, told of and ended, with all it started.
+ *
  * A process that starts boxes has one thread, and waits for no child that it does not know.
  */
 #ifndef ISOLATE_BOX_H
@@ -53,6 +56,11 @@ struct box_plan {
     struct cgroup_limits limits;
     uint64_t tmp_bytes; /* of the private /tmp, /var/tmp and /dev/shm together; 0: BOX_TMP_BYTES */
     bool may_lack_landlock; /* weaker: without it FIFOs and files reopened through /proc are open */
+    /*
+     * Dangerous: commands run as the user does, privileges and sudo included. Places, network and
+     * tmp_bytes are not looked at, nor is what a command is given less; limits hold where they can.
+     */
+    bool is_open;
 };
 
 #define BOX_TMP_BYTES (UINT64_C(512) << 20)
@@ -95,6 +103,7 @@ struct box_process {
     int pidfd;   /* the same */
     int channel; /* readable when the command ended: box_read_end() */
     int pty;     /* the terminal's other side, non-blocking; or -1 */
+    bool is_open;
     struct cgroup_leaf leaf;
     bool has_ended;
     struct box_end end;
@@ -113,7 +122,10 @@ struct box_process {
 int box_start(struct box *box, const struct box_command *command, struct box_process *out_process,
               struct err *err);
 
-/* To the command and those it started that stay in its group; SIGKILL: to everything in the box. */
+/*
+ * To the command and those it started that stay in its group; SIGKILL: to everything in the box,
+ * which is everything that descends from the command where the plan is open.
+ */
 int box_signal(const struct box_process *process, int signal);
 
 /*

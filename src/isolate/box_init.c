@@ -123,7 +123,8 @@ static int open_terminal(struct box_build *build)
 
     if (!wants_terminal(build->command))
         return 0;
-    build->pty_master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    build->pty_master = open(build->box->is_open ? "/dev/ptmx" : "/dev/pts/ptmx",
+                             O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (build->pty_master < 0 || ioctl(build->pty_master, TIOCSPTLCK, &unlocked) < 0)
         return errno;
     build->pty_slave = ioctl(build->pty_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -234,9 +235,10 @@ static int become_command(struct box_build *build)
 
 static const struct {
     int (*take)(struct box_build *build);
+    enum box_kind kind;
     const char *words;
 } steps[BOX_STEP_COUNT] = {
-#define X(step, take, words) {take, words},
+#define X(step, take, kind, words) {take, kind, words},
     BOX_STEPS(X)
 #undef X
 };
@@ -250,9 +252,13 @@ const char *box_step_words(enum box_step step)
 static int take_steps(struct box_build *build, enum box_step first, enum box_step end,
                       enum box_step *out_step)
 {
+    const enum box_kind kind = build->box->is_open ? BOX_OPEN : BOX_CLOSED;
+
     for (enum box_step step = first; step < end; step++) {
         int r;
 
+        if ((steps[step].kind & kind) == 0)
+            continue;
         build->what[0] = '\0';
         r = steps[step].take(build);
         if (r != 0) {
@@ -358,10 +364,21 @@ static bool reap(pid_t command, struct box_news *out_news)
 /* When the command has ended, so has everything else in the box, and only then is it told. */
 static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
 {
-    do
-        (void)kill(-1, SIGKILL);
-    while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR);
+    if (build->box->is_open)
+        box_open_end_descendants();
+    else
+        do
+            (void)kill(-1, SIGKILL);
+        while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR);
     end_with(build, news);
+}
+
+/* Without a word: the starter has gone or wants none, and we are all that holds the others. */
+static _Noreturn void leave(const struct box_build *build)
+{
+    if (build->box->is_open)
+        box_open_end_descendants();
+    _exit(EXIT_FAILURE);
 }
 
 /* All that it still needs: who ended, and what its starter says. */
@@ -377,17 +394,20 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
         ssize_t got;
 
         if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
-            _exit(EXIT_FAILURE);
+            leave(build);
         if ((waits[0].revents & POLLIN) != 0 && read(children, &about, sizeof(about)) > 0 &&
             reap(command, &news))
             end_all(build, &news);
+        /* Anybody may send us that signal; only the kernel gives us another parent. */
+        if (build->box->is_open && getppid() != build->starter)
+            leave(build);
         if (waits[1].revents == 0)
             continue;
         got = recv(build->channel, &signal_number, 1, MSG_DONTWAIT);
         if (got == 1)
             (void)kill(-command, signal_number);
         else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-            _exit(EXIT_FAILURE); /* the starter has gone, and we are all that holds the others */
+            leave(build);
     }
 }
 
@@ -404,6 +424,8 @@ _Noreturn void box_live(struct box_build *build)
     r = take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_SESSION, &step);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
+    if (build->box->is_open)
+        sigaddset(&mask, BOX_OPEN_DEATH_SIGNAL);
     if (r == 0) {
         step = BOX_STEP_SESSION;
         /* From here on nobody in the box looks into us: we are a copy of our starter. */
@@ -419,11 +441,14 @@ _Noreturn void box_live(struct box_build *build)
     command = start_command(build, &news);
     if (command == 0)
         end_with(build, &news);
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    (void)capabilities_drop_all();
+    /* Root's are what reaches descendants that have become other users. */
+    if (!build->box->is_open) {
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        (void)capabilities_drop_all();
+    }
     news = (struct box_news){.kind = BOX_NEWS_STARTED};
     if (box_channel_tell(build->channel, &news, build->pty_master) < 0)
-        _exit(EXIT_FAILURE);
+        leave(build);
     box_channel_keep_only(build->channel, children);
     watch(build, command, children);
 }

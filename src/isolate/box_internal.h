@@ -3,44 +3,56 @@
 #ifndef ISOLATE_BOX_INTERNAL_H
 #define ISOLATE_BOX_INTERNAL_H
 
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "isolate/box.h"
 #include "isolate/seccomp.h"
 
+/* Whether a step is for boxes, for commands without one (plans that are open), or for both. */
+enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN };
+
 /*
- * X(enum, the function of box_init.c or box_mounts.c that takes it, for a person), in the order in
- * which they are taken. The first is the starter's own; from the session on, the command's.
+ * X(enum, the function that takes it, for which kind, for a person), in the order in which they are
+ * taken. The first is the starter's own; from the session on, the command's.
  */
 /* clang-format off */
 #define BOX_STEPS(X)                                                                               \
-    X(BOX_STEP_NAMESPACES, NULL, "new namespaces") \
-    X(BOX_STEP_LIFELINE, tie_to_starter, "the tie to its starter") \
-    X(BOX_STEP_LIMITS, enter_limits, "the limits") \
-    X(BOX_STEP_IDENTITY, map_identity, "the user's number") \
-    X(BOX_STEP_HOSTNAME, name_host, "the host name") \
-    X(BOX_STEP_LOOPBACK, raise_loopback, "the loopback interface") \
-    X(BOX_STEP_PLACES, box_mount_places, "the places") \
-    X(BOX_STEP_DEVICES, box_mount_devices, "the devices") \
-    X(BOX_STEP_SYSTEM, box_mount_system, "the read-only system") \
-    X(BOX_STEP_FILES, box_reopen_files, "a file to be read from") \
-    X(BOX_STEP_SCRATCH, box_mount_scratch, "the private /tmp") \
-    X(BOX_STEP_PROC, box_mount_proc, "a /proc of its own") \
-    X(BOX_STEP_DEV, box_mount_dev, "a /dev of its own") \
-    X(BOX_STEP_COVERS, box_mount_covers, "the covers over what is the host's alone") \
-    X(BOX_STEP_LAYERS, box_mount_layers, "the places in their order") \
-    X(BOX_STEP_TERMINAL, open_terminal, "the terminal") \
-    X(BOX_STEP_DIRECTORY, go_to_directory, "the working directory") \
-    X(BOX_STEP_SESSION, make_session, "a session of its own") \
-    X(BOX_STEP_STREAMS, set_streams, "the standard streams") \
-    X(BOX_STEP_PRIVILEGES, give_up_privileges, "giving up all privileges") \
-    X(BOX_STEP_LANDLOCK, confine_files, "Landlock") \
-    X(BOX_STEP_SECCOMP, filter_calls, "the system call filter") \
-    X(BOX_STEP_EXEC, become_command, "the command")
+    X(BOX_STEP_NAMESPACES, NULL, BOX_CLOSED, "new namespaces") \
+    X(BOX_STEP_LIFELINE, tie_to_starter, BOX_CLOSED, "the tie to its starter") \
+    X(BOX_STEP_OPEN_LIFELINE, box_open_tie_to_starter, BOX_OPEN, "the tie to its starter") \
+    X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "the limits") \
+    X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "the user's number") \
+    X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "the host name") \
+    X(BOX_STEP_LOOPBACK, raise_loopback, BOX_CLOSED, "the loopback interface") \
+    X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "the places") \
+    X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "the devices") \
+    X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "the read-only system") \
+    X(BOX_STEP_FILES, box_reopen_files, BOX_CLOSED, "a file to be read from") \
+    X(BOX_STEP_SCRATCH, box_mount_scratch, BOX_CLOSED, "the private /tmp") \
+    X(BOX_STEP_PROC, box_mount_proc, BOX_CLOSED, "a /proc of its own") \
+    X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "a /dev of its own") \
+    X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "the covers over what is the host's alone") \
+    X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "the places in their order") \
+    X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "the terminal") \
+    X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "the working directory") \
+    X(BOX_STEP_SESSION, make_session, BOX_BOTH, "a session of its own") \
+    X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "the standard streams") \
+    X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "giving up all privileges") \
+    X(BOX_STEP_LANDLOCK, confine_files, BOX_CLOSED, "Landlock") \
+    X(BOX_STEP_SECCOMP, filter_calls, BOX_CLOSED, "the system call filter") \
+    X(BOX_STEP_OPEN_LIMITS, box_open_enter_limits, BOX_OPEN, "the limits") \
+    X(BOX_STEP_EXEC, become_command, BOX_BOTH, "the command")
 /* clang-format on */
 
+/*
+ * What tells the first process of an open one that its starter has gone: it does not die of it, and
+ * hears it also when somebody has stopped it.
+ */
+enum { BOX_OPEN_DEATH_SIGNAL = SIGCONT };
+
 enum box_step {
-#define X(step, take, words) step,
+#define X(step, take, kind, words) step,
     BOX_STEPS(X)
 #undef X
         BOX_STEP_COUNT
@@ -72,6 +84,7 @@ struct box {
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
     bool may_lack_landlock;
+    bool is_open;
     bool is_root;
     uid_t uid;
     gid_t gid;
@@ -89,7 +102,8 @@ struct box_build {
     const struct cgroup_leaf *leaf;
     bool is_probe; /* everything but the command */
     int channel;
-    mode_t umask; /* of the command */
+    pid_t starter; /* of an open one */
+    mode_t umask;  /* of the command */
     int pty_master;
     int pty_slave;
     int scratch_fd;
@@ -116,6 +130,15 @@ int box_reopen_files(struct box_build *build);
 
 /* What becomes 0, 1 or 2; or -1 with errno. For where the box is complete. */
 int box_open_stream(const struct box_build *build, int stream);
+
+int box_open_tie_to_starter(struct box_build *build);
+int box_open_enter_limits(struct box_build *build);
+
+/*
+ * Where there is no process namespace that ends with its first process: kills and reaps all that
+ * descends from the calling process, a subreaper with all signals blocked.
+ */
+void box_open_end_descendants(void);
 
 /* A file that must be what it was and be reached without links; its descriptor or -errno. */
 int box_open_place(const char *path);
