@@ -65,6 +65,10 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                   .fallback = "30s",
                                   .group = "Commands",
                                   .help = "how long a command may take that names no time itself"},
+    [MCP_OPTION_SHELL_OPEN] = {.name = "dangerously-disable-shell-sandbox",
+                               .group = "Commands",
+                               .help = "run commands without their boxes: they can do all that "
+                                       "you can"},
     [MCP_OPTION_ASK_TTY] = {.name = "ask-tty",
                             .type = OPTION_PATH,
                             .placeholder = "TTY",

@@ -220,7 +220,7 @@ static int tell_door(const struct program *program)
 static int refuse_idle_flags(const struct option_values *values, struct err *err)
 {
     static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK, MCP_OPTION_SHELL_WRITABLE,
-                                            MCP_OPTION_SHELL_TIMEOUT};
+                                            MCP_OPTION_SHELL_TIMEOUT, MCP_OPTION_SHELL_OPEN};
 
     for (size_t i = 0; i < array_size(about_commands); i++)
         if (options_source(values, about_commands[i]) == OPTION_FLAG)
@@ -236,6 +236,7 @@ static int open_commands(struct program *program, const struct option_values *va
 {
     const struct commands_config config = {
         .ground = program->ground,
+        .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == MCP_SHELL_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
@@ -252,6 +253,15 @@ static int open_commands(struct program *program, const struct option_values *va
         return err_set(err, ERR_INVALID_OPTION,
                        "--deny and --allow do not hold for commands, which see all of the folder: "
                        "leave them or --permission-shell out");
+    /* Where they would hold nothing they would only look safe. */
+    if (config.is_open && (options_source(values, MCP_OPTION_SHELL_NETWORK) == OPTION_FLAG ||
+                           options_source(values, MCP_OPTION_SHELL_WRITABLE) == OPTION_FLAG))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-network and --shell-writable hold nothing without boxes: leave "
+                       "them or --dangerously-disable-shell-sandbox out");
+    if (config.is_open)
+        log_write(&program->log, LOG_WARN,
+                  "commands run without boxes: they can do all that you can");
     r = commands_open(&config, &program->commands, &why);
     if (r == ERR_UNSUPPORTED) {
         log_write(&program->log, LOG_WARN, "no commands are run here",

@@ -260,8 +260,19 @@ class Offering(Commands):
         server.end()
         self.assertIn("no commands are run here", server.words())
 
+    def test_without_boxes_commands_still_end_whole(self):
+        server = self.begin("--dangerously-disable-shell-sandbox", "--computer-shell-timeout", "500ms")
+        self.assertEqual(self.answer(server, f"touch {self.outside}/x")["exitCode"], 0)
+        inner = f"sh -c 'sleep 1000; : {self.mark}'"
+        self.assertTrue(self.answer(server, f"setsid {inner} & ({inner} &); sleep 1000")["timedOut"])
+        self.wait_gone()
+        server.end()
+        self.assertIn("without boxes", server.words())
+
     def test_options_that_make_no_sense_are_refused(self):
-        for flags in (("--shell-network", "allow"), ("--shell-writable", "/tmp"),
+        for flags in (("--dangerously-disable-shell-sandbox",),
+                      ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox",
+                       "--shell-network", "none"), ("--shell-network", "allow"), ("--shell-writable", "/tmp"),
                       ("--permission-shell", "allow", "--deny", "**/.env"),
                       ("--permission-shell", "allow", "--shell-writable", self.room / "none")):
             server = self.start(*flags, opens=False)
