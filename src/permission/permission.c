@@ -193,6 +193,7 @@ bool permission_subject(const struct permission_resource *resource,
     out_subject->given = resource->given;
     out_subject->resolved = resource->resolved.len > 0 ? resource->resolved : resource->given;
     out_subject->cwd = resource->cwd;
+    out_subject->deletes = resource->deletes;
     switch (resource->group) {
     case CATALOG_FILESYSTEM_READ:
     case CATALOG_FILESYSTEM_WRITE:
@@ -306,6 +307,7 @@ static void digest_of(const struct permission_subject *subject,
                       unsigned char out_digest[SHA256_BYTES])
 {
     unsigned char group = (unsigned char)subject->group;
+    unsigned char deletes = subject->deletes;
     struct str resource = subject->resolved;
     struct str cwd = STR_EMPTY;
     __attribute__((uninitialized)) struct path_name room;
@@ -322,6 +324,7 @@ static void digest_of(const struct permission_subject *subject,
     }
     sha256_init(&hash);
     sha256_add(&hash, (struct str){(const char *)&group, 1});
+    sha256_add(&hash, (struct str){(const char *)&deletes, 1});
     add_part(&hash, resource);
     add_part(&hash, cwd);
     sha256_end(&hash, out_digest);

@@ -53,6 +53,9 @@ struct permission_resource {
     struct str given;    /* files: absolute, as it was asked for; the command; the host; "*" */
     struct str resolved; /* files: absolute, where it leads; empty: the same as given */
     struct str cwd;      /* of a command */
+    /* A file that would be gone, or a directory with all in it: that it may be changed in this
+     * session is no consent to that. Rules, which a person can look at, do not tell them apart. */
+    bool deletes;
 };
 
 /* What is touched, and what rules that are made of an answer name. */

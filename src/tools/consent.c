@@ -49,21 +49,23 @@ static struct str join(struct arena *arena, struct str root, struct str name)
     return (struct str){text, len + name.len};
 }
 
-static int add(struct gathered *all, enum catalog_group group, const char *root, struct str name,
+static int add(struct gathered *all, enum catalog_access access, const char *root, struct str name,
                struct str resolved)
 {
     struct arena *arena = &all->call->arena;
     struct permission_resource item = {
-        .group = group,
+        .group = group_of(access),
         .given = join(arena, str_from(root), name),
         .resolved = join(arena, str_from(all->call->box->config.root_path), resolved),
         .cwd = STR_EMPTY,
+        .deletes = access == CATALOG_DELETES,
     };
 
     if (item.given.ptr == NULL || item.resolved.ptr == NULL)
         return arena->error;
     for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].group == group && str_eq(all->items[i].given, item.given) &&
+        if (all->items[i].group == item.group && all->items[i].deletes == item.deletes &&
+            str_eq(all->items[i].given, item.given) &&
             str_eq(all->items[i].resolved, item.resolved))
             return 0;
     all->items[all->count++] = item;
@@ -75,17 +77,17 @@ static int add(struct gathered *all, enum catalog_group group, const char *root,
  * spelling of the given name is needed only where it does not lead to itself: otherwise it is
  * the resolved one.
  */
-static int add_both(struct gathered *all, enum catalog_group group, struct str name,
+static int add_both(struct gathered *all, enum catalog_access access, struct str name,
                     struct str resolved)
 {
     const struct toolbox_config *config = &all->call->box->config;
     int r = 0;
 
     if (config->given_path == NULL || config->given_path[0] != '/')
-        return add(all, group, config->root_path, name, resolved);
-    r = add(all, group, config->given_path, name, resolved);
+        return add(all, access, config->root_path, name, resolved);
+    r = add(all, access, config->given_path, name, resolved);
     if (r == 0 && !str_eq(name, resolved))
-        r = add(all, group, config->root_path, name, resolved);
+        r = add(all, access, config->root_path, name, resolved);
     return r;
 }
 
@@ -97,7 +99,7 @@ static int add_resource(struct gathered *all, const struct tool_resource *resour
     /* "link/../../x" has no form without the link: then it is called by where it leads. */
     if (tool_given_name(all->call->box, resource->given, &room) == 0)
         name = path_view(&room);
-    return add_both(all, group_of(resource->access), name, resource->resolved);
+    return add_both(all, resource->access, name, resource->resolved);
 }
 
 int tool_permission_resources(struct tool_call *call,
@@ -117,7 +119,8 @@ int tool_permission_resources(struct tool_call *call,
     for (size_t i = 0; i < call->resource_count && r == 0; i++)
         r = add_resource(&all, &call->resources[i]);
     if (r == 0 && all.count == 0)
-        r = add_both(&all, group, STR_EMPTY, STR_EMPTY);
+        r = add_both(&all, group == CATALOG_FILESYSTEM_READ ? CATALOG_READS : CATALOG_WRITES,
+                     STR_EMPTY, STR_EMPTY);
     if (r < 0)
         return err_set_plain(err, r);
     *out_resources = all.items;

@@ -115,6 +115,14 @@ class Asking(Consent):
         other.bad("write_file", filePath="a.txt", content="3")
         self.assertEqual((self.root / "a.txt").read_text(), "2")
 
+    def test_to_make_a_folder_in_this_session_is_not_to_delete_it(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        self.decide(server, "Allow for this session", "create_directory", dirPath="src")
+        (self.root / "src" / "file").write_text("x")
+        _, result = self.decide(server, "Deny once", "delete", path="src")
+        self.assertTrue(result["isError"])
+        self.assertTrue((self.root / "src" / "file").exists())
+
     def test_what_is_no_clear_yes_is_a_no(self):
         server = self.begin("--permission-filesystem-write", "ask")
         answers = (

@@ -49,7 +49,7 @@ static void check(enum catalog_group group, const char *given, const char *resol
                   const char *cwd, const char *expected)
 {
     struct permission_resource resource = {group, str_from(given), str_from(resolved),
-                                           str_from(cwd)};
+                                           str_from(cwd), false};
     cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
     cleanup_rulebook struct rulebook *book = NULL;
     const char *text;

@@ -66,17 +66,20 @@ static void use_rules(void)
 static struct permission_resource file(enum catalog_group group, const char *given,
                                        const char *resolved)
 {
-    return (struct permission_resource){group, str_from(given), str_from(resolved), STR_EMPTY};
+    return (struct permission_resource){group, str_from(given), str_from(resolved), STR_EMPTY,
+                                        false};
 }
 
 static struct permission_resource command(const char *text, const char *cwd)
 {
-    return (struct permission_resource){CATALOG_SHELL, str_from(text), STR_EMPTY, str_from(cwd)};
+    return (struct permission_resource){CATALOG_SHELL, str_from(text), STR_EMPTY, str_from(cwd),
+                                        false};
 }
 
 static struct permission_resource page(const char *host)
 {
-    return (struct permission_resource){CATALOG_BROWSER, str_from(host), STR_EMPTY, STR_EMPTY};
+    return (struct permission_resource){CATALOG_BROWSER, str_from(host), STR_EMPTY, STR_EMPTY,
+                                        false};
 }
 
 static void check(struct permission_resource resource, enum permission_mode verdict,
@@ -203,7 +206,7 @@ static void bad_protected_directories_are_refused(void **state)
 
 static void what_is_no_name_is_denied(void **state)
 {
-    struct permission_resource nul = {CATALOG_SHELL, STR("ls\0x"), STR_EMPTY, STR("/w")};
+    struct permission_resource nul = {CATALOG_SHELL, STR("ls\0x"), STR_EMPTY, STR("/w"), false};
 
     (void)state;
     permission_set_modes(permission, &(struct permission_modes){{PERMISSION_ALLOW, PERMISSION_ALLOW,
@@ -247,8 +250,10 @@ static void a_session_remembers_the_very_thing(void **state)
     struct permission_resource link = file(CATALOG_FILESYSTEM_WRITE, "/w/link", "/w/a");
     struct permission_resource make = command("make", "/w");
     struct permission_resource host = page("A.de:80");
+    struct permission_resource gone = file(CATALOG_FILESYSTEM_WRITE, "/w/a", "");
 
     (void)state;
+    gone.deletes = true;
     assert_int_equal(permission_allow_for_session(permission, &link), 0);
     assert_int_equal(permission_allow_for_session(permission, &make), 0);
     assert_int_equal(permission_allow_for_session(permission, &host), 0);
@@ -260,6 +265,7 @@ static void a_session_remembers_the_very_thing(void **state)
     check(file(CATALOG_FILESYSTEM_WRITE, "/w/link", "/w/b"), PERMISSION_ASK, PERMISSION_BY_MODE);
     check(file(CATALOG_FILESYSTEM_WRITE, "/w/a/b", ""), PERMISSION_ASK, PERMISSION_BY_MODE);
     check(file(CATALOG_FILESYSTEM_READ, "/w/a", ""), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(gone, PERMISSION_ASK, PERMISSION_BY_MODE);
     check(make, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
     check(command("make", "/w/"), PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
     check(command("make", "/v"), PERMISSION_ASK, PERMISSION_BY_MODE);
