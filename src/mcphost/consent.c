@@ -109,6 +109,10 @@ static void tell_findings(const struct consent *consent)
                   "settings were malformed and lie aside: until you mend and put them back, or "
                   "remove them, everything is asked for",
                   LOG_TEXT("file", findings->set_aside), LOG_TEXT("error", findings->why));
+    if (consent->base->settings == NULL)
+        log_write(consent->log, LOG_WARN,
+                  "no settings could be found or made, so no rules of the user hold: set HOME, or "
+                  "use --settings-dir");
     if (consent->base->settings != NULL && settings_file_note(consent->base->settings)[0] != '\0')
         log_write(consent->log, LOG_WARN, settings_file_note(consent->base->settings));
 }

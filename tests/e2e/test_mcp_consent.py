@@ -386,6 +386,14 @@ class Keeping(Consent):
         server.bad("move", sourcePath="state", destinationPath="elsewhere")
         self.assertIn("permissions", json.loads(self.settings.read_text()))
 
+    def test_without_a_place_for_rules_it_is_said_that_none_hold(self):
+        server = self.begin(env={"HOME": ""}, capabilities={})
+        self.assertEqual(server.end(), 0)
+        self.assertIn("no rules of the user hold", server.words())
+        other = self.begin(capabilities={})
+        self.assertEqual(other.end(), 0)
+        self.assertEqual(other.words(), "")
+
     def test_malformed_settings_are_put_aside_and_everything_is_asked_for(self):
         (self.root / "a.txt").write_text("a")
         self.settings.parent.mkdir(mode=0o700)
