@@ -119,6 +119,25 @@ static int show_resource(const struct deciding *deciding, size_t index, struct s
     return 0;
 }
 
+/* A question goes out before anything is allowed: it must not be a way to read. */
+static enum decision_telling how_much_to_tell(const struct deciding *deciding)
+{
+    const struct decision_subject *subject = deciding->subject;
+
+    for (size_t i = 0; i < subject->count; i++) {
+        struct permission_resource resource = subject->resources[i];
+        struct permission_decision decision;
+
+        if (resource.group != CATALOG_FILESYSTEM_WRITE)
+            continue;
+        resource.group = CATALOG_FILESYSTEM_READ;
+        permission_decide(keeper_permission(deciding->terms->keeper), &resource, &decision);
+        if (decision.verdict != PERMISSION_ALLOW)
+            return deciding->terms->is_by_client ? DECISION_TELLS_NOTHING : DECISION_TELLS_USER;
+    }
+    return DECISION_TELLS_ALL;
+}
+
 static int make_question(const struct deciding *deciding, const struct cancel *cancel,
                          struct question *out_question, struct err *err)
 {
@@ -146,7 +165,8 @@ static int make_question(const struct deciding *deciding, const struct cancel *c
         if (resource->group > out_question->group)
             out_question->group = resource->group;
     }
-    return subject->describe(subject->data, deciding->arena, cancel, out_question, err);
+    return subject->describe(subject->data, deciding->arena, how_much_to_tell(deciding), cancel,
+                             out_question, err);
 }
 
 /* ---- the answer ---- */

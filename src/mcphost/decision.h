@@ -21,12 +21,21 @@
 /* What the loop knows of it beforehand. */
 struct decision_terms {
     struct keeper *keeper;
-    bool can_ask;     /* somebody is there */
-    unsigned choices; /* that they are offered */
+    bool can_ask;      /* somebody is there */
+    bool is_by_client; /* and that is who sees the question first */
+    unsigned choices;  /* that they are offered */
     /* From an earlier turn of the same call: */
     bool has_answer;
     enum permission_choice answer;
     uint64_t mark; /* of the question that it was given to */
+};
+
+/* How much a question may tell of what is in files. */
+enum decision_telling {
+    DECISION_TELLS_ALL,
+    /* Reading has to be asked for, too: the user sees it, and the client not even an error. */
+    DECISION_TELLS_USER,
+    DECISION_TELLS_NOTHING,
 };
 
 /* The call, as far as a decision needs it. */
@@ -36,8 +45,8 @@ struct decision_subject {
     size_t count;
     uint64_t mark; /* of what else it goes by (tools/consent.h) */
     /* What will be done, in words that live in the arena; an error is the one it would end with. */
-    int (*describe)(void *data, struct arena *arena, const struct cancel *cancel,
-                    struct question *question, struct err *err);
+    int (*describe)(void *data, struct arena *arena, enum decision_telling telling,
+                    const struct cancel *cancel, struct question *question, struct err *err);
     /* The refusal goes into the record. */
     void (*refused)(void *data, const struct permission_resource *resource, const char *source,
                     int code);

@@ -146,15 +146,29 @@ static int run_prepared(struct job *job, struct tool_call *call, const struct ca
 
 /* ---- whether it may be done ---- */
 
-static int describe(void *data, struct arena *arena, const struct cancel *cancel,
-                    struct question *question, struct err *err)
+static int make_preview(struct tool_call *call, enum decision_telling telling,
+                        const struct cancel *cancel, struct tool_preview *preview, struct err *err)
+{
+    int r;
+
+    if (telling == DECISION_TELLS_ALL || !tool_preview_tells_content(call))
+        return tool_preview(call, cancel, preview, err);
+    r = telling == DECISION_TELLS_USER ? tool_preview(call, cancel, preview, NULL)
+                                       : ERR_ACCESS_MISSING;
+    if (r == 0 || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
+        return r < 0 ? err_set_plain(err, r) : 0;
+    return tool_preview_arguments(call, preview, err);
+}
+
+static int describe(void *data, struct arena *arena, enum decision_telling telling,
+                    const struct cancel *cancel, struct question *question, struct err *err)
 {
     struct tool_call *call = data;
     cleanup_tool_preview struct tool_preview preview;
     int r;
 
     tool_preview_init(&preview);
-    r = tool_preview(call, cancel, &preview, err);
+    r = make_preview(call, telling, cancel, &preview, err);
     if (r < 0)
         return r;
     question->is_diff = preview.is_diff;
@@ -224,12 +238,13 @@ static int prepare_command(struct job *job)
     return r < 0 ? answer_refusal(job, r) : 0;
 }
 
-static int describe_command(void *data, struct arena *arena, const struct cancel *cancel,
-                            struct question *question, struct err *err)
+static int describe_command(void *data, struct arena *arena, enum decision_telling telling,
+                            const struct cancel *cancel, struct question *question, struct err *err)
 {
     const struct job *job = data;
 
     (void)arena;
+    (void)telling;
     (void)cancel;
     (void)err;
     question->action = job->tool->id == TOOL_SHELL_INPUT ? STR("Types into a command that runs")

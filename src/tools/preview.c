@@ -188,6 +188,38 @@ void tool_preview_done(struct tool_preview *preview)
     buf_done(&preview->detail);
 }
 
+static void clear(struct tool_preview *out)
+{
+    buf_clear(&out->action);
+    buf_clear(&out->detail);
+    out->is_diff = false;
+}
+
+bool tool_preview_tells_content(const struct tool_call *call)
+{
+    switch (call->tool->id) {
+    case TOOL_APPEND_FILE:
+    case TOOL_EDIT_FILE:
+    case TOOL_EDIT_FILES:
+    case TOOL_WRITE_FILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
+{
+    struct preview preview = {.call = call, .out = out};
+    int r;
+
+    clear(out);
+    r = preview_other(&preview, err);
+    if (r == 0)
+        r = preview.error;
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
 int tool_preview(struct tool_call *call, const struct cancel *cancel, struct tool_preview *out,
                  struct err *err)
 {
@@ -196,9 +228,7 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
     struct err why = ERR_INIT;
     int r = cancel_check(cancel);
 
-    buf_clear(&out->action);
-    buf_clear(&out->detail);
-    out->is_diff = false;
+    clear(out);
     if (call->tool->id >= 0 && (size_t)call->tool->id < array_size(previews) &&
         previews[call->tool->id] != NULL)
         make = previews[call->tool->id];
@@ -211,9 +241,7 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
         r = preview.error;
     if (r == 0)
         return 0;
-    buf_clear(&out->action);
-    buf_clear(&out->detail);
-    out->is_diff = false;
+    clear(out);
     if (!tool_explain(call, r, &why) && why.code != r)
         return err_set_plain(err, r);
     if (err != NULL)

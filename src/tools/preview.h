@@ -46,4 +46,10 @@ void tool_preview_done(struct tool_preview *preview);
 int tool_preview(struct tool_call *call, const struct cancel *cancel, struct tool_preview *out,
                  struct err *err);
 
+/* Whether it, or the error in its place, tells what is in a file that the call only changes. */
+bool tool_preview_tells_content(const struct tool_call *call);
+
+/* The tool and its arguments: looks at nothing. */
+int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err);
+
 #endif

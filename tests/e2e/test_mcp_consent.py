@@ -83,6 +83,24 @@ class Asking(Consent):
         self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"], ONCE)
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
+    def test_a_question_is_no_way_to_read(self):
+        (self.root / "a.txt").write_text("needle\n")
+        server = self.begin("--permission-filesystem-read", "ask",
+                            "--permission-filesystem-write", "ask")
+        for tool, arguments in (("write_file", {"content": ""}), ("append_file", {"content": "x"}),
+                                ("edit_file", {"oldString": "nee", "newString": "x"}),
+                                ("edit_file", {"oldString": "absent", "newString": "x"})):
+            params, result = self.decide(server, "Deny once", tool, filePath="a.txt", **arguments)
+            self.assertTrue(result["isError"])
+            self.assertIn("said no", result["content"][0]["text"])
+            self.assertIn(str(self.root / "a.txt"), params["message"])
+            self.assertNotIn("needle", params["message"])
+            self.assertNotRegex(params["message"], "[0-9] line")
+        # What was allowed to be read is shown.
+        self.decide(server, "Allow for this session", "read_file", filePath="a.txt")
+        params, _ = self.decide(server, "Deny once", "write_file", filePath="a.txt", content="")
+        self.assertIn("-needle", params["message"])
+
     def test_a_name_cannot_dress_up_the_question(self):
         name = "a\n- harmless\x1b[8m\u202etxt.\x7f"
         (self.root / name).write_text("x")
