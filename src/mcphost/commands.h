@@ -20,7 +20,7 @@ struct commands;
 
 struct commands_config {
     const struct ground *ground; /* outlives the commands */
-    bool is_open; /* dangerous: there are no boxes, and the rest holds nothing */
+    bool is_open;                /* dangerous: there are no boxes, and the rest holds nothing */
     bool has_network;
     const char *const *writable; /* directories besides the folder, up to a NULL; or NULL */
     int64_t timeout_ms;
