@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "isolate/secrets.h"
 
 static bool is_among(const struct places *places, size_t count, const char *path)
@@ -112,6 +113,34 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
     return r;
 }
 
+/* Where programs keep what is otherwise in the home, for those who have moved it. */
+static const struct {
+    const char *variable;
+    const char *usual;
+} moved[] = {
+    {"XDG_CONFIG_HOME", ".config/"},
+    {"XDG_DATA_HOME", ".local/share/"},
+    {"XDG_STATE_HOME", ".local/state/"},
+    {"XDG_CACHE_HOME", ".cache/"},
+};
+
+static int hide_moved(struct places *places, const char *folder, const char *usual, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < secrets_count && r == 0; i++) {
+        char path[PATH_MAX];
+
+        /* Only what is there: all of them would leave too little room for other places. */
+        if (str_starts_with(str_from(secrets[i].path), str_from(usual)) &&
+            snprintf(path, sizeof(path), "%s/%s", folder, secrets[i].path + strlen(usual)) <
+                PATH_MAX &&
+            access(path, F_OK) == 0)
+            r = put(places, path, BOX_HIDDEN, 0, err);
+    }
+    return r;
+}
+
 int places_hide_secrets(struct places *places, const char *home, struct err *err)
 {
     size_t named = places->count;
@@ -123,6 +152,13 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
         r = hide_in(places, named, home, err);
     if (r == 0 && secrets_find_home(geteuid(), listed) && (!has_home || strcmp(home, listed) != 0))
         r = hide_in(places, named, listed, err);
+    for (size_t i = 0; i < array_size(moved) && r == 0; i++) {
+        const char *folder = getenv(moved[i].variable);
+
+        /* The specification of these variables: a relative path counts as none. */
+        if (folder != NULL && folder[0] == '/')
+            r = hide_moved(places, folder, moved[i].usual, err);
+    }
     return r;
 }
 

@@ -125,6 +125,32 @@ static void the_home_of_the_password_file_counts_too(void **state)
     assert_int_equal(find(&places, ssh, &at)->access, BOX_HIDDEN);
 }
 
+static void what_was_moved_out_of_the_home_counts_too(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char path[PLACE_PATH_BYTES + 16];
+    size_t at;
+
+    assert_int_equal(mkdirat(place->base_fd, "outside/gatehouse", 0700), 0);
+    assert_int_equal(mkdirat(place->base_fd, "outside/gh", 0700), 0);
+    assert_int_equal(setenv("XDG_STATE_HOME", place->outside, 1), 0);
+    assert_int_equal(setenv("XDG_CONFIG_HOME", "outside", 1), 0);
+    assert_int_equal(places_hide_secrets(&places, place->inside, NULL), 0);
+    snprintf(path, sizeof(path), "%s/gatehouse", place->outside);
+    assert_non_null(find(&places, path, &at));
+    assert_int_equal(places.items[at].access, BOX_HIDDEN);
+    /* Each variable for its own, and a relative one for nothing. */
+    snprintf(path, sizeof(path), "%s/gh", place->outside);
+    assert_null(find(&places, path, &at));
+    assert_int_equal(setenv("XDG_CONFIG_HOME", place->outside, 1), 0);
+    assert_int_equal(places_hide_secrets(&places, place->inside, NULL), 0);
+    assert_non_null(find(&places, path, &at));
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("XDG_CONFIG_HOME");
+}
+
 static bool has(const char *const *env, const char *variable)
 {
     for (; *env != NULL; env++)
@@ -176,4 +202,5 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once)
           place_test(grants_become_places_while_they_last),
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
+          place_test(what_was_moved_out_of_the_home_counts_too),
           cmocka_unit_test(the_environment_opens_nothing))
