@@ -36,18 +36,18 @@ static bool is_read_only(int fd)
 /* The same file by its name, at the same place in it; an errno value. */
 static int open_again(int fd, const struct stat *about, int *out_fd)
 {
-    char link[PATH_OF_FD_BYTES];
-    char path[BOX_PATH_BYTES];
+    char by_number[PATH_OF_FD_BYTES];
+    char target[BOX_PATH_BYTES];
     cleanup_fd int again = -1;
     struct stat found;
     ssize_t len;
 
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    len = readlink(link, path, sizeof(path) - 1);
+    snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", fd);
+    len = readlink(by_number, target, sizeof(target) - 1);
     if (len < 0)
         return errno;
-    path[len] = '\0';
-    again = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    target[len] = '\0';
+    again = open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (again < 0 || fstat(again, &found) < 0)
         return errno;
     if (found.st_dev != about->st_dev || found.st_ino != about->st_ino)

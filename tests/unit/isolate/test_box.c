@@ -360,17 +360,14 @@ static void devices_cannot_be_changed(void **state)
                                     "chmod $(stat -c %a $f) $f || echo held; done 2>&1\n"
                                     "chmod $(stat -L -c %a /proc/self/fd/0) /proc/self/fd/0 ||"
                                     "echo held; echo x >null; head -c 0 <&0 && echo usable"};
+    int held = 0;
 
     (void)state;
     skip_without_boxes();
     assert_runs(trial);
-    for (int i = 0; i < 6; i++) {
-        char *held = strstr(trial.output, "held\n");
-
-        if (held == NULL)
-            fail_msg("%d held: %s", i, trial.output);
-        memcpy(held, "HELD", 4);
-    }
+    for (const char *at = trial.output; (at = strstr(at, "held\n")) != NULL; at++)
+        held++;
+    assert_int_equal(held, 6);
     assert_says(trial, "usable\n");
 }
 
