@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcphost/workshop.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -371,6 +372,7 @@ static void on_done(void *context, int result, void *data)
     struct workshop *workshop = task->workshop;
     struct job *job = data; /* NULL when a worker still has it */
 
+    assert(job != NULL || result < 0);
     list_remove(&task->link);
     workshop->running_count--;
     if (list_is_empty(&workshop->running))
