@@ -29,7 +29,17 @@
 #include "isolate/landlock.h"
 #include "isolate/sanitized.h"
 
-enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = 32 };
+enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = _NSIG };
+
+/*
+ * What the starter ignored would be ignored by the command too, and of an ignored SIGCHLD nobody
+ * would hear that the command ended; what the starter handled, the command could call in us.
+ */
+static void forget_signals(void)
+{
+    for (int i = 1; i < SIGNALS_END; i++)
+        (void)signal(i, SIG_DFL);
+}
 
 /* ---- Steps that are no mounts ---- */
 
@@ -145,9 +155,6 @@ static int make_session(struct box_build *build)
 {
     sigset_t none;
 
-    /* Handlers go with the start of a program, what is ignored does not. */
-    for (int i = 1; i < SIGNALS_END; i++)
-        (void)signal(i, SIG_DFL);
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0)
         return errno;
@@ -420,6 +427,7 @@ _Noreturn void box_live(struct box_build *build)
     pid_t command;
     int r;
 
+    forget_signals();
     build->umask = umask(0);
     r = take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_SESSION, &step);
     sigemptyset(&mask);

@@ -471,6 +471,29 @@ static void signals_reach_the_command(void **state)
     box_free(box);
 }
 
+static void end_badly(int signal_number)
+{
+    _exit(signal_number);
+}
+
+static void start_with_strange_signals(void *data)
+{
+    struct trial trial = {.script = "kill -USR1 1; kill -CHLD $$; exit 7"};
+
+    (void)data;
+    alarm(60); /* where the end is not heard of */
+    expect(signal(SIGCHLD, SIG_IGN) != SIG_ERR && signal(SIGUSR1, end_badly) != SIG_ERR);
+    expect(run(&trial) == 0);
+    expect(trial.end.is_known && !trial.end.is_signal && trial.end.value == 7);
+}
+
+static void what_the_starter_did_with_signals_stays_outside(void **state)
+{
+    (void)state;
+    skip_without_boxes();
+    in_child(start_with_strange_signals, NULL);
+}
+
 static void a_box_dies_with_its_starter(void **state)
 {
     struct trial trial = {.script = "setsid sleep 1000 & echo ready; sleep 1000"};
@@ -596,6 +619,7 @@ TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
           cmocka_unit_test(the_machine_itself_is_no_place),
           cmocka_unit_test(nothing_outlives_the_command),
           cmocka_unit_test(signals_reach_the_command),
+          cmocka_unit_test(what_the_starter_did_with_signals_stays_outside),
           cmocka_unit_test(a_box_dies_with_its_starter),
           cmocka_unit_test(limits_hold_as_far_as_they_are_said_to),
           cmocka_unit_test(a_missing_layer_is_named), cmocka_unit_test(every_step_has_words))
