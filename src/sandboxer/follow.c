@@ -205,7 +205,8 @@ static void watch(struct follow *follow)
 
         if (ready < 0 && errno != EINTR)
             (void)box_signal(process, SIGKILL);
-        if (ready == 0 && follow->deadline_ms != INT64_MAX && time_left(follow) == 0) {
+        /* Also when there is always something else to do: a flood does not buy time. */
+        if (follow->deadline_ms != INT64_MAX && time_left(follow) == 0) {
             follow->is_timed_out = true;
             follow->deadline_ms = INT64_MAX;
             (void)box_signal(process, SIGKILL);
