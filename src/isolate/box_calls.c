@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -91,7 +92,9 @@ enum fate { REFUSED, ABSENT, RULED };
     X(socket,            41,  198, RULED) \
     L(chmod,             90,       RULED) \
     X(fchmod,            91,  52,  RULED) \
-    X(fchmodat,          268, 53,  RULED)
+    X(fchmodat,          268, 53,  RULED) \
+    X(socketpair,        53,  199, RULED) \
+    X(fcntl,             72,  25,  RULED)
 /* clang-format on */
 
 enum call {
@@ -176,6 +179,12 @@ static const struct {
     /* Which interfaces there are is asked by libraries: NETLINK_ROUTE. */
     {CALL_socket, {0, 0, ALLOW, 2, {{0, AN_INT, AF_NETLINK}, {2, AN_INT, 0}}}},
     {CALL_socket, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
+    /* The kernel would load what a family needs for a pair of them too. */
+    {CALL_socketpair, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
+    {CALL_socketpair, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
+
+    /* Who holds a lease on a file of the user keeps everybody from opening it for a while. */
+    {CALL_fcntl, {0, 0, EPERM_, 1, {{1, AN_INT, F_SETLEASE}}}},
 };
 
 struct list {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -40,7 +41,11 @@ static const struct {
     {{91, 52}, {0, 0755}, ANY},       /* fchmod */
     {{268, 53}, {0, 0, 02775}, ANY},  /* fchmodat: folders of a group */
     {{452, 452}, {0, 0, 01777}, ANY}, /* fchmodat2 */
+    {{53, 199}, {AF_UNIX, SOCK_STREAM}, ANY}, /* socketpair */
+    {{72, 25}, {0, F_SETLK}, ANY},            /* fcntl */
     /* And what they do not. */
+    {{72, 25}, {0, F_SETLEASE}, NO},
+    {{53, 199}, {AF_TIPC, SOCK_STREAM}, FAMILY}, /* socketpair */
     {{165, 40}, {0}, NO},  /* mount */
     {{166, 39}, {0}, NO},  /* umount2 */
     {{428, 428}, {0}, NO}, /* open_tree */
