@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "isolate/box_internal.h"
 #include "isolate/secrets.h"
 
 static bool is_among(const struct places *places, size_t count, const char *path)
@@ -96,6 +97,30 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
     }
 }
 
+/* Granted places are known by their real paths, and a home may be a link. */
+static const char *real_or_given(const char *path, char found[PATH_MAX])
+{
+    return realpath(path, found) != NULL ? found : path;
+}
+
+/*
+ * Where a secret really lies, when a link is on the way there: a command may remove the link, and
+ * places are laid over a box in the order of real paths. True: it is hidden by its own name, too.
+ */
+static bool hide_behind_links(struct places *places, size_t named, const char *path, int *out_r,
+                              struct err *err)
+{
+    cleanup_fd int fd = box_open_place(path);
+    char found[PATH_MAX];
+
+    if (fd != -ELOOP || realpath(path, found) == NULL)
+        return true;
+    if (is_among(places, named, found))
+        return false;
+    *out_r = put(places, found, BOX_HIDDEN, 0, err);
+    return *out_r == 0;
+}
+
 /* The first `named` are what somebody named; among themselves secrets are never the same. */
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
@@ -107,7 +132,7 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
         if ((secrets[i].path[0] == '/') == (home == NULL) &&
             snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
                      home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
-            !is_among(places, named, path))
+            !is_among(places, named, path) && hide_behind_links(places, named, path, &r, err))
             r = append(places, path, BOX_HIDDEN, 0, err);
     }
     return r;
@@ -124,7 +149,8 @@ static const struct {
     {"XDG_CACHE_HOME", ".cache/"},
 };
 
-static int hide_moved(struct places *places, const char *folder, const char *usual, struct err *err)
+static int hide_moved(struct places *places, size_t named, const char *folder, const char *usual,
+                      struct err *err)
 {
     int r = 0;
 
@@ -135,7 +161,7 @@ static int hide_moved(struct places *places, const char *folder, const char *usu
         if (str_starts_with(str_from(secrets[i].path), str_from(usual)) &&
             snprintf(path, sizeof(path), "%s/%s", folder, secrets[i].path + strlen(usual)) <
                 PATH_MAX &&
-            access(path, F_OK) == 0)
+            access(path, F_OK) == 0 && hide_behind_links(places, named, path, &r, err))
             r = put(places, path, BOX_HIDDEN, 0, err);
     }
     return r;
@@ -145,19 +171,27 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
 {
     size_t named = places->count;
     bool has_home = home != NULL && home[0] == '/';
+    char found[PATH_MAX];
     char listed[PATH_MAX];
+    char listed_found[PATH_MAX];
     int r = hide_in(places, named, NULL, err);
 
+    if (has_home)
+        home = real_or_given(home, found);
     if (r == 0 && has_home)
         r = hide_in(places, named, home, err);
-    if (r == 0 && secrets_find_home(geteuid(), listed) && (!has_home || strcmp(home, listed) != 0))
-        r = hide_in(places, named, listed, err);
+    if (r == 0 && secrets_find_home(geteuid(), listed)) {
+        const char *other = real_or_given(listed, listed_found);
+
+        if (!has_home || strcmp(home, other) != 0)
+            r = hide_in(places, named, other, err);
+    }
     for (size_t i = 0; i < array_size(moved) && r == 0; i++) {
         const char *folder = getenv(moved[i].variable);
 
         /* The specification of these variables: a relative path counts as none. */
         if (folder != NULL && folder[0] == '/')
-            r = hide_moved(places, folder, moved[i].usual, err);
+            r = hide_moved(places, named, real_or_given(folder, found), moved[i].usual, err);
     }
     return r;
 }

@@ -38,21 +38,21 @@ static const struct {
     {{41, 198}, {AF_INET, SOCK_STREAM}, ANY},
     {{41, 198}, {AF_INET6, SOCK_DGRAM}, ANY},
     {{41, 198}, {AF_NETLINK, SOCK_RAW, 0}, ANY},
-    {{91, 52}, {0, 0755}, ANY},       /* fchmod */
-    {{268, 53}, {0, 0, 02775}, ANY},  /* fchmodat: folders of a group */
-    {{452, 452}, {0, 0, 01777}, ANY}, /* fchmodat2 */
+    {{91, 52}, {0, 0755}, ANY},               /* fchmod */
+    {{268, 53}, {0, 0, 02775}, ANY},          /* fchmodat: folders of a group */
+    {{452, 452}, {0, 0, 01777}, ANY},         /* fchmodat2 */
     {{53, 199}, {AF_UNIX, SOCK_STREAM}, ANY}, /* socketpair */
     {{72, 25}, {0, F_SETLK}, ANY},            /* fcntl */
     /* And what they do not. */
     {{72, 25}, {0, F_SETLEASE}, NO},
     {{53, 199}, {AF_TIPC, SOCK_STREAM}, FAMILY}, /* socketpair */
-    {{165, 40}, {0}, NO},  /* mount */
-    {{166, 39}, {0}, NO},  /* umount2 */
-    {{428, 428}, {0}, NO}, /* open_tree */
-    {{442, 442}, {0}, NO}, /* mount_setattr */
-    {{467, 467}, {0}, NO}, /* open_tree_attr */
-    {{161, 51}, {0}, NO},  /* chroot */
-    {{308, 268}, {0}, NO}, /* setns */
+    {{165, 40}, {0}, NO},                        /* mount */
+    {{166, 39}, {0}, NO},                        /* umount2 */
+    {{428, 428}, {0}, NO},                       /* open_tree */
+    {{442, 442}, {0}, NO},                       /* mount_setattr */
+    {{467, 467}, {0}, NO},                       /* open_tree_attr */
+    {{161, 51}, {0}, NO},                        /* chroot */
+    {{308, 268}, {0}, NO},                       /* setns */
     {{272, 97}, {CLONE_NEWUSER}, NO},
     {{272, 97}, {CLONE_NEWUSER | CLONE_NEWNET | CLONE_FS}, NO},
     {{272, 97}, {CLONE_NEWNS}, NO},

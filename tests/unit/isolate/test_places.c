@@ -151,6 +151,46 @@ static void what_was_moved_out_of_the_home_counts_too(void **state)
     unsetenv("XDG_CONFIG_HOME");
 }
 
+/* A home that is reached by a shorter name, with keys that lie elsewhere in it. */
+static void secrets_behind_links_are_hidden_where_they_lie(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char link[PLACE_PATH_BYTES];
+    char keys[PLACE_PATH_BYTES + 16];
+    char ssh[PLACE_PATH_BYTES + 16];
+    char aws[PLACE_PATH_BYTES + 16];
+    size_t at_home;
+    size_t at;
+
+    assert_int_equal(symlinkat("inside", place->base_fd, "l"), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside/dotfiles", 0700), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside/dotfiles/keys", 0700), 0);
+    assert_int_equal(symlinkat("dotfiles/keys", place->base_fd, "inside/.ssh"), 0);
+    snprintf(link, sizeof(link), "%s/l", place->base);
+    snprintf(keys, sizeof(keys), "%s/dotfiles/keys", place->inside);
+    snprintf(ssh, sizeof(ssh), "%s/.ssh", place->inside);
+    snprintf(aws, sizeof(aws), "%s/.aws", place->inside);
+    assert_int_equal(places_add(&places, link, BOX_WRITE, NULL), 0);
+    assert_int_equal(places_hide_secrets(&places, link, NULL), 0);
+    places_sort(&places);
+    assert_non_null(find(&places, place->inside, &at_home));
+    assert_int_equal(find(&places, keys, &at)->access, BOX_HIDDEN);
+    assert_true(at_home < at);
+    assert_int_equal(find(&places, ssh, &at)->access, BOX_HIDDEN);
+    assert_true(at_home < at);
+    assert_int_equal(find(&places, aws, &at)->access, BOX_HIDDEN);
+    assert_true(at_home < at);
+
+    /* Named by the link, they are seen by it. */
+    places = (struct places)PLACES_INIT(&arena);
+    assert_int_equal(places_add(&places, ssh, BOX_READ, NULL), 0);
+    assert_int_equal(places_hide_secrets(&places, link, NULL), 0);
+    assert_int_equal(find(&places, keys, &at)->access, BOX_READ);
+    assert_null(find(&places, ssh, &at));
+}
+
 static bool has(const char *const *env, const char *variable)
 {
     for (; *env != NULL; env++)
@@ -203,4 +243,5 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once)
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
+          place_test(secrets_behind_links_are_hidden_where_they_lie),
           cmocka_unit_test(the_environment_opens_nothing))
