@@ -178,6 +178,13 @@ static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
                    : sizeof(out_fds->fds));
 }
 
+static void close_fds(struct launcher_fds *fds)
+{
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        if (fds->fds[i] >= 0)
+            close(steal_fd(&fds->fds[i]));
+}
+
 int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
                   struct launcher_fds *out_fds)
 {
@@ -201,10 +208,11 @@ int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
     if (got <= 0)
         return ERR_IO;
     take_fds(&message, out_fds);
+    /* Some of them say nothing about which. */
+    if ((message.msg_flags & MSG_CTRUNC) != 0)
+        close_fds(out_fds);
     if (launcher_wire_read_notice((struct str){launcher->message, (size_t)got}, &notice) < 0) {
-        for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
-            if (out_fds->fds[i] >= 0)
-                close(steal_fd(&out_fds->fds[i]));
+        close_fds(out_fds);
         return ERR_IO;
     }
     /* Only the descriptors that belong there come in their places: stdin may be missing. */

@@ -71,7 +71,8 @@ struct launcher_fds {
 
 /*
  * The next notice. ERR_NOT_FOUND: none is waiting. ERR_IO: the launcher has gone, and with it all
- * commands. *out_fds, non-blocking, are the caller's after LAUNCHER_STARTED.
+ * commands. *out_fds, non-blocking, are the caller's after LAUNCHER_STARTED; there are none when
+ * this process may open no more, and what was started is the caller's to kill.
  */
 int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
                   struct launcher_fds *out_fds);

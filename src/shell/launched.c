@@ -156,7 +156,20 @@ static void close_fds(const struct launcher_fds *fds)
             close(fds->fds[i]);
 }
 
-static void on_start_told(struct command *command, const struct launcher_fds *fds)
+/* We may open no more: what nobody can read from does not go on. */
+static void give_up_start(struct launched *launched, struct command *command)
+{
+    struct err err = ERR_INIT;
+
+    command->is_forgotten = true;
+    kill_now(launched, command);
+    err_set_plain(&err, ERR_TOO_MANY_FILES);
+    command->events.on_started(command->events.data, err.code, &err,
+                               (struct starter_fds){-1, -1, -1});
+}
+
+static void on_start_told(struct launched *launched, struct command *command,
+                          const struct launcher_fds *fds)
 {
     struct starter_fds ours = {fds->fds[0], fds->fds[1], fds->fds[2]};
 
@@ -167,6 +180,10 @@ static void on_start_told(struct command *command, const struct launcher_fds *fd
     }
     if (command->has_terminal)
         ours = (struct starter_fds){.input = -1, .output = fds->fds[0], .errors = -1};
+    if (ours.output < 0) {
+        give_up_start(launched, command);
+        return;
+    }
     command->events.on_started(command->events.data, 0, NULL, ours);
 }
 
@@ -199,7 +216,7 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
     }
     switch (notice->kind) {
     case LAUNCHER_STARTED:
-        on_start_told(command, fds);
+        on_start_told(launched, command, fds);
         break;
     case LAUNCHER_REFUSED:
         end(command, &notice->err, (struct starter_end){0});

@@ -315,6 +315,42 @@ static void confined_client(void *data)
     expect(next(launcher, &notice, &fds) == 0 && notice.kind == LAUNCHER_ENDED);
 }
 
+static int next_free_fd(void)
+{
+    int fd = dup(STDERR_FILENO);
+
+    assert_true(fd >= 0);
+    close(fd);
+    return fd;
+}
+
+/* A client that may open one descriptor more, where three would come. */
+static void descriptors_come_all_or_not_at_all(void **state)
+{
+    const struct launcher_command command = {.text = "cat", .cwd = "/", .wants_stdin = true};
+    struct launcher *launcher;
+    struct launcher_fds fds;
+    struct rlimit before;
+    struct rlimit tight;
+    int free_fd;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    free_fd = next_free_fd();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = (struct rlimit){.rlim_cur = (rlim_t)free_fd + 1, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    start(launcher, 1, &command, &fds);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        assert_int_equal(fds.fds[i], -1);
+    assert_int_equal(next_free_fd(), free_fd);
+    assert_int_equal(launcher_signal(launcher, 1, SIGKILL), 0);
+    (void)end_of(launcher, 1);
+    launcher_free(launcher);
+}
+
 static void make_and_confine(void *data)
 {
     (void)data;
@@ -335,4 +371,5 @@ TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
           cmocka_unit_test(what_cannot_be_started_is_refused),
           cmocka_unit_test(a_launcher_ends_with_its_client),
           cmocka_unit_test(a_launcher_does_not_serve_nonsense),
+          cmocka_unit_test(descriptors_come_all_or_not_at_all),
           cmocka_unit_test(a_confined_process_has_commands_run))

@@ -490,6 +490,38 @@ static void without_the_launcher_calls_end_and_say_so(void **state)
     buf_done(&late.result);
 }
 
+/* Where there is room for one of two descriptors, the output would be lost. */
+static void without_descriptors_a_command_is_killed_and_told_of(void **state)
+{
+    struct room *room = *state;
+    struct boxed_answer answer;
+    struct rlimit before;
+    struct rlimit tight;
+    bool is_error;
+    uint64_t id;
+    int fd;
+
+    open_room(room, (struct shell_config){0});
+    expect_code(execute(room, "{\"command\":\"true\"}", &is_error), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(boxed_begin(&room->boxed, "shell_execute",
+                                 "{\"command\":\"" HOLD "; sleep 1000\"}", &answer, &id),
+                     0);
+    fd = dup(STDERR_FILENO);
+    assert_true(fd >= 0);
+    close(fd);
+    tight = (struct rlimit){.rlim_cur = (rlim_t)fd + 1, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    assert_int_equal(boxed_wait(&room->boxed, &answer), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(str_find(buf_view(&answer.result), STR("could not be started")) != SIZE_MAX);
+    assert_true(str_find(buf_view(&answer.result), str_from(err_text(ERR_TOO_MANY_FILES))) !=
+                SIZE_MAX);
+    buf_done(&answer.result);
+    wait_for_lock(room);
+    expect_code(execute(room, "{\"command\":\"true\"}", &is_error), 0);
+}
+
 /* The order of a program: the launcher, the walls, and only then the first call. */
 static int run_confined(struct room *room)
 {
@@ -575,4 +607,5 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(jobs_end_with_the_program),
           boxed_test(a_place_that_was_taken_back_is_gone_from_the_next_command),
           boxed_test(without_the_launcher_calls_end_and_say_so),
+          boxed_test(without_descriptors_a_command_is_killed_and_told_of),
           boxed_test(a_confined_process_has_its_commands_started))
