@@ -34,6 +34,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "a /dev of its own") \
     X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "the covers over what is the host's alone") \
     X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "the places in their order") \
+    X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "the covers over what is the kernel's own") \
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "the working directory") \
     X(BOX_STEP_SESSION, make_session, BOX_BOTH, "a session of its own") \
@@ -126,6 +127,7 @@ int box_mount_proc(struct box_build *build);
 int box_mount_dev(struct box_build *build);
 int box_mount_covers(struct box_build *build);
 int box_mount_layers(struct box_build *build);
+int box_cover_kernel(struct box_build *build);
 int box_reopen_files(struct box_build *build);
 
 /* What becomes 0, 1 or 2; or -1 with errno. For where the box is complete. */
@@ -139,6 +141,9 @@ int box_open_enter_limits(struct box_build *build);
  * descends from the calling process, a subreaper with all signals blocked.
  */
 void box_open_end_descendants(void);
+
+/* Under a cover that shows nothing; what cannot be reached needs none. 0 or an errno value. */
+int box_hide(struct box_build *build, const char *path);
 
 /* A file that must be what it was and be reached without links; its descriptor or -errno. */
 int box_open_place(const char *path);

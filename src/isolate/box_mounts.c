@@ -219,11 +219,12 @@ static int cover_it(struct box_build *build, int target, const char *cover, uint
     return r != 0 ? r : lay(tree, target, "");
 }
 
-static int hide(struct box_build *build, const char *path)
+int box_hide(struct box_build *build, const char *path)
 {
     cleanup_fd int target = -1;
     int r = find_hidden(path, &target);
 
+    say(build, path);
     if (r != 0 || target < 0)
         return r;
     return cover_it(build, target, "empty", MOUNT_ATTR_RDONLY);
@@ -374,7 +375,7 @@ int box_mount_proc(struct box_build *build)
         int r = 0;
 
         if (build->box->is_root || !hidden_of_proc[i].is_for_root)
-            r = hide(build, hidden_of_proc[i].path);
+            r = box_hide(build, hidden_of_proc[i].path);
         if (r != 0)
             return r;
     }
@@ -520,7 +521,7 @@ static int hide_place(struct box_build *build, size_t i)
         return r;
     /* Where a folder on the way was pinned, the path leads through it now. */
     if (!bears_places(build->box, i))
-        return hide(build, path);
+        return box_hide(build, path);
     close(steal_fd(&target));
     snprintf(cover, sizeof(cover), "cover-%zu", i);
     if (mkdirat(build->scratch_fd, cover, MODE_DIRECTORY) < 0)

@@ -2,7 +2,9 @@
 #include "child.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include "isolate/box.h"
@@ -169,6 +171,59 @@ static void only_writable_places_can_be_written(void **state)
     assert_int_equal(about.st_uid, geteuid());
     assert_int_equal(fstatat(place->base_fd, "outside/new", &about, 0), -1);
     assert_int_equal(access("/tmp/private", F_OK), -1);
+}
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* Mounts that go with this process; somebody else than root needs a namespace to make them. */
+static void take_own_mounts(void)
+{
+    const bool is_root = geteuid() == 0;
+    char map[64];
+
+    snprintf(map, sizeof(map), "%u %u 1", geteuid(), geteuid());
+    expect(unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) == 0);
+    expect(is_root || write_text("/proc/self/uid_map", map));
+    snprintf(map, sizeof(map), "%u %u 1", getegid(), getegid());
+    expect(is_root ||
+           (write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", map)));
+    expect(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+}
+
+static void look_at_a_second_proc(void *data)
+{
+    const struct place *place = data;
+    char path[PLACE_PATH_BYTES + 16];
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE}},
+        .place_count = 1,
+        .cwd = place->inside,
+        .script = "test -e a/self || echo hidden; test -e 'a room/hostname' || echo hidden too;"
+                  "test -e /proc/self && test -c /dev/null && echo ours; ls a",
+    };
+
+    take_own_mounts();
+    snprintf(path, sizeof(path), "%s/a", place->inside);
+    expect(mount("/proc", path, NULL, MS_BIND | MS_REC, NULL) == 0);
+    snprintf(path, sizeof(path), "%s/a room", place->inside);
+    expect(mkdir(path, 0755) == 0);
+    expect(mount("/proc/sys/kernel", path, NULL, MS_BIND | MS_REC, NULL) == 0);
+    expect(run(&trial) == 0);
+    expect(strcmp(trial.output, "hidden\nhidden too\nours\n") == 0);
+}
+
+static void what_is_the_kernels_is_shown_nowhere_else(void **state)
+{
+    skip_without_boxes();
+    in_child(look_at_a_second_proc, *state);
 }
 
 static void what_is_hidden_is_empty_and_stays_so(void **state)
@@ -605,6 +660,7 @@ static void every_step_has_words(void **state)
 TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
           cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
           place_test(only_writable_places_can_be_written),
+          place_test(what_is_the_kernels_is_shown_nowhere_else),
           place_test(what_is_hidden_is_empty_and_stays_so),
           place_test(a_command_can_be_given_less_than_the_plan),
           cmocka_unit_test(the_host_is_out_of_sight),
