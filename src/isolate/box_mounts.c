@@ -470,15 +470,15 @@ int box_mount_covers(struct box_build *build)
 }
 
 /*
- * The folders between a writable place and something hidden in it: renamed by one command, they
- * would take what is hidden along, and the next would find it under another name.
+ * The folders between a writable place and one in it that is hidden or only read: renamed by one
+ * command, they would take it along, and the next would find it under another name, or not start.
  */
-static int pin_way_to(struct box_build *build, size_t hidden)
+static int pin_way_to(struct box_build *build, size_t place_in_it)
 {
     const struct box *box = build->box;
-    const char *path = box->places[hidden].path;
+    const char *path = box->places[place_in_it].path;
 
-    for (size_t i = 0; i < hidden; i++) {
+    for (size_t i = 0; i < place_in_it; i++) {
         const char *place = box->places[i].path;
 
         if (box_access_now(build, i) != BOX_WRITE || !box_is_beneath(path, place))
@@ -541,7 +541,9 @@ int box_mount_layers(struct box_build *build)
         say(build, place->path);
         if (box_access_now(build, i) == BOX_HIDDEN)
             r = hide_place(build, i);
-        else if (build->trees[i] >= 0)
+        else if (build->trees[i] >= 0 && box_access_now(build, i) == BOX_READ)
+            r = pin_way_to(build, i);
+        if (r == 0 && build->trees[i] >= 0)
             r = lay_at(build->trees[i], place->path, place->is_directory);
         if (r != 0)
             return r;

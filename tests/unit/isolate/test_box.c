@@ -173,6 +173,31 @@ static void only_writable_places_can_be_written(void **state)
     assert_int_equal(access("/tmp/private", F_OK), -1);
 }
 
+static void what_is_only_read_stays_where_it_is(void **state)
+{
+    const struct place *place = *state;
+    char deep[PLACE_PATH_BYTES + 16];
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE},
+                   {.path = deep, .access = BOX_READ}},
+        .place_count = 2,
+        .cwd = place->inside,
+        .script = "echo x > b/deep/new || echo kept; mv b c || echo kept too; echo x > b/new;"
+                  "rmdir b/deep || echo still kept",
+    };
+
+    skip_without_boxes();
+    assert_int_equal(mkdirat(place->base_fd, "inside/b/deep", 0700), 0);
+    snprintf(deep, sizeof(deep), "%s/b/deep", place->inside);
+    assert_runs(trial);
+    assert_says(trial, "kept\n");
+    assert_says(trial, "kept too\n");
+    assert_says(trial, "still kept\n");
+    /* So the next one starts, and the rest can be written. */
+    assert_runs(trial);
+    assert_int_equal(faccessat(place->base_fd, "inside/b/new", F_OK, 0), 0);
+}
+
 static bool write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -660,6 +685,7 @@ static void every_step_has_words(void **state)
 TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
           cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
           place_test(only_writable_places_can_be_written),
+          place_test(what_is_only_read_stays_where_it_is),
           place_test(what_is_the_kernels_is_shown_nowhere_else),
           place_test(what_is_hidden_is_empty_and_stays_so),
           place_test(a_command_can_be_given_less_than_the_plan),
