@@ -607,7 +607,8 @@ class Use(Scene):
             self.assertEqual(words[0], "mcp")
             # From anywhere, and with nothing but what it says.
             elsewhere = subprocess.Popen(
-                [entry["command"], *words], cwd=self.outside, env={"PATH": "/usr/bin:/bin"},
+                [entry["command"], *words], cwd=self.outside,
+                env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)},
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
             told, words = elsewhere.communicate(ping, timeout=PATIENCE)
