@@ -247,6 +247,12 @@ static int open_commands(struct program *program, const struct option_values *va
 
     if (program->consent.ground.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return refuse_idle_flags(values, err);
+    for (size_t i = 0; i < options_list(values, MCP_OPTION_SHELL_WRITABLE).count; i++)
+        if (config.writable[i][0] != '/')
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--shell-writable: '%s' does not begin with /, and clients start us "
+                           "anywhere",
+                           config.writable[i]);
     /* What does not exist for the client would be there for its commands. */
     if (options_list(values, MCP_OPTION_DENY).count + options_list(values, MCP_OPTION_ALLOW).count >
         0)

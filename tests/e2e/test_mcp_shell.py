@@ -274,6 +274,7 @@ class Offering(Commands):
                       ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox",
                        "--shell-network", "none"), ("--shell-network", "allow"), ("--shell-writable", "/tmp"),
                       ("--permission-shell", "allow", "--deny", "**/.env"),
+                      ("--permission-shell", "allow", "--shell-writable", "outside"),
                       ("--permission-shell", "allow", "--shell-writable", self.room / "none")):
             server = self.start(*flags, opens=False)
             self.assertNotEqual(server.wait(), 0, flags)
