@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "isolate/sanitized.h"
 
 enum { TEXT_MAX_BYTES = 64 << 10, CPU_PERIOD_US = 100000 };
 
@@ -279,7 +280,7 @@ static bool can_process_hold(enum cgroup_limit limit)
 {
     switch (limit) {
     case CGROUP_MEMORY:
-        return true;
+        return !ISOLATE_IS_SANITIZED; /* whose runtime has more than any limit before the exec */
     case CGROUP_PROCESSES:
         return geteuid() != 0; /* the kernel counts everybody's but root's */
     case CGROUP_CPU:
