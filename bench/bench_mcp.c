@@ -594,6 +594,7 @@ int main(int argc, char **argv)
     if (chdir(place) < 0)
         die("no such place");
     setenv("XDG_STATE_HOME", place, 1);
+    setenv("HOME", place, 1);
     make_files();
     find_cores();
     leave_root(ours_argv[0], theirs_argv[0]);
