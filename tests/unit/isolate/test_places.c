@@ -25,7 +25,7 @@ static void the_longer_path_holds(void **state)
     const struct place *place = *state;
     char ssh[PLACE_PATH_BYTES + 8];
     char aws[PLACE_PATH_BYTES + 8];
-    size_t at_home;
+    size_t at_home = 0;
     size_t at_ssh;
     size_t at_aws;
 
@@ -161,7 +161,7 @@ static void secrets_behind_links_are_hidden_where_they_lie(void **state)
     char keys[PLACE_PATH_BYTES + 16];
     char ssh[PLACE_PATH_BYTES + 16];
     char aws[PLACE_PATH_BYTES + 16];
-    size_t at_home;
+    size_t at_home = 0;
     size_t at;
 
     assert_int_equal(symlinkat("inside", place->base_fd, "l"), 0);
