@@ -27,7 +27,12 @@ static unsigned choices_of(const struct gate *gate)
 struct decision_terms gate_terms(const struct gate *gate, const struct mcp_call *call)
 {
     struct decision_terms terms = {
-        .keeper = gate->keeper, .is_by_client = gate->desk == NULL, .choices = choices_of(gate)};
+        .keeper = gate->keeper,
+        .is_by_client = gate->desk == NULL,
+        .choices = choices_of(gate),
+        .how_to_ask = "use a client that can ask (elicitation), or start gatehouse mcp with "
+                      "--ask-tty",
+    };
     struct str state = mcp_call_state(call);
 
     /* A terminal that was named and has gone is not replaced by the client. */

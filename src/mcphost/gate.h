@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "mcp/call.h"
-#include "mcphost/decision.h"
+#include "permission/decision.h"
 #include "permission/desk.h"
 
 struct gate {

@@ -186,7 +186,7 @@ static int feed_value(struct sha256 *sha, struct arena *arena, const struct json
     return ERR_INTERNAL;
 }
 
-/* The tool, the arguments, and what was shown: a file that leads elsewhere by now is another one.
+/* The tool, the arguments, and what it is about: a file that leads elsewhere by now is another one.
  */
 static int make_digest(const struct question *question, const struct json_value *arguments,
                        unsigned char out_digest[SHA256_BYTES])
@@ -197,6 +197,7 @@ static int make_digest(const struct question *question, const struct json_value 
 
     sha256_init(&sha);
     feed_text(&sha, 't', question->tool);
+    sha256_add(&sha, (struct str){(const char *)&question->mark, sizeof(question->mark)});
     for (size_t i = 0; i < question->resource_count; i++)
         feed_text(&sha, (char)('a' + question->resources[i].group), question->resources[i].shown);
     r = feed_value(&sha, &arena, arguments);

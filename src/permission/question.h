@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -44,6 +45,9 @@ struct question {
     bool is_diff;
     bool deletes;     /* something is gone afterwards: shown differently from a write */
     unsigned choices; /* bits 1 << enum permission_choice that are offered */
+    /* Of what else the call goes by, and nobody is shown: with another one it is another question.
+     */
+    uint64_t mark;
 };
 
 enum {

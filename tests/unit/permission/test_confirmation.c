@@ -215,6 +215,26 @@ static void values_that_look_alike_are_told_apart(void **state)
     }
 }
 
+/* Of undoing: the change that was the last one is not any more. */
+static void another_mark_is_another_question(void **state)
+{
+    struct scene *scene = *state;
+    struct question question = about("undo_changes", &file);
+    const struct json_value *arguments = parse(scene, "{}");
+    enum permission_choice choice;
+
+    question.mark = 1;
+    assert_int_equal(confirmations_expect(scene->confirmations, &question, arguments), 0);
+    question.mark = 2;
+    assert_int_equal(
+        confirmations_use(scene->confirmations, &question, arguments, STR("allowOnce"), &choice),
+        ERR_NOT_FOUND);
+    question.mark = 1;
+    assert_int_equal(
+        confirmations_use(scene->confirmations, &question, arguments, STR("allowOnce"), &choice),
+        0);
+}
+
 static void what_was_not_offered_ends_the_question(void **state)
 {
     static const char *const words[] = {"alwaysAllow", "yes", "", "AllowOnce"};
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_answer_counts_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_approves_what_was_not_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_that_look_alike_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_mark_is_another_question, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_not_offered_ends_the_question, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_late_answer_does_not_count, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_makes_room, set_up, tear_down),

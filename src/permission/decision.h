@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a call that is understood may be done: on a worker, between its two
- * phases. Where the user has to be asked, the question is made here and put by
- * the loop (gate.h); the call is then prepared once more, and the answer counts
- * only for what it was given to.
+ * Whether a call that is understood may be done, between its two phases: by modes
+ * and rules, or by the user's answer to a question that is made here and put by
+ * others. With the answer the decision is made once more, and it counts only for
+ * what it was given to. Keeping an answer for good may wait for other programs, so
+ * that belongs on a worker.
  */
-#ifndef MCPHOST_DECISION_H
-#define MCPHOST_DECISION_H
+#ifndef PERMISSION_DECISION_H
+#define PERMISSION_DECISION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +22,10 @@
 /* What the loop knows of it beforehand. */
 struct decision_terms {
     struct keeper *keeper;
-    bool can_ask;      /* somebody is there */
-    bool is_by_client; /* and that is who sees the question first */
-    unsigned choices;  /* that they are offered */
+    bool can_ask;           /* somebody is there */
+    bool is_by_client;      /* and that is who sees the question first */
+    unsigned choices;       /* that they are offered */
+    const char *how_to_ask; /* what the user can do where nobody can be asked */
     /* From an earlier turn of the same call: */
     bool has_answer;
     enum permission_choice answer;

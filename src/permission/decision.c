@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcphost/decision.h"
+#include "permission/decision.h"
 
 #include <string.h>
 
@@ -41,9 +41,8 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
                        STR_ARG(name));
     case PERMISSION_BY_NOBODY:
         return err_set(err, ERR_ASK_UNAVAILABLE,
-                       "this needs the user's consent (%s), and nobody can be asked: use a client "
-                       "that can ask (elicitation), or start gatehouse mcp with --ask-tty",
-                       group);
+                       "this needs the user's consent (%s), and nobody can be asked: %s", group,
+                       deciding->terms->how_to_ask);
     case PERMISSION_BY_FORM:
         return err_set(err, ERR_DENIED_BY_POLICY,
                        "'%.*s' is written in a way that no rule could speak about", STR_ARG(name));
@@ -148,7 +147,11 @@ static int make_question(const struct deciding *deciding, const struct cancel *c
     if (shown == NULL)
         return err_set_plain(err, deciding->arena->error);
     *out_question = (struct question){
-        .tool = subject->tool->name, .resources = shown, .choices = deciding->terms->choices};
+        .tool = subject->tool->name,
+        .resources = shown,
+        .choices = deciding->terms->choices,
+        .mark = subject->mark,
+    };
     for (size_t i = 0; i < subject->count; i++) {
         struct question_resource *resource = &shown[out_question->resource_count];
         int r;
