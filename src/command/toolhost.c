@@ -45,6 +45,13 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
     [TOOLHOST_OPTION_STATE_DIR] = {.name = "state-dir",
                                    .type = OPTION_DIR,
                                    .help = "where the journal and what undo needs are kept"},
+    [TOOLHOST_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
+                                      .type = OPTION_DIR,
+                                      .help = "where the front has its settings: nothing here "
+                                              "reaches them"},
+    [TOOLHOST_OPTION_RECORD_DIR] = {.name = "record-dir",
+                                    .type = OPTION_DIR,
+                                    .help = "the same for its record"},
     [TOOLHOST_OPTION_LOG_LEVEL] = {.name = "log-level",
                                    .type = OPTION_CHOICE,
                                    .choices = levels,

@@ -146,20 +146,6 @@ static int run_prepared(struct job *job, struct tool_call *call, const struct ca
 
 /* ---- whether it may be done ---- */
 
-static int make_preview(struct tool_call *call, enum decision_telling telling,
-                        const struct cancel *cancel, struct tool_preview *preview, struct err *err)
-{
-    int r;
-
-    if (telling == DECISION_TELLS_ALL || !tool_preview_tells_content(call))
-        return tool_preview(call, cancel, preview, err);
-    r = telling == DECISION_TELLS_USER ? tool_preview(call, cancel, preview, NULL)
-                                       : ERR_ACCESS_MISSING;
-    if (r == 0 || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
-        return r < 0 ? err_set_plain(err, r) : 0;
-    return tool_preview_arguments(call, preview, err);
-}
-
 static int describe(void *data, struct arena *arena, enum decision_telling telling,
                     const struct cancel *cancel, struct question *question, struct err *err)
 {
@@ -168,7 +154,7 @@ static int describe(void *data, struct arena *arena, enum decision_telling telli
     int r;
 
     tool_preview_init(&preview);
-    r = make_preview(call, telling, cancel, &preview, err);
+    r = tool_preview_within(call, telling, cancel, &preview, err);
     if (r < 0)
         return r;
     question->is_diff = preview.is_diff;

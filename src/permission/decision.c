@@ -7,6 +7,28 @@
 
 enum { SHOWN_BYTES = 120 };
 
+static const char *const telling_names[] = {
+    [DECISION_TELLS_ALL] = "all",
+    [DECISION_TELLS_USER] = "user",
+    [DECISION_TELLS_NOTHING] = "nothing",
+};
+
+const char *decision_telling_name(enum decision_telling telling)
+{
+    return telling_names[telling];
+}
+
+bool decision_telling_from(struct str name, enum decision_telling *out_telling)
+{
+    for (size_t i = 0; i < array_size(telling_names); i++) {
+        if (!str_eq_c(name, telling_names[i]))
+            continue;
+        *out_telling = (enum decision_telling)i;
+        return true;
+    }
+    return false;
+}
+
 struct deciding {
     const struct decision_terms *terms;
     const struct decision_subject *subject;
@@ -137,8 +159,9 @@ static enum decision_telling how_much_to_tell(const struct deciding *deciding)
     return DECISION_TELLS_ALL;
 }
 
-static int make_question(const struct deciding *deciding, const struct cancel *cancel,
-                         struct question *out_question, struct err *err)
+static int make_question(const struct deciding *deciding, enum decision_telling telling,
+                         const struct cancel *cancel, struct question *out_question,
+                         struct err *err)
 {
     const struct decision_subject *subject = deciding->subject;
     struct question_resource *shown =
@@ -168,8 +191,9 @@ static int make_question(const struct deciding *deciding, const struct cancel *c
         if (resource->group > out_question->group)
             out_question->group = resource->group;
     }
-    return subject->describe(subject->data, deciding->arena, how_much_to_tell(deciding), cancel,
-                             out_question, err);
+    return subject->describe != NULL ? subject->describe(subject->data, deciding->arena, telling,
+                                                         cancel, out_question, err)
+                                     : 0;
 }
 
 /* ---- the answer ---- */
@@ -236,7 +260,8 @@ static int settle_asking(const struct deciding *deciding, size_t index, const st
     }
     if (!terms->can_ask)
         return refuse(deciding, index, PERMISSION_BY_NOBODY, err);
-    r = make_question(deciding, cancel, &decision->question, err);
+    decision->telling = how_much_to_tell(deciding);
+    r = make_question(deciding, decision->telling, cancel, &decision->question, err);
     decision->asks = r == 0;
     return r;
 }

@@ -40,13 +40,20 @@ enum decision_telling {
     DECISION_TELLS_NOTHING,
 };
 
+/* "all", "user", "nothing" */
+const char *decision_telling_name(enum decision_telling telling);
+bool decision_telling_from(struct str name, enum decision_telling *out_telling);
+
 /* The call, as far as a decision needs it. */
 struct decision_subject {
     const struct catalog_tool *tool;
     const struct permission_resource *resources;
     size_t count;
     uint64_t mark; /* of what else it goes by (tools/consent.h) */
-    /* What will be done, in words that live in the arena; an error is the one it would end with. */
+    /*
+     * What will be done, in words that live in the arena; an error is the one it would end with.
+     * NULL: the caller puts the words into the question himself.
+     */
     int (*describe)(void *data, struct arena *arena, enum decision_telling telling,
                     const struct cancel *cancel, struct question *question, struct err *err);
     /* The refusal goes into the record. */
@@ -61,6 +68,7 @@ struct decision {
     /* Where somebody has to be asked; in the job's arena. */
     bool asks;
     struct question question;
+    enum decision_telling telling; /* what its words may come from */
     uint64_t mark;
 };
 

@@ -142,6 +142,21 @@ int keeper_refresh(struct keeper *keeper, struct err *err)
     return r;
 }
 
+int keeper_set_rules(struct keeper *keeper, const struct rule *rules, size_t count, struct err *err)
+{
+    struct rulebook *book;
+    int r = rulebook_new(rules, count, &book, err);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&keeper->lock);
+    rulebook_unref(keeper->filed);
+    keeper->filed = book;
+    r = use_rules(keeper, err);
+    pthread_mutex_unlock(&keeper->lock);
+    return r;
+}
+
 bool keeper_is_outdated(struct keeper *keeper)
 {
     bool is_outdated;

@@ -47,6 +47,13 @@ bool keeper_saves(const struct keeper *keeper);
 int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
                 enum rule_effect effect, struct err *err);
 
+/*
+ * Where there is no file: these rules hold from now on, and none of those before. For programs
+ * whose rules somebody else keeps.
+ */
+int keeper_set_rules(struct keeper *keeper, const struct rule *rules, size_t count,
+                     struct err *err);
+
 /* Whether the file has changed since it was read, when its watch says so. */
 bool keeper_is_outdated(struct keeper *keeper);
 

@@ -28,12 +28,15 @@ static const struct {
     {TOOLWIRE_RUN, TOOLWIRE_FRONT, false, true, false},
     {TOOLWIRE_DROP, TOOLWIRE_FRONT, false, true, false},
     {TOOLWIRE_CANCEL, TOOLWIRE_FRONT, false, true, false},
+    {TOOLWIRE_PREVIEW, TOOLWIRE_FRONT, true, true, false},
+    {TOOLWIRE_RULES, TOOLWIRE_FRONT, true, false, true},
     {TOOLWIRE_READY, TOOLWIRE_HOST, true, false, true},
     {TOOLWIRE_PREPARED, TOOLWIRE_HOST, true, true, false},
     {TOOLWIRE_RESULT, TOOLWIRE_HOST, true, true, false},
     {TOOLWIRE_ERROR, TOOLWIRE_HOST, true, false, false},
     {TOOLWIRE_PROGRESS, TOOLWIRE_HOST, true, true, false},
     {TOOLWIRE_LOST, TOOLWIRE_HOST, false, false, true},
+    {TOOLWIRE_PREVIEWED, TOOLWIRE_HOST, true, true, false},
 };
 
 size_t toolwire_max_request(uint64_t max_file_bytes)

@@ -28,6 +28,8 @@ enum toolwire_type {
     TOOLWIRE_RUN = 0x02,
     TOOLWIRE_DROP = 0x03,
     TOOLWIRE_CANCEL = 0x04,
+    TOOLWIRE_PREVIEW = 0x05,
+    TOOLWIRE_RULES = 0x06,
     /* From the host. */
     TOOLWIRE_READY = 0x11,
     TOOLWIRE_PREPARED = 0x12,
@@ -35,10 +37,11 @@ enum toolwire_type {
     TOOLWIRE_ERROR = 0x14,
     TOOLWIRE_PROGRESS = 0x15,
     TOOLWIRE_LOST = 0x16,
+    TOOLWIRE_PREVIEWED = 0x17,
 };
 
 enum {
-    TOOLWIRE_VERSION = 1,
+    TOOLWIRE_VERSION = 2,
     TOOLWIRE_HEADER_BYTES = 9,
     TOOLWIRE_UNCOUNTED_BYTES = 4, /* the length does not count itself */
     TOOLWIRE_NO_CALL = 0,         /* about the connection, not about a call */

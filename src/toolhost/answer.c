@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "toolhost/answer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/jsonwrite.h"
 #include "protocol/toolwire.h"
+#include "tools/consent.h"
+
+enum { MARK_BYTES = 17 };
 
 static struct str access_name(enum catalog_access access)
 {
@@ -70,25 +76,89 @@ int answer_write_ready(const struct answer_ready *ready, struct buf *out)
     return json_writer_finish(&w);
 }
 
-int answer_write_prepared(const struct tool_resource *resources, size_t count, struct buf *out)
+static void write_resources(struct json_writer *w, const struct tool_call *call)
+{
+    size_t count;
+    const struct tool_resource *resources = tool_resources(call, &count);
+
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(w);
+        json_key(w, STR("access"));
+        json_write_str(w, access_name(resources[i].access));
+        json_key(w, STR("given"));
+        json_write_str(w, resources[i].given);
+        json_key(w, STR("resolved"));
+        json_write_str(w, resources[i].resolved);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_consent(struct json_writer *w, const struct permission_resource *resources,
+                          size_t count)
+{
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(w);
+        json_key(w, STR("group"));
+        json_write_str(w, str_from(catalog_group_name(resources[i].group)));
+        json_key(w, STR("given"));
+        json_write_str(w, resources[i].given);
+        json_key(w, STR("resolved"));
+        json_write_str(w, resources[i].resolved);
+        json_key(w, STR("deletes"));
+        json_write_bool(w, resources[i].deletes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+int answer_write_prepared(struct tool_call *call, const struct cancel *cancel, struct buf *out,
+                          struct err *err)
+{
+    const struct permission_resource *consent;
+    struct json_writer w;
+    char mark[MARK_BYTES];
+    uint64_t number;
+    size_t count;
+    int r = tool_permission_resources(call, &consent, &count, err);
+
+    if (r == 0) {
+        r = tool_consent_mark(call, cancel, &number);
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    if (r < 0)
+        return r;
+    snprintf(mark, sizeof(mark), "%016" PRIx64, number);
+    json_writer_init(&w, out);
+    json_begin_object(&w);
+    json_key(&w, STR("resources"));
+    write_resources(&w, call);
+    json_key(&w, STR("consent"));
+    write_consent(&w, consent, count);
+    json_key(&w, STR("mark"));
+    json_write_str(&w, str_from(mark));
+    json_key(&w, STR("deletes"));
+    json_write_bool(&w, tool_deletes(call));
+    json_end_object(&w);
+    r = json_writer_finish(&w);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+int answer_write_previewed(const struct tool_preview *preview, struct buf *out)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("resources"));
-    json_begin_array(&w);
-    for (size_t i = 0; i < count; i++) {
-        json_begin_object(&w);
-        json_key(&w, STR("access"));
-        json_write_str(&w, access_name(resources[i].access));
-        json_key(&w, STR("given"));
-        json_write_str(&w, resources[i].given);
-        json_key(&w, STR("resolved"));
-        json_write_str(&w, resources[i].resolved);
-        json_end_object(&w);
-    }
-    json_end_array(&w);
+    json_key(&w, STR("action"));
+    json_write_str(&w, buf_view(&preview->action));
+    json_key(&w, STR("detail"));
+    json_write_str(&w, buf_view(&preview->detail));
+    json_key(&w, STR("isDiff"));
+    json_write_bool(&w, preview->is_diff);
     json_end_object(&w);
     return json_writer_finish(&w);
 }

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "isolate/confine.h"
+#include "tools/preview.h"
 #include "tools/toolbox.h"
 
 struct answer_ready {
@@ -18,8 +19,10 @@ struct answer_ready {
     size_t max_answer_bytes;
 };
 
-/* Both: ERR_INVALID_UTF8 for a name that JSON cannot say; nobody shall decide on one like it. */
+/* All: ERR_INVALID_UTF8 for a name that JSON cannot say; nobody shall decide on one like it. */
 int answer_write_ready(const struct answer_ready *ready, struct buf *out);
-int answer_write_prepared(const struct tool_resource *resources, size_t count, struct buf *out);
+int answer_write_prepared(struct tool_call *call, const struct cancel *cancel, struct buf *out,
+                          struct err *err);
+int answer_write_previewed(const struct tool_preview *preview, struct buf *out);
 
 #endif

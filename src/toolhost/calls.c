@@ -14,6 +14,7 @@
 enum {
     PROGRESS_MS = 100,
     LOOK_MS = 250,
+    PREVIEW_BYTES = 64 << 10,     /* of a request for one */
     ANSWER_SMALL_BYTES = 8 << 10, /* of an error or a step */
     /* Values take more room than the text they come from, in hostile cases far more. */
     ARENA_PER_REQUEST = 2,
@@ -24,14 +25,18 @@ enum {
 /*
  *   ASKED -- PREPARING -- PREPARED -- ORDERED -- RUNNING
  *     `----------`-----------`-----------`----------`---- ENDED
+ *
+ *   PREPARED -- QUERIED -- PREVIEWING -- PREPARED, or ENDED from each
  */
 enum call_state {
-    CALL_ASKED,     /* waits for a worker */
-    CALL_PREPARING, /* a worker has it */
-    CALL_PREPARED,  /* the front decides */
-    CALL_ORDERED,   /* waits for a worker again */
-    CALL_RUNNING,   /* a worker has it */
-    CALL_ENDED,     /* answered or dropped, and about to be freed */
+    CALL_ASKED,      /* waits for a worker */
+    CALL_PREPARING,  /* a worker has it */
+    CALL_PREPARED,   /* the front decides */
+    CALL_QUERIED,    /* somebody is to be told what it would do: waits for a worker */
+    CALL_PREVIEWING, /* a worker has it */
+    CALL_ORDERED,    /* waits for a worker again */
+    CALL_RUNNING,    /* a worker has it */
+    CALL_ENDED,      /* answered or dropped, and about to be freed */
 };
 
 struct call {
@@ -89,8 +94,9 @@ static void enter(struct call *call, enum call_state next)
     list_remove(&call->link);
     switch (next) {
     case CALL_ASKED:
+    case CALL_QUERIED:
     case CALL_ORDERED:
-        assert(next == CALL_ASKED ? from == CALL_ASKED : from == CALL_PREPARED);
+        assert(from == (next == CALL_ASKED ? CALL_ASKED : CALL_PREPARED));
         call->due_ms =
             checked_add_ms(loop_now_ms(calls->config.loop), call->job->request.timeout_ms);
         timer_start(&call->timer, call->job->request.timeout_ms);
@@ -99,8 +105,11 @@ static void enter(struct call *call, enum call_state next)
     case CALL_PREPARING:
         assert(from == CALL_ASKED);
         break;
+    case CALL_PREVIEWING:
+        assert(from == CALL_QUERIED);
+        break;
     case CALL_PREPARED:
-        assert(from == CALL_PREPARING);
+        assert(from == CALL_PREPARING || from == CALL_PREVIEWING);
         timer_start(&call->timer, call->job->request.keep_ms);
         break;
     case CALL_RUNNING:
@@ -204,9 +213,12 @@ static void finish(struct call *call, struct job *job)
     struct calls *calls = call->calls;
     uint32_t id = call->id;
 
-    if (call->state == CALL_PREPARING) {
+    if (call->state == CALL_PREPARING || call->state == CALL_PREVIEWING) {
+        enum toolwire_type type =
+            call->state == CALL_PREPARING ? TOOLWIRE_PREPARED : TOOLWIRE_PREVIEWED;
+
         enter(call, CALL_PREPARED);
-        answer(calls, id, TOOLWIRE_PREPARED, buf_view(&job->answer));
+        answer(calls, id, type, buf_view(&job->answer));
         return;
     }
     /* The pool's reference lives until this returns. */
@@ -234,12 +246,27 @@ static void on_done(void *context, int result, void *data)
     start_waiting(calls);
 }
 
+/* What a worker does with a call that waits, and how the call stands meanwhile. */
+struct step {
+    int (*run)(void *data, struct cancel *token);
+    enum call_state state;
+};
+
+static struct step step_of(enum call_state waiting)
+{
+    if (waiting == CALL_ORDERED)
+        return (struct step){job_run, CALL_RUNNING};
+    if (waiting == CALL_QUERIED)
+        return (struct step){job_preview, CALL_PREVIEWING};
+    return (struct step){job_prepare, CALL_PREPARING};
+}
+
 static void start(struct call *call)
 {
     struct calls *calls = call->calls;
-    bool is_run = call->state == CALL_ORDERED;
+    const struct step step = step_of(call->state);
     const struct worker_job spec = {
-        .run = is_run ? job_run : job_prepare,
+        .run = step.run,
         .done = on_done,
         .free_data = job_unref,
         .data = job_ref(call->job),
@@ -256,7 +283,7 @@ static void start(struct call *call)
         return;
     }
     calls->at_work++;
-    enter(call, is_run ? CALL_RUNNING : CALL_PREPARING);
+    enter(call, step.state);
 }
 
 static void start_waiting(struct calls *calls)
@@ -351,22 +378,55 @@ int calls_prepare(struct calls *calls, uint32_t id, struct str body, struct err 
     return 0;
 }
 
-int calls_run(struct calls *calls, uint32_t id, struct err *err)
+/* A prepared call goes on to this state. */
+static int go_on(struct calls *calls, struct call *call, enum call_state next, const char *frame,
+                 struct err *err)
 {
-    struct call *call = find(calls, id);
-
-    if (call == NULL)
-        return 0;
     if (call->state != CALL_PREPARED)
-        return err_set(err, ERR_INVALID_ARGUMENT, "RUN for call %u, which is not prepared",
-                       (unsigned)id);
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s for call %u, which is not prepared", frame,
+                       (unsigned)call->id);
     if (calls->is_lost) {
         fail_plainly(call, ERR_WORKERS_LOST);
         return 0;
     }
-    enter(call, CALL_ORDERED);
+    enter(call, next);
     start_waiting(calls);
     return 0;
+}
+
+int calls_run(struct calls *calls, uint32_t id, struct err *err)
+{
+    struct call *call = find(calls, id);
+
+    return call != NULL ? go_on(calls, call, CALL_ORDERED, "RUN", err) : 0;
+}
+
+static int read_telling(struct str body, enum decision_telling *out_telling, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PREVIEW_BYTES);
+    const struct json_value *document;
+    struct str name;
+    int r = json_parse(&arena, body, JSON_LIMITS_DEFAULT, &document, err);
+
+    if (r < 0)
+        return r;
+    if (!json_get_str(document, STR("telling"), &name) || !decision_telling_from(name, out_telling))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "telling",
+                             "PREVIEW does not say what may be told");
+    return 0;
+}
+
+int calls_preview(struct calls *calls, uint32_t id, struct str body, struct err *err)
+{
+    struct call *call = find(calls, id);
+    enum decision_telling telling;
+    int r = read_telling(body, &telling, err);
+
+    if (r < 0 || call == NULL)
+        return r;
+    if (call->state == CALL_PREPARED) /* else a worker may have the job */
+        call->job->telling = telling;
+    return go_on(calls, call, CALL_QUERIED, "PREVIEW", err);
 }
 
 int calls_drop(struct calls *calls, uint32_t id, struct err *err)
@@ -391,10 +451,12 @@ void calls_cancel(struct calls *calls, uint32_t id)
     switch (call->state) {
     case CALL_ASKED:
     case CALL_PREPARED:
+    case CALL_QUERIED:
     case CALL_ORDERED:
         fail_plainly(call, ERR_CANCELLED);
         break;
     case CALL_PREPARING:
+    case CALL_PREVIEWING:
         worker_cancel(calls->pool, call->work);
         /* It may have been prepared just then. */
         call = find(calls, id);

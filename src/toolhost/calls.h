@@ -58,6 +58,7 @@ void calls_free(struct calls *calls);
  */
 int calls_prepare(struct calls *calls, uint32_t id, struct str body, struct err *err);
 int calls_run(struct calls *calls, uint32_t id, struct err *err);
+int calls_preview(struct calls *calls, uint32_t id, struct str body, struct err *err);
 int calls_drop(struct calls *calls, uint32_t id, struct err *err);
 void calls_cancel(struct calls *calls, uint32_t id);
 

@@ -6,6 +6,7 @@
 #include "loop/reader.h"
 #include "loop/timer.h"
 #include "loop/writer.h"
+#include "permission/denials.h"
 #include "protocol/toolwire.h"
 #include "toolhost/calls.h"
 
@@ -15,6 +16,7 @@ enum {
     /* How long the last words may take. */
     FAREWELL_MS = 1000,
     ERROR_BYTES = 8 << 10,
+    RULES_ARENA_BYTES = 128 << 20,
 };
 
 struct host {
@@ -125,6 +127,17 @@ static void on_broken(void *data, int error)
 
 /* ---- in ---- */
 
+/* They hold for what is begun from now on, and in the middle of what runs. */
+static int take_rules(struct host *host, struct str body, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(RULES_ARENA_BYTES);
+    struct rule *rules;
+    size_t count;
+    int r = denials_read(&arena, body, &rules, &count, err);
+
+    return r == 0 ? keeper_set_rules(host->config.keeper, rules, count, err) : r;
+}
+
 static int on_frame(void *data, const struct toolwire_frame *frame, struct err *err)
 {
     struct host *host = data;
@@ -139,8 +152,13 @@ static int on_frame(void *data, const struct toolwire_frame *frame, struct err *
     case TOOLWIRE_CANCEL:
         calls_cancel(host->calls, frame->call);
         return 0;
+    case TOOLWIRE_PREVIEW:
+        return calls_preview(host->calls, frame->call, frame->body, err);
+    case TOOLWIRE_RULES:
+        return take_rules(host, frame->body, err);
     case TOOLWIRE_READY:
     case TOOLWIRE_PREPARED:
+    case TOOLWIRE_PREVIEWED:
     case TOOLWIRE_RESULT:
     case TOOLWIRE_ERROR:
     case TOOLWIRE_PROGRESS:

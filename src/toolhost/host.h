@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "loop/loop.h"
+#include "permission/keeper.h"
 #include "tools/toolbox.h"
 
 struct host;
@@ -22,6 +23,7 @@ struct host_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
+    struct keeper *keeper; /* of the rules that the front tells */
     atomic_uint *running;  /* see calls.h */
     atomic_uint *changing; /* the same */
     /* One socket, opened twice: libuv wants a descriptor for each direction. */

@@ -66,18 +66,15 @@ void job_unref(void *data)
 
 static int prepare(struct job *job, const struct cancel *token)
 {
-    const struct tool_resource *resources;
-    size_t count;
     int r = tool_prepare(job->config.box, job->tool, job->request.arguments, token, &job->call,
                          &job->err);
 
     if (r < 0)
         return r;
-    resources = tool_resources(job->call, &count);
-    r = answer_write_prepared(resources, count, &job->answer);
+    r = answer_write_prepared(job->call, token, &job->answer, &job->err);
     if (r == ERR_INVALID_UTF8)
         return err_set(&job->err, r, "a link leads to a name that is not valid UTF-8");
-    return r < 0 ? err_set_plain(&job->err, r) : 0;
+    return r;
 }
 
 int job_prepare(void *data, struct cancel *token)
@@ -87,6 +84,31 @@ int job_prepare(void *data, struct cancel *token)
 
     atomic_fetch_add(job->config.running, 1);
     r = prepare(job, token);
+    atomic_fetch_sub(job->config.running, 1);
+    return r;
+}
+
+static int preview(struct job *job, const struct cancel *token)
+{
+    cleanup_tool_preview struct tool_preview preview;
+    int r;
+
+    tool_preview_init(&preview);
+    r = tool_preview_within(job->call, job->telling, token, &preview, &job->err);
+    if (r < 0)
+        return r;
+    buf_clear(&job->answer);
+    r = answer_write_previewed(&preview, &job->answer);
+    return r < 0 ? err_set_plain(&job->err, r) : 0;
+}
+
+int job_preview(void *data, struct cancel *token)
+{
+    struct job *job = data;
+    int r;
+
+    atomic_fetch_add(job->config.running, 1);
+    r = preview(job, token);
     atomic_fetch_sub(job->config.running, 1);
     return r;
 }

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/err.h"
+#include "permission/decision.h"
 #include "protocol/toolwire.h"
 #include "tools/toolbox.h"
 
@@ -31,13 +32,14 @@ struct job {
     struct arena arena; /* the request, as text and as values */
     struct toolwire_prepare request;
     const struct catalog_tool *tool;
-    struct tool_call *call; /* since it is prepared */
+    struct tool_call *call;        /* since it is prepared */
+    enum decision_telling telling; /* of a preview */
     /* Told by the worker, read by the loop. */
     atomic_uint_fast64_t done;
     atomic_uint_fast64_t total;
     _Atomic(const char *) what; /* static text; NULL before the first step */
     /* For the loop, when the worker has returned: */
-    struct buf answer; /* the body of PREPARED or RESULT */
+    struct buf answer; /* the body of PREPARED, PREVIEWED or RESULT */
     struct err err;
 };
 
@@ -52,6 +54,7 @@ void job_unref(void *data);
 
 /* On a worker, one after the other: 0 and an answer, or a code and job->err. */
 int job_prepare(void *data, struct cancel *token);
+int job_preview(void *data, struct cancel *token);
 int job_run(void *data, struct cancel *token);
 
 #endif

@@ -98,12 +98,18 @@ static int read_options(struct arena *arena, int argc, char *const *argv,
 
 static int open_ground(struct program *program, const struct option_values *values, struct err *err)
 {
+    const char *settings = options_text(values, TOOLHOST_OPTION_SETTINGS_DIR);
+    const char *record = options_text(values, TOOLHOST_OPTION_RECORD_DIR);
+    const char *const protected_dirs[] = {settings != NULL ? settings : record,
+                                          settings != NULL ? record : NULL, NULL};
     const struct ground_config config = {
         .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
         .state_dir = options_text(values, TOOLHOST_OPTION_STATE_DIR),
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
         .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
+        .takes_rules = true,
+        .protected_dirs = protected_dirs,
         .denied = options_list(values, TOOLHOST_OPTION_DENY).items,
         .allowed = options_list(values, TOOLHOST_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE),
@@ -174,6 +180,7 @@ static int serve(struct program *program, const struct confine_report *walls,
     struct host_config config = {
         .log = &program->log,
         .box = program->ground->box,
+        .keeper = program->ground->keeper,
         .running = &running,
         .changing = &changing,
         .input_fd = program->socket,

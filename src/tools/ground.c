@@ -126,6 +126,23 @@ static int open_consent(struct ground *ground, const struct ground_consent *cons
     return keeper_new(&config, &ground->keeper, &ground->findings, err);
 }
 
+/* The modes are for who decides; here only names are hidden. */
+static int take_rules(struct ground *ground, struct err *err)
+{
+    const struct keeper_config config = {.modes = permission_modes_recommended};
+
+    return keeper_new(&config, &ground->keeper, NULL, err);
+}
+
+static int protect(struct ground *ground, const char *const *dirs, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && dirs != NULL && dirs[i] != NULL; i++)
+        r = authority_protect(ground->recorded.authority, dirs[i], err);
+    return r;
+}
+
 static int open_all(struct ground *ground, const struct ground_config *given, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
@@ -143,6 +160,10 @@ static int open_all(struct ground *ground, const struct ground_config *given, st
 
     if (r == 0 && config->consent != NULL)
         r = open_consent(ground, config->consent, err);
+    else if (r == 0 && config->takes_rules)
+        r = take_rules(ground, err);
+    if (r == 0)
+        r = protect(ground, config->protected_dirs, err);
     if (r == 0)
         r = open_folder(ground, &arena, config, err);
     if (r < 0)

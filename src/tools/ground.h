@@ -38,6 +38,8 @@ struct ground_config {
     const char *const *denied;            /* globs up to a NULL; or NULL */
     const char *const *allowed;           /* the same */
     const struct ground_consent *consent; /* NULL: somebody else decides about calls */
+    bool takes_rules;                     /* and tells by keeper_set_rules() what is denied */
+    const char *const *protected_dirs; /* absolute, up to a NULL: nothing reaches them; or NULL */
     uint64_t max_file_bytes;
     uint64_t max_lines;
     uint64_t max_matches;
@@ -48,7 +50,7 @@ struct ground {
     bool keeps_rules;
     struct settings_file *settings; /* NULL: there are none, or they are not ours to look at */
     struct settings_findings findings;
-    struct keeper *keeper; /* NULL: somebody else decides */
+    struct keeper *keeper; /* NULL: somebody else decides, and has no rules */
     struct authority_filter filter;
     struct recorded recorded;
     struct authority_scope *names;

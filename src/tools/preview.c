@@ -248,3 +248,16 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
         *err = why;
     return r;
 }
+
+int tool_preview_within(struct tool_call *call, enum decision_telling telling,
+                        const struct cancel *cancel, struct tool_preview *out, struct err *err)
+{
+    int r;
+
+    if (telling == DECISION_TELLS_ALL || !tool_preview_tells_content(call))
+        return tool_preview(call, cancel, out, err);
+    r = telling == DECISION_TELLS_USER ? tool_preview(call, cancel, out, NULL) : ERR_ACCESS_MISSING;
+    if (r == 0 || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
+        return r < 0 ? err_set_plain(err, r) : 0;
+    return tool_preview_arguments(call, out, err);
+}

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/err.h"
+#include "permission/decision.h"
 #include "tools/toolbox.h"
 
 enum {
@@ -48,6 +49,10 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
 
 /* Whether it, or the error in its place, tells what is in a file that the call only changes. */
 bool tool_preview_tells_content(const struct tool_call *call);
+
+/* As much of it as may be told; else what tool_preview_arguments() has. */
+int tool_preview_within(struct tool_call *call, enum decision_telling telling,
+                        const struct cancel *cancel, struct tool_preview *out, struct err *err);
 
 /* The tool and its arguments: looks at nothing. */
 int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err);

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -19,15 +20,15 @@ import unittest
 
 import toolhost_front
 from toolhost_front import (
-    CANCEL, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PROGRESS, READY, RESULT, RUN, TIMEOUT,
-    TOOLHOST, Closed, Frame, Scene, header, text_of,
+    CANCEL, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PREVIEW, PREVIEWED, PROGRESS, READY,
+    RESULT, RULES, RUN, TIMEOUT, TOOLHOST, Closed, Frame, Scene, header, text_of,
 )
 
 
 class Start(Scene):
     def test_the_first_frame_says_what_there_is(self):
         ready = self.start().ready()
-        self.assertEqual(ready["wire"], 1)
+        self.assertEqual(ready["wire"], 2)
         self.assertRegex(ready["version"], r"^\d+\.\d+\.\d+$")
         self.assertEqual(ready["root"], str(self.root.resolve()))
         self.assertLessEqual({"read_file", "write_file", "undo_changes"}, set(ready["tools"]))
@@ -158,6 +159,103 @@ class Calls(Scene):
         _, resources = front.prepared("list_files", {"dirPath": "."})
         self.assertEqual([(r["access"], r["resolved"]) for r in resources], [("lists", "")])
         self.assertEqual(self.names(), ["link", "notes.txt", "sub"])
+
+    def test_what_has_to_be_allowed_is_told_by_whole_paths(self):
+        (self.root / "link").symlink_to("notes.txt")
+        front = self.started()
+        _, body = front.prepared_body("read_file", {"filePath": "link"})
+        self.assertEqual(body["consent"], [{
+            "group": "filesystemRead", "given": f"{self.root}/link",
+            "resolved": f"{self.root}/notes.txt", "deletes": False}])
+        self.assertFalse(body["deletes"])
+        _, body = front.prepared_body("delete", {"path": "notes.txt"})
+        self.assertEqual([(c["group"], c["deletes"]) for c in body["consent"]],
+                         [("filesystemWrite", True)])
+        self.assertTrue(body["deletes"])
+
+    def test_another_change_to_undo_has_another_mark(self):
+        front = self.started()
+        marks = []
+        for name in ("a", "b"):
+            text_of(front.run("write_file", {"filePath": name, "content": name}))
+            marks += [front.prepared_body("undo_changes", {})[1]["mark"] for _ in range(2)]
+        self.assertEqual((marks[0], marks[2]), (marks[1], marks[3]))
+        self.assertNotEqual(marks[0], marks[2])
+
+    def test_a_preview_tells_what_would_be_done_and_does_nothing(self):
+        front = self.started()
+        call, _ = front.prepared("edit_file", {"filePath": "notes.txt", "oldString": "two",
+                                               "newString": "three"})
+        for telling, is_diff in (("all", True), ("user", True), ("nothing", False)):
+            frame = front.preview(call, telling)
+            self.assertEqual((frame.type, frame.body["isDiff"]), (PREVIEWED, is_diff), frame)
+            self.assertIn("three", frame.body["detail"])
+            # What it stands beside is content, and is told to whom it may be.
+            self.assertEqual("one" in frame.body["detail"], is_diff)
+        self.assertEqual((self.root / "notes.txt").read_text(), "one\ntwo\n")
+        front.send(call, RUN)
+        text_of(front.last_of(call))
+        self.assertEqual((self.root / "notes.txt").read_text(), "one\nthree\n")
+
+    def test_a_call_that_would_fail_ends_with_its_preview(self):
+        front = self.started()
+        call, _ = front.prepared("edit_file", {"filePath": "notes.txt", "oldString": "none",
+                                               "newString": "x"})
+        self.assertEqual(front.preview(call).type, ERROR)
+
+    def test_a_preview_of_nothing_is_no_request(self):
+        for body in (b'{"telling":"everything"}', b"{}"):
+            front = self.started()
+            call, _ = front.prepared("read_file", {"filePath": "notes.txt"})
+            front.send(call, PREVIEW, body)
+            self.assert_refused_for_good(front, "may be told")
+
+    def test_rules_of_the_front_hide_names(self):
+        (self.root / "sub" / ".env").write_text("two = secret\n")
+        front = self.started()
+
+        def found():
+            result = text_of(front.run("search_files", {"query": "two"}))
+            return {match["path"] for match in result["matches"]}
+
+        self.assertEqual(found(), {"notes.txt", "sub/.env"})
+        front.deny(("filesystemRead", "glob:**/.env"))
+        self.assertEqual(found(), {"notes.txt"})
+        front.deny(("filesystemRead", f"dir:{self.root}/sub"), ("filesystemWrite", "glob:*.txt"))
+        self.assertEqual(found(), {"notes.txt"})
+        self.assertEqual(front.refusal("write_file", {"filePath": "notes.txt", "content": ""})
+                         ["category"], "policy")
+        self.assertEqual((self.root / "notes.txt").read_text(), "one\ntwo\n")
+        front.deny()
+        self.assertEqual(found(), {"notes.txt", "sub/.env"})
+
+    def test_rules_that_cannot_be_read_end_it(self):
+        for body, message in (
+            (b"{}", "no list"),
+            (b'{"deny":[{"group":"shell","match":"ls"}]}', "a rule of files"),
+            (b'{"deny":[{"group":"filesystemRead","match":"dir:sub"}]}', "absolute"),
+            (b'{"deny":[{"group":"filesystemRead","match":"dir:/x","expiresMs":"1"}]}', "number"),
+        ):
+            with self.subTest(body):
+                front = self.started()
+                front.send(0, RULES, body)
+                self.assert_refused_for_good(front, message)
+
+    def test_what_the_front_keeps_is_out_of_reach(self):
+        for option in ("--settings-dir", "--record-dir"):
+            with self.subTest(option):
+                kept = self.root / option.strip("-")
+                kept.mkdir()
+                (kept / "settings.json").write_text("two")
+                front = self.start("--write", option, str(kept))
+                front.ready()
+                name = f"{kept.name}/settings.json"
+                self.assertEqual(front.refusal("read_file", {"filePath": name})["category"],
+                                 "policy")
+                self.assertEqual(
+                    [match["path"] for match in text_of(
+                        front.run("search_files", {"query": "two"}))["matches"]], ["notes.txt"])
+                shutil.rmtree(kept)
 
     def test_preparing_changes_nothing_and_neither_does_dropping(self):
         front = self.started()

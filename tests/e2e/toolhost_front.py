@@ -13,8 +13,9 @@ import unittest
 
 TOOLHOST, HUNG_FUSE = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 
-PREPARE, RUN, DROP, CANCEL = 0x01, 0x02, 0x03, 0x04
+PREPARE, RUN, DROP, CANCEL, PREVIEW, RULES = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 READY, PREPARED, RESULT, ERROR, PROGRESS, LOST = 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
+PREVIEWED = 0x17
 TIMEOUT = 60  # of the test itself, for what ought to be quick
 
 Frame = collections.namedtuple("Frame", "call type body")
@@ -80,10 +81,25 @@ class Front:
 
     def prepared(self, *arguments, **more):
         """The call, and the resources that it would touch."""
+        call, body = self.prepared_body(*arguments, **more)
+        return call, body["resources"]
+
+    def prepared_body(self, *arguments, **more):
         call = self.prepare(*arguments, **more)
         frame = self.receive()
         assert (frame.call, frame.type) == (call, PREPARED), frame
-        return call, frame.body["resources"]
+        return call, frame.body
+
+    def preview(self, call, telling="all"):
+        self.send(call, PREVIEW, json.dumps({"telling": telling}).encode())
+        frame = self.receive()
+        assert frame.call == call, frame
+        return frame
+
+    def deny(self, *rules):
+        """These rules and no others, as pairs of a group and a pattern."""
+        body = {"deny": [{"group": group, "match": match} for group, match in rules]}
+        self.send(0, RULES, json.dumps(body).encode())
 
     def run(self, *arguments, **more):
         """Both phases: the result, or the error."""

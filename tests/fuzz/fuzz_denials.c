@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as the rules of a front: what is read, compiled and written again is read as the same.
+ */
+#include <assert.h>
+#include <stdint.h>
+
+#include "permission/denials.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ROOM = 64 << 20 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ROOM);
+    cleanup_buf struct buf once = BUF_INIT(ROOM);
+    cleanup_buf struct buf again = BUF_INIT(ROOM);
+    cleanup_rulebook struct rulebook *book = NULL;
+    cleanup_rulebook struct rulebook *same = NULL;
+    struct rule *rules;
+    size_t count;
+    int r;
+
+    if (denials_read(&arena, (struct str){(const char *)data, size}, &rules, &count, NULL) < 0 ||
+        rulebook_new(rules, count, &book, NULL) < 0)
+        return 0;
+    r = denials_write(book, INT64_MIN, &once);
+    assert(r == 0);
+    r = denials_read(&arena, buf_view(&once), &rules, &count, NULL);
+    assert(r == 0 && count == rulebook_count(book));
+    r = rulebook_new(rules, count, &same, NULL);
+    assert(r == 0);
+    r = denials_write(same, INT64_MIN, &again);
+    assert(r == 0 && str_eq(buf_view(&once), buf_view(&again)));
+    return 0;
+}
