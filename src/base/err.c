@@ -110,6 +110,14 @@ const char *err_name(int code)
     return row_of(code)->name;
 }
 
+int err_from_name(const char *name, size_t len)
+{
+    for (int i = 0; i < (int)ERR_COUNT; i++)
+        if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
+            return -i - 1;
+    return ERR_INTERNAL;
+}
+
 const char *err_text(int code)
 {
     return row_of(code)->text;

@@ -168,6 +168,9 @@ const char *err_category_name(enum err_category category);
 int err_http_status(int code);
 int err_rpc_code(int code);
 
+/* The code that has this name; ERR_INTERNAL when none has. The name need not end in a NUL. */
+int err_from_name(const char *name, size_t len);
+
 /* The code for an errno value: ENOSPC is ERR_NO_SPACE, what has no row is ERR_IO. */
 int err_from_errno(int errno_value);
 

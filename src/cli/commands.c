@@ -19,6 +19,7 @@
 #include "cli/doctor.h"
 #include "cli/start.h"
 #include "command/audit.h"
+#include "command/connect.h"
 #include "command/mcp.h"
 #include "command/rules.h"
 #include "command/sandbox.h"
@@ -51,6 +52,7 @@ static const struct option_argument completions_arguments[] = {
 };
 
 enum {
+    COMMAND_CONNECT,
     COMMAND_MCP,
     COMMAND_SEARCH,
     COMMAND_AUDIT,
@@ -61,6 +63,12 @@ enum {
     COMMANDS
 };
 static const struct option_command commands[COMMANDS] = {
+    [COMMAND_CONNECT] = {.name = "connect",
+                         .summary = CONNECT_SUMMARY,
+                         .options = connect_options,
+                         .option_count = CONNECT_OPTIONS,
+                         .arguments = connect_arguments,
+                         .argument_count = CONNECT_ARGUMENTS},
     [COMMAND_MCP] = {.name = "mcp",
                      .summary = MCP_SUMMARY,
                      .options = mcp_options,
@@ -208,6 +216,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
     } else {
         switch (command_of(values) - commands) {
+        case COMMAND_CONNECT:
+            return become("gatehouse-daemon", "connect", argv, err);
         case COMMAND_MCP:
             return run_mcp(values, argv, out, err);
         case COMMAND_SEARCH:

@@ -166,7 +166,7 @@ static int open_all(struct ground *ground, const struct ground_config *given, st
         r = protect(ground, config->protected_dirs, err);
     if (r == 0)
         r = open_folder(ground, &arena, config, err);
-    if (r < 0)
+    if (r < 0 || config->has_tools_elsewhere)
         return r;
     box.authority = ground->recorded.authority;
     box.names = ground->names;

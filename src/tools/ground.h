@@ -34,6 +34,7 @@ struct ground_config {
     const char *state_dir;
     const char *session;        /* who acts, in the record */
     bool is_recorded_elsewhere; /* then no record is kept here */
+    bool has_tools_elsewhere;   /* then no toolbox is made here */
     bool may_write;
     const char *const *denied;            /* globs up to a NULL; or NULL */
     const char *const *allowed;           /* the same */
@@ -55,7 +56,7 @@ struct ground {
     struct recorded recorded;
     struct authority_scope *names;
     struct authority_scope *files;
-    struct toolbox *box;
+    struct toolbox *box;       /* NULL: elsewhere */
     char given_path[PATH_MAX]; /* the folder as the user named it, from / on */
     char root_path[PATH_MAX];  /* without links */
 };

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/connect.h"
+
+#define LARGEST_FILE (INT64_C(64) << 20)
+
+/* In the order of enum permission_mode, which the program holds against it. */
+static const char *const modes[] = {"deny", "ask", "allow", NULL};
+static const char *const askers[] = {[CONNECT_CONFIRM_CLIENT] = "client",
+                                     [CONNECT_CONFIRM_INSTANCE] = "instance",
+                                     [CONNECT_CONFIRM_INSTANCE + 1] = NULL};
+static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
+
+const struct option connect_options[CONNECT_OPTIONS] = {
+    [CONNECT_OPTION_DIR] = {.name = "filesystem-dir",
+                            .alias = "dir",
+                            .type = OPTION_DIR,
+                            .env = "N8N_GATEWAY_FILESYSTEM_DIR",
+                            .help = "the folder; that of the settings if not given, or the "
+                                    "current one"},
+    [CONNECT_OPTION_MAX_FILE_SIZE] = {.name = "max-file-size",
+                                      .type = OPTION_BYTES,
+                                      .env = "GATEHOUSE_MAX_FILE_SIZE",
+                                      .min = 1,
+                                      .max = LARGEST_FILE,
+                                      .fallback = "512KiB",
+                                      .help = "largest file that is read whole, written or edited"},
+    [CONNECT_OPTION_MAX_LINES] = {.name = "max-lines",
+                                  .type = OPTION_INT,
+                                  .env = "GATEHOUSE_MAX_LINES",
+                                  .min = 1,
+                                  .max = 1000000,
+                                  .fallback = "500",
+                                  .help = "most lines that one read answers"},
+    [CONNECT_OPTION_STATE_DIR] = {.name = "state-dir",
+                                  .type = OPTION_DIR,
+                                  .env = "GATEHOUSE_STATE_DIR",
+                                  .help = "where the record of what was done and what undo needs "
+                                          "are kept; ~/.local/state/gatehouse if not given"},
+    [CONNECT_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
+                                     .type = OPTION_DIR,
+                                     .env = "GATEHOUSE_SETTINGS_DIR",
+                                     .help = "where the settings and the user's rules are kept; "
+                                             "~/.n8n-gateway if not given"},
+    [CONNECT_OPTION_LOG_LEVEL] = {.name = "log-level",
+                                  .type = OPTION_CHOICE,
+                                  .choices = levels,
+                                  .env = "N8N_GATEWAY_LOG_LEVEL",
+                                  .help = "how much is told on standard error; info if neither "
+                                          "this nor the settings say it"},
+    [CONNECT_OPTION_WRITE_ACCESS] = {.name = "filesystem-write-access",
+                                     .env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",
+                                     .group = "Consent",
+                                     .help = "let files be changed, as far as the permission says; "
+                                             "without it, only reading"},
+    [CONNECT_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
+                                        .type = OPTION_CHOICE,
+                                        .choices = modes,
+                                        .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
+                                        .group = "Consent",
+                                        .help = "whether tools may look at files; allow if not "
+                                                "given"},
+    [CONNECT_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
+                                         .type = OPTION_CHOICE,
+                                         .choices = modes,
+                                         .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
+                                         .group = "Consent",
+                                         .help = "the same for changing them; ask and allow switch "
+                                                 "write access on"},
+    [CONNECT_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
+                                         .type = OPTION_CHOICE,
+                                         .choices = modes,
+                                         .env = "N8N_GATEWAY_PERMISSION_SHELL",
+                                         .group = "Consent",
+                                         .help = "the same for commands; deny if not given"},
+    [CONNECT_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
+                                            .type = OPTION_CHOICE,
+                                            .choices = modes,
+                                            .env = "N8N_GATEWAY_PERMISSION_COMPUTER",
+                                            .group = "Consent",
+                                            .help = "the same for the screen; deny if not given"},
+    [CONNECT_OPTION_PERMISSION_BROWSER] = {.name = "permission-browser",
+                                           .type = OPTION_CHOICE,
+                                           .choices = modes,
+                                           .env = "N8N_GATEWAY_PERMISSION_BROWSER",
+                                           .group = "Consent",
+                                           .help = "the same for a browser; ask if not given"},
+    [CONNECT_OPTION_CONFIRMATION] = {.name = "permission-confirmation",
+                                     .type = OPTION_CHOICE,
+                                     .choices = askers,
+                                     .env = "N8N_GATEWAY_PERMISSION_CONFIRMATION",
+                                     .group = "Consent",
+                                     .help = "who asks the user: this terminal (client) or the "
+                                             "server's page (instance); client on a terminal if "
+                                             "not given, else instance"},
+    [CONNECT_OPTION_AUTO_CONFIRM] = {.name = "auto-confirm",
+                                     .env = "N8N_GATEWAY_AUTO_CONFIRM",
+                                     .group = "Consent",
+                                     .help = "connect without asking first"},
+    [CONNECT_OPTION_NON_INTERACTIVE] = {.name = "non-interactive",
+                                        .env = "N8N_GATEWAY_NON_INTERACTIVE",
+                                        .group = "Consent",
+                                        .help = "ask nothing on the terminal, neither before "
+                                                "connecting nor before calls"},
+};
+
+const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {
+    [CONNECT_ARGUMENT_URL] = {.name = "URL",
+                              .type = OPTION_TEXT,
+                              .help = "the server, like https://n8n.example"},
+    [CONNECT_ARGUMENT_TOKEN] = {.name = "TOKEN",
+                                .type = OPTION_TEXT,
+                                .is_optional = true,
+                                .is_secret = true,
+                                .help = "the pairing token that the server shows"},
+    [CONNECT_ARGUMENT_DIR] = {.name = "DIR",
+                              .type = OPTION_DIR,
+                              .is_optional = true,
+                              .help = "the folder, as with --filesystem-dir"},
+};

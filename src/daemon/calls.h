@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls of a session, each from its arrival to its one answer:
+ *
+ *     understood by the toolhost -> decided -> asked about, if need be -> run -> answered
+ *
+ * An answer of the user counts for a call that is understood once more and still is about the same.
+ * Who asks is the desk, or the instance by way of the answer (permission/confirmation.h). What is
+ * about to be changed stands in the record before it is.
+ */
+#ifndef DAEMON_CALLS_H
+#define DAEMON_CALLS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/hostlink.h"
+#include "gatehouse/authority.h"
+#include "gateway/event.h"
+#include "loop/loop.h"
+#include "permission/desk.h"
+#include "permission/keeper.h"
+
+enum {
+    CALLS_TIMEOUT_MS = 60000, /* of each step of a call on files */
+    /* After which the server has given a call up, in either shape: nobody need be asked then. */
+    CALLS_N8N_MS = 60000,
+    CALLS_SEED_MS = 30000,
+    CALLS_MAX_HELD_BYTES = 256 << 20, /* of all calls: arguments, questions */
+};
+
+struct calls;
+
+struct calls_config {
+    struct loop *loop;
+    const struct log *log;
+    struct hostlink *link;
+    struct keeper *keeper;
+    struct authority_scope *recorded; /* in whose name calls stand in the record */
+    struct desk *desk;                /* NULL: the instance asks */
+    bool (*offers)(void *data, const struct catalog_tool *tool);
+    /* Once for each call that was begun, unless its session has ended. A whole CallToolResult. */
+    void (*answer)(void *data, struct str id, struct str result);
+    void *data;
+};
+
+int calls_new(const struct calls_config *config, struct calls **out_calls);
+/* Nobody is answered any more. */
+void calls_free(struct calls *calls);
+
+void calls_begin(struct calls *calls, const struct gateway_call *call);
+
+/* What is under way is given up and not answered, and what was allowed for the session is over. */
+void calls_end_session(struct calls *calls);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of daemon/calls share, and nobody else needs. */
+#ifndef DAEMON_CALLS_INTERNAL_H
+#define DAEMON_CALLS_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "daemon/calls.h"
+#include "loop/timer.h"
+#include "loop/worker.h"
+#include "permission/confirmation.h"
+#include "permission/decision.h"
+
+/*
+ *   PREPARING -- DECIDED? -- PREVIEWING -- ASKING -- PREPARING ...
+ *        `-- KEEPING --`-- RUNNING
+ *   and from each of them to ENDED
+ */
+enum call_state {
+    CALL_PREPARING,  /* the toolhost finds out what it is about */
+    CALL_PREVIEWING, /* it finds out what would be done */
+    CALL_ASKING,     /* at the desk */
+    CALL_KEEPING,    /* a worker has the call: an answer is kept for good */
+    CALL_RUNNING,
+    CALL_ENDED,
+};
+
+/* What is touched, as the record names it. */
+struct touched {
+    enum authority_operation operation;
+    struct str name;
+    uint64_t request_id; /* of the intent */
+};
+
+struct call {
+    struct calls *calls;
+    struct list node;
+    enum call_state state;
+    struct arena arena; /* holds what follows */
+    struct str id;
+    const struct catalog_tool *tool;
+    const struct json_value *arguments;
+    struct str confirmation; /* the answer that the instance brought; or empty */
+    struct timer deadline;   /* the server's */
+    uint32_t number;         /* at the toolhost; 0: none */
+    struct permission_resource *resources;
+    size_t resource_count;
+    struct touched *touched;
+    size_t touched_count;
+    uint64_t mark;
+    bool deletes;
+    struct decision decision;
+    struct err err;
+    bool has_answer;
+    enum permission_choice answer;
+    uint64_t answer_mark;
+    uint64_t question; /* at the desk */
+    bool is_forgotten; /* its session has ended while a worker had it */
+};
+
+struct calls {
+    struct calls_config config;
+    struct list all;
+    struct confirmations *confirmations; /* where the instance asks */
+    struct worker_pool *pool;
+};
+
+/* The last thing that happens to a call, which is gone then. */
+void call_answer(struct call *call, struct str result);
+void call_fail(struct call *call, const struct err *err);
+
+/* Reads the body of PREPARED into the call. */
+int call_read_prepared(struct call *call, struct str body, struct err *err);
+int call_read_previewed(struct call *call, struct str body, struct err *err);
+
+/* The record. An intent that fails means that nothing may be done. */
+int call_note_intents(struct call *call);
+void call_note_outcomes(struct call *call, int error);
+/* A name that the toolhost does not take. */
+void call_note_error(struct call *call, const struct err *err);
+void call_note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                       int code);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rand.h"
+#include "daemon/about.h"
+#include "daemon/calls.h"
+#include "daemon/connection.h"
+#include "daemon/hostlink.h"
+#include "isolate/companion.h"
+#include "loop/reader.h"
+#include "loop/timer.h"
+#include "tools/ground.h"
+
+enum {
+    NAME_BYTES = 32,
+    NUMBER_BYTES = 24,
+    MOST_WORDS = 24, /* of the toolhost's command line */
+    FLUSH_MS = 1000, /* what was read is recorded this late at most */
+};
+
+struct session {
+    struct session_config config;
+    struct secret key;
+    char name[NAME_BYTES];
+    struct ground *ground;
+    struct ready_watch *rules;
+    char host_state[PATH_MAX];
+    char numbers[3][NUMBER_BYTES];
+    const char *host_words[MOST_WORDS];
+    struct hostlink *link;
+    struct calls *calls;
+    struct connection *connection;
+    enum reconnect_state told;
+    struct timer flush;
+    bool is_record_failing;
+};
+
+/* ---- the record ---- */
+
+static void write_record(struct session *session)
+{
+    bool is_failing;
+
+    audit_file_flush(session->ground->recorded.audit);
+    is_failing = audit_file_untold(session->ground->recorded.audit) > 0;
+    if (is_failing == session->is_record_failing)
+        return;
+    session->is_record_failing = is_failing;
+    log_write(session->config.log, LOG_WARN,
+              is_failing ? "the record cannot be written: changes are refused, and what is read "
+                           "goes unrecorded"
+                         : "the record is written again, and tells how much it misses",
+              LOG_TEXT("directory", session->ground->recorded.state_path));
+}
+
+static void flush_record(void *data)
+{
+    write_record(data);
+}
+
+/* ---- the server ---- */
+
+static bool offers(void *data, const struct catalog_tool *tool)
+{
+    const struct session *session = data;
+
+    return session->config.wishes->modes.of[tool->group] != PERMISSION_DENY &&
+           hostlink_has(session->link, tool);
+}
+
+static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
+{
+    struct session *session = data;
+    const struct about about = {.root_path = session->ground->root_path,
+                                .modes = session->config.wishes->modes,
+                                .offers = offers,
+                                .data = session};
+
+    return dialect == GATEWAY_N8N ? about_write(&about, writer) : ERR_UNSUPPORTED;
+}
+
+static void on_call(void *data, const struct gateway_call *call)
+{
+    const struct session *session = data;
+
+    calls_begin(session->calls, call);
+}
+
+static void on_answer(void *data, struct str id, struct str result)
+{
+    struct session *session = data;
+
+    /* A call that the server has given up is not known any more, which is no loss. */
+    (void)gateway_answer(connection_gateway(session->connection), id, result);
+    if (!session->flush.is_started)
+        timer_start(&session->flush, FLUSH_MS);
+}
+
+static void on_status(void *data, const struct gateway_status *status)
+{
+    struct session *session = data;
+
+    if (status->state == session->told)
+        return;
+    session->told = status->state;
+    switch (status->state) {
+    case RECONNECT_OPEN:
+        log_write(session->config.log, LOG_INFO, "connected",
+                  LOG_TEXT("folder", session->ground->root_path));
+        break;
+    case RECONNECT_WAITING:
+    case RECONNECT_RENEW_WAITING:
+        log_write(session->config.log, LOG_WARN, "not connected; trying again",
+                  LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
+        break;
+    case RECONNECT_REFUSED:
+        log_write(session->config.log, LOG_ERROR,
+                  "the server does not know this session any more: a new pairing token is needed, "
+                  "with another 'gatehouse connect'");
+        break;
+    case RECONNECT_OFF:
+    case RECONNECT_PAIRING:
+    case RECONNECT_OPENING:
+    case RECONNECT_RENEWING:
+    case RECONNECT_LEAVING:
+        break;
+    }
+}
+
+/* What the user can do about it, besides what the server said. */
+static void tell_failure(const struct session_config *config, const struct err *err)
+{
+    struct err told = *err;
+
+    if (err->code == ERR_GATEWAY_DENIED)
+        err_set(&told, err->code, "%s: a new pairing token is needed, which the server shows",
+                err->message);
+    config->on_over(config->data, told.code, &told);
+}
+
+static void on_ended(void *data, enum gateway_end end, const struct err *err)
+{
+    struct session *session = data;
+    const struct session_config *config = &session->config;
+
+    session->told = RECONNECT_OFF;
+    calls_end_session(session->calls);
+    switch (end) {
+    case GATEWAY_END_FAILED:
+        tell_failure(config, err);
+        break;
+    case GATEWAY_END_LEFT:
+        log_write(config->log, LOG_INFO, "disconnected");
+        config->on_over(config->data, 0, NULL);
+        break;
+    case GATEWAY_END_DISMISSED:
+        log_write(config->log, LOG_INFO, "the server has ended the session");
+        break;
+    }
+}
+
+static void on_undelivered(void *data, struct str id, const struct err *err)
+{
+    const struct session *session = data;
+
+    (void)id;
+    log_write(session->config.log, LOG_WARN, "an answer could not be brought to the server",
+              LOG_TEXT("why", err->message));
+}
+
+static const struct gateway_owner owner = {
+    .describe = describe,
+    .on_call = on_call,
+    .on_status = on_status,
+    .on_ended = on_ended,
+    .on_undelivered = on_undelivered,
+};
+
+/* ---- when there is a toolhost ---- */
+
+static int open_connection(struct session *session, struct err *err)
+{
+    const struct session_config *config = &session->config;
+    const struct calls_config calls = {
+        .loop = config->loop,
+        .log = config->log,
+        .link = session->link,
+        .keeper = session->ground->keeper,
+        .recorded = session->ground->files,
+        .desk = config->desk,
+        .offers = offers,
+        .answer = on_answer,
+        .data = session,
+    };
+    const struct connection_config connection = {
+        .loop = config->loop, .url = config->url, .owner = &owner, .data = session};
+    int r = calls_new(&calls, &session->calls);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = connection_new(&connection, &session->connection, err);
+    return r == 0 ? gateway_pair(connection_gateway(session->connection), &config->url,
+                                 &session->key, err)
+                  : r;
+}
+
+static void on_begun(void *data, const struct err *err)
+{
+    struct session *session = data;
+    struct err why = ERR_INIT;
+    int r = err == NULL ? open_connection(session, &why) : err->code;
+
+    secret_done(&session->key);
+    if (r < 0)
+        session->config.on_over(session->config.data, r, err != NULL ? err : &why);
+}
+
+/* ---- rules that change ---- */
+
+static void on_settings(void *data)
+{
+    struct session *session = data;
+    struct err err = ERR_INIT;
+
+    if (!keeper_is_outdated(session->ground->keeper))
+        return;
+    if (keeper_refresh(session->ground->keeper, &err) < 0)
+        log_error(session->config.log,
+                  "the rules cannot be read again: those that were known hold, and nothing happens "
+                  "unasked until then",
+                  &err);
+    else
+        log_write(session->config.log, LOG_INFO, "the rules were read again");
+    hostlink_tell_rules(session->link);
+}
+
+static int follow_rules(struct session *session, struct err *err)
+{
+    int fd;
+    int r;
+
+    if (session->ground->settings == NULL)
+        return 0;
+    r = settings_file_watch(session->ground->settings, &fd, err);
+    if (r == 0)
+        r = ready_watch_new(session->config.loop, fd, on_settings, session, &session->rules);
+    return r;
+}
+
+/* ---- making ---- */
+
+static int open_ground(struct session *session, struct err *err)
+{
+    const struct wishes *wishes = session->config.wishes;
+    const struct ground_consent consent = {
+        .modes = wishes->modes,
+        .settings_dir = wishes->settings_dir[0] != '\0' ? wishes->settings_dir : NULL,
+        .keeps_rules = session->config.desk != NULL,
+    };
+    const struct ground_config config = {
+        .directory = wishes->dir,
+        .state_dir = wishes->state_dir,
+        .session = session->name,
+        .has_tools_elsewhere = true,
+        .may_write = wishes->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
+        .consent = &consent,
+    };
+
+    return ground_open(&config, &session->ground, err);
+}
+
+static void add_words(struct session *session, size_t *count, const char *option, const char *value)
+{
+    session->host_words[(*count)++] = option;
+    session->host_words[(*count)++] = value;
+}
+
+static int write_words(struct session *session, struct err *err)
+{
+    const struct session_config *config = &session->config;
+    const struct ground *ground = session->ground;
+    size_t count = 0;
+
+    if (snprintf(session->host_state, sizeof(session->host_state), "%s/toolhost",
+                 ground->recorded.state_path) >= (int)sizeof(session->host_state))
+        return err_set(err, ERR_INVALID_PATH, "the name of the state directory is too long");
+    snprintf(session->numbers[0], NUMBER_BYTES, "%d", COMPANION_FD);
+    snprintf(session->numbers[1], NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
+    snprintf(session->numbers[2], NUMBER_BYTES, "%" PRIu64, config->max_lines);
+    session->host_words[count++] = "gatehouse-toolhost";
+    add_words(session, &count, "--fd", session->numbers[0]);
+    add_words(session, &count, "--max-file-size", session->numbers[1]);
+    add_words(session, &count, "--max-lines", session->numbers[2]);
+    add_words(session, &count, "--state-dir", session->host_state);
+    add_words(session, &count, "--record-dir", ground->recorded.state_path);
+    if (ground->settings != NULL)
+        add_words(session, &count, "--settings-dir", settings_file_dir(ground->settings));
+    /* What it says at a lower level is about the wire. */
+    add_words(session, &count, "--log-level",
+              config->log->threshold < LOG_WARN ? log_level_name(config->log->threshold) : "warn");
+    if (ground->may_write)
+        session->host_words[count++] = "--write";
+    add_words(session, &count, "--", config->wishes->dir);
+    session->host_words[count] = NULL;
+    return 0;
+}
+
+static int open_all(struct session *session, struct err *err)
+{
+    const struct session_config *config = &session->config;
+    struct hostlink_config link = {
+        .loop = config->loop,
+        .log = config->log,
+        .libexec = config->libexec,
+        .argv = session->host_words,
+        .max_file_bytes = config->max_file_bytes,
+        .on_begun = on_begun,
+        .data = session,
+    };
+    int r = open_ground(session, err);
+
+    if (r == 0)
+        r = write_words(session, err);
+    if (r == 0)
+        r = follow_rules(session, err);
+    if (r < 0)
+        return r;
+    link.keeper = session->ground->keeper;
+    return hostlink_new(&link, &session->link, err);
+}
+
+int session_new(const struct session_config *config, struct session **out_session, struct err *err)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    uint64_t number;
+    int r;
+
+    if (session == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    session->config = *config;
+    session->key = *config->key;
+    rand_bytes(&number, sizeof(number));
+    snprintf(session->name, sizeof(session->name), "gateway-%016" PRIx64, number);
+    timer_init(&session->flush, config->loop, flush_record, session);
+    r = open_all(session, err);
+    if (r < 0)
+        session_free(session);
+    else
+        *out_session = session;
+    return r;
+}
+
+void session_free(struct session *session)
+{
+    if (session == NULL)
+        return;
+    calls_free(session->calls);
+    connection_free(session->connection);
+    hostlink_free(session->link);
+    ready_watch_free(session->rules);
+    timer_stop(&session->flush);
+    secret_done(&session->key);
+    if (session->ground != NULL)
+        write_record(session);
+    ground_close(session->ground);
+    free(session);
+}
+
+void session_leave(struct session *session)
+{
+    struct gateway_status status = {.state = RECONNECT_OFF};
+
+    if (session->connection != NULL)
+        gateway_status(connection_gateway(session->connection), &status);
+    if (status.state == RECONNECT_OFF)
+        session->config.on_over(session->config.data, 0, NULL);
+    else
+        gateway_leave(connection_gateway(session->connection));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user has agreed to, at work: the folder's toolhost, the rules, the record, the calls and
+ * the connection that they come by. Made when he has said yes; it outlives sessions with the
+ * server.
+ */
+#ifndef DAEMON_SESSION_H
+#define DAEMON_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "daemon/wishes.h"
+#include "loop/loop.h"
+#include "net/httpurl.h"
+#include "permission/desk.h"
+
+struct session;
+
+struct session_config {
+    struct loop *loop;
+    const struct log *log;
+    const struct wishes *wishes; /* as they were agreed to */
+    struct desk *desk;           /* NULL: the instance asks */
+    struct httpurl url;
+    const struct secret *key; /* a pairing token or a static key; copied */
+    const char *libexec;
+    uint64_t max_file_bytes;
+    uint64_t max_lines;
+    /* Once: 0 when the user has left, else why it could not be begun. */
+    void (*on_over)(void *data, int code, const struct err *err);
+    void *data;
+};
+
+/* What is wrong with the folder comes out at once, with words; the rest by on_over. */
+int session_new(const struct session_config *config, struct session **out_session, struct err *err);
+/* Without a word to the server. */
+void session_free(struct session *session);
+
+/* Tells the server, then on_over. */
+void session_leave(struct session *session);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/companion.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Which directory this program lies in. */
+static int own_directory(char out_path[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", out_path, PATH_MAX - 1);
+
+    if (len < 0)
+        return errno;
+    out_path[len] = '\0';
+    *strrchr(out_path, '/') = '\0';
+    return 0;
+}
+
+static int set_descriptors(posix_spawn_file_actions_t *actions, int socket)
+{
+    int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, STDOUT_FILENO);
+    /* Also where it has that number already: then only the closing is taken off it. */
+    return r == 0 ? posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD) : r;
+}
+
+/* What we ignore or block is ours alone. */
+static int set_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t none;
+    sigset_t all;
+    int r;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    r = posix_spawnattr_setsigmask(attributes, &none);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(attributes, &all);
+    return r == 0 ? posix_spawnattr_setflags(attributes,
+                                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)
+                  : r;
+}
+
+/* An errno. */
+static int spawn_in(const char *directory, const char *name, const char *const *argv, int socket,
+                    pid_t *out_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    char path[PATH_MAX];
+    int r;
+
+    if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+        return ENAMETOOLONG;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    r = set_descriptors(&actions, socket);
+    if (r == 0)
+        r = set_signals(&attributes);
+    /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
+    if (r == 0)
+        r = posix_spawn(out_pid, path, &actions, &attributes, (char *const *)(uintptr_t)argv,
+                        environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+int companion_start(const char *name, const char *libexec, const char *const *argv,
+                    struct companion *out_companion, struct err *err)
+{
+    cleanup_fd int ours = -1;
+    cleanup_fd int theirs = -1;
+    char own[PATH_MAX];
+    int ends[2];
+    pid_t pid;
+    int r;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "%s: %s", name, err_errno_text(errno));
+    ours = ends[0];
+    theirs = ends[1];
+    r = own_directory(own);
+    if (r == 0)
+        r = spawn_in(own, name, argv, theirs, &pid);
+    if (r == ENOENT)
+        r = spawn_in(libexec, name, argv, theirs, &pid);
+    if (r != 0)
+        return err_set(err, err_from_errno(r), "%s cannot be started: %s. Is it installed?", name,
+                       err_errno_text(r));
+    *out_companion = (struct companion){.pid = pid, .fd = steal_fd(&ours)};
+    return 0;
+}

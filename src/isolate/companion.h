@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another program of ours as a child, with a socket between us and nothing else in common but
+ * standard error. Which program is our own choice, never that of somebody outside. Watching the
+ * child is the caller's (loop/child.h).
+ */
+#ifndef ISOLATE_COMPANION_H
+#define ISOLATE_COMPANION_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum { COMPANION_FD = 3 }; /* where the child has its end of the socket */
+
+struct companion {
+    pid_t pid;
+    int fd; /* our end: a stream, closed by exec */
+};
+
+/*
+ * `name` is looked for beside this program and then in `libexec`. argv ends in a NULL; its first
+ * word is the name. Threads may be about.
+ */
+int companion_start(const char *name, const char *libexec, const char *const *argv,
+                    struct companion *out_companion, struct err *err);
+
+#endif

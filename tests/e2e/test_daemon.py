@@ -1,0 +1,557 @@
+#!/usr/bin/env python3
+"""gatehouse connect against a gateway: what it offers, what it asks, what it does and how it ends.
+
+Arguments: gatehouse, fake_gateway.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import queue
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from gateway_scene import TIMEOUT, Server
+
+GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+REQUIRED = "GATEWAY_CONFIRMATION_REQUIRED::"
+MOMENT = 0.05
+
+
+class Daemon:
+    """The program, and what it says on standard error."""
+
+    def __init__(self, arguments, environment, terminal=None):
+        streams = terminal if terminal is not None else subprocess.DEVNULL
+        self.process = subprocess.Popen(
+            [GATEHOUSE, "connect", *map(str, arguments)], env=environment, stdin=streams,
+            stdout=streams, stderr=subprocess.PIPE, start_new_session=terminal is not None)
+        self.lines = queue.Queue()
+        self.told = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.put(line.decode(errors="replace"))
+        self.lines.put(None)
+
+    def until(self, text):
+        """The first line with this text in it, of those that nobody looked at."""
+        while True:
+            line = self.lines.get(timeout=TIMEOUT)
+            if line is None:
+                raise AssertionError(f"it has ended, saying {''.join(self.told)}")
+            self.told.append(line)
+            if text in line:
+                return line
+
+    def end(self, signum=signal.SIGINT):
+        self.process.send_signal(signum)
+        return self.wait()
+
+    def wait(self):
+        """The exit status, and all that it has said."""
+        status = self.process.wait(TIMEOUT)
+        self.thread.join()
+        while not self.lines.empty():
+            self.told.append(self.lines.get() or "")
+        return status, "".join(self.told)
+
+    def children(self):
+        pid = self.process.pid
+        return [int(child) for child in
+                pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.thread.join()
+        self.process.stderr.close()
+
+
+class Scene(unittest.TestCase):
+    terminal = None
+
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="gatehouse-daemon-"))
+        self.addCleanup(shutil.rmtree, self.place)
+        self.root = self.place / "root"
+        self.root.mkdir()
+        (self.root / "a.txt").write_text("one\ntwo\n")
+        self.home = self.place / "home"
+        self.home.mkdir()
+        self.settings = self.home / ".n8n-gateway" / "settings.json"
+        self.record = self.home / ".local/state/gatehouse/audit.jsonl"
+
+    def write_settings(self, **fields):
+        self.settings.parent.mkdir(mode=0o700, exist_ok=True)
+        self.settings.touch(mode=0o600)
+        self.settings.write_text(json.dumps(fields))
+
+    def serve(self, *arguments):
+        server = Server(SERVER, *arguments)
+        self.addCleanup(server.close)
+        return server
+
+    def daemon(self, *arguments, **variables):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **variables}
+        daemon = Daemon(arguments, environment, self.terminal)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def url(self, server):
+        return f"http://127.0.0.1:{server.port}"
+
+    def connect(self, *flags, **variables):
+        """A server, and a daemon that is connected to it unasked."""
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", *flags, self.url(server), server.token, self.root,
+                             **variables)
+        server.until(streams=1)
+        return server, daemon
+
+    def call(self, server, tool, **arguments):
+        """The whole CallToolResult."""
+        return json.loads(server.ask(tool, **arguments)["text"])["result"]
+
+    def good(self, server, tool, **arguments):
+        result = self.call(server, tool, **arguments)
+        self.assertNotIn("isError", result, result)
+        return result["structuredContent"]
+
+    def error(self, server, tool, **arguments):
+        result = self.call(server, tool, **arguments)
+        self.assertTrue(result.get("isError"), result)
+        return json.loads(result["content"][0]["text"])["error"]
+
+    def question(self, server, tool, **arguments):
+        text = self.error(server, tool, **arguments)
+        self.assertTrue(text.startswith(REQUIRED), text)
+        return json.loads(text.removeprefix(REQUIRED))
+
+    def tools(self, server):
+        return {tool["name"] for tool in server.state()["init"]["tools"]}
+
+    def records(self):
+        return [json.loads(line) for line in self.record.read_text().splitlines()]
+
+
+class Sessions(Scene):
+    def test_a_session_from_its_beginning_to_its_end(self):
+        server, daemon = self.connect()
+        self.assertEqual(self.good(server, "read_file", filePath="a.txt"),
+                         {"path": "a.txt", "content": "one\ntwo\n", "truncated": False,
+                          "totalLines": 3})
+        self.assertIn("no tool", self.error(server, "no_such_tool"))
+        self.assertIn("filePath", self.error(server, "read_file"))
+        self.assertIn("outside", self.error(server, "read_file", filePath="../b"))
+        status, told = daemon.end()
+        self.assertEqual(status, 0, told)
+        self.assertNotIn(server.token, told)
+        state = server.state()
+        self.assertFalse(state["connected"])
+        self.assertEqual(state["hits"]["disconnect"], 1)
+
+    def test_what_is_told_to_the_server(self):
+        (self.place / "link").symlink_to(self.root)
+        server = self.serve()
+        self.daemon("--auto-confirm", self.url(server), server.token, self.place / "link")
+        server.until(streams=1)
+        init = server.state()["init"]
+        self.assertEqual(init["rootPath"], str(self.root))
+        self.assertIn("@", init["hostIdentifier"])
+        self.assertEqual({c["name"]: c["enabled"] for c in init["toolCategories"]},
+                         {"filesystem": True, "shell": False, "screenshot": False,
+                          "mouse-keyboard": False, "browser": False})
+        self.assertEqual(init["toolCategories"][0]["writeAccess"], False)
+        self.assertIn("read_file", self.tools(server))
+        self.assertNotIn("write_file", self.tools(server))
+
+    def test_a_static_key_needs_no_token(self):
+        server = self.serve("--static-key", "key-of-both-sides")
+        self.daemon("--auto-confirm", "--dir", self.root, self.url(server),
+                    N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-both-sides")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_the_folder_comes_from_the_settings_when_nobody_names_one(self):
+        self.write_settings(filesystemDir=str(self.root))
+        server = self.serve()
+        self.daemon("--auto-confirm", self.url(server), server.token)
+        server.until(streams=1)
+        self.assertEqual(server.state()["init"]["rootPath"], str(self.root))
+
+    def test_the_first_start_writes_the_recommended_settings(self):
+        self.connect()
+        self.assertEqual(json.loads(self.settings.read_text())["permissions"],
+                         {"filesystemRead": "allow", "filesystemWrite": "ask", "shell": "deny",
+                          "computer": "deny", "browser": "ask"})
+        self.assertEqual(self.settings.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.settings.parent.stat().st_mode & 0o777, 0o700)
+
+    def test_many_calls_at_once(self):
+        server, _ = self.connect()
+        for _ in range(200):
+            server.do("call", name="read_file", arguments={"filePath": "a.txt"})
+        called, answered = set(), set()
+        while len(called) < 200 or len(answered) < 200:
+            line = server.next()
+            if "called" in line:
+                called.add(line["called"])
+            else:
+                self.assertIn("one", line["text"])
+                answered.add(line["answer"])
+        self.assertEqual(called, answered)
+
+    def test_the_server_may_end_the_session_but_not_the_daemon(self):
+        server, daemon = self.connect()
+        server.do("dismiss")
+        daemon.until("has ended the session")
+        self.assertIsNone(daemon.process.poll())
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_it_goes_on_when_the_stream_drops(self):
+        server, daemon = self.connect()
+        server.do("drop")
+        daemon.until("trying again")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(server.state()["hits"]["init"], 1)
+
+
+class Refusals(Scene):
+    def assert_refused(self, status, words, *arguments, **variables):
+        daemon = self.daemon(*arguments, **variables)
+        got, told = daemon.wait()
+        self.assertEqual(got, status, told)
+        self.assertIn(words, told)
+
+    def test_what_cannot_be_begun_is_said(self):
+        server = self.serve()
+        url = self.url(server)
+        for status, words, arguments in (
+            (2, "URL", ()),
+            (2, "URL:", ("--auto-confirm", "ftp://x", "gw_x")),
+            (2, "token is needed", ("--auto-confirm", url)),
+            (2, "ASCII", ("--auto-confirm", url, "gw_\u00e4")),
+            (2, "no terminal", (url, server.token)),
+            (2, "needs a terminal",
+             ("--auto-confirm", "--permission-confirmation", "client", url, server.token)),
+            (2, "given twice", ("--auto-confirm", "--dir", "/tmp", url, server.token, "/tmp")),
+            (2, "maybe", ("--permission-shell", "maybe", url, server.token)),
+            (2, "nothing", ("--auto-confirm", "--permission-filesystem-read", "deny",
+                            "--permission-browser", "deny", url, server.token)),
+            (1, "nowhere", ("--auto-confirm", url, server.token, self.place / "nowhere")),
+            (1, "token is needed", ("--auto-confirm", url, "gw_wrong", self.root)),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(status, words, *arguments)
+        self.assertFalse(server.state()["connected"])
+
+    def test_a_variable_with_a_bad_value_is_an_error(self):
+        self.assert_refused(2, "N8N_GATEWAY_PERMISSION_SHELL", "--auto-confirm", "http://x", "gw_x",
+                            N8N_GATEWAY_PERMISSION_SHELL="maybe")
+
+
+class WriteAccess(Scene):
+    def offers_writing(self, *flags, settings=None, **variables):
+        if settings is not None:
+            self.write_settings(**settings)
+        server, daemon = self.connect(*flags, **variables)
+        offered = "write_file" in self.tools(server)
+        self.assertEqual(server.state()["init"]["toolCategories"][0]["writeAccess"], offered)
+        self.assertEqual(daemon.end()[0], 0)
+        return offered
+
+    def test_files_are_changed_only_where_somebody_wanted_that(self):
+        asks = {"permissions": {"filesystemWrite": "allow"}}
+        for expected, flags, settings, variables in (
+            (False, (), {}, {}),
+            (False, (), asks, {}),
+            (True, (), asks | {"filesystemWriteAccess": True}, {}),
+            (True, ("--filesystem-write-access",), {}, {}),
+            (True, (), {}, {"N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS": "true"}),
+            (True, ("--permission-filesystem-write", "ask"), {}, {}),
+            (True, (), {}, {"N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE": "allow"}),
+            (False, ("--filesystem-write-access", "--permission-filesystem-write", "deny"), {}, {}),
+            (False, ("--filesystem-write-access", "--permission-filesystem-read", "deny"), {}, {}),
+        ):
+            with self.subTest((flags, settings, variables)):
+                self.assertEqual(
+                    self.offers_writing(*flags, settings=settings, **variables), expected)
+
+    def test_what_is_allowed_is_done_and_recorded(self):
+        server, daemon = self.connect("--permission-filesystem-write", "allow")
+        self.good(server, "write_file", filePath="new.txt", content="x")
+        self.assertEqual((self.root / "new.txt").read_text(), "x")
+        self.good(server, "undo_changes")
+        self.assertFalse((self.root / "new.txt").exists())
+        self.assertEqual(daemon.end()[0], 0)
+        written = [record for record in self.records() if record.get("relativePath") == "new.txt"]
+        self.assertEqual([record["outcome"] for record in written], ["intent", "success"])
+        self.assertEqual(len({record["requestId"] for record in written}), 1)
+
+
+class Instance(Scene):
+    """Nobody is at a terminal: the instance asks its user."""
+
+    flags = ("--permission-filesystem-write", "ask")
+    change = {"filePath": "a.txt", "content": "new"}
+
+    def text(self):
+        return (self.root / "a.txt").read_text()
+
+    def test_a_question_is_the_answer_and_the_next_call_brings_the_decision(self):
+        server, _ = self.connect(*self.flags)
+        question = self.question(server, "write_file", **self.change)
+        self.assertEqual(question["toolGroup"], "filesystemWrite")
+        self.assertEqual(question["resource"], str(self.root / "a.txt"))
+        self.assertEqual(question["options"], ["denyOnce", "allowOnce", "allowForSession"])
+        self.assertIn("-one", question["description"])
+        self.assertEqual(self.text(), "one\ntwo\n")
+        self.good(server, "write_file", **self.change, _confirmation="allowOnce")
+        self.assertEqual(self.text(), "new")
+        self.question(server, "write_file", **self.change)
+
+    def test_a_decision_counts_once_and_for_what_was_asked(self):
+        server, _ = self.connect(*self.flags)
+        # Nobody was asked.
+        self.question(server, "write_file", **self.change, _confirmation="allowOnce")
+        # Something else was asked.
+        self.question(server, "write_file", filePath="a.txt", content="other",
+                      _confirmation="allowOnce")
+        self.assertEqual(self.text(), "one\ntwo\n")
+        self.good(server, "write_file", **self.change, _confirmation="allowOnce")
+        self.question(server, "write_file", **self.change, _confirmation="allowOnce")
+
+    def test_no_is_no(self):
+        server, daemon = self.connect(*self.flags)
+        self.question(server, "write_file", **self.change)
+        self.assertIn("said no",
+                      self.error(server, "write_file", **self.change, _confirmation="denyOnce"))
+        self.assertEqual(self.text(), "one\ntwo\n")
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertIn(("denied", "user"),
+                      {(r["outcome"], r.get("policySource")) for r in self.records()})
+
+    def test_always_is_not_for_the_instance_to_say(self):
+        server, _ = self.connect(*self.flags)
+        self.question(server, "write_file", **self.change)
+        self.question(server, "write_file", **self.change, _confirmation="alwaysAllow")
+        self.assertEqual(self.text(), "one\ntwo\n")
+        self.assertNotIn("a.txt", self.settings.read_text())
+
+    def test_what_is_allowed_for_the_session_ends_with_it(self):
+        server, daemon = self.connect(*self.flags)
+        self.question(server, "write_file", **self.change)
+        self.good(server, "write_file", **self.change, _confirmation="allowForSession")
+        server.do("drop")
+        daemon.until("trying again")
+        server.until(streams=1)
+        # Reconnecting is the same session.
+        self.good(server, "write_file", filePath="a.txt", content="newer")
+
+    def test_a_question_is_no_way_to_read(self):
+        server, _ = self.connect(*self.flags, "--permission-filesystem-read", "ask")
+        question = self.question(server, "edit_file", filePath="a.txt", oldString="one",
+                                 newString="1")
+        self.assertNotIn("two", question["description"])
+
+    def test_another_change_to_undo_is_another_question(self):
+        server, _ = self.connect(*self.flags)
+        for name in ("x", "y"):
+            self.question(server, "write_file", filePath=name, content=name)
+            self.good(server, "write_file", filePath=name, content=name,
+                      _confirmation="allowOnce")
+            if name == "x":
+                self.question(server, "undo_changes")
+        self.question(server, "undo_changes", _confirmation="allowOnce")
+        self.assertTrue((self.root / "y").exists())
+
+
+class Rules(Scene):
+    def test_what_is_denied_shows_nowhere(self):
+        (self.root / ".env").write_text("two")
+        self.write_settings(resourcePermissions={"filesystemRead": {
+            "allow": [], "deny": [str(self.root / ".env")]}})
+        server, _ = self.connect()
+        self.assertIn("denied", self.error(server, "read_file", filePath=".env"))
+        found = self.good(server, "search_files", query="two")
+        self.assertEqual([match["path"] for match in found["matches"]], ["a.txt"])
+
+    def test_names_that_are_refused_are_recorded(self):
+        server, daemon = self.connect()
+        self.error(server, "read_file", filePath="../b")
+        self.assertEqual(daemon.end()[0], 0)
+        (denied,) = [record for record in self.records() if record["outcome"] == "denied"]
+        self.assertEqual((denied["operation"], denied["tool"]), ("read", "read_file"))
+
+    def test_rules_hold_from_the_moment_they_are_made(self):
+        server, daemon = self.connect()
+        self.good(server, "read_file", filePath="a.txt")
+        subprocess.run([GATEHOUSE, "rules", "add", "deny", "filesystemRead", "glob:*.txt"],
+                       env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"}, check=True,
+                       stdout=subprocess.DEVNULL)
+        daemon.until("read again")
+        self.error(server, "read_file", filePath="a.txt")
+        self.assertEqual(self.good(server, "search_files", query="two")["matches"], [])
+
+    def test_the_settings_and_the_record_are_out_of_reach(self):
+        server = self.serve()
+        self.daemon("--auto-confirm", "--permission-filesystem-write", "allow", self.url(server),
+                    server.token, self.home)
+        server.until(streams=1)
+        for name in (".n8n-gateway/settings.json", ".local/state/gatehouse/audit.jsonl"):
+            self.error(server, "read_file", filePath=name)
+            self.error(server, "write_file", filePath=name, content="")
+        self.error(server, "move", sourcePath=".n8n-gateway", destinationPath="x")
+        self.assertIn("permissions", self.settings.read_text())
+
+    def test_malformed_settings_are_put_aside_and_everything_is_asked_for(self):
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text("{")
+        server, daemon = self.connect("--permission-filesystem-read", "allow")
+        daemon.until("lie aside")
+        self.question(server, "read_file", filePath="a.txt")
+
+
+class Toolhost(Scene):
+    def test_one_that_dies_is_replaced_and_its_calls_are_answered(self):
+        server, daemon = self.connect()
+        (toolhost,) = daemon.children()
+        os.kill(toolhost, signal.SIGSTOP)
+        called = server.call("read_file", filePath="a.txt")
+        os.kill(toolhost, signal.SIGKILL)
+        result = json.loads(server.until(answer=called)["text"])["result"]
+        self.assertTrue(result["isError"])
+        daemon.until("another toolhost")
+        deadline = time.monotonic() + TIMEOUT
+        while self.call(server, "read_file", filePath="a.txt").get("isError"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(MOMENT)
+        self.assertNotIn(toolhost, daemon.children())
+
+    def test_it_ends_with_the_daemon(self):
+        _, daemon = self.connect()
+        (toolhost,) = daemon.children()
+        fd = os.pidfd_open(toolhost)
+        self.addCleanup(os.close, fd)
+        daemon.process.kill()
+        self.assertTrue(select.select([fd], [], [], TIMEOUT)[0])
+
+
+class Terminal(Scene):
+    """Somebody is there: the daemon has a pseudo terminal on its standard input and output."""
+
+    def setUp(self):
+        super().setUp()
+        self.master, self.terminal = pty.openpty()
+        self.addCleanup(os.close, self.terminal)
+        self.shown = bytearray()
+        self.is_over = threading.Event()
+        self.watcher = threading.Thread(target=self.watch, daemon=True)
+        self.watcher.start()
+        self.addCleanup(self.leave)
+
+    def watch(self):
+        while not self.is_over.is_set():
+            if select.select([self.master], [], [], MOMENT)[0]:
+                with contextlib.suppress(OSError):
+                    self.shown += os.read(self.master, 1 << 16)
+
+    def leave(self):
+        self.is_over.set()
+        self.watcher.join()
+        os.close(self.master)
+
+    def see(self, text):
+        deadline = time.monotonic() + TIMEOUT
+        while text.encode() not in self.shown:
+            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
+            time.sleep(MOMENT)
+
+    def press_until(self, key, is_done):
+        """Keys count only after a moment, so it is pressed again until something came of it."""
+        deadline = time.monotonic() + TIMEOUT
+        while not is_done():
+            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
+            os.write(self.master, key)
+            time.sleep(MOMENT)
+
+    def begin(self, *flags):
+        server = self.serve()
+        daemon = self.daemon(*flags, self.url(server), server.token, self.root, TERM="dumb")
+        self.see(str(self.root))
+        return server, daemon
+
+    def agree(self, server):
+        self.press_until(b"1\n", lambda: server.state()["connected"])
+        self.see("onnect")
+
+    def answer(self, server, key, called):
+        """The result of a call that waits for this key."""
+        lines = []
+
+        def is_answered():
+            with contextlib.suppress(queue.Empty):
+                lines.append(server.lines.get_nowait())
+            return any(line.get("answer") == called for line in lines)
+
+        self.press_until(key, is_answered)
+        (line,) = [line for line in lines if line.get("answer") == called]
+        return json.loads(line["text"])["result"]
+
+    def test_no_is_the_end(self):
+        server, daemon = self.begin()
+        self.press_until(b"\n", lambda: daemon.process.poll() is not None)
+        self.assertEqual(daemon.wait()[0], 0)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_yes_connects_and_calls_are_asked_about_there(self):
+        server, daemon = self.begin("--permission-filesystem-write", "ask")
+        self.agree(server)
+        called = server.call("write_file", filePath="a.txt", content="x")
+        self.see("write_file")
+        self.assertNotIn("isError", self.answer(server, b"2\n", called))
+        self.assertEqual((self.root / "a.txt").read_text(), "x")
+        called = server.call("write_file", filePath="a.txt", content="y")
+        self.assertTrue(self.answer(server, b"1\n", called)["isError"])
+        self.assertEqual((self.root / "a.txt").read_text(), "x")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_always_is_kept_and_holds(self):
+        server, _ = self.begin("--permission-filesystem-write", "ask")
+        self.agree(server)
+        called = server.call("write_file", filePath="a.txt", content="x")
+        self.assertNotIn("isError", self.answer(server, b"4\n", called))
+        kept = json.loads(self.settings.read_text())["resourcePermissions"]["filesystemWrite"]
+        self.assertEqual(kept["allow"], [str(self.root / "a.txt")])
+        self.good(server, "write_file", filePath="a.txt", content="y")
+
+    def test_always_deny_hides_it_from_the_next_search(self):
+        server, _ = self.connect("--permission-filesystem-read", "ask", TERM="dumb")
+        called = server.call("read_file", filePath="a.txt")
+        self.assertTrue(self.answer(server, b"5\n", called)["isError"])
+        self.assertIn("denied", self.error(server, "read_file", filePath="a.txt"))
+
+    def test_a_word_of_the_instance_does_not_count_here(self):
+        server, _ = self.begin("--permission-filesystem-write", "ask")
+        self.agree(server)
+        called = server.call("write_file", filePath="a.txt", content="x",
+                             _confirmation="allowOnce")
+        self.assertTrue(self.answer(server, b"1\n", called)["isError"])
+        self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
