@@ -8,6 +8,9 @@ static const char *const modes[] = {"deny", "ask", "allow", NULL};
 static const char *const askers[] = {[CONNECT_CONFIRM_CLIENT] = "client",
                                      [CONNECT_CONFIRM_INSTANCE] = "instance",
                                      [CONNECT_CONFIRM_INSTANCE + 1] = NULL};
+static const char *const networks[] = {[CONNECT_NETWORK_NONE] = "none",
+                                       [CONNECT_NETWORK_ALLOW] = "allow",
+                                       [CONNECT_NETWORK_ALLOW + 1] = NULL};
 static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 
 const struct option connect_options[CONNECT_OPTIONS] = {
@@ -71,7 +74,9 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                          .choices = modes,
                                          .env = "N8N_GATEWAY_PERMISSION_SHELL",
                                          .group = "Consent",
-                                         .help = "the same for commands; deny if not given"},
+                                         .help = "the same for commands, each in a box: the "
+                                                 "folder, and the system read-only without your "
+                                                 "secrets; deny if not given"},
     [CONNECT_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
                                             .type = OPTION_CHOICE,
                                             .choices = modes,
@@ -101,6 +106,30 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                         .group = "Consent",
                                         .help = "ask nothing on the terminal, neither before "
                                                 "connecting nor before calls"},
+    [CONNECT_OPTION_SHELL_NETWORK] = {.name = "shell-network",
+                                      .type = OPTION_CHOICE,
+                                      .choices = networks,
+                                      .env = "N8N_GATEWAY_SHELL_NETWORK",
+                                      .fallback = "none",
+                                      .group = "Commands",
+                                      .help = "whether commands reach the network"},
+    [CONNECT_OPTION_SHELL_WRITABLE] = {.name = "shell-writable",
+                                       .type = OPTION_LIST,
+                                       .env = "N8N_GATEWAY_SHELL_WRITABLE",
+                                       .placeholder = "DIR",
+                                       .group = "Commands",
+                                       .help = "directories that commands may change, besides the "
+                                               "folder where files may be changed; repeatable or "
+                                               "with commas"},
+    [CONNECT_OPTION_SHELL_TIMEOUT] = {.name = "computer-shell-timeout",
+                                      .type = OPTION_DURATION,
+                                      .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT",
+                                      .min = 100,
+                                      .max = 24 * 60 * 60 * INT64_C(1000),
+                                      .fallback = "30s",
+                                      .group = "Commands",
+                                      .help = "how long a command may take that names no time "
+                                              "itself"},
 };
 
 const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {

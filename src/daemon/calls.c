@@ -20,7 +20,6 @@ enum {
 };
 
 static void prepare(struct call *call);
-static void decide(struct call *call);
 
 /* ---- the end of a call ---- */
 
@@ -28,6 +27,7 @@ static void free_call(struct call *call)
 {
     list_remove(&call->node);
     timer_stop(&call->deadline);
+    shell_drop(call->shell_call);
     arena_done(&call->arena);
     free(call);
 }
@@ -50,7 +50,7 @@ static void enter(struct call *call, enum call_state next)
         assert(from == CALL_PREPARING || from == CALL_KEEPING);
         break;
     case CALL_ASKING:
-        assert(from == CALL_PREVIEWING);
+        assert(from != CALL_ASKING && from != CALL_RUNNING);
         break;
     case CALL_RUNNING:
         assert(from == CALL_PREPARING || from == CALL_KEEPING);
@@ -66,7 +66,7 @@ static void enter(struct call *call, enum call_state next)
     }
 }
 
-void call_answer(struct call *call, struct str result)
+void calls_answer(struct call *call, struct str result)
 {
     const struct calls_config *config = &call->calls->config;
 
@@ -84,7 +84,7 @@ static void answer_error(const struct calls *calls, struct str id, const struct 
         calls->config.answer(calls->config.data, id, buf_view(&result));
 }
 
-void call_fail(struct call *call, const struct err *err)
+void calls_fail(struct call *call, const struct err *err)
 {
     enter(call, CALL_ENDED);
     log_write(call->calls->config.log, LOG_INFO, "refused", LOG_STR("tool", call->tool->name),
@@ -93,12 +93,12 @@ void call_fail(struct call *call, const struct err *err)
     free_call(call);
 }
 
-static void fail_plainly(struct call *call, int code)
+void calls_fail_plainly(struct call *call, int code)
 {
     struct err err = ERR_INIT;
 
     err_set_plain(&err, code);
-    call_fail(call, &err);
+    calls_fail(call, &err);
 }
 
 /* The server has given it up. What runs ends by itself. */
@@ -111,23 +111,55 @@ static void on_deadline(void *data)
         return;
     desk_cancel(call->calls->config.desk, call->question, DESK_TIMED_OUT);
     err_set(&err, ERR_TIMED_OUT, "the user did not answer in time; ask what to do instead");
-    call_fail(call, &err);
+    calls_fail(call, &err);
+}
+
+/* ---- at work elsewhere ---- */
+
+void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
+                void (*done)(void *context, int result, void *data))
+{
+    const struct worker_job job = {
+        .run = work, .done = done, .data = call, .timeout_ms = WORKER_NO_DEADLINE};
+    uint64_t id;
+    int r = worker_submit(call->calls->pool, &job, &id);
+
+    call->is_away = r == 0;
+    if (r < 0)
+        calls_fail_plainly(call, r);
+}
+
+bool calls_is_back(struct call *call)
+{
+    call->is_away = false;
+    if (!call->is_forgotten)
+        return true;
+    free_call(call);
+    return false;
 }
 
 /* ---- doing it ---- */
 
-static void run(struct call *call)
+static bool is_command(const struct call *call)
 {
-    int r = call_note_intents(call);
+    return shell_has(call->tool);
+}
+
+void calls_run(struct call *call)
+{
+    int r = is_command(call) ? 0 : calls_note_intents(call);
 
     if (r < 0) {
-        fail_plainly(call, r);
+        calls_fail_plainly(call, r);
         return;
     }
     log_write(call->calls->config.log, LOG_INFO, "call", LOG_STR("tool", call->tool->name),
               LOG_TEXT("by", permission_source_name(call->decision.source)));
     enter(call, CALL_RUNNING);
-    hostlink_run(call->calls->config.link, call->number);
+    if (is_command(call))
+        calls_run_command(call);
+    else
+        hostlink_run(call->calls->config.link, call->number);
 }
 
 /* ---- asking ---- */
@@ -141,13 +173,18 @@ static void on_desk_answer(void *data, uint64_t id, enum permission_choice choic
     if (by == NULL) {
         err_set(&err, ERR_ASK_UNAVAILABLE, "the terminal to ask on is gone");
         call->state = CALL_PREVIEWING; /* nothing stands at the desk any more */
-        call_fail(call, &err);
+        calls_fail(call, &err);
         return;
     }
     call->has_answer = true;
     call->answer = choice;
     call->answer_mark = call->decision.mark;
-    prepare(call);
+    if (is_command(call)) {
+        enter(call, CALL_PREPARING);
+        calls_decide(call);
+    } else {
+        prepare(call);
+    }
 }
 
 static void ask_at_desk(struct call *call)
@@ -162,7 +199,7 @@ static void ask_at_desk(struct call *call)
         return;
     call->state = CALL_PREVIEWING;
     err_set(&err, r, "too many questions wait for the user already");
-    call_fail(call, &err);
+    calls_fail(call, &err);
 }
 
 /* As an error, which is also the structured content: there the instance looks for it. */
@@ -194,9 +231,17 @@ static void ask_instance(struct call *call)
         r = confirmations_expect(call->calls->confirmations, &call->decision.question,
                                  call->arguments);
     if (r < 0)
-        fail_plainly(call, r);
+        calls_fail_plainly(call, r);
     else
-        call_answer(call, buf_view(&result));
+        calls_answer(call, buf_view(&result));
+}
+
+static void ask(struct call *call)
+{
+    if (call->calls->config.desk != NULL)
+        ask_at_desk(call);
+    else
+        ask_instance(call);
 }
 
 static void on_previewed(void *data, struct str body)
@@ -204,17 +249,14 @@ static void on_previewed(void *data, struct str body)
     struct call *call = data;
     struct err err = ERR_INIT;
 
-    if (call_read_previewed(call, body, &err) < 0) {
-        call_fail(call, &err);
+    if (calls_read_previewed(call, body, &err) < 0) {
+        calls_fail(call, &err);
         return;
     }
     /* It is prepared once more with the answer; until then nothing is held. */
     hostlink_forget(call->calls->config.link, call->number);
     call->number = 0;
-    if (call->calls->config.desk != NULL)
-        ask_at_desk(call);
-    else
-        ask_instance(call);
+    ask(call);
 }
 
 /* ---- deciding ---- */
@@ -236,6 +278,17 @@ static struct decision_terms terms_of(const struct call *call)
     };
 }
 
+static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                         int code)
+{
+    struct call *call = data;
+
+    if (is_command(call))
+        call->refused_by = source; /* the shell records it, on the loop */
+    else
+        calls_note_refusal(call, resource, source, code);
+}
+
 static int make_decision(struct call *call)
 {
     const struct decision_terms terms = terms_of(call);
@@ -244,7 +297,7 @@ static int make_decision(struct call *call)
         .resources = call->resources,
         .count = call->resource_count,
         .mark = call->mark,
-        .refused = call_note_refusal,
+        .refused = note_refusal,
         .data = call,
     };
 
@@ -274,15 +327,22 @@ static void follow_decision(struct call *call, int r)
         log_error(call->calls->config.log, "what was decided for good holds for this session only",
                   &call->decision.unkept);
     if (r < 0) {
-        call_fail(call, &call->err);
+        if (is_command(call) && call->refused_by != NULL)
+            calls_refuse_command(call, call->refused_by, r);
+        calls_fail(call, &call->err);
         return;
     }
     if (!call->decision.asks) {
-        run(call);
+        calls_run(call);
         return;
     }
     if (use_confirmation(call)) {
-        decide(call);
+        calls_decide(call);
+        return;
+    }
+    if (is_command(call)) {
+        calls_describe_command(call);
+        ask(call);
         return;
     }
     enter(call, CALL_PREVIEWING);
@@ -305,37 +365,23 @@ static void on_kept(void *context, int result, void *data)
     if (call == NULL)
         return;
     hostlink_tell_rules(call->calls->config.link);
-    if (call->is_forgotten) {
-        free_call(call);
+    if (!calls_is_back(call))
         return;
-    }
-    if (call->number == 0) { /* its toolhost has gone meanwhile */
+    if (!is_command(call) && call->number == 0) { /* its toolhost has gone meanwhile */
         err_set_plain(&call->err, ERR_IO);
         result = ERR_IO;
     }
     follow_decision(call, result);
 }
 
-static void decide(struct call *call)
+void calls_decide(struct call *call)
 {
-    const struct worker_job job = {
-        .run = keep,
-        .done = on_kept,
-        .data = call,
-        .timeout_ms = WORKER_NO_DEADLINE,
-    };
-    uint64_t id;
-    int r;
-
     if (!call->has_answer || (1U << call->answer & ALWAYS) == 0) {
         follow_decision(call, make_decision(call));
         return;
     }
-    r = worker_submit(call->calls->pool, &job, &id);
-    if (r < 0)
-        fail_plainly(call, r);
-    else
-        enter(call, CALL_KEEPING);
+    enter(call, CALL_KEEPING);
+    calls_work(call, keep, on_kept);
 }
 
 /* ---- the toolhost's part ---- */
@@ -345,10 +391,10 @@ static void on_prepared(void *data, struct str body)
     struct call *call = data;
     struct err err = ERR_INIT;
 
-    if (call_read_prepared(call, body, &err) < 0)
-        call_fail(call, &err);
+    if (calls_read_prepared(call, body, &err) < 0)
+        calls_fail(call, &err);
     else
-        decide(call);
+        calls_decide(call);
 }
 
 static void on_end(void *data, struct str result, const struct err *err, bool has_begun)
@@ -359,13 +405,13 @@ static void on_end(void *data, struct str result, const struct err *err, bool ha
     if (call->state == CALL_KEEPING)
         return; /* told when the worker is back */
     if (call->state == CALL_RUNNING && has_begun)
-        call_note_outcomes(call, err != NULL ? err->code : 0);
+        calls_note_outcomes(call, err != NULL ? err->code : 0);
     else if (err != NULL && err_category(err->code) == ERR_POLICY)
-        call_note_error(call, err);
+        calls_note_error(call, err);
     if (err != NULL)
-        call_fail(call, err);
+        calls_fail(call, err);
     else
-        call_answer(call, result);
+        calls_answer(call, result);
 }
 
 static const struct hostlink_events events = {
@@ -379,7 +425,7 @@ static void prepare(struct call *call)
     enter(call, CALL_PREPARING);
     if (hostlink_prepare(config->link, call->tool->name, call->arguments, CALLS_TIMEOUT_MS, &events,
                          call, &call->number, &err) < 0)
-        call_fail(call, &err);
+        calls_fail(call, &err);
 }
 
 /* ---- arriving ---- */
@@ -457,20 +503,25 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     }
     call->tool = tool;
     timer_start(&call->deadline, given->shape == GATEWAY_SHAPE_DATA ? CALLS_SEED_MS : CALLS_N8N_MS);
-    prepare(call);
+    if (is_command(call))
+        calls_prepare_command(call);
+    else
+        prepare(call);
 }
 
 void calls_end_session(struct calls *calls)
 {
+    list_each (node, &calls->all)
+        list_entry(node, struct call, node)->is_forgotten = true;
+    if (calls->config.shell != NULL)
+        shell_end_session(calls->config.shell, calls);
     list_each_safe (node, &calls->all) {
         struct call *call = list_entry(node, struct call, node);
 
-        if (call->state == CALL_KEEPING) {
-            call->is_forgotten = true;
-            continue;
-        }
+        if (call->is_away)
+            continue; /* goes when it is given back */
         if (call->state == CALL_RUNNING)
-            call_note_outcomes(call, ERR_CANCELLED);
+            calls_note_outcomes(call, ERR_CANCELLED);
         enter(call, CALL_ENDED);
         free_call(call);
     }
@@ -505,7 +556,6 @@ void calls_free(struct calls *calls)
 {
     if (calls == NULL)
         return;
-    calls_end_session(calls);
     if (calls->pool != NULL)
         worker_pool_free(calls->pool);
     confirmations_free(calls->confirmations);

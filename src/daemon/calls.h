@@ -2,9 +2,10 @@
 /*
  * The calls of a session, each from its arrival to its one answer:
  *
- *     understood by the toolhost -> decided -> asked about, if need be -> run -> answered
+ *     understood -> decided -> asked about, if need be -> run -> answered
  *
- * An answer of the user counts for a call that is understood once more and still is about the same.
+ * Calls on files are understood and run by the toolhost, those that run commands by the shell. An
+ * answer of the user counts for a call that is understood once more and still is about the same.
  * Who asks is the desk, or the instance by way of the answer (permission/confirmation.h). What is
  * about to be changed stands in the record before it is.
  */
@@ -21,6 +22,7 @@
 #include "loop/loop.h"
 #include "permission/desk.h"
 #include "permission/keeper.h"
+#include "shell/shell.h"
 
 enum {
     CALLS_TIMEOUT_MS = 60000, /* of each step of a call on files */
@@ -36,6 +38,7 @@ struct calls_config {
     struct loop *loop;
     const struct log *log;
     struct hostlink *link;
+    struct shell *shell; /* NULL: no commands here */
     struct keeper *keeper;
     struct authority_scope *recorded; /* in whose name calls stand in the record */
     struct desk *desk;                /* NULL: the instance asks */
@@ -46,7 +49,7 @@ struct calls_config {
 };
 
 int calls_new(const struct calls_config *config, struct calls **out_calls);
-/* Nobody is answered any more. */
+/* After calls_end_session(), and when the shell has given back what it had. */
 void calls_free(struct calls *calls);
 
 void calls_begin(struct calls *calls, const struct gateway_call *call);

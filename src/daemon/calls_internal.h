@@ -17,7 +17,7 @@
  *   and from each of them to ENDED
  */
 enum call_state {
-    CALL_PREPARING,  /* the toolhost finds out what it is about */
+    CALL_PREPARING,  /* the toolhost, or a worker, finds out what it is about */
     CALL_PREVIEWING, /* it finds out what would be done */
     CALL_ASKING,     /* at the desk */
     CALL_KEEPING,    /* a worker has the call: an answer is kept for good */
@@ -49,13 +49,18 @@ struct call {
     size_t touched_count;
     uint64_t mark;
     bool deletes;
+    struct shell_call *shell_call; /* of a command, until it is run */
+    uint64_t shell_id;             /* while it runs; else 0 */
+    struct str command;            /* as it was written */
+    const char *refused_by;        /* of a command: what decided so */
     struct decision decision;
     struct err err;
     bool has_answer;
     enum permission_choice answer;
     uint64_t answer_mark;
     uint64_t question; /* at the desk */
-    bool is_forgotten; /* its session has ended while a worker had it */
+    bool is_away;      /* a worker or the shell has it and gives it back */
+    bool is_forgotten; /* its session has ended meanwhile */
 };
 
 struct calls {
@@ -66,19 +71,39 @@ struct calls {
 };
 
 /* The last thing that happens to a call, which is gone then. */
-void call_answer(struct call *call, struct str result);
-void call_fail(struct call *call, const struct err *err);
+void calls_answer(struct call *call, struct str result);
+void calls_fail(struct call *call, const struct err *err);
+void calls_fail_plainly(struct call *call, int code);
+
+/* The next step, when the call is understood; and when it is allowed. */
+void calls_decide(struct call *call);
+void calls_run(struct call *call);
+
+/* Gives the call to a worker; done begins with calls_is_back(). */
+void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
+                void (*done)(void *context, int result, void *data));
+/* False: its session has ended meanwhile, and it is gone. */
+bool calls_is_back(struct call *call);
+
+/* ---- commands ---- */
+
+void calls_prepare_command(struct call *call);
+void calls_describe_command(struct call *call);
+void calls_run_command(struct call *call);
+void calls_refuse_command(struct call *call, const char *source, int code);
+
+/* ---- files ---- */
 
 /* Reads the body of PREPARED into the call. */
-int call_read_prepared(struct call *call, struct str body, struct err *err);
-int call_read_previewed(struct call *call, struct str body, struct err *err);
+int calls_read_prepared(struct call *call, struct str body, struct err *err);
+int calls_read_previewed(struct call *call, struct str body, struct err *err);
 
 /* The record. An intent that fails means that nothing may be done. */
-int call_note_intents(struct call *call);
-void call_note_outcomes(struct call *call, int error);
+int calls_note_intents(struct call *call);
+void calls_note_outcomes(struct call *call, int error);
 /* A name that the toolhost does not take. */
-void call_note_error(struct call *call, const struct err *err);
-void call_note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                       int code);
+void calls_note_error(struct call *call, const struct err *err);
+void calls_note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                        int code);
 
 #endif

@@ -112,7 +112,7 @@ static bool read_mark(const struct json_value *document, uint64_t *out_mark)
     return true;
 }
 
-int call_read_prepared(struct call *call, struct str body, struct err *err)
+int calls_read_prepared(struct call *call, struct str body, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(call->arena.max);
     const struct json_value *document;
@@ -132,7 +132,7 @@ int call_read_prepared(struct call *call, struct str body, struct err *err)
     return 0;
 }
 
-int call_read_previewed(struct call *call, struct str body, struct err *err)
+int calls_read_previewed(struct call *call, struct str body, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(call->arena.max);
     struct question *question = &call->decision.question;
@@ -170,7 +170,7 @@ static bool changes(const struct touched *touched)
     return touched->operation == AUTHORITY_OP_WRITE || touched->operation == AUTHORITY_OP_REMOVE;
 }
 
-int call_note_intents(struct call *call)
+int calls_note_intents(struct call *call)
 {
     for (size_t i = 0; i < call->touched_count; i++) {
         struct touched *touched = &call->touched[i];
@@ -188,7 +188,7 @@ int call_note_intents(struct call *call)
     return 0;
 }
 
-void call_note_outcomes(struct call *call, int error)
+void calls_note_outcomes(struct call *call, int error)
 {
     for (size_t i = 0; i < call->touched_count; i++) {
         const struct touched *touched = &call->touched[i];
@@ -204,7 +204,7 @@ void call_note_outcomes(struct call *call, int error)
     }
 }
 
-void call_note_error(struct call *call, const struct err *err)
+void calls_note_error(struct call *call, const struct err *err)
 {
     struct authority_note refusal = {
         .operation =
@@ -218,8 +218,8 @@ void call_note_error(struct call *call, const struct err *err)
 }
 
 /* The name below the folder, if the record has one for it. */
-void call_note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                       int code)
+void calls_note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                        int code)
 {
     const struct call *call = data;
     struct authority_note refusal = {

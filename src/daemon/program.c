@@ -147,7 +147,7 @@ static int choose_asker(struct program *program, struct err *err)
 /* Said once, so that nobody wonders where the tools are. */
 static void tell_lacks(const struct program *program)
 {
-    static const enum catalog_group lacking[] = {CATALOG_SHELL, CATALOG_COMPUTER, CATALOG_BROWSER};
+    static const enum catalog_group lacking[] = {CATALOG_COMPUTER, CATALOG_BROWSER};
 
     for (size_t i = 0; i < array_size(lacking); i++)
         if (program->wishes.modes.of[lacking[i]] != PERMISSION_DENY)
@@ -165,6 +165,11 @@ static void tell_lacks(const struct program *program)
 
 /* ---- agreeing ---- */
 
+static bool has_network(const struct program *program)
+{
+    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
+}
+
 static int begin(struct program *program, struct err *err)
 {
     const struct session_config config = {
@@ -177,6 +182,9 @@ static int begin(struct program *program, struct err *err)
         .libexec = GATEHOUSE_LIBEXECDIR,
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
         .on_over = on_over,
         .data = program,
     };
@@ -213,14 +221,26 @@ static void on_confirmed(void *data, const struct confirm_result *result)
 
 static int ask_to_connect(struct program *program, struct err *err)
 {
-    const struct confirm_offer offer = {
+    const struct option_list writable =
+        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
+    struct str shown[CONFIRM_MAX_WRITABLE];
+    struct confirm_offer offer = {
         .url = str_from(options_argument(program->values, CONNECT_ARGUMENT_URL)),
         .dir = str_from(program->wishes.dir),
         .modes = program->wishes.modes,
         .has_write_access = program->wishes.has_write_access,
+        .shell_has_network = has_network(program),
+        .shell_writable = shown,
     };
-    int r = confirm_ask(program->console, &offer, on_confirmed, program);
+    int r;
 
+    if (offer.has_write_access)
+        shown[offer.shell_writable_count++] = offer.dir;
+    if (writable.count > array_size(shown) - offer.shell_writable_count)
+        return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
+    for (size_t i = 0; i < writable.count; i++)
+        shown[offer.shell_writable_count++] = str_from(writable.items[i]);
+    r = confirm_ask(program->console, &offer, on_confirmed, program);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

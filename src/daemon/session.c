@@ -14,6 +14,7 @@
 #include "isolate/companion.h"
 #include "loop/reader.h"
 #include "loop/timer.h"
+#include "tools/commands.h"
 #include "tools/ground.h"
 
 enum {
@@ -28,6 +29,7 @@ struct session {
     struct secret key;
     char name[NAME_BYTES];
     struct ground *ground;
+    struct commands *commands; /* NULL: none are run */
     struct ready_watch *rules;
     char host_state[PATH_MAX];
     char numbers[3][NUMBER_BYTES];
@@ -70,7 +72,8 @@ static bool offers(void *data, const struct catalog_tool *tool)
     const struct session *session = data;
 
     return session->config.wishes->modes.of[tool->group] != PERMISSION_DENY &&
-           hostlink_has(session->link, tool);
+           (hostlink_has(session->link, tool) ||
+            (shell_has(tool) && commands_shell(session->commands) != NULL));
 }
 
 static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
@@ -190,6 +193,7 @@ static int open_connection(struct session *session, struct err *err)
         .loop = config->loop,
         .log = config->log,
         .link = session->link,
+        .shell = commands_shell(session->commands),
         .keeper = session->ground->keeper,
         .recorded = session->ground->files,
         .desk = config->desk,
@@ -274,6 +278,30 @@ static int open_ground(struct session *session, struct err *err)
     return ground_open(&config, &session->ground, err);
 }
 
+/* The launcher is forked here, while there is one thread. */
+static int open_commands(struct session *session, struct err *err)
+{
+    const struct commands_config config = {
+        .ground = session->ground,
+        .has_network = session->config.shell_has_network,
+        .writable = session->config.shell_writable,
+        .timeout_ms = session->config.shell_timeout_ms,
+    };
+    struct err why = ERR_INIT;
+    int r;
+
+    if (session->config.wishes->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+        return 0;
+    r = commands_open(&config, &session->commands, &why);
+    if (r == ERR_UNSUPPORTED) {
+        log_write(session->config.log, LOG_WARN, "no commands are run here",
+                  LOG_TEXT("why", why.message));
+        return 0;
+    }
+    return r < 0 ? err_set(err, r, "%s", why.message)
+                 : commands_start(session->commands, session->config.loop, err);
+}
+
 static void add_words(struct session *session, size_t *count, const char *option, const char *value)
 {
     session->host_words[(*count)++] = option;
@@ -325,6 +353,8 @@ static int open_all(struct session *session, struct err *err)
     int r = open_ground(session, err);
 
     if (r == 0)
+        r = open_commands(session, err);
+    if (r == 0)
         r = write_words(session, err);
     if (r == 0)
         r = follow_rules(session, err);
@@ -359,6 +389,9 @@ void session_free(struct session *session)
 {
     if (session == NULL)
         return;
+    if (session->calls != NULL)
+        calls_end_session(session->calls);
+    commands_free(session->commands);
     calls_free(session->calls);
     connection_free(session->connection);
     hostlink_free(session->link);

@@ -30,6 +30,9 @@ struct session_config {
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
+    bool shell_has_network;
+    const char *const *shell_writable; /* up to a NULL; or NULL */
+    int64_t shell_timeout_ms;
     /* Once: 0 when the user has left, else why it could not be begun. */
     void (*on_over)(void *data, int code, const struct err *err);
     void *data;

@@ -17,7 +17,7 @@
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
-#include "mcphost/commands.h"
+#include "tools/commands.h"
 #include "mcphost/consent.h"
 #include "mcphost/httpfront.h"
 #include "mcphost/stdiofront.h"

@@ -425,6 +425,80 @@ class Rules(Scene):
         self.question(server, "read_file", filePath="a.txt")
 
 
+def has_boxes():
+    done = subprocess.run([GATEHOUSE, "sandbox", "check"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+class Commands(Scene):
+    def shell(self, server, command, **more):
+        result = self.call(server, "shell_execute", command=command, **more)
+        return result.get("structuredContent", result)
+
+    def test_commands_are_there_only_where_the_user_opened_that(self):
+        server, _ = self.connect()
+        self.assertNotIn("shell_execute", self.tools(server))
+        self.assertIn("no tool", self.error(server, "shell_execute", command="true"))
+
+    def test_a_command_runs_in_its_box(self):
+        (self.home / "own").write_text("mine")
+        server, daemon = self.connect("--permission-shell", "allow",
+                                      N8N_INSTANCE_AI_GATEWAY_API_KEY="not-for-commands")
+        categories = server.state()["init"]["toolCategories"]
+        self.assertIn({"name": "shell", "enabled": True}, categories)
+        self.assertEqual(self.shell(server, "cat a.txt; exit 3")["exitCode"], 3)
+        self.assertEqual(self.shell(server, "cat a.txt")["stdout"], "one\ntwo\n")
+        for command in ("echo x > a.txt", f"cat {self.settings}", f"ls {self.record}",
+                        f"cat {self.home}/own"):
+            self.assertNotEqual(self.shell(server, command)["exitCode"], 0, command)
+        self.assertNotIn("not-for-commands", self.shell(server, "env")["stdout"])
+        self.assertEqual(daemon.end()[0], 0)
+        ran = [record for record in self.records() if record["operation"] == "execute"]
+        self.assertEqual([record["outcome"] for record in ran[:2]], ["intent", "success"])
+
+    def test_the_time_of_a_command_is_over(self):
+        server, _ = self.connect("--permission-shell", "allow", "--computer-shell-timeout", "300")
+        self.assertTrue(self.shell(server, "sleep 60")["timedOut"])
+
+    def test_the_instance_asks_about_commands(self):
+        server, daemon = self.connect("--permission-shell", "ask")
+        question = self.question(server, "shell_execute", command="nice -n 10 cat a.txt")
+        self.assertEqual((question["toolGroup"], question["resource"]),
+                         ("shell", f"{self.root}: cat a.txt"))
+        self.assertIn("nice -n 10", question["description"])
+        self.good(server, "shell_execute", command="nice -n 10 cat a.txt",
+                  _confirmation="allowForSession")
+        # It is the command that is allowed, in that directory.
+        self.good(server, "shell_execute", command="cat a.txt")
+        self.question(server, "shell_execute", command="cat a.txt; true")
+        self.assertIn("said no", self.error(server, "shell_execute", command="cat a.txt; true",
+                                            _confirmation="denyOnce"))
+        self.assertEqual(daemon.end()[0], 0)
+        denied = [record for record in self.records() if record["outcome"] == "denied"]
+        self.assertEqual([record["operation"] for record in denied], ["execute"])
+
+    def test_commands_end_with_the_session(self):
+        server, daemon = self.connect("--permission-shell", "allow", "--permission-filesystem-write",
+                                      "allow")
+        os.mkfifo(self.root / "fifo")
+        server.call("shell_execute", command="exec 3> fifo; sleep 600")
+        with open(self.root / "fifo", "rb") as fifo:
+            server.do("dismiss")
+            daemon.until("has ended the session")
+            self.assertEqual(fifo.read(), b"")  # the writer is gone
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_a_daemon_that_is_stopped_leaves_no_command(self):
+        server, daemon = self.connect("--permission-shell", "allow", "--permission-filesystem-write",
+                                      "allow")
+        os.mkfifo(self.root / "fifo")
+        server.call("shell_execute", command="exec 3> fifo; sleep 600")
+        with open(self.root / "fifo", "rb") as fifo:
+            self.assertEqual(daemon.end()[0], 0)
+            self.assertEqual(fifo.read(), b"")
+
+
 class Toolhost(Scene):
     def test_one_that_dies_is_replaced_and_its_calls_are_answered(self):
         server, daemon = self.connect()

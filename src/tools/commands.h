@@ -5,8 +5,8 @@
  * loop behind it. What a command can see and change is settled here, once; what
  * may run is asked for each.
  */
-#ifndef MCPHOST_COMMANDS_H
-#define MCPHOST_COMMANDS_H
+#ifndef TOOLS_COMMANDS_H
+#define TOOLS_COMMANDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

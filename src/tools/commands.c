@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcphost/commands.h"
+#include "tools/commands.h"
 
 #include <limits.h>
 #include <stdlib.h>
