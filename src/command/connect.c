@@ -50,6 +50,10 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                   .env = "N8N_GATEWAY_LOG_LEVEL",
                                   .help = "how much is told on standard error; info if neither "
                                           "this nor the settings say it"},
+    [CONNECT_OPTION_KEEP_SESSION] = {.name = "keep-session",
+                                     .env = "GATEHOUSE_KEEP_SESSION",
+                                     .help = "go on with the session at the next start after "
+                                             "SIGTERM, as under a service manager"},
     [CONNECT_OPTION_WRITE_ACCESS] = {.name = "filesystem-write-access",
                                      .env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",
                                      .group = "Consent",

@@ -12,9 +12,11 @@
 #include "command/connect.h"
 #include "console/confirm.h"
 #include "console/console.h"
+#include "daemon/kept.h"
 #include "daemon/session.h"
 #include "isolate/confine.h"
 #include "loop/signal.h"
+#include "tools/recorded.h"
 
 enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20 };
 
@@ -26,8 +28,11 @@ struct program {
     struct loop *loop;
     struct wishes wishes;
     struct httpurl url;
-    struct secret key;
-    bool asks_here; /* about calls; else the instance does */
+    struct secret key;  /* empty: none was given */
+    bool is_static_key; /* of both sides, and not for a file of ours */
+    char terms[KEPT_TERMS_BYTES];
+    struct kept kept; /* a session from before; its key is empty without one */
+    bool asks_here;   /* about calls; else the instance does */
     struct desk *desk;
     struct console *console;
     struct session *session;
@@ -68,13 +73,21 @@ static void on_over(void *data, int code, const struct err *err)
         stop(program, EXIT_SUCCESS);
 }
 
+/* Systemd names every start of a service. */
+static bool keeps_session(const struct program *program)
+{
+    return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) ||
+           getenv("INVOCATION_ID") != NULL;
+}
+
 /* The first one says goodbye to the server, the second does not wait for that. */
 static void on_signal(void *data, int signum)
 {
     struct program *program = data;
 
     log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
-    if (program->session == NULL || program->is_leaving) {
+    if (program->session == NULL || program->is_leaving ||
+        (signum == SIGTERM && keeps_session(program))) {
         stop(program, EXIT_SUCCESS);
         return;
     }
@@ -88,12 +101,12 @@ static int read_key(struct program *program, struct err *err)
 {
     const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
 
-    if (token == NULL || *token == '\0')
+    if (token == NULL || *token == '\0') {
         token = getenv(CONNECT_KEY_ENV);
+        program->is_static_key = token != NULL && *token != '\0';
+    }
     if (token == NULL || *token == '\0')
-        return err_set(err, ERR_INVALID_OPTION,
-                       "a pairing token is needed: the server shows it with the command to copy; "
-                       "or set " CONNECT_KEY_ENV " as the server has it");
+        return 0;
     for (const char *c = token; *c != '\0'; c++)
         if (*c <= ' ' || *c > '~')
             return err_set(err, ERR_INVALID_OPTION,
@@ -122,7 +135,8 @@ static bool has_terminal(const struct program *program)
 
 static bool needs_agreement(const struct program *program)
 {
-    return !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
+    return program->kept.key.len == 0 &&
+           !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
 }
 
@@ -170,6 +184,37 @@ static bool has_network(const struct program *program)
     return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
 }
 
+static void digest_terms(struct program *program)
+{
+    const struct kept_terms terms = {
+        .url = &program->url,
+        .wishes = &program->wishes,
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+    };
+
+    kept_digest(&terms, program->terms);
+}
+
+/* One that was kept needs no token and no question: nothing is different. */
+static int look_for_session(struct program *program, struct err *err)
+{
+    const struct recorded_config state = {.state_dir = program->wishes.state_dir};
+    struct recorded recorded = {.audit_dir_fd = -1};
+    int r = recorded_open(&state, &recorded, err);
+
+    digest_terms(program);
+    if (r == 0)
+        (void)kept_read(recorded.authority, recorded.state_path, &program->url, program->terms,
+                        &program->kept);
+    recorded_close(&recorded);
+    if (r == 0 && program->kept.key.len == 0 && program->key.len == 0)
+        r = err_set(err, ERR_INVALID_OPTION,
+                    "a pairing token is needed: the server shows it with the command to copy; or "
+                    "set " CONNECT_KEY_ENV " as the server has it");
+    return r;
+}
+
 static int begin(struct program *program, struct err *err)
 {
     const struct session_config config = {
@@ -179,6 +224,9 @@ static int begin(struct program *program, struct err *err)
         .desk = program->asks_here ? program->desk : NULL,
         .url = program->url,
         .key = &program->key,
+        .resumed = program->kept.key.len > 0 ? &program->kept : NULL,
+        .terms = program->terms,
+        .keeps = keeps_session(program) && !program->is_static_key,
         .libexec = GATEHOUSE_LIBEXECDIR,
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
@@ -191,8 +239,10 @@ static int begin(struct program *program, struct err *err)
     int r;
 
     tell_lacks(program);
+    digest_terms(program); /* the user may have edited */
     r = session_new(&config, &program->session, err);
     secret_done(&program->key);
+    secret_done(&program->kept.key);
     return r;
 }
 
@@ -305,6 +355,7 @@ static void close_all(struct program *program)
     if (program->loop != NULL)
         loop_free(program->loop);
     secret_done(&program->key);
+    secret_done(&program->kept.key);
 }
 
 static int run(struct program *program, struct err *err)
@@ -317,9 +368,11 @@ static int run(struct program *program, struct err *err)
     if (r == 0)
         r = read_key(program, err);
     if (r == 0)
-        r = choose_asker(program, err);
-    if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
+    if (r == 0)
+        r = look_for_session(program, err);
+    if (r == 0)
+        r = choose_asker(program, err);
     if (r < 0)
         return r;
     log_init(&program->log, STDERR_FILENO, program->wishes.log_level, &clock_system);

@@ -26,7 +26,9 @@ enum {
 
 struct session {
     struct session_config config;
-    struct secret key;
+    struct secret key; /* until it was used */
+    struct kept kept;  /* what is resumed, and what is kept */
+    bool is_kept;
     char name[NAME_BYTES];
     struct ground *ground;
     struct commands *commands; /* NULL: none are run */
@@ -104,6 +106,52 @@ static void on_answer(void *data, struct str id, struct str result)
         timer_start(&session->flush, FLUSH_MS);
 }
 
+/* ---- for the next start ---- */
+
+static void keep(struct session *session, const struct gateway_status *status)
+{
+    const struct secret *key = gateway_session_key(connection_gateway(session->connection));
+    const struct recorded *recorded = &session->ground->recorded;
+    struct kept *kept = &session->kept;
+    struct err err = ERR_INIT;
+
+    if (!session->config.keeps || session->is_kept || key == NULL)
+        return;
+    session->is_kept = true; /* tried once */
+    kept->dialect = status->dialect;
+    kept->key = *key;
+    snprintf(kept->terms, sizeof(kept->terms), "%s", session->config.terms);
+    snprintf(kept->root_path, sizeof(kept->root_path), "%s", session->ground->root_path);
+    if (kept_write(recorded->authority, recorded->state_path, &session->config.url, kept, &err) < 0)
+        log_error(session->config.log, "the session cannot be kept for the next start", &err);
+    secret_done(&kept->key);
+}
+
+static void forget(struct session *session)
+{
+    const struct recorded *recorded = &session->ground->recorded;
+
+    session->is_kept = false;
+    kept_remove(recorded->authority, recorded->state_path, &session->config.url);
+}
+
+/* A session from before is over, and a token came along: that is another try. */
+static bool pair_anew(struct session *session)
+{
+    struct err err = ERR_INIT;
+    int r;
+
+    if (session->key.len == 0)
+        return false;
+    r = gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
+                     &err);
+    secret_done(&session->key);
+    if (r < 0)
+        log_error(session->config.log, "the new token cannot be used", &err);
+    session->is_kept = false;
+    return r == 0;
+}
+
 static void on_status(void *data, const struct gateway_status *status)
 {
     struct session *session = data;
@@ -113,6 +161,8 @@ static void on_status(void *data, const struct gateway_status *status)
     session->told = status->state;
     switch (status->state) {
     case RECONNECT_OPEN:
+        secret_done(&session->key);
+        keep(session, status);
         log_write(session->config.log, LOG_INFO, "connected",
                   LOG_TEXT("folder", session->ground->root_path));
         break;
@@ -122,6 +172,8 @@ static void on_status(void *data, const struct gateway_status *status)
                   LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
         break;
     case RECONNECT_REFUSED:
+        if (pair_anew(session))
+            break;
         log_write(session->config.log, LOG_ERROR,
                   "the server does not know this session any more: a new pairing token is needed, "
                   "with another 'gatehouse connect'");
@@ -153,6 +205,7 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
 
     session->told = RECONNECT_OFF;
     calls_end_session(session->calls);
+    forget(session);
     switch (end) {
     case GATEWAY_END_FAILED:
         tell_failure(config, err);
@@ -186,6 +239,23 @@ static const struct gateway_owner owner = {
 
 /* ---- when there is a toolhost ---- */
 
+static int join(struct session *session, struct err *err)
+{
+    struct gateway *gateway = connection_gateway(session->connection);
+    const struct httpurl *url = &session->config.url;
+    int r;
+
+    if (session->kept.key.len > 0) {
+        r = gateway_resume(gateway, url, session->kept.dialect, &session->kept.key, err);
+        secret_done(&session->kept.key);
+        return r;
+    }
+    forget(session);
+    r = gateway_pair(gateway, url, &session->key, err);
+    secret_done(&session->key);
+    return r;
+}
+
 static int open_connection(struct session *session, struct err *err)
 {
     const struct session_config *config = &session->config;
@@ -208,9 +278,7 @@ static int open_connection(struct session *session, struct err *err)
     if (r < 0)
         return err_set_plain(err, r);
     r = connection_new(&connection, &session->connection, err);
-    return r == 0 ? gateway_pair(connection_gateway(session->connection), &config->url,
-                                 &session->key, err)
-                  : r;
+    return r == 0 ? join(session, err) : r;
 }
 
 static void on_begun(void *data, const struct err *err)
@@ -219,7 +287,6 @@ static void on_begun(void *data, const struct err *err)
     struct err why = ERR_INIT;
     int r = err == NULL ? open_connection(session, &why) : err->code;
 
-    secret_done(&session->key);
     if (r < 0)
         session->config.on_over(session->config.data, r, err != NULL ? err : &why);
 }
@@ -338,6 +405,21 @@ static int write_words(struct session *session, struct err *err)
     return 0;
 }
 
+/* The same name may lead elsewhere by now, which nobody has agreed to. */
+static int check_kept(struct session *session, struct err *err)
+{
+    if (session->config.resumed == NULL)
+        return 0;
+    if (strcmp(session->config.resumed->root_path, session->ground->root_path) != 0) {
+        forget(session);
+        return err_set(err, ERR_INVALID_PATH,
+                       "the folder is another one than that of the session which was kept; start "
+                       "again to be asked");
+    }
+    session->kept = *session->config.resumed;
+    return 0;
+}
+
 static int open_all(struct session *session, struct err *err)
 {
     const struct session_config *config = &session->config;
@@ -352,6 +434,8 @@ static int open_all(struct session *session, struct err *err)
     };
     int r = open_ground(session, err);
 
+    if (r == 0)
+        r = check_kept(session, err);
     if (r == 0)
         r = open_commands(session, err);
     if (r == 0)
@@ -398,6 +482,7 @@ void session_free(struct session *session)
     ready_watch_free(session->rules);
     timer_stop(&session->flush);
     secret_done(&session->key);
+    secret_done(&session->kept.key);
     if (session->ground != NULL)
         write_record(session);
     ground_close(session->ground);

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "daemon/kept.h"
 #include "daemon/wishes.h"
 #include "loop/loop.h"
 #include "net/httpurl.h"
@@ -26,7 +27,10 @@ struct session_config {
     const struct wishes *wishes; /* as they were agreed to */
     struct desk *desk;           /* NULL: the instance asks */
     struct httpurl url;
-    const struct secret *key; /* a pairing token or a static key; copied */
+    const struct secret *key;   /* a pairing token or a static key; copied; empty: only resumes */
+    const struct kept *resumed; /* a session from before; or NULL */
+    const char *terms;          /* what was agreed to, as kept.h has it; outlives the session */
+    bool keeps;                 /* the session for the next start */
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
@@ -40,7 +44,7 @@ struct session_config {
 
 /* What is wrong with the folder comes out at once, with words; the rest by on_over. */
 int session_new(const struct session_config *config, struct session **out_session, struct err *err);
-/* Without a word to the server. */
+/* Without a word to the server: a session that is kept goes on with the next start. */
 void session_free(struct session *session);
 
 /* Tells the server, then on_over. */

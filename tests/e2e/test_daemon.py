@@ -229,6 +229,99 @@ class Sessions(Scene):
         self.assertEqual(server.state()["hits"]["init"], 1)
 
 
+class Kept(Scene):
+    """Sessions that outlive the process."""
+
+    def files(self):
+        return list(self.record.parent.glob("session-*"))
+
+    def begin(self, server, *flags, token=True, folder=None, **variables):
+        token = [server.token] if token else ["--dir"]
+        daemon = self.daemon(*flags, self.url(server), *token, folder or self.root, **variables)
+        server.until(streams=1)
+        return daemon
+
+    def test_the_next_start_goes_on_without_a_word(self):
+        for flags, variables in ((("--keep-session",), {}), ((), {"INVOCATION_ID": "1"})):
+            with self.subTest(flags):
+                server = self.serve()
+                daemon = self.begin(server, "--auto-confirm", *flags, **variables)
+                self.good(server, "read_file", filePath="a.txt")
+                status, told = daemon.end(signal.SIGTERM)
+                self.assertEqual(status, 0, told)
+                self.assertEqual(server.state()["hits"]["disconnect"], 0)
+                (kept,) = self.files()
+                self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
+                # Neither a token nor --auto-confirm, and no terminal.
+                daemon = self.begin(server, *flags, token=False, **variables)
+                self.good(server, "read_file", filePath="a.txt")
+                self.assertEqual(server.state()["hits"]["init"], 1)
+                # Leaving is the end of it.
+                self.assertEqual(daemon.end()[0], 0)
+                self.assertEqual(server.state()["hits"]["disconnect"], 1)
+                self.assertEqual(self.files(), [])
+
+    def test_anything_changed_is_asked_about_again(self):
+        server = self.serve()
+        daemon = self.begin(server, "--auto-confirm", "--keep-session")
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        other = self.place / "other"
+        other.mkdir()
+        for changed in (("--permission-shell", "allow"), ("--filesystem-write-access",),
+                        ("--shell-network", "allow"), ("--shell-writable", str(other)),
+                        ("--dir", other)):
+            with self.subTest(changed):
+                flags = changed if "--dir" in changed else (*changed, "--dir", self.root)
+                daemon = self.daemon("--keep-session", *flags, self.url(server))
+                status, told = daemon.wait()
+                self.assertEqual(status, 2, told)
+                self.assertIn("token is needed", told)
+
+    def test_a_folder_that_leads_elsewhere_by_now_is_not_given(self):
+        link = self.place / "link"
+        link.symlink_to(self.root)
+        server = self.serve()
+        daemon = self.begin(server, "--auto-confirm", "--keep-session", folder=link)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        link.unlink()
+        link.symlink_to(self.home)
+        daemon = self.daemon("--keep-session", "--dir", link, self.url(server))
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn("another one", told)
+        self.assertEqual(self.files(), [])
+
+    def test_a_token_helps_where_the_server_has_forgotten_the_session(self):
+        server = self.serve()
+        daemon = self.begin(server, "--auto-confirm", "--keep-session")
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        server.do("forget")
+        server.do("token")
+        server.token = server.until_has("token")["token"]
+        self.begin(server, "--keep-session")
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_a_key_of_both_sides_is_written_nowhere(self):
+        server = self.serve("--static-key", "key-of-both-sides")
+        daemon = self.daemon("--auto-confirm", "--keep-session", "--dir", self.root,
+                             self.url(server), N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-both-sides")
+        server.until(streams=1)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        self.assertEqual(self.files(), [])
+
+    def test_without_it_a_signal_disconnects(self):
+        server, daemon = self.connect()
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        self.assertEqual(server.state()["hits"]["disconnect"], 1)
+        self.assertEqual(self.files(), [])
+
+    def test_a_session_that_the_server_ended_is_not_kept(self):
+        server, daemon = self.connect("--keep-session")
+        server.do("dismiss")
+        daemon.until("has ended the session")
+        self.assertEqual(self.files(), [])
+
+
 class Refusals(Scene):
     def assert_refused(self, status, words, *arguments, **variables):
         daemon = self.daemon(*arguments, **variables)

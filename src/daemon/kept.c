@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/kept.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonwrite.h"
+
+enum { NAME_BYTES = 64, NAME_DIGEST_BYTES = 16, FILE_BYTES = 64 << 10, FILE_MODE = 0600 };
+
+static const struct authority_remove_options gone = {.may_miss = true};
+static const char *const dialects[] = {[GATEWAY_N8N] = "n8n", [GATEWAY_SEED] = "seed"};
+
+static void write_hex(const unsigned char *bytes, size_t count, char *out)
+{
+    for (size_t i = 0; i < count; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* With its end, so that no two lists of texts are the same bytes. */
+static void add_text(struct sha256 *hash, const char *text)
+{
+    sha256_add(hash, (struct str){text, strlen(text) + 1});
+}
+
+static void add_number(struct sha256 *hash, int64_t number)
+{
+    sha256_add(hash, (struct str){(const char *)&number, sizeof(number)});
+}
+
+static void add_url(struct sha256 *hash, const struct httpurl *url)
+{
+    add_number(hash, url->is_tls);
+    add_number(hash, url->port);
+    add_text(hash, url->host);
+    add_text(hash, url->path);
+}
+
+void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    add_url(&hash, terms->url);
+    add_text(&hash, terms->wishes->dir);
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        add_number(&hash, terms->wishes->modes.of[i]);
+    add_number(&hash, terms->wishes->has_write_access);
+    add_number(&hash, terms->shell_has_network);
+    for (size_t i = 0; terms->shell_writable != NULL && terms->shell_writable[i] != NULL; i++)
+        add_text(&hash, terms->shell_writable[i]);
+    sha256_end(&hash, digest);
+    write_hex(digest, sizeof(digest), out_digest);
+}
+
+/* ---- the file ---- */
+
+static void name_of(const struct httpurl *url, char out_name[NAME_BYTES])
+{
+    char hex[2 * NAME_DIGEST_BYTES + 1];
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    add_url(&hash, url);
+    sha256_end(&hash, digest);
+    write_hex(digest, NAME_DIGEST_BYTES, hex);
+    snprintf(out_name, NAME_BYTES, "session-%s.json", hex);
+}
+
+static int open_scope(struct authority *authority, const char *state_path,
+                      struct authority_scope **out_scope, struct err *err)
+{
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "daemon"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "state", .path = state_path},
+        .access = AUTHORITY_READ | AUTHORITY_METADATA | AUTHORITY_WRITE | AUTHORITY_DELETE,
+        .reason = "the key of a session that goes on",
+        .source = AUTHORITY_FROM_CORE,
+        .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
+    };
+
+    return authority_request_root(authority, &request, out_scope, err);
+}
+
+static bool copy_text(const struct json_value *document, struct str key, char *out, size_t size)
+{
+    struct str text;
+
+    return json_get_str(document, key, &text) &&
+           snprintf(out, size, "%.*s", STR_ARG(text)) < (int)size;
+}
+
+static bool read_document(const struct json_value *document, struct kept *kept)
+{
+    struct str text;
+
+    if (!copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) ||
+        !copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) ||
+        !json_get_str(document, STR("dialect"), &text))
+        return false;
+    kept->dialect = str_eq_c(text, dialects[GATEWAY_SEED]) ? GATEWAY_SEED : GATEWAY_N8N;
+    return json_get_str(document, STR("key"), &text) && text.len > 0 &&
+           secret_set(&kept->key, text) == 0;
+}
+
+/* The buffer holds the key as text: it is wiped. */
+static void wipe(struct buf *text)
+{
+    if (text->data != NULL)
+        secret_wipe(text->data, text->capacity);
+    buf_done(text);
+}
+
+int kept_read(struct authority *authority, const char *state_path, const struct httpurl *url,
+              const char *terms, struct kept *out_kept)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(FILE_BYTES);
+    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    struct authority_scope *scope = NULL;
+    const struct json_value *document;
+    struct kept kept = {.dialect = GATEWAY_N8N};
+    char name[NAME_BYTES];
+    int r = open_scope(authority, state_path, &scope, NULL);
+
+    name_of(url, name);
+    if (r == 0)
+        r = authority_read_bytes(scope, str_from(name), NULL, &text, NULL);
+    authority_scope_free(scope);
+    if (r == 0)
+        r = json_parse(&arena, buf_view(&text), JSON_LIMITS_DEFAULT, &document, NULL);
+    if (r == 0 && read_document(document, &kept) && strcmp(kept.terms, terms) == 0)
+        *out_kept = kept;
+    else
+        r = ERR_NOT_FOUND;
+    secret_done(&kept.key);
+    return r;
+}
+
+static int write_document(const struct kept *kept, struct buf *out)
+{
+    struct json_writer json;
+
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_key(&json, STR("terms"));
+    json_write_str(&json, str_from(kept->terms));
+    json_key(&json, STR("root"));
+    json_write_str(&json, str_from(kept->root_path));
+    json_key(&json, STR("dialect"));
+    json_write_str(&json, str_from(dialects[kept->dialect]));
+    json_key(&json, STR("key"));
+    json_write_str(&json, secret_reveal(&kept->key));
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+int kept_write(struct authority *authority, const char *state_path, const struct httpurl *url,
+               const struct kept *kept, struct err *err)
+{
+    const struct authority_write_options options = {.mode = FILE_MODE};
+    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+    int r;
+
+    name_of(url, name);
+    /* In one piece: growing would leave copies of the key behind. */
+    r = buf_reserve(&text, FILE_BYTES);
+    if (r == 0)
+        r = write_document(kept, &text);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = open_scope(authority, state_path, &scope, err);
+    if (r == 0) /* a file that is replaced would keep its mode */
+        r = authority_remove(scope, str_from(name), &gone, err);
+    if (r == 0)
+        r = authority_write_bytes(scope, str_from(name), buf_view(&text), &options, err);
+    authority_scope_free(scope);
+    return r;
+}
+
+void kept_remove(struct authority *authority, const char *state_path, const struct httpurl *url)
+{
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+
+    name_of(url, name);
+    if (open_scope(authority, state_path, &scope, NULL) == 0)
+        (void)authority_remove(scope, str_from(name), &gone, NULL);
+    authority_scope_free(scope);
+}

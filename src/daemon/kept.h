@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The key of a session that outlives the process: one file for each server, for the user alone,
+ * beside the record. It holds what the user had agreed to as a digest; whoever starts with anything
+ * else finds no session, and is asked.
+ */
+#ifndef DAEMON_KEPT_H
+#define DAEMON_KEPT_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/secret.h"
+#include "base/sha256.h"
+#include "daemon/wishes.h"
+#include "gatehouse/authority.h"
+#include "gateway/client.h"
+
+enum { KEPT_TERMS_BYTES = 2 * SHA256_BYTES + 1 };
+
+/* All that the user agrees to, as text. */
+struct kept_terms {
+    const struct httpurl *url;
+    const struct wishes *wishes;
+    bool shell_has_network;
+    const char *const *shell_writable; /* up to a NULL; or NULL */
+};
+void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTES]);
+
+struct kept {
+    char terms[KEPT_TERMS_BYTES];
+    char root_path[PATH_MAX]; /* where the folder led */
+    enum gateway_dialect dialect;
+    struct secret key;
+};
+
+/* ERR_NOT_FOUND where none is kept for these terms; what cannot be read is none. */
+int kept_read(struct authority *authority, const char *state_path, const struct httpurl *url,
+              const char *terms, struct kept *out_kept);
+int kept_write(struct authority *authority, const char *state_path, const struct httpurl *url,
+               const struct kept *kept, struct err *err);
+/* None is kept for this server any more. */
+void kept_remove(struct authority *authority, const char *state_path, const struct httpurl *url);
+
+#endif
