@@ -247,3 +247,8 @@ void console_free(struct console *console)
     desk_remove(console->config.desk, CONSOLE_NAME);
     free(console);
 }
+
+bool console_is_taken(const struct console *console)
+{
+    return stage_is_taken(console->stage);
+}

@@ -34,4 +34,7 @@ int console_new(const struct console_config *config, struct console **out_consol
  */
 void console_free(struct console *console);
 
+/* Whether something stands on the terminal, where what others write would stand in it. */
+bool console_is_taken(const struct console *console);
+
 #endif

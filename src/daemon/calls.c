@@ -66,11 +66,25 @@ static void enter(struct call *call, enum call_state next)
     }
 }
 
+/* A line for the person who watches. */
+static void tell(const struct call *call, const char *what_happened, const struct err *err)
+{
+    const struct calls_config *config = &call->calls->config;
+
+    log_write(config->log, LOG_INFO, what_happened, LOG_STR("tool", call->tool->name),
+              LOG_STR("on", call->resource_count > 0 ? permission_resource_name(call->resources)
+                                                     : STR_EMPTY),
+              LOG_TEXT("by", permission_source_name(call->decision.source)),
+              LOG_INT("ms", loop_now_ms(config->loop) - call->since_ms),
+              LOG_TEXT("why", err != NULL ? err->message : ""));
+}
+
 void calls_answer(struct call *call, struct str result)
 {
     const struct calls_config *config = &call->calls->config;
 
     enter(call, CALL_ENDED);
+    tell(call, "done", NULL);
     config->answer(config->data, call->id, result);
     free_call(call);
 }
@@ -87,8 +101,7 @@ static void answer_error(const struct calls *calls, struct str id, const struct 
 void calls_fail(struct call *call, const struct err *err)
 {
     enter(call, CALL_ENDED);
-    log_write(call->calls->config.log, LOG_INFO, "refused", LOG_STR("tool", call->tool->name),
-              LOG_TEXT("why", err->message));
+    tell(call, err_category(err->code) == ERR_POLICY ? "refused" : "failed", err);
     answer_error(call->calls, call->id, err);
     free_call(call);
 }
@@ -153,8 +166,6 @@ void calls_run(struct call *call)
         calls_fail_plainly(call, r);
         return;
     }
-    log_write(call->calls->config.log, LOG_INFO, "call", LOG_STR("tool", call->tool->name),
-              LOG_TEXT("by", permission_source_name(call->decision.source)));
     enter(call, CALL_RUNNING);
     if (is_command(call))
         calls_run_command(call);
@@ -202,6 +213,16 @@ static void ask_at_desk(struct call *call)
     calls_fail(call, &err);
 }
 
+static void answer_question(struct call *call, struct str result)
+{
+    const struct calls_config *config = &call->calls->config;
+
+    enter(call, CALL_ENDED);
+    tell(call, "asked", NULL);
+    config->answer(config->data, call->id, result);
+    free_call(call);
+}
+
 /* As an error, which is also the structured content: there the instance looks for it. */
 static int write_confirmation(struct str text, struct buf *out)
 {
@@ -233,7 +254,7 @@ static void ask_instance(struct call *call)
     if (r < 0)
         calls_fail_plainly(call, r);
     else
-        calls_answer(call, buf_view(&result));
+        answer_question(call, buf_view(&result));
 }
 
 static void ask(struct call *call)
@@ -469,6 +490,8 @@ static int new_call(struct calls *calls, const struct gateway_call *given, struc
         return ERR_NO_MEMORY;
     call->calls = calls;
     call->state = CALL_PREPARING;
+    call->since_ms = loop_now_ms(calls->config.loop);
+    call->decision.source = PERMISSION_BY_MODE;
     list_init(&call->node);
     list_append(&calls->all, &call->node);
     arena_init(&call->arena, ARENA_BYTES);

@@ -42,7 +42,8 @@ struct call {
     const struct json_value *arguments;
     struct str confirmation; /* the answer that the instance brought; or empty */
     struct timer deadline;   /* the server's */
-    uint32_t number;         /* at the toolhost; 0: none */
+    int64_t since_ms;
+    uint32_t number; /* at the toolhost; 0: none */
     struct permission_resource *resources;
     size_t resource_count;
     struct touched *touched;

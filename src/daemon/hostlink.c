@@ -460,7 +460,7 @@ static void start(struct hostlink *link)
     struct companion companion;
     struct err err = ERR_INIT;
     int r = companion_start("gatehouse-toolhost", link->config.libexec, link->config.argv,
-                            &companion, &err);
+                            link->config.log->fd, &companion, &err);
 
     link->state = LINK_STARTING;
     if (r == 0) {

@@ -13,6 +13,7 @@
 #include "console/confirm.h"
 #include "console/console.h"
 #include "daemon/kept.h"
+#include "daemon/notes.h"
 #include "daemon/session.h"
 #include "isolate/confine.h"
 #include "loop/signal.h"
@@ -35,6 +36,7 @@ struct program {
     bool asks_here;   /* about calls; else the instance does */
     struct desk *desk;
     struct console *console;
+    struct notes *notes; /* where the log and questions share a terminal */
     struct session *session;
     struct signal_watch *watches[array_size(signals)];
     bool is_leaving;
@@ -302,6 +304,24 @@ static void on_gone(void *data)
               "the terminal to ask on is gone: what needs consent is refused from now on");
 }
 
+static bool is_taken(void *data)
+{
+    const struct program *program = data;
+
+    return program->console != NULL && console_is_taken(program->console);
+}
+
+static int open_notes(struct program *program, struct err *err)
+{
+    const struct notes_config config = {
+        .loop = program->loop, .out_fd = STDERR_FILENO, .is_taken = is_taken, .data = program};
+    int r = notes_new(&config, &program->notes, err);
+
+    if (r == 0)
+        program->log.fd = notes_fd(program->notes);
+    return r;
+}
+
 static int open_console(struct program *program, struct err *err)
 {
     int r;
@@ -322,7 +342,9 @@ static int open_console(struct program *program, struct err *err)
                 .data = program,
             },
             &program->console);
-    return r < 0 ? err_set(err, r, "the terminal: %s", err_text(r)) : 0;
+    if (r < 0)
+        return err_set(err, r, "the terminal: %s", err_text(r));
+    return isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
 }
 
 static int serve(struct program *program, struct err *err)
@@ -348,6 +370,9 @@ static void close_all(struct program *program)
 {
     session_free(program->session);
     console_free(program->console);
+    program->console = NULL;
+    notes_free(program->notes);
+    program->log.fd = STDERR_FILENO;
     if (program->desk != NULL)
         desk_free(program->desk);
     for (size_t i = 0; i < array_size(signals); i++)

@@ -108,6 +108,12 @@ static void on_answer(void *data, struct str id, struct str result)
 
 /* ---- for the next start ---- */
 
+/* The server knows the key from init on, before the first stream is open. */
+static bool is_joined(enum reconnect_state state)
+{
+    return state == RECONNECT_OPENING || state == RECONNECT_OPEN || state == RECONNECT_WAITING;
+}
+
 static void keep(struct session *session, const struct gateway_status *status)
 {
     const struct secret *key = gateway_session_key(connection_gateway(session->connection));
@@ -115,7 +121,7 @@ static void keep(struct session *session, const struct gateway_status *status)
     struct kept *kept = &session->kept;
     struct err err = ERR_INIT;
 
-    if (!session->config.keeps || session->is_kept || key == NULL)
+    if (!session->config.keeps || session->is_kept || key == NULL || !is_joined(status->state))
         return;
     session->is_kept = true; /* tried once */
     kept->dialect = status->dialect;
@@ -156,13 +162,13 @@ static void on_status(void *data, const struct gateway_status *status)
 {
     struct session *session = data;
 
+    keep(session, status);
     if (status->state == session->told)
         return;
     session->told = status->state;
     switch (status->state) {
     case RECONNECT_OPEN:
         secret_done(&session->key);
-        keep(session, status);
         log_write(session->config.log, LOG_INFO, "connected",
                   LOG_TEXT("folder", session->ground->root_path));
         break;
@@ -471,8 +477,14 @@ int session_new(const struct session_config *config, struct session **out_sessio
 
 void session_free(struct session *session)
 {
+    struct gateway_status status;
+
     if (session == NULL)
         return;
+    if (session->connection != NULL) {
+        gateway_status(connection_gateway(session->connection), &status);
+        keep(session, &status);
+    }
     if (session->calls != NULL)
         calls_end_session(session->calls);
     commands_free(session->commands);

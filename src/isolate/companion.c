@@ -26,12 +26,14 @@ static int own_directory(char out_path[PATH_MAX])
     return 0;
 }
 
-static int set_descriptors(posix_spawn_file_actions_t *actions, int socket)
+static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int error_fd)
 {
     int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
 
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, STDOUT_FILENO);
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(actions, error_fd, STDERR_FILENO);
     /* Also where it has that number already: then only the closing is taken off it. */
     return r == 0 ? posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD) : r;
 }
@@ -55,7 +57,7 @@ static int set_signals(posix_spawnattr_t *attributes)
 
 /* An errno. */
 static int spawn_in(const char *directory, const char *name, const char *const *argv, int socket,
-                    pid_t *out_pid)
+                    int error_fd, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -66,7 +68,7 @@ static int spawn_in(const char *directory, const char *name, const char *const *
         return ENAMETOOLONG;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    r = set_descriptors(&actions, socket);
+    r = set_descriptors(&actions, socket, error_fd);
     if (r == 0)
         r = set_signals(&attributes);
     /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
@@ -78,7 +80,7 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     return r;
 }
 
-int companion_start(const char *name, const char *libexec, const char *const *argv,
+int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err)
 {
     cleanup_fd int ours = -1;
@@ -94,9 +96,9 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
     theirs = ends[1];
     r = own_directory(own);
     if (r == 0)
-        r = spawn_in(own, name, argv, theirs, &pid);
+        r = spawn_in(own, name, argv, theirs, error_fd, &pid);
     if (r == ENOENT)
-        r = spawn_in(libexec, name, argv, theirs, &pid);
+        r = spawn_in(libexec, name, argv, theirs, error_fd, &pid);
     if (r != 0)
         return err_set(err, err_from_errno(r), "%s cannot be started: %s. Is it installed?", name,
                        err_errno_text(r));

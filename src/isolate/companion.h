@@ -19,10 +19,10 @@ struct companion {
 };
 
 /*
- * `name` is looked for beside this program and then in `libexec`. argv ends in a NULL; its first
- * word is the name. Threads may be about.
+ * error_fd becomes the child's standard error. `name` is looked for beside this program and then in
+ * `libexec`. argv ends in a NULL; its first word is the name. Threads may be about.
  */
-int companion_start(const char *name, const char *libexec, const char *const *argv,
+int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err);
 
 #endif

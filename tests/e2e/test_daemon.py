@@ -29,18 +29,19 @@ MOMENT = 0.05
 class Daemon:
     """The program, and what it says on standard error."""
 
-    def __init__(self, arguments, environment, terminal=None):
+    def __init__(self, arguments, environment, terminal=None, all_there=False):
         streams = terminal if terminal is not None else subprocess.DEVNULL
         self.process = subprocess.Popen(
             [GATEHOUSE, "connect", *map(str, arguments)], env=environment, stdin=streams,
-            stdout=streams, stderr=subprocess.PIPE, start_new_session=terminal is not None)
+            stdout=streams, stderr=streams if all_there else subprocess.PIPE,
+            start_new_session=terminal is not None)
         self.lines = queue.Queue()
         self.told = []
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
     def read(self):
-        for line in self.process.stderr:
+        for line in self.process.stderr or ():
             self.lines.put(line.decode(errors="replace"))
         self.lines.put(None)
 
@@ -76,15 +77,17 @@ class Daemon:
             self.process.kill()
         self.process.wait()
         self.thread.join()
-        self.process.stderr.close()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
 
 
 class Scene(unittest.TestCase):
     terminal = None
+    all_there = False  # standard error is on the terminal, too
 
     def setUp(self):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="gatehouse-daemon-"))
-        self.addCleanup(shutil.rmtree, self.place)
+        self.addCleanup(self.clear)
         self.root = self.place / "root"
         self.root.mkdir()
         (self.root / "a.txt").write_text("one\ntwo\n")
@@ -92,6 +95,12 @@ class Scene(unittest.TestCase):
         self.home.mkdir()
         self.settings = self.home / ".n8n-gateway" / "settings.json"
         self.record = self.home / ".local/state/gatehouse/audit.jsonl"
+
+    def clear(self):
+        """A toolhost goes a moment after its daemon, and takes away what it has in there."""
+        deadline = time.monotonic() + TIMEOUT
+        while self.place.exists():
+            shutil.rmtree(self.place, ignore_errors=time.monotonic() < deadline)
 
     def write_settings(self, **fields):
         self.settings.parent.mkdir(mode=0o700, exist_ok=True)
@@ -105,7 +114,7 @@ class Scene(unittest.TestCase):
 
     def daemon(self, *arguments, **variables):
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **variables}
-        daemon = Daemon(arguments, environment, self.terminal)
+        daemon = Daemon(arguments, environment, self.terminal, self.all_there)
         self.addCleanup(daemon.close)
         return daemon
 
@@ -157,6 +166,7 @@ class Sessions(Scene):
         self.assertIn("outside", self.error(server, "read_file", filePath="../b"))
         status, told = daemon.end()
         self.assertEqual(status, 0, told)
+        self.assertRegex(told, f"done tool=read_file on={self.root}/a.txt by=mode ms=[0-9]+")
         self.assertNotIn(server.token, told)
         state = server.state()
         self.assertFalse(state["connected"])
@@ -710,6 +720,21 @@ class Terminal(Scene):
         called = server.call("read_file", filePath="a.txt")
         self.assertTrue(self.answer(server, b"5\n", called)["isError"])
         self.assertIn("denied", self.error(server, "read_file", filePath="a.txt"))
+
+    def test_what_is_logged_waits_while_a_question_stands(self):
+        self.all_there = True
+        server, daemon = self.begin("--permission-filesystem-write", "ask")
+        self.agree(server)
+        self.see("connected")
+        called = server.call("write_file", filePath="a.txt", content="x")
+        self.see("write_file")
+        self.good(server, "list_files", dirPath=".")
+        self.assertNotIn("isError", self.answer(server, b"2\n", called))
+        self.assertEqual(daemon.end()[0], 0)
+        self.see("tool=list_files")
+        self.see("disconnected")
+        shown = bytes(self.shown)
+        self.assertLess(shown.index(b"Allowed once"), shown.index(b"tool=list_files"), shown)
 
     def test_a_word_of_the_instance_does_not_count_here(self):
         server, _ = self.begin("--permission-filesystem-write", "ask")
