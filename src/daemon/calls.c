@@ -13,8 +13,8 @@ enum {
     RESULT_BYTES = 4 << 20, /* of what is said here: an error, a question for the instance */
     /* For the settings, which another program may have. */
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
-    KEEPERS = 1,
-    KEPT_WAITING = 128,
+    WORKERS = 4,
+    MOST_WAITING = 128,
     ONCE = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE | 1U << CHOICE_ALLOW_SESSION,
     ALWAYS = 1U << CHOICE_ALWAYS_ALLOW | 1U << CHOICE_ALWAYS_DENY,
 };
@@ -129,14 +129,41 @@ static void on_deadline(void *data)
 
 /* ---- at work elsewhere ---- */
 
+/*
+ * A worker that hangs in the kernel keeps the call, which is answered and left to it for good; the
+ * pool has a ceiling for those.
+ */
+static void give_up(struct call *call, int result)
+{
+    struct err err = ERR_INIT;
+
+    list_remove(&call->node);
+    timer_stop(&call->deadline);
+    if (call->is_forgotten)
+        return;
+    err_set_plain(&err, result);
+    answer_error(call->calls, call->id, &err);
+}
+
+static void on_worked(void *context, int result, void *data)
+{
+    struct call *call = context;
+
+    if (data == NULL)
+        give_up(call, result);
+    else
+        call->worked(call, result);
+}
+
 void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
-                void (*done)(void *context, int result, void *data))
+                void (*done)(struct call *call, int result), int64_t timeout_ms)
 {
     const struct worker_job job = {
-        .run = work, .done = done, .data = call, .timeout_ms = WORKER_NO_DEADLINE};
+        .run = work, .done = on_worked, .data = call, .context = call, .timeout_ms = timeout_ms};
     uint64_t id;
     int r = worker_submit(call->calls->pool, &job, &id);
 
+    call->worked = done;
     call->is_away = r == 0;
     if (r < 0)
         calls_fail_plainly(call, r);
@@ -378,13 +405,8 @@ static int keep(void *data, struct cancel *token)
     return make_decision(data);
 }
 
-static void on_kept(void *context, int result, void *data)
+static void on_kept(struct call *call, int result)
 {
-    struct call *call = data; /* NULL: the pool is being freed, and the worker still has it */
-
-    (void)context;
-    if (call == NULL)
-        return;
     hostlink_tell_rules(call->calls->config.link);
     if (!calls_is_back(call))
         return;
@@ -402,7 +424,7 @@ void calls_decide(struct call *call)
         return;
     }
     enter(call, CALL_KEEPING);
-    calls_work(call, keep, on_kept);
+    calls_work(call, keep, on_kept, WORKER_NO_DEADLINE);
 }
 
 /* ---- the toolhost's part ---- */
@@ -553,9 +575,9 @@ void calls_end_session(struct calls *calls)
 
 int calls_new(const struct calls_config *config, struct calls **out_calls)
 {
-    const struct worker_config workers = {.threads = KEEPERS,
-                                          .queue_max = KEPT_WAITING,
-                                          .abandoned_max = 1,
+    const struct worker_config workers = {.threads = WORKERS,
+                                          .queue_max = MOST_WAITING,
+                                          .abandoned_max = WORKERS,
                                           .grace_ms = KEEPING_GRACE_MS};
     struct calls *calls = calloc(1, sizeof(*calls));
     int r;

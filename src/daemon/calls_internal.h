@@ -59,7 +59,8 @@ struct call {
     bool has_answer;
     enum permission_choice answer;
     uint64_t answer_mark;
-    uint64_t question; /* at the desk */
+    uint64_t question;                             /* at the desk */
+    void (*worked)(struct call *call, int result); /* while a worker has it */
     bool is_away;      /* a worker or the shell has it and gives it back */
     bool is_forgotten; /* its session has ended meanwhile */
 };
@@ -80,9 +81,9 @@ void calls_fail_plainly(struct call *call, int code);
 void calls_decide(struct call *call);
 void calls_run(struct call *call);
 
-/* Gives the call to a worker; done begins with calls_is_back(). */
+/* Gives the call to a worker; `done` gets it back with the result, unless it is given up. */
 void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
-                void (*done)(void *context, int result, void *data));
+                void (*done)(struct call *call, int result), int64_t timeout_ms);
 /* False: its session has ended meanwhile, and it is gone. */
 bool calls_is_back(struct call *call);
 

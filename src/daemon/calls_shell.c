@@ -37,14 +37,12 @@ static bool take_resource(struct call *call, struct permission_resource resource
     return true;
 }
 
-static void on_understood(void *context, int result, void *data)
+static void on_understood(struct call *call, int result)
 {
-    struct call *call = data; /* NULL: the pool is being freed, and the worker still has it */
     struct permission_resource resource;
     struct str text;
 
-    (void)context;
-    if (call == NULL || !calls_is_back(call))
+    if (!calls_is_back(call))
         return;
     if (result < 0)
         calls_fail(call, &call->err);
@@ -58,7 +56,7 @@ static void on_understood(void *context, int result, void *data)
 
 void calls_prepare_command(struct call *call)
 {
-    calls_work(call, understand, on_understood);
+    calls_work(call, understand, on_understood, CALLS_TIMEOUT_MS);
 }
 
 void calls_describe_command(struct call *call)

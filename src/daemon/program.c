@@ -128,6 +128,18 @@ static int read_url(struct program *program, struct err *err)
     return r < 0 ? err_set(err, ERR_INVALID_OPTION, "URL: %s", why.message) : 0;
 }
 
+static int check_writable(const struct program *program, struct err *err)
+{
+    const struct option_list writable =
+        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
+
+    for (size_t i = 0; i < writable.count; i++)
+        if (writable.items[i][0] != '/')
+            return err_set(err, ERR_INVALID_OPTION, "--shell-writable: '%s' does not begin with /",
+                           writable.items[i]);
+    return 0;
+}
+
 /* Both sides of it: where one is redirected nobody would see the question, or could answer. */
 static bool has_terminal(const struct program *program)
 {
@@ -251,8 +263,9 @@ static int begin(struct program *program, struct err *err)
 static void on_confirmed(void *data, const struct confirm_result *result)
 {
     struct program *program = data;
+    char dir[PATH_MAX];
     struct err err = ERR_INIT;
-    int r = 0;
+    int r;
 
     if (!result->is_accepted) {
         stop(program, EXIT_SUCCESS);
@@ -262,9 +275,10 @@ static void on_confirmed(void *data, const struct confirm_result *result)
     program->wishes.has_write_access = result->has_write_access;
     if (!result->has_write_access)
         program->wishes.modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
-    if (snprintf(program->wishes.dir, sizeof(program->wishes.dir), "%.*s", STR_ARG(result->dir)) >=
-        (int)sizeof(program->wishes.dir))
+    if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
         r = err_set(&err, ERR_INVALID_PATH, "the name of the folder is too long");
+    else
+        r = recorded_absolute(dir, program->wishes.dir, &err);
     if (r == 0)
         r = begin(program, &err);
     if (r < 0)
@@ -392,6 +406,8 @@ static int run(struct program *program, struct err *err)
         r = read_url(program, err);
     if (r == 0)
         r = read_key(program, err);
+    if (r == 0)
+        r = check_writable(program, err);
     if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
     if (r == 0)

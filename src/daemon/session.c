@@ -201,6 +201,10 @@ static void tell_failure(const struct session_config *config, const struct err *
     if (err->code == ERR_GATEWAY_DENIED)
         err_set(&told, err->code, "%s: a new pairing token is needed, which the server shows",
                 err->message);
+    else if (err->code == ERR_UNSUPPORTED)
+        err_set(&told, err->code,
+                "the server speaks the older protocol only, of folders as trees, which this "
+                "version does not");
     config->on_over(config->data, told.code, &told);
 }
 

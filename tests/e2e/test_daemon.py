@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """gatehouse connect against a gateway: what it offers, what it asks, what it does and how it ends.
 
-Arguments: gatehouse, fake_gateway.
+Arguments: gatehouse, fake_gateway, and, to run all of it as an ordinary user instead,
+as_ordinary_user.
 """
 import contextlib
 import json
@@ -19,6 +20,7 @@ import threading
 import time
 import unittest
 
+import gateway_scene
 from gateway_scene import TIMEOUT, Server
 
 GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
@@ -230,6 +232,13 @@ class Sessions(Scene):
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(daemon.end()[0], 0)
 
+    def test_a_server_of_the_older_protocol_is_told_apart(self):
+        server = self.serve("--dialect", "seed")
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn("older protocol", told)
+
     def test_it_goes_on_when_the_stream_drops(self):
         server, daemon = self.connect()
         server.do("drop")
@@ -354,6 +363,7 @@ class Refusals(Scene):
             (2, "maybe", ("--permission-shell", "maybe", url, server.token)),
             (2, "nothing", ("--auto-confirm", "--permission-filesystem-read", "deny",
                             "--permission-browser", "deny", url, server.token)),
+            (2, "begin with /", ("--auto-confirm", "--shell-writable", "x", url, server.token)),
             (1, "nowhere", ("--auto-confirm", url, server.token, self.place / "nowhere")),
             (1, "token is needed", ("--auto-confirm", url, "gw_wrong", self.root)),
         ):
@@ -745,5 +755,27 @@ class Terminal(Scene):
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
 
+def run_as_ordinary_user(as_ordinary_user):
+    """All of it again, from copies where that user can reach them."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(gateway_scene.__file__, folder)
+        for program in (*GATEHOUSE.parent.glob("gatehouse*"), SERVER):
+            if program.is_file():
+                shutil.copy(program, folder)
+        copies = [pathlib.Path(folder) / program.name for program in (GATEHOUSE, SERVER)]
+        return subprocess.run([as_ordinary_user, __file__, *copies], check=False,
+                              env={**os.environ, "PYTHONPATH": folder}).returncode
+
+
+def main():
+    if len(sys.argv) > 3:
+        sys.exit(run_as_ordinary_user(sys.argv[3]))
+    result = unittest.main(argv=sys.argv[:1], exit=False).result
+    for case, reason in result.skipped:
+        print(f"skipped: {case.id()}: {reason}")
+    sys.exit(0 if result.wasSuccessful() else 1)
+
+
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main()
