@@ -11,6 +11,7 @@
 #include "daemon/calls.h"
 #include "daemon/connection.h"
 #include "daemon/hostlink.h"
+#include "daemon/tree.h"
 #include "isolate/companion.h"
 #include "loop/reader.h"
 #include "loop/timer.h"
@@ -21,12 +22,14 @@ enum {
     NAME_BYTES = 32,
     NUMBER_BYTES = 24,
     MOST_WORDS = 24, /* of the toolhost's command line */
+    TREE_ARENA_BYTES = 64 << 10,
     FLUSH_MS = 1000, /* what was read is recorded this late at most */
 };
 
 struct session {
     struct session_config config;
     struct secret key; /* until it was used */
+    bool is_pairing;   /* with it; else it is for when resuming fails */
     struct kept kept;  /* what is resumed, and what is kept */
     bool is_kept;
     char name[NAME_BYTES];
@@ -37,6 +40,9 @@ struct session {
     char numbers[3][NUMBER_BYTES];
     const char *host_words[MOST_WORDS];
     struct hostlink *link;
+    struct buf tree; /* for servers of the older dialect */
+    bool has_tree;
+    uint32_t tree_call; /* at the toolhost */
     struct calls *calls;
     struct connection *connection;
     enum reconnect_state told;
@@ -86,7 +92,12 @@ static int describe(void *data, enum gateway_dialect dialect, struct json_writer
                                 .offers = offers,
                                 .data = session};
 
-    return dialect == GATEWAY_N8N ? about_write(&about, writer) : ERR_UNSUPPORTED;
+    if (dialect == GATEWAY_N8N)
+        return about_write(&about, writer);
+    /* It is looked at when somebody wants it: see on_failed(). */
+    return session->has_tree
+               ? tree_write(session->ground->root_path, buf_view(&session->tree), writer)
+               : ERR_UNSUPPORTED;
 }
 
 static void on_call(void *data, const struct gateway_call *call)
@@ -163,12 +174,14 @@ static void on_status(void *data, const struct gateway_status *status)
     struct session *session = data;
 
     keep(session, status);
+    /* Used up by the first init that went well. */
+    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
+        secret_done(&session->key);
     if (status->state == session->told)
         return;
     session->told = status->state;
     switch (status->state) {
     case RECONNECT_OPEN:
-        secret_done(&session->key);
         log_write(session->config.log, LOG_INFO, "connected",
                   LOG_TEXT("folder", session->ground->root_path));
         break;
@@ -201,11 +214,83 @@ static void tell_failure(const struct session_config *config, const struct err *
     if (err->code == ERR_GATEWAY_DENIED)
         err_set(&told, err->code, "%s: a new pairing token is needed, which the server shows",
                 err->message);
-    else if (err->code == ERR_UNSUPPORTED)
-        err_set(&told, err->code,
-                "the server speaks the older protocol only, of folders as trees, which this "
-                "version does not");
     config->on_over(config->data, told.code, &told);
+}
+
+/* ---- the older dialect ---- */
+
+static void pair_with_tree(struct session *session)
+{
+    struct err err = ERR_INIT;
+
+    session->has_tree = true;
+    if (gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
+                     &err) < 0)
+        tell_failure(&session->config, &err);
+}
+
+static void on_tree_prepared(void *data, struct str body)
+{
+    const struct session *session = data;
+
+    (void)body;
+    hostlink_run(session->link, session->tree_call);
+}
+
+static void on_tree_previewed(void *data, struct str body)
+{
+    (void)data;
+    (void)body;
+}
+
+static void note_tree(const struct session *session, int error)
+{
+    const struct authority_call about = {.tool = "get_file_tree",
+                                         .decision = permission_source_name(PERMISSION_BY_MODE)};
+    struct authority_note note = {.operation = AUTHORITY_OP_LIST,
+                                  .outcome = error < 0 ? AUTHORITY_FAILED : AUTHORITY_SUCCESS,
+                                  .error = error};
+
+    authority_call_begin(&about);
+    (void)authority_note(session->ground->files, &note);
+    authority_call_end();
+}
+
+static void on_tree(void *data, struct str result, const struct err *err, bool has_begun)
+{
+    struct session *session = data;
+
+    (void)has_begun;
+    session->tree_call = 0;
+    note_tree(session, err != NULL ? err->code : 0);
+    if (err != NULL || tree_take(result, &session->tree) < 0)
+        log_write(session->config.log, LOG_WARN, "the tree of the folder cannot be told");
+    pair_with_tree(session);
+}
+
+/* Names are told unasked only where looking needs no asking. */
+static void fetch_tree(struct session *session)
+{
+    static const struct hostlink_events events = {
+        .on_prepared = on_tree_prepared, .on_previewed = on_tree_previewed, .on_end = on_tree};
+    static const char arguments_text[] = "{\"dirPath\":\".\",\"maxDepth\":8}";
+    cleanup_arena struct arena arena = ARENA_INIT(TREE_ARENA_BYTES);
+    const struct json_value *arguments;
+
+    if (session->config.wishes->modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW ||
+        json_parse(&arena, str_from(arguments_text), JSON_LIMITS_DEFAULT, &arguments, NULL) < 0 ||
+        hostlink_prepare(session->link, STR("get_file_tree"), arguments, CALLS_TIMEOUT_MS, &events,
+                         session, &session->tree_call, NULL) < 0)
+        pair_with_tree(session);
+}
+
+/* A server without the newer paths wants a tree: it is fetched, and the same token tried again. */
+static void on_failed(struct session *session, const struct err *err)
+{
+    if (err->code == ERR_UNSUPPORTED && !session->has_tree && session->key.len > 0)
+        fetch_tree(session);
+    else
+        tell_failure(&session->config, err);
 }
 
 static void on_ended(void *data, enum gateway_end end, const struct err *err)
@@ -218,7 +303,7 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
     forget(session);
     switch (end) {
     case GATEWAY_END_FAILED:
-        tell_failure(config, err);
+        on_failed(session, err);
         break;
     case GATEWAY_END_LEFT:
         log_write(config->log, LOG_INFO, "disconnected");
@@ -261,9 +346,8 @@ static int join(struct session *session, struct err *err)
         return r;
     }
     forget(session);
-    r = gateway_pair(gateway, url, &session->key, err);
-    secret_done(&session->key);
-    return r;
+    session->is_pairing = true;
+    return gateway_pair(gateway, url, &session->key, err);
 }
 
 static int open_connection(struct session *session, struct err *err)
@@ -470,6 +554,7 @@ int session_new(const struct session_config *config, struct session **out_sessio
     session->key = *config->key;
     rand_bytes(&number, sizeof(number));
     snprintf(session->name, sizeof(session->name), "gateway-%016" PRIx64, number);
+    buf_init(&session->tree, TREE_MAX_BYTES);
     timer_init(&session->flush, config->loop, flush_record, session);
     r = open_all(session, err);
     if (r < 0)
@@ -497,6 +582,7 @@ void session_free(struct session *session)
     hostlink_free(session->link);
     ready_watch_free(session->rules);
     timer_stop(&session->flush);
+    buf_done(&session->tree);
     secret_done(&session->key);
     secret_done(&session->kept.key);
     if (session->ground != NULL)

@@ -153,6 +153,11 @@ class Scene(unittest.TestCase):
     def tools(self, server):
         return {tool["name"] for tool in server.state()["init"]["tools"]}
 
+    def record_text(self):
+        """All of it: reads that were gathered as well."""
+        return "".join(path.read_text(errors="replace")
+                       for path in self.record.parent.glob("audit.jsonl*"))
+
     def records(self):
         return [json.loads(line) for line in self.record.read_text().splitlines()]
 
@@ -232,12 +237,28 @@ class Sessions(Scene):
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(daemon.end()[0], 0)
 
-    def test_a_server_of_the_older_protocol_is_told_apart(self):
-        server = self.serve("--dialect", "seed")
-        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
-        status, told = daemon.wait()
-        self.assertEqual(status, 1, told)
-        self.assertIn("older protocol", told)
+    def test_a_server_of_the_older_dialect_gets_a_tree_and_its_operations(self):
+        (self.root / "sub" / "deep").mkdir(parents=True)
+        (self.root / "sub" / "deep" / "f").touch()
+        for flags, tree in (((), [("sub", "directory"), ("a.txt", "file"), ("sub/deep", "directory"),
+                                  ("sub/deep/f", "file")]),
+                            (("--permission-filesystem-read", "ask"), [])):
+            with self.subTest(flags):
+                server = self.serve("--dialect", "seed")
+                daemon = self.daemon("--auto-confirm", *flags, self.url(server), server.token,
+                                     self.root)
+                server.until(streams=1)
+                init = server.state()["init"]
+                self.assertEqual(init["rootPath"], str(self.root))
+                self.assertEqual([(e["path"], e["type"]) for e in init["tree"]], tree)
+                self.assertEqual("deep/" in init["treeText"], bool(tree))
+                if tree:
+                    body = json.loads(server.ask("read-file", filePath="a.txt")["text"])
+                    self.assertEqual(body["data"]["content"], "one\ntwo\n")
+                    body = json.loads(server.ask("search-files", query="two")["text"])
+                    self.assertEqual(body["data"]["matches"][0]["path"], "a.txt")
+                    self.assertEqual(daemon.end()[0], 0)
+                    self.assertIn("get_file_tree", self.record_text())
 
     def test_it_goes_on_when_the_stream_drops(self):
         server, daemon = self.connect()
