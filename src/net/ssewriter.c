@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/ssewriter.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "net/deadlines.h"
 
-/* A larger event's memory goes when it is written. */
-enum { SCRATCH_KEPT_BYTES = 64 << 10 };
+enum {
+    SCRATCH_KEPT_BYTES = 64 << 10, /* a larger event's memory goes when it is written */
+    OWN_FIELDS = 2,                /* headers of every stream */
+};
 
 struct sse_hub {
     struct loop *loop;
@@ -180,10 +183,11 @@ static void on_quiet(struct deadline *deadline)
     sse_send_formatted(list_entry(deadline, struct sse_stream, deadline), STR(":\n\n"));
 }
 
-int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(void *data),
-             void *data, struct sse_stream **out_stream)
+int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct http_field *more,
+                  size_t more_count, void (*on_gone)(void *data), void *data,
+                  struct sse_stream **out_stream)
 {
-    static const struct http_field fields[] = {
+    struct http_field fields[OWN_FIELDS + SSE_MAX_FIELDS] = {
         {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
         /* nginx would hold events back until it has a bufferful. */
         {STR_LITERAL("X-Accel-Buffering"), STR_LITERAL("no")},
@@ -191,6 +195,9 @@ int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(voi
     bool is_head = exchange_request(exchange)->method == HTTP_METHOD_HEAD;
     struct sse_stream *stream = malloc(sizeof(*stream));
 
+    assert(more_count <= SSE_MAX_FIELDS);
+    for (size_t i = 0; i < more_count; i++)
+        fields[OWN_FIELDS + i] = more[i];
     if (stream == NULL) {
         exchange_answer_error(exchange, ERR_NO_MEMORY);
         return ERR_NO_MEMORY;
@@ -198,7 +205,7 @@ int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(voi
     exchange_begin(exchange, &(struct http_answer){.status = 200,
                                                    .type = STR("text/event-stream"),
                                                    .fields = fields,
-                                                   .field_count = array_size(fields)});
+                                                   .field_count = OWN_FIELDS + more_count});
     if (is_head) {
         free(stream);
         exchange_end(exchange);
@@ -213,6 +220,12 @@ int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(voi
     exchange_watch(exchange, &EVENTS, stream);
     *out_stream = stream;
     return 0;
+}
+
+int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(void *data),
+             void *data, struct sse_stream **out_stream)
+{
+    return sse_open_with(hub, exchange, NULL, 0, on_gone, data, out_stream);
 }
 
 void sse_close(struct sse_stream *stream)

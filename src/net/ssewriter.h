@@ -48,6 +48,9 @@ int sse_hub_send(struct sse_hub *hub, const struct sse_event *event);
 
 struct sse_stream;
 
+/* Headers that a stream may have besides its own. */
+enum { SSE_MAX_FIELDS = 6 };
+
 /*
  * Answers with an event stream. on_gone comes once, from the loop: the client left or was too slow,
  * and the stream is gone when it returns. It does not come after sse_close(). The exchange is the
@@ -55,6 +58,12 @@ struct sse_stream;
  */
 int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(void *data),
              void *data, struct sse_stream **out_stream);
+
+/* The same with headers that the caller wants, such as those by which a browser lets a page read.
+ */
+int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct http_field *fields,
+                  size_t count, void (*on_gone)(void *data), void *data,
+                  struct sse_stream **out_stream);
 
 /*
  * ERR_INVALID_ARGUMENT changes nothing. A client that is too slow for it is cut off, which is no
