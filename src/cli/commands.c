@@ -18,12 +18,14 @@
 #include "cli/config.h"
 #include "cli/doctor.h"
 #include "cli/start.h"
+#include "cli/status.h"
 #include "command/audit.h"
 #include "command/connect.h"
 #include "command/mcp.h"
 #include "command/rules.h"
 #include "command/sandbox.h"
 #include "command/search.h"
+#include "command/status.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -58,6 +60,7 @@ enum {
     COMMAND_AUDIT,
     COMMAND_RULES,
     COMMAND_SANDBOX,
+    COMMAND_STATUS,
     COMMAND_DOCTOR,
     COMMAND_COMPLETIONS,
     COMMANDS
@@ -95,6 +98,10 @@ static const struct option_command commands[COMMANDS] = {
                          .summary = SANDBOX_SUMMARY,
                          .commands = sandbox_commands,
                          .command_count = SANDBOX_COMMANDS},
+    [COMMAND_STATUS] = {.name = "status",
+                        .summary = STATUS_SUMMARY,
+                        .options = status_options,
+                        .option_count = STATUS_OPTIONS},
     [COMMAND_DOCTOR] = {.name = "doctor",
                         .summary = "say what this machine offers, and what each lack means",
                         .options = doctor_options,
@@ -191,6 +198,15 @@ static int run_mcp(struct option_values *values, char *const *argv, struct buf *
     return become("gatehouse-mcp", "mcp", argv, err);
 }
 
+static int run_status(struct option_values *values, struct buf *out, struct err *err)
+{
+    int r = options_read_env(values, environ, err);
+
+    return r < 0 ? r
+                 : status_tell((uint16_t)options_int(values, STATUS_OPTION_PORT),
+                               options_is_on(values, STATUS_OPTION_JSON), out, err);
+}
+
 static const struct option_values *top_of(const struct option_values *values)
 {
     return values->above != NULL ? top_of(values->above) : values;
@@ -228,6 +244,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
             return become("gatehouse-rules", "rules", argv, err);
         case COMMAND_SANDBOX:
             return become("gatehouse-sandbox", "sandbox", argv, err);
+        case COMMAND_STATUS:
+            return run_status(values, out, err);
         case COMMAND_DOCTOR:
             r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
                                                    : doctor_tell(wants_colour(STDOUT_FILENO), out);

@@ -170,7 +170,7 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("mcp", "search", "rules", "audit", "sandbox run", "sandbox check", "doctor", "completions"):
+        for command in ("mcp", "search", "rules", "audit", "sandbox run", "sandbox check", "status", "doctor", "completions"):
             self.assertIn(f"Cm {command}", page)
 
     def test_so_do_the_pages_of_commands(self):

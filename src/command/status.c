@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct option status_options[STATUS_OPTIONS] = {
+    [STATUS_OPTION_PORT] = {.name = "port",
+                            .type = OPTION_INT,
+                            .min = 1,
+                            .max = 65535,
+                            .fallback = "7655",
+                            .env = "N8N_GATEWAY_PORT",
+                            .help = "of the daemon that has this local port"},
+    [STATUS_OPTION_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+};
+
+int status_socket_dir(char out_path[PATH_MAX], struct err *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int len = -1;
+
+    if (runtime != NULL && runtime[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/gatehouse", runtime);
+    else if (state != NULL && state[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/gatehouse", state);
+    else if (home != NULL && home[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/.local/state/gatehouse", home);
+    if (len < 0 || len >= PATH_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "neither XDG_RUNTIME_DIR nor HOME says where the daemon's socket is");
+    return 0;
+}
+
+void status_socket_name(uint16_t port, char out_name[STATUS_NAME_BYTES])
+{
+    snprintf(out_name, STATUS_NAME_BYTES, "daemon-%u.socket", port);
+}

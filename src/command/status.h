@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse status` understands, and where it and the daemon meet: a socket of the user's own
+ * below the runtime directory, named after the daemon's port.
+ */
+#ifndef COMMAND_STATUS_H
+#define COMMAND_STATUS_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/options.h"
+
+enum { STATUS_OPTION_PORT, STATUS_OPTION_JSON, STATUS_OPTIONS };
+
+extern const struct option status_options[STATUS_OPTIONS];
+
+#define STATUS_SUMMARY "say what the daemon that runs here is connected to"
+
+/* What is asked over the socket; the daemon answers and closes. */
+#define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+enum { STATUS_NAME_BYTES = 32 };
+
+/*
+ * $XDG_RUNTIME_DIR/gatehouse, which goes when the user logs out; without one the place for state,
+ * $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse. A relative path counts as none.
+ */
+int status_socket_dir(char out_path[PATH_MAX], struct err *err);
+
+/* "daemon-7655.socket" */
+void status_socket_name(uint16_t port, char out_name[STATUS_NAME_BYTES]);
+
+#endif

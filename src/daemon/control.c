@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "command/status.h"
+#include "gatehouse/audit.h"
+#include "net/httpserver.h"
+#include "net/router.h"
+#include "permission/settingsdir.h"
+
+enum {
+    BACKLOG = 16,
+    SOCKET_MODE = 0600,
+    LOCK_NAME_BYTES = STATUS_NAME_BYTES + 8,
+    /* Whoever asks here sends one line and reads at once. */
+    HEAD_MS = 5000,
+    IDLE_MS = 5000,
+};
+
+struct control {
+    int dir_fd;
+    int lock_fd; /* held as long as the name is ours */
+    int listen_fd;
+    char name[STATUS_NAME_BYTES];
+    void (*report)(void *data, struct report *out_report);
+    void *data;
+    struct router router;
+    struct httpserver *server;
+};
+
+/* ---- answers ---- */
+
+static void answer(const struct control *control, struct exchange *exchange,
+                   int (*write)(const struct report *report, struct buf *out))
+{
+    cleanup_buf struct buf text = BUF_INIT(REPORT_MAX_BYTES);
+    struct report report = {.dir = STR_EMPTY, .url = STR_EMPTY};
+    struct str body;
+    int r;
+
+    control->report(control->data, &report);
+    r = write(&report, &text);
+    if (r < 0) {
+        exchange_answer_error(exchange, r);
+        return;
+    }
+    body = buf_view(&text);
+    exchange_answer(exchange, &(struct http_answer){.status = 200,
+                                                    .type = STR("application/json; charset=utf-8"),
+                                                    .parts = &body,
+                                                    .part_count = 1});
+}
+
+static void on_health(void *data, struct exchange *exchange)
+{
+    answer(data, exchange, report_health);
+}
+
+static void on_status(void *data, struct exchange *exchange)
+{
+    answer(data, exchange, report_status);
+}
+
+static const struct route routes[] = {
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/health"), .handle = on_health},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/status"), .handle = on_status},
+};
+
+/* ---- the name ---- */
+
+static int refuse(struct err *err, const char *directory, int errno_value)
+{
+    return err_set_field(err, err_from_errno(errno_value), directory, "no control socket in %s: %s",
+                         directory, err_errno_text(errno_value));
+}
+
+/* Of two daemons that start at once one has the lock; so what lies there is nobody's. */
+static int take_name(struct control *control, const char *directory, uint16_t port, struct err *err)
+{
+    char lock[LOCK_NAME_BYTES];
+    int r;
+
+    status_socket_name(port, control->name);
+    snprintf(lock, sizeof(lock), "%s.lock", control->name);
+    r = settingsdir_lock(control->dir_fd, lock, 0, &control->lock_fd, err);
+    if (r == ERR_BUSY)
+        return err_set(err, ERR_ALREADY_EXISTS,
+                       "a daemon for port %u runs already: see 'gatehouse status', end that one, "
+                       "or choose another port with --port",
+                       port);
+    if (r < 0)
+        return r;
+    if (unlinkat(control->dir_fd, control->name, 0) < 0 && errno != ENOENT)
+        return refuse(err, directory, errno);
+    return 0;
+}
+
+static int listen_there(struct control *control, const char *directory, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    /* A path by the directory's descriptor: short enough always, and of that very directory. */
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", control->dir_fd,
+             control->name);
+    control->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* The mode of the socket is that of the name: at no moment may others connect. */
+    if (control->listen_fd < 0 || fchmod(control->listen_fd, SOCKET_MODE) < 0 ||
+        bind(control->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+        listen(control->listen_fd, BACKLOG) < 0)
+        return refuse(err, directory, errno);
+    return 0;
+}
+
+int control_open(const char *directory, uint16_t port, struct control **out_control,
+                 struct err *err)
+{
+    struct control *control = calloc(1, sizeof(*control));
+    int r;
+
+    if (control == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    control->dir_fd = -1;
+    control->lock_fd = -1;
+    control->listen_fd = -1;
+    r = audit_dir_open(directory, &control->dir_fd, err);
+    if (r < 0)
+        err_set_field(err, r, directory, "%s cannot hold the control socket: %s", directory,
+                      err_text(r));
+    if (r == 0)
+        r = take_name(control, directory, port, err);
+    if (r == 0)
+        r = listen_there(control, directory, err);
+    if (r < 0) {
+        control_free(control);
+        return r;
+    }
+    *out_control = control;
+    return 0;
+}
+
+int control_serve(struct control *control, struct loop *loop,
+                  void (*report)(void *data, struct report *out_report), void *data)
+{
+    const struct httpserver_config config = {
+        .on_request = router_handle,
+        .data = &control->router,
+        .max_connections = CONTROL_MAX_CONNECTIONS,
+        .max_kept_bytes = REPORT_MAX_BYTES * 2,
+        .head_ms = HEAD_MS,
+        .idle_ms = IDLE_MS,
+    };
+
+    control->report = report;
+    control->data = data;
+    control->router =
+        (struct router){.routes = routes, .count = array_size(routes), .data = control};
+    return httpserver_new(loop, steal_fd(&control->listen_fd), &config, &control->server);
+}
+
+void control_free(struct control *control)
+{
+    if (control == NULL)
+        return;
+    if (control->server != NULL)
+        httpserver_free(control->server);
+    /* Only who has the lock has the name. */
+    if (control->lock_fd >= 0)
+        (void)unlinkat(control->dir_fd, control->name, 0);
+    cleanup_fd_(&control->listen_fd);
+    cleanup_fd_(&control->lock_fd);
+    cleanup_fd_(&control->dir_fd);
+    free(control);
+}

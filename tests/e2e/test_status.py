@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""`gatehouse status` beside a daemon's socket, and beside what else may be there.
+
+Arguments: gatehouse, control_daemon.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+GATEHOUSE, DAEMON = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+PATIENCE = 60
+
+
+class Status(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.runtime = pathlib.Path(place.name)
+
+    def environment(self, **more):
+        kept = {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
+        return {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(self.runtime), **kept, **more}
+
+    def ask(self, *arguments, **more):
+        return subprocess.run(
+            [GATEHOUSE, "status", *arguments], env=self.environment(**more), text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+
+    @contextlib.contextmanager
+    def daemon(self, *arguments, port=7655):
+        process = subprocess.Popen(
+            [DAEMON, str(port), *arguments], env=self.environment(), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        with process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            yield process
+            process.stdin.close()
+            self.assertEqual(process.wait(timeout=PATIENCE), 0)
+
+    @contextlib.contextmanager
+    def impostor(self, answer):
+        """Somebody with the socket's name who answers so, once."""
+        place = self.runtime / "gatehouse"
+        place.mkdir(mode=0o700, exist_ok=True)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(place / "daemon-7655.socket"))
+        listener.listen()
+
+        def serve():
+            peer, _ = listener.accept()
+            with peer, contextlib.suppress(OSError):
+                peer.recv(4096)
+                peer.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join(PATIENCE)
+            listener.close()
+            (place / "daemon-7655.socket").unlink()
+
+    def test_a_daemon_without_a_connection(self):
+        with self.daemon("/srv/work"):
+            result = self.ask()
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(
+                result.stdout,
+                "Not connected; waiting for a page or a token.\nFolder: /srv/work\n")
+            self.assertEqual(json.loads(self.ask("--json").stdout), {
+                "connected": False, "dir": "/srv/work", "connectedAt": None, "url": None})
+
+    def test_a_daemon_with_one(self):
+        with self.daemon("/srv/work", "https://n8n.example"):
+            self.assertEqual(
+                self.ask().stdout,
+                "Connected to https://n8n.example since 2026-03-01T12:00:00.123Z.\n"
+                "Folder: /srv/work\n")
+            self.assertEqual(json.loads(self.ask("--json").stdout), {
+                "connected": True, "dir": "/srv/work",
+                "connectedAt": "2026-03-01T12:00:00.123Z", "url": "https://n8n.example"})
+
+    def test_daemons_are_told_apart_by_their_port(self):
+        with self.daemon("/srv/one"), self.daemon("/srv/two", port=7700):
+            self.assertIn("/srv/one", self.ask().stdout)
+            self.assertIn("/srv/two", self.ask("--port", "7700").stdout)
+            self.assertIn("/srv/two", self.ask(N8N_GATEWAY_PORT="7700").stdout)
+            self.assertIn("/srv/one", self.ask("--port", "7655", N8N_GATEWAY_PORT="7700").stdout)
+
+    def test_no_daemon_is_a_failure_with_words(self):
+        for _ in range(2):
+            result = self.ask("--port", "7701")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("no daemon of yours has port 7701", result.stderr)
+            # Once without the directory, and once with a name that a dead one has left.
+            place = self.runtime / "gatehouse"
+            place.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as left:
+                left.bind(str(place / "daemon-7701.socket"))
+
+    def test_a_killed_daemon_does_not_stand_in_the_way_of_the_next(self):
+        process = subprocess.Popen(
+            [DAEMON, "7655", "/srv/old"], env=self.environment(), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        with process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.kill()
+        self.assertIn("no daemon", self.ask().stderr)
+        with self.daemon("/srv/new"):
+            self.assertIn("/srv/new", self.ask().stdout)
+
+    def test_a_second_daemon_is_told_what_to_do(self):
+        with self.daemon("/srv/work"):
+            second = subprocess.run(
+                [DAEMON, "7655", "/srv/other"], env=self.environment(), text=True,
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+            self.assertEqual(second.returncode, 1)
+            self.assertIn("runs already", second.stderr)
+            self.assertIn("/srv/work", self.ask().stdout)
+
+    def test_what_a_folder_is_called_does_not_steer_the_terminal(self):
+        with self.daemon("/srv/\033[2Jx\u202e", "https://n8n.example\r\n"):
+            shown = self.ask().stdout
+            self.assertNotIn("\033", shown)
+            self.assertNotIn("\u202e", shown)
+            self.assertEqual(shown.count("\n"), 2)
+            self.assertNotIn("\033", self.ask("--json").stdout)
+
+    def test_other_answers_are_refused(self):
+        good = b'{"connected":false,"dir":"/srv"}'
+        for answer in (
+            b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 500 No\r\n\r\n" + good, good,
+            b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n[]",
+            b'HTTP/1.1 200 OK\r\n\r\n{"connected":"yes","dir":"/srv"}',
+            b'HTTP/1.1 200 OK\r\n\r\n{"connected":true}',
+            b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 5000,
+            b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20) + good,
+        ):
+            with self.subTest(answer[:60]), self.impostor(answer):
+                result = self.ask("--json")
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+        with self.impostor(b"HTTP/1.1 200 OK\r\n\r\n" + good):
+            self.assertEqual(self.ask().returncode, 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_the_socket_of_another_user_is_not_asked(self):
+        with self.impostor(b'HTTP/1.1 200 OK\r\n\r\n{"connected":false,"dir":"/srv"}'):
+            os.chmod(self.runtime, 0o755)
+            os.chmod(self.runtime / "gatehouse", 0o755)
+            os.chmod(self.runtime / "gatehouse/daemon-7655.socket", 0o777)
+            copy = self.runtime / "copy"
+            copy.write_bytes(GATEHOUSE.read_bytes())
+            copy.chmod(0o755)
+            result = subprocess.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "status"],
+                env=self.environment(), text=True, capture_output=True, timeout=PATIENCE)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("another user's", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)

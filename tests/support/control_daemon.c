@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * As much of a daemon as `gatehouse status` asks: control_daemon PORT DIR [URL]. It says "ready",
+ * and ends with its standard input.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "command/status.h"
+#include "daemon/control.h"
+#include "loop/reader.h"
+
+static struct loop *loop;
+static char *const *words;
+
+static void on_report(void *data, struct report *out_report)
+{
+    (void)data;
+    out_report->dir = str_from(words[2]);
+    out_report->is_connected = words[3] != NULL;
+    out_report->url = words[3] != NULL ? str_from(words[3]) : STR_EMPTY;
+    out_report->connected_wall_ms = 1772366400123;
+}
+
+static void on_bytes(void *data, struct str bytes)
+{
+    (void)data;
+    (void)bytes;
+}
+
+static void on_end(void *data, int error)
+{
+    (void)data;
+    (void)error;
+    loop_stop(loop);
+}
+
+int main(int argc, char **argv)
+{
+    const struct reader_events events = {.on_bytes = on_bytes, .on_end = on_end};
+    char directory[PATH_MAX];
+    struct err err = ERR_INIT;
+    struct control *control;
+    struct reader *reader;
+    int64_t port;
+
+    words = argv;
+    if (argc < 3 || !str_to_int64(str_from(argv[1]), &port) || loop_new(&clock_system, &loop) < 0)
+        return 2;
+    if (status_socket_dir(directory, &err) < 0 ||
+        control_open(directory, (uint16_t)port, &control, &err) < 0) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    if (control_serve(control, loop, on_report, NULL) < 0 ||
+        reader_new(loop, STDIN_FILENO, &events, &reader) < 0)
+        return 1;
+    puts("ready");
+    fflush(stdout);
+    loop_run(loop);
+    reader_free(reader);
+    control_free(control);
+    loop_free(loop);
+    return 0;
+}
