@@ -194,6 +194,10 @@ void log_write_fields(const struct log *log, enum log_level level, const char *m
 
     if (!log_wants(log, level))
         return;
+    if (log->also != NULL)
+        log->also(log->also_data, level, message, fields, count);
+    if (log->fd < 0)
+        return;
     /* Room for the line's end, kept free from the start. */
     line.max = LOG_LINE_MAX_BYTES - 1;
     log_format_line(log, level, message, fields, count, &line);

@@ -50,11 +50,19 @@ enum {
 /* Where a line was cut. Values are quoted when they hold it, so none can forge it. */
 #define LOG_CUT_MARK " \u2026"
 
+struct log_field;
+
+/* Who keeps what is logged in another place as well, in the form that suits it. */
+typedef void log_also_fn(void *data, enum log_level level, const char *message,
+                         const struct log_field *fields, size_t count);
+
 struct log {
-    int fd;
+    int fd; /* -1: nowhere but to `also` */
     enum log_level threshold;
     enum log_format format;
     const struct clock *clock;
+    log_also_fn *also; /* or NULL */
+    void *also_data;
 };
 
 struct log_field {
