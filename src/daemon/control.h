@@ -5,7 +5,7 @@
  * whatever runs as the user does, commands of an agent included, it tells and changes nothing.
  *
  *     GET /health, GET /status        as the local port answers them
- *     anything else                   404
+ *     anything else                   404, 405
  */
 #ifndef DAEMON_CONTROL_H
 #define DAEMON_CONTROL_H

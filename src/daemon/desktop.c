@@ -52,8 +52,8 @@ static void show_next(struct desktop *desktop);
 
 /* ---- the program ---- */
 
-static size_t collect_environment(char space[MAX_VARIABLES][VARIABLE_BYTES],
-                                  const char *out_env[MAX_VARIABLES + 1])
+static void collect_environment(char space[MAX_VARIABLES][VARIABLE_BYTES],
+                                const char *out_env[MAX_VARIABLES + 1])
 {
     size_t count = 0;
 
@@ -67,7 +67,6 @@ static size_t collect_environment(char space[MAX_VARIABLES][VARIABLE_BYTES],
         }
     }
     out_env[count] = NULL;
-    return count;
 }
 
 static bool has_session(void)

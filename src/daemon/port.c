@@ -19,7 +19,9 @@ enum {
     EVENT_BYTES = 64 << 10, /* that a page leaves unread before it is cut off */
     ERROR_BYTES = 2 << 10,
     MAX_FIELDS = 8,
-    ORIGIN_BYTES = ORIGINS_TEXT_BYTES,
+    /* Pages that are turned away do not keep others out for long. */
+    HEAD_MS = 5000,
+    IDLE_MS = 10000,
 };
 
 /* A request that waits for the owner. */
@@ -424,6 +426,8 @@ static int make_parts(struct port *port, int listen_fd)
         .max_connections = PORT_MAX_CONNECTIONS,
         .max_per_address = PORT_MAX_CONNECTIONS,
         .max_kept_bytes = EVENT_BYTES * 2,
+        .head_ms = HEAD_MS,
+        .idle_ms = IDLE_MS,
         .max_collected_bytes = PORT_MAX_CONNECTIONS * PORT_MAX_BODY_BYTES,
     };
     struct address address;

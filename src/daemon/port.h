@@ -6,13 +6,13 @@
  * names this host and an origin that the user allowed, and whatever it asks for is asked of the
  * owner, who asks the user.
  *
- *     GET /health, GET /status        the owner's report
- *     POST /connect {url, token}      the owner is asked; the answer comes when the user has
- * decided POST /disconnect                the owner is asked GET /events                     an
- * event stream: "ready", then "status" with each change OPTIONS                         what a
- * browser asks before
+ *     GET /health, GET /status      the owner's report
+ *     POST /connect {url, token}    the owner is asked, and answers when the user has decided
+ *     POST /disconnect              the owner is asked
+ *     GET /events                   an event stream: "ready", then "status" with each change
+ *     OPTIONS                       what a browser asks before
  *
- * It decides nothing about the connection and holds no token after the owner was asked.
+ * It decides nothing about the connection, and keeps no token once the request is answered.
  */
 #ifndef DAEMON_PORT_H
 #define DAEMON_PORT_H
@@ -29,7 +29,7 @@
 enum {
     PORT_DEFAULT = 7655,
     PORT_MAX_BODY_BYTES = 8 << 10, /* of /connect: 413 */
-    PORT_MAX_CONNECTIONS = 64,     /* browsers and their tabs */
+    PORT_MAX_CONNECTIONS = 256,    /* browsers and their tabs; any page can open some */
     PORT_MAX_STREAMS = 16,         /* of events: 503 */
     PORT_MAX_LEAVING = 8,          /* requests to disconnect that wait for an answer: 503 */
 };
@@ -78,7 +78,7 @@ int port_listen(uint16_t number, int *out_fd, struct err *err);
 int port_new(const struct port_config *config, int listen_fd, struct port **out_port,
              struct err *err);
 
-/* Ends all requests; the owner is told of none. */
+/* Ends all requests; the owner is told of none. Not in its callbacks. */
 void port_free(struct port *port);
 
 /* The number that it has. */

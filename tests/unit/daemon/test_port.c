@@ -343,6 +343,32 @@ static void a_name_that_was_bent_to_this_machine_is_refused(void **state)
     assert_answer("GET /health HTTP/1.1\r\nHost: localhost:%u\r\n" ALLOWED "\r\n", "200", NULL);
 }
 
+static bool has_closed(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/* A page that is turned away could hold all connections by and by. */
+static void who_asks_no_more_is_not_waited_for(void **state)
+{
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+    int fds[] = {ask(request_text("GET /health" HOST "Origin: https://evil.example\r\n\r\n")),
+                 connect_to(port_number(port))};
+
+    (void)state;
+    wait_for_answer(fds[0], &got);
+    /* Both were accepted: this one came later. */
+    assert_answer("GET /health" HOST ALLOWED "\r\n", "200", NULL);
+    clock_fake_advance(&fake_clock, 10000);
+    loop_run_due_timers(loop);
+    for (size_t i = 0; i < array_size(fds); i++) {
+        loop_until(loop, has_closed(fds[i]));
+        close(fds[i]);
+    }
+}
+
 /* ---- connecting ---- */
 
 static const char GOOD[] = "{\"url\":\"https://n8n.example/base\",\"token\":\"gw_secret\"}";
@@ -624,11 +650,11 @@ TEST_MAIN(TEST(health_tells_folder_and_connection), TEST(status_has_nulls_while_
           TEST(a_folder_of_any_bytes_is_told_as_json), TEST(options_are_answered_as_browsers_want),
           TEST(all_else_is_not_found), TEST(strangers_get_nothing_and_nothing_happens),
           TEST(a_name_that_was_bent_to_this_machine_is_refused),
-          TEST(connecting_asks_the_owner_and_waits), TEST(an_owner_may_answer_at_once),
-          TEST(what_cannot_be_connected_to_is_not_asked_about), TEST(long_bodies_are_refused),
-          TEST(tokens_have_a_ceiling), TEST(what_is_connected_is_not_connected_again),
-          TEST(there_is_one_confirmation_at_a_time), TEST(failures_have_their_status),
-          TEST(a_page_that_leaves_is_told_of_and_keeps_its_place),
+          TEST(who_asks_no_more_is_not_waited_for), TEST(connecting_asks_the_owner_and_waits),
+          TEST(an_owner_may_answer_at_once), TEST(what_cannot_be_connected_to_is_not_asked_about),
+          TEST(long_bodies_are_refused), TEST(tokens_have_a_ceiling),
+          TEST(what_is_connected_is_not_connected_again), TEST(there_is_one_confirmation_at_a_time),
+          TEST(failures_have_their_status), TEST(a_page_that_leaves_is_told_of_and_keeps_its_place),
           TEST(disconnecting_asks_the_owner), TEST(requests_to_disconnect_have_a_ceiling),
           TEST(events_begin_with_ready_and_tell_changes), TEST(streams_of_events_have_a_ceiling),
           TEST(a_taken_port_is_told_with_what_to_do), TEST(it_listens_on_this_machine_only),
