@@ -17,11 +17,11 @@
 #include "command/mcp.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
-#include "tools/commands.h"
 #include "mcphost/consent.h"
 #include "mcphost/httpfront.h"
 #include "mcphost/stdiofront.h"
 #include "net/address.h"
+#include "tools/commands.h"
 #include "tools/ground.h"
 #include "tools/sweeper.h"
 
