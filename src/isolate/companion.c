@@ -8,11 +8,13 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/redact.h"
 
 /* Which directory this program lies in. */
 static int own_directory(char out_path[PATH_MAX])
@@ -35,7 +37,28 @@ static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int 
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(actions, error_fd, STDERR_FILENO);
     /* Also where it has that number already: then only the closing is taken off it. */
-    return r == 0 ? posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD) : r;
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD);
+    return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, COMPANION_FD + 1) : r;
+}
+
+/* Ours, without what opens something: a key is not the child's. NULL without memory. */
+static char **own_environment(void)
+{
+    size_t count = 0;
+    size_t kept = 0;
+    char **variables;
+
+    while (environ[count] != NULL)
+        count++;
+    variables = calloc(count + 1, sizeof(*variables));
+    for (size_t i = 0; i < count && variables != NULL; i++) {
+        const char *name = environ[i];
+
+        if (!redact_names_secret((struct str){name, (size_t)(strchrnul(name, '=') - name)}))
+            variables[kept++] = environ[i];
+    }
+    return variables;
 }
 
 /* What we ignore or block is ours alone. */
@@ -61,9 +84,12 @@ static int spawn_in(const char *directory, const char *name, const char *const *
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    cleanup_free char **variables = own_environment();
     char path[PATH_MAX];
     int r;
 
+    if (variables == NULL)
+        return ENOMEM;
     if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
         return ENAMETOOLONG;
     posix_spawn_file_actions_init(&actions);
@@ -74,7 +100,7 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
     if (r == 0)
         r = posix_spawn(out_pid, path, &actions, &attributes, (char *const *)(uintptr_t)argv,
-                        environ);
+                        variables);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return r;

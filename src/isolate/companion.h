@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another program of ours as a child, with a socket between us and nothing else in common but
- * standard error. Which program is our own choice, never that of somebody outside. Watching the
- * child is the caller's (loop/child.h).
+ * standard error and the variables that do not look like a secret. Which program is our own choice,
+ * never that of somebody outside. Watching the child is the caller's (loop/child.h).
  */
 #ifndef ISOLATE_COMPANION_H
 #define ISOLATE_COMPANION_H
