@@ -72,10 +72,10 @@ class Server(Program):
         self.do("state")
         return self.until_has("state")["state"]
 
-    def call(self, name, **arguments):
+    def call(self, name, /, **arguments):
         self.do("call", name=name, arguments=arguments)
         return self.until_has("called")["called"]
 
-    def ask(self, name, **arguments):
+    def ask(self, name, /, **arguments):
         called = self.call(name, **arguments)
         return self.until(answer=called)
