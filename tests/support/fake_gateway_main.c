@@ -8,7 +8,7 @@
  *
  *     {"do":"token"}                                     {"token":"gw_..."}
  *     {"do":"call","name":"x","arguments":{}}            {"called":"gw_..."}, later an answer:
- *         {"answer":"gw_...","ms":3,"bytes":20,"sha256":"...","body":{...}}   (body below 64 KiB)
+ *         {"answer":"gw_...","ms":3,"bytes":20,"sha256":"...","body":{...}}   (body below 1 MiB)
  *     {"do":"bench","name":"x","arguments":{},"n":1000,"concurrency":8}      {"bench":{...}}
  *     {"do":"raw","text":"..."} {"do":"drop"} {"do":"end"} {"do":"forget"} {"do":"dismiss"}
  *     {"do":"fail","endpoint":"events","status":503,"count":2,"body":"{}"}
@@ -32,7 +32,7 @@
 
 enum {
     LINE_BYTES = 32 << 20,
-    SHOWN_BYTES = 64 << 10,
+    SHOWN_BYTES = 1 << 20,
     ARENA_BYTES = 256 << 20,
     PEM_BYTES = 64 << 10,
     MAX_BENCH = 1000000,
