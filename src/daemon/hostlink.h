@@ -67,6 +67,8 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
 /* These may be called for a call that has ended meanwhile: nothing happens. */
 void hostlink_preview(struct hostlink *link, uint32_t number, enum decision_telling telling);
 void hostlink_run(struct hostlink *link, uint32_t number);
+/* What is done of it ends; on_end still comes, maybe with a result that was there first. */
+void hostlink_cancel(struct hostlink *link, uint32_t number);
 /* No event comes any more. What runs is cancelled. */
 void hostlink_forget(struct hostlink *link, uint32_t number);
 

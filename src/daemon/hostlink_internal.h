@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of daemon/hostlink share, and nobody else needs. */
+#ifndef DAEMON_HOSTLINK_INTERNAL_H
+#define DAEMON_HOSTLINK_INTERNAL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "daemon/hostlink.h"
+#include "loop/child.h"
+#include "loop/reader.h"
+#include "loop/timer.h"
+#include "loop/writer.h"
+#include "protocol/toolwire.h"
+
+enum {
+    HOSTLINK_ARENA_BYTES = 4 << 20, /* of what it says about itself */
+    HOSTLINK_MOST_TOOLS = 256,
+};
+
+enum link_state {
+    LINK_ABSENT,   /* waits for the next try */
+    LINK_STARTING, /* not ready yet; calls are on their way all the same */
+    LINK_READY,
+};
+
+struct hostlink {
+    struct hostlink_config config;
+    enum link_state state;
+    pid_t pid;
+    struct child *child;
+    struct list left; /* processes that were replaced, the oldest first */
+    size_t left_count;
+    int fd;
+    int fd_again; /* libuv wants a descriptor for each direction */
+    struct reader *reader;
+    struct writer *writer;
+    struct toolwire_decoder decoder;
+    struct timer wait; /* for READY, or for the next try */
+    struct loop_task replace;
+    int64_t since_ms;
+    int64_t delay_ms;
+    bool has_begun;
+    bool has_tool[HOSTLINK_MOST_TOOLS];
+    struct map calls;
+    uint32_t last_number;
+};
+
+/* ---- the process ---- */
+
+/* ERR_BUSY without one. */
+int hostlink_send(struct hostlink *link, uint32_t number, enum toolwire_type type, struct str body);
+/* Another one is started, from the loop. */
+void hostlink_replace_soon(struct hostlink *link);
+/* The same, for one that would not see the end of its socket. */
+void hostlink_kill(struct hostlink *link);
+
+/* ---- calls ---- */
+
+/* An error for a frame that does not belong where its call stands. */
+int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err);
+/* All of them, which are gone then. */
+void hostlink_fail_calls(struct hostlink *link);
+void hostlink_free_calls(struct hostlink *link);
+
+/* ---- what it says ---- */
+
+/* Keeps which tools it has. */
+int hostlink_read_ready(struct hostlink *link, struct str body, struct err *err);
+void hostlink_read_error(struct str body, struct err *out_err, bool *out_has_begun);
+
+#endif

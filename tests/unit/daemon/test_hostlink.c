@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A toolhost is replaced when it does not do what it should: scripts in its place, and a clock. */
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../authority/scene.h"
+#include "daemon/hostlink.h"
+#include "loop_until.h"
+#include "protocol/toolwire.h"
+
+enum { PATH_BYTES = 160, TEXT_BYTES = 1024, GOT_BYTES = 64 << 10, TIMEOUT_MS = 60000, ROUNDS = 6 };
+
+#define READY "{\"wire\":2,\"tools\":[\"read_file\"]}"
+
+struct world {
+    struct scene scene;
+    struct clock clock;
+    struct loop *loop;
+    struct log log;
+    struct keeper *keeper;
+    struct hostlink *link;
+    int to_link; /* what is written here is what the toolhost says */
+    unsigned begun, begun_badly;
+    unsigned prepared, previewed, ended;
+    int error; /* of the last end; 0: a result */
+    bool has_begun;
+    uint32_t number;
+};
+
+/* ---- scripts ---- */
+
+static void path_of(const struct world *world, const char *name, char out[PATH_BYTES])
+{
+    assert_true(snprintf(out, PATH_BYTES, "%s/%s", world->scene.path, name) < PATH_BYTES);
+}
+
+/* Each opens all it needs, writes down who it is, and does then what the test wants. */
+static void write_script(const struct world *world, const char *what_it_does)
+{
+    char text[TEXT_BYTES];
+    int fd;
+
+    assert_true(snprintf(text, sizeof(text),
+                         "#!/bin/sh\ncd %s\nexec 4<said 5>>got\necho $$ >>pids\n%s\n",
+                         world->scene.path, what_it_does) < (int)sizeof(text));
+    make_file(world->scene.fd, "gatehouse-toolhost", text);
+    fd = openat(world->scene.fd, "gatehouse-toolhost", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fchmod(fd, 0755), 0);
+    close(fd);
+}
+
+/* Says what the test writes, and keeps what it is told. */
+#define RELAY "cat <&3 >&5 &\nexec cat <&4 >&3"
+
+static size_t read_pids(const struct world *world, pid_t *pids, size_t max)
+{
+    char path[PATH_BYTES];
+    size_t count = 0;
+    FILE *file;
+    int pid;
+
+    path_of(world, "pids", path);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    while (count < max && fscanf(file, "%d", &pid) == 1)
+        pids[count++] = pid;
+    fclose(file);
+    return count;
+}
+
+static bool is_gone(pid_t pid)
+{
+    return kill(pid, 0) < 0;
+}
+
+static void say_to(int fd, uint32_t call, enum toolwire_type type, const char *body)
+{
+    char header[TOOLWIRE_HEADER_BYTES];
+    size_t len = strlen(body);
+
+    toolwire_write_header(call, type, len, header);
+    assert_int_equal(write(fd, header, sizeof(header)), sizeof(header));
+    assert_int_equal(write(fd, body, len), (ssize_t)len);
+}
+
+static void say(const struct world *world, uint32_t call, enum toolwire_type type, const char *body)
+{
+    say_to(world->to_link, call, type, body);
+}
+
+/* Whether it was told this, which has no body. */
+static bool was_told(const struct world *world, uint32_t call, enum toolwire_type type)
+{
+    char header[TOOLWIRE_HEADER_BYTES];
+    char got[GOT_BYTES];
+    int fd = openat(world->scene.fd, "got", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, got, sizeof(got));
+
+    if (fd >= 0)
+        close(fd);
+    toolwire_write_header(call, type, 0, header);
+    return len > 0 && memmem(got, (size_t)len, header, sizeof(header)) != NULL;
+}
+
+/* ---- the link ---- */
+
+static void on_begun(void *data, const struct err *err)
+{
+    struct world *world = data;
+
+    if (err == NULL)
+        world->begun++;
+    else
+        world->begun_badly++;
+}
+
+static void on_prepared(void *data, struct str body)
+{
+    struct world *world = data;
+
+    (void)body;
+    world->prepared++;
+}
+
+static void on_previewed(void *data, struct str body)
+{
+    struct world *world = data;
+
+    (void)body;
+    world->previewed++;
+}
+
+static void on_end(void *data, struct str result, const struct err *err, bool has_begun)
+{
+    struct world *world = data;
+
+    (void)result;
+    world->ended++;
+    world->error = err != NULL ? err->code : 0;
+    world->has_begun = has_begun;
+}
+
+static void prepare(struct world *world)
+{
+    static const struct hostlink_events events = {
+        .on_prepared = on_prepared, .on_previewed = on_previewed, .on_end = on_end};
+    static const struct json_value nothing = {.type = JSON_OBJECT, .span = 1};
+
+    assert_int_equal(hostlink_prepare(world->link, STR("read_file"), &nothing, TIMEOUT_MS, &events,
+                                      world, &world->number, NULL),
+                     0);
+}
+
+static void start(struct world *world, const char *what_it_does)
+{
+    static const char *const words[] = {"gatehouse-toolhost", NULL};
+    struct hostlink_config config = {.loop = world->loop,
+                                     .log = &world->log,
+                                     .libexec = world->scene.path,
+                                     .argv = words,
+                                     .max_file_bytes = 1024,
+                                     .keeper = world->keeper,
+                                     .on_begun = on_begun,
+                                     .data = world};
+
+    write_script(world, what_it_does);
+    assert_int_equal(hostlink_new(&config, &world->link, NULL), 0);
+}
+
+/* Up to a call that is prepared. */
+static void start_call(struct world *world)
+{
+    start(world, RELAY);
+    prepare(world);
+    say(world, 0, TOOLWIRE_READY, READY);
+    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    loop_until(world->loop, world->prepared == 1);
+    assert_int_equal(world->begun, 1);
+}
+
+static void pass(struct world *world, int64_t ms)
+{
+    clock_fake_advance(&world->clock, ms);
+    loop_run_due_timers(world->loop);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct keeper_config config = {.may_save = false};
+    char path[PATH_BYTES];
+
+    assert_non_null(world);
+    scene_make(&world->scene);
+    path_of(world, "said", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    /* Of both kinds, so that nobody waits for the other end. */
+    world->to_link = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(world->to_link >= 0);
+    clock_fake_init(&world->clock, 0);
+    assert_int_equal(loop_new(&world->clock, &world->loop), 0);
+    log_init(&world->log, STDERR_FILENO, LOG_SILENT, &world->clock);
+    assert_int_equal(keeper_new(&config, &world->keeper, NULL, NULL), 0);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+
+    hostlink_free(world->link);
+    keeper_free(world->keeper);
+    loop_free(world->loop);
+    close(world->to_link); /* which every script ends by */
+    scene_drop(&world->scene);
+    free(world);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void a_call_goes_its_way(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    hostlink_preview(world->link, world->number, DECISION_TELLS_ALL);
+    say(world, world->number, TOOLWIRE_PREVIEWED, "{}");
+    loop_until(world->loop, world->previewed == 1);
+    hostlink_run(world->link, world->number);
+    say(world, world->number, TOOLWIRE_PROGRESS, "{}");
+    say(world, world->number, TOOLWIRE_RESULT, "{}");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, 0);
+    assert_true(world->has_begun);
+}
+
+/* Whatever it says out of turn: the call ends with an error, and another one is started. */
+static void assert_replaced(struct world *world, enum toolwire_type type, const char *body)
+{
+    pid_t pids[2] = {0};
+
+    start_call(world);
+    say(world, type == TOOLWIRE_READY || type == TOOLWIRE_LOST ? 0 : world->number, type, body);
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, ERR_IO);
+    assert_false(world->has_begun);
+    assert_int_equal(world->prepared, 1);
+    assert_int_equal(world->previewed, 0);
+    pass(world, HOSTLINK_FIRST_WAIT_MS);
+    loop_until(world->loop, read_pids(world, pids, 2) == 2);
+}
+
+static void prepared_twice_is_against_the_rules(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_PREPARED, "{}");
+}
+
+static void a_preview_that_nobody_wanted_is_against_the_rules(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_PREVIEWED, "{}");
+}
+
+static void a_result_before_it_was_run_is_against_the_rules(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_RESULT, "{}");
+}
+
+static void ready_twice_is_against_the_rules(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_READY, READY);
+}
+
+static void one_that_has_lost_its_workers_is_replaced(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_LOST, "");
+}
+
+static void nothing_comes_before_ready(void **state)
+{
+    struct world *world = *state;
+
+    start(world, RELAY);
+    prepare(world);
+    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    loop_until(world->loop, world->begun_badly == 1);
+    assert_int_equal(world->prepared, 0);
+}
+
+static void one_that_hangs_is_killed_and_its_call_answered(void **state)
+{
+    struct world *world = *state;
+    pid_t pids[2] = {0};
+
+    start_call(world);
+    hostlink_run(world->link, world->number);
+    assert_int_equal(read_pids(world, pids, 2), 1);
+    pass(world, TIMEOUT_MS + HOSTLINK_LATE_MS - 1);
+    assert_false(is_gone(pids[0]));
+    pass(world, 1);
+    loop_until(world->loop, world->ended == 1 && is_gone(pids[0]));
+    assert_int_equal(world->error, ERR_IO);
+    assert_true(world->has_begun); /* what it did may be there */
+    pass(world, HOSTLINK_FIRST_WAIT_MS);
+    loop_until(world->loop, read_pids(world, pids, 2) == 2);
+}
+
+static void one_that_is_never_ready_is_not_waited_for(void **state)
+{
+    struct world *world = *state;
+
+    start(world, RELAY);
+    pass(world, HOSTLINK_READY_MS);
+    loop_until(world->loop, world->begun_badly == 1);
+}
+
+static void what_is_cancelled_still_has_its_last_answer(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    hostlink_run(world->link, world->number);
+    hostlink_cancel(world->link, world->number);
+    hostlink_cancel(world->link, world->number);
+    loop_until(world->loop, was_told(world, world->number, TOOLWIRE_CANCEL));
+    assert_int_equal(world->ended, 0);
+    say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\",\"hasBegun\":true}");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, ERR_CANCELLED);
+    assert_true(world->has_begun);
+}
+
+static void an_answer_that_crosses_with_a_cancel_is_no_fault(void **state)
+{
+    struct world *world = *state;
+
+    start(world, RELAY);
+    prepare(world);
+    say(world, 0, TOOLWIRE_READY, READY);
+    loop_until(world->loop, world->begun == 1);
+    hostlink_cancel(world->link, world->number);
+    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->prepared, 0);
+    assert_int_equal(world->error, ERR_CANCELLED);
+    assert_false(world->has_begun);
+}
+
+static void a_cancel_that_nobody_hears_is_the_end_of_the_toolhost(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    hostlink_cancel(world->link, world->number);
+    pass(world, HOSTLINK_LATE_MS);
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, ERR_IO);
+}
+
+static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **state)
+{
+    struct world *world = *state;
+    pid_t pids[ROUNDS] = {0};
+    int frames = openat(world->scene.fd, "frames", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    say_to(frames, 0, TOOLWIRE_READY, READY);
+    say_to(frames, 0, TOOLWIRE_LOST, "");
+    close(frames);
+    start(world, "cat frames >&3\nexec cat <&4");
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        prepare(world);
+        loop_until(world->loop, world->ended == i + 1);
+        assert_int_equal(read_pids(world, pids, ROUNDS), i + 1);
+        if (i + 1 < ROUNDS)
+            pass(world, (int64_t)HOSTLINK_FIRST_WAIT_MS << i);
+    }
+    loop_until(world->loop, is_gone(pids[0]));
+    assert_false(is_gone(pids[ROUNDS - 1]));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
+          CASE(a_preview_that_nobody_wanted_is_against_the_rules),
+          CASE(a_result_before_it_was_run_is_against_the_rules),
+          CASE(ready_twice_is_against_the_rules), CASE(one_that_has_lost_its_workers_is_replaced),
+          CASE(nothing_comes_before_ready), CASE(one_that_hangs_is_killed_and_its_call_answered),
+          CASE(one_that_is_never_ready_is_not_waited_for),
+          CASE(what_is_cancelled_still_has_its_last_answer),
+          CASE(an_answer_that_crosses_with_a_cancel_is_no_fault),
+          CASE(a_cancel_that_nobody_hears_is_the_end_of_the_toolhost),
+          CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end))
