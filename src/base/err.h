@@ -113,6 +113,7 @@ enum err_category {
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_SETTINGS,            "settings_malformed",  POLICY,      500, -32010, "the settings are malformed") \
     X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
+    X(ERR_TOOL_FAILED,         "tool_failed",         OPERATIONAL, 500, -32010, "the tool failed, and its answer says why") \
     X(ERR_ASK_FAILED,          "ask_failed",          OPERATIONAL, 502, -32010, "the client could not answer") \
     X(ERR_STATE_INVALID,       "state_invalid",       POLICY,      400, -32602, "not a request state for this request") \
     X(ERR_STATE_EXPIRED,       "state_expired",       POLICY,      400, -32602, "the request state has expired: begin anew") \

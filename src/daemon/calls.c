@@ -4,22 +4,18 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/jsonwrite.h"
 #include "daemon/calls_internal.h"
 #include "protocol/toolresult.h"
 
 enum {
     ARENA_BYTES = 96 << 20,
-    RESULT_BYTES = 4 << 20, /* of what is said here: an error, a question for the instance */
     /* For the settings, which another program may have. */
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     WORKERS = 4,
     MOST_WAITING = 128,
-    ONCE = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE | 1U << CHOICE_ALLOW_SESSION,
-    ALWAYS = 1U << CHOICE_ALWAYS_ALLOW | 1U << CHOICE_ALWAYS_DENY,
 };
 
-static void prepare(struct call *call);
+#define TOO_LATE "it was not begun in the time that the server gives it"
 
 /* ---- the end of a call ---- */
 
@@ -33,7 +29,7 @@ static void free_call(struct call *call)
 }
 
 /* The only place where a state changes. Whatever waits for the call elsewhere is called back. */
-static void enter(struct call *call, enum call_state next)
+void calls_enter(struct call *call, enum call_state next)
 {
     const struct calls_config *config = &call->calls->config;
     enum call_state from = call->state;
@@ -58,7 +54,8 @@ static void enter(struct call *call, enum call_state next)
     case CALL_ENDED:
         assert(from != CALL_ENDED);
         if (from == CALL_ASKING)
-            desk_cancel(config->desk, call->question, DESK_CANCELLED);
+            desk_cancel(config->desk, call->question,
+                        call->is_late ? DESK_TIMED_OUT : DESK_CANCELLED);
         if (call->number != 0)
             hostlink_forget(config->link, call->number);
         call->number = 0;
@@ -79,19 +76,41 @@ static void tell(const struct call *call, const char *what_happened, const struc
               LOG_TEXT("why", err != NULL ? err->message : ""));
 }
 
-void calls_answer(struct call *call, struct str result)
+static void answer_as(struct call *call, struct str result, const char *what_happened,
+                      const struct err *err)
 {
     const struct calls_config *config = &call->calls->config;
 
-    enter(call, CALL_ENDED);
-    tell(call, "done", NULL);
+    calls_enter(call, CALL_ENDED);
+    tell(call, what_happened, err);
     config->answer(config->data, call->id, result);
+    free_call(call);
+}
+
+void calls_answer(struct call *call, struct str result)
+{
+    struct err failure = ERR_INIT;
+
+    if (calls_read_failure(result, &failure))
+        answer_as(call, result, "failed", &failure);
+    else
+        answer_as(call, result, "done", NULL);
+}
+
+void calls_answer_question(struct call *call, struct str result)
+{
+    answer_as(call, result, "asked", NULL);
+}
+
+void calls_drop(struct call *call)
+{
+    calls_enter(call, CALL_ENDED);
     free_call(call);
 }
 
 static void answer_error(const struct calls *calls, struct str id, const struct err *err)
 {
-    cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
+    cleanup_buf struct buf result = BUF_INIT(CALLS_RESULT_BYTES);
 
     /* Only memory can be missing, and then the server's own time ends it. */
     if (toolresult_write_error(err, &result) == 0)
@@ -100,7 +119,7 @@ static void answer_error(const struct calls *calls, struct str id, const struct 
 
 void calls_fail(struct call *call, const struct err *err)
 {
-    enter(call, CALL_ENDED);
+    calls_enter(call, CALL_ENDED);
     tell(call, err_category(err->code) == ERR_POLICY ? "refused" : "failed", err);
     answer_error(call->calls, call->id, err);
     free_call(call);
@@ -114,17 +133,40 @@ void calls_fail_plainly(struct call *call, int code)
     calls_fail(call, &err);
 }
 
-/* The server has given it up. What runs ends by itself. */
+static void fail_late(struct call *call, const char *why)
+{
+    struct err err = ERR_INIT;
+
+    err_set(&err, ERR_TIMED_OUT, "%s", why);
+    calls_fail(call, &err);
+}
+
+/*
+ * The server has given it up: nobody need be asked any more, and nothing need be done. A command
+ * has a time of its own, which its user has set.
+ */
 static void on_deadline(void *data)
 {
     struct call *call = data;
-    struct err err = ERR_INIT;
 
-    if (call->state != CALL_ASKING)
-        return;
-    desk_cancel(call->calls->config.desk, call->question, DESK_TIMED_OUT);
-    err_set(&err, ERR_TIMED_OUT, "the user did not answer in time; ask what to do instead");
-    calls_fail(call, &err);
+    call->is_late = true;
+    switch (call->state) {
+    case CALL_ASKING:
+        fail_late(call, "the user did not answer in time; ask what to do instead");
+        break;
+    case CALL_PREPARING:
+    case CALL_PREVIEWING:
+        if (!call->is_away)
+            fail_late(call, TOO_LATE);
+        break;
+    case CALL_RUNNING: /* how it ends is for the record */
+        if (!calls_is_command(call))
+            hostlink_cancel(call->calls->config.link, call->number);
+        break;
+    case CALL_KEEPING: /* the answer is kept, and the call ends then */
+    case CALL_ENDED:
+        break;
+    }
 }
 
 /* ---- at work elsewhere ---- */
@@ -180,308 +222,32 @@ bool calls_is_back(struct call *call)
 
 /* ---- doing it ---- */
 
-static bool is_command(const struct call *call)
+bool calls_is_command(const struct call *call)
 {
     return shell_has(call->tool);
 }
 
 void calls_run(struct call *call)
 {
-    int r = is_command(call) ? 0 : calls_note_intents(call);
+    int r;
 
+    if (call->is_late) {
+        fail_late(call, TOO_LATE);
+        return;
+    }
+    r = calls_is_command(call) ? 0 : calls_note_intents(call);
     if (r < 0) {
         calls_fail_plainly(call, r);
         return;
     }
-    enter(call, CALL_RUNNING);
-    if (is_command(call))
+    calls_enter(call, CALL_RUNNING);
+    if (calls_is_command(call))
         calls_run_command(call);
     else
         hostlink_run(call->calls->config.link, call->number);
 }
 
-/* ---- asking ---- */
-
-static void on_desk_answer(void *data, uint64_t id, enum permission_choice choice, const char *by)
-{
-    struct call *call = data;
-    struct err err = ERR_INIT;
-
-    (void)id;
-    if (by == NULL) {
-        err_set(&err, ERR_ASK_UNAVAILABLE, "the terminal to ask on is gone");
-        call->state = CALL_PREVIEWING; /* nothing stands at the desk any more */
-        calls_fail(call, &err);
-        return;
-    }
-    call->has_answer = true;
-    call->answer = choice;
-    call->answer_mark = call->decision.mark;
-    if (is_command(call)) {
-        enter(call, CALL_PREPARING);
-        calls_decide(call);
-    } else {
-        prepare(call);
-    }
-}
-
-static void ask_at_desk(struct call *call)
-{
-    struct err err = ERR_INIT;
-    int r;
-
-    enter(call, CALL_ASKING);
-    r = desk_ask(call->calls->config.desk, &call->decision.question, on_desk_answer, call,
-                 &call->question);
-    if (r == 0)
-        return;
-    call->state = CALL_PREVIEWING;
-    err_set(&err, r, "too many questions wait for the user already");
-    calls_fail(call, &err);
-}
-
-static void answer_question(struct call *call, struct str result)
-{
-    const struct calls_config *config = &call->calls->config;
-
-    enter(call, CALL_ENDED);
-    tell(call, "asked", NULL);
-    config->answer(config->data, call->id, result);
-    free_call(call);
-}
-
-/* As an error, which is also the structured content: there the instance looks for it. */
-static int write_confirmation(struct str text, struct buf *out)
-{
-    cleanup_buf struct buf object = BUF_INIT(2 * RESULT_BYTES);
-    struct json_writer json;
-    int r;
-
-    json_writer_init(&json, &object);
-    json_begin_object(&json);
-    json_key(&json, STR("error"));
-    json_write_str(&json, text);
-    json_end_object(&json);
-    r = json_writer_finish(&json);
-    return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
-}
-
-/* The question is the answer, and the next call brings what was said to it. */
-static void ask_instance(struct call *call)
-{
-    cleanup_buf struct buf text = BUF_INIT(RESULT_BYTES);
-    cleanup_buf struct buf result = BUF_INIT(8 * RESULT_BYTES);
-    int r = confirmation_write(&call->decision.question, &text);
-
-    if (r == 0)
-        r = write_confirmation(buf_view(&text), &result);
-    if (r == 0)
-        r = confirmations_expect(call->calls->confirmations, &call->decision.question,
-                                 call->arguments);
-    if (r < 0)
-        calls_fail_plainly(call, r);
-    else
-        answer_question(call, buf_view(&result));
-}
-
-static void ask(struct call *call)
-{
-    if (call->calls->config.desk != NULL)
-        ask_at_desk(call);
-    else
-        ask_instance(call);
-}
-
-static void on_previewed(void *data, struct str body)
-{
-    struct call *call = data;
-    struct err err = ERR_INIT;
-
-    if (calls_read_previewed(call, body, &err) < 0) {
-        calls_fail(call, &err);
-        return;
-    }
-    /* It is prepared once more with the answer; until then nothing is held. */
-    hostlink_forget(call->calls->config.link, call->number);
-    call->number = 0;
-    ask(call);
-}
-
-/* ---- deciding ---- */
-
-static struct decision_terms terms_of(const struct call *call)
-{
-    const struct calls_config *config = &call->calls->config;
-    bool is_here = config->desk != NULL;
-
-    return (struct decision_terms){
-        .keeper = config->keeper,
-        .can_ask = !is_here || desk_has_surface(config->desk),
-        .is_by_client = !is_here,
-        .choices = ONCE | (is_here && keeper_saves(config->keeper) ? ALWAYS : 0),
-        .how_to_ask = "the terminal is gone; start gatehouse connect again",
-        .has_answer = call->has_answer,
-        .answer = call->answer,
-        .mark = call->answer_mark,
-    };
-}
-
-static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                         int code)
-{
-    struct call *call = data;
-
-    if (is_command(call))
-        call->refused_by = source; /* the shell records it, on the loop */
-    else
-        calls_note_refusal(call, resource, source, code);
-}
-
-static int make_decision(struct call *call)
-{
-    const struct decision_terms terms = terms_of(call);
-    const struct decision_subject subject = {
-        .tool = call->tool,
-        .resources = call->resources,
-        .count = call->resource_count,
-        .mark = call->mark,
-        .refused = note_refusal,
-        .data = call,
-    };
-
-    return decision_make(&terms, &subject, &call->arena, NULL, &call->decision, &call->err);
-}
-
-/* The answer that the instance brought, if it was asked just this. */
-static bool use_confirmation(struct call *call)
-{
-    struct str text = call->confirmation;
-    enum permission_choice choice;
-
-    call->confirmation = STR_EMPTY; /* it counts once */
-    if (call->calls->confirmations == NULL || text.len == 0 ||
-        confirmations_use(call->calls->confirmations, &call->decision.question, call->arguments,
-                          text, &choice) < 0)
-        return false;
-    call->has_answer = true;
-    call->answer = choice;
-    call->answer_mark = call->decision.mark;
-    return true;
-}
-
-static void follow_decision(struct call *call, int r)
-{
-    if (call->decision.unkept.code < 0)
-        log_error(call->calls->config.log, "what was decided for good holds for this session only",
-                  &call->decision.unkept);
-    if (r < 0) {
-        if (is_command(call) && call->refused_by != NULL)
-            calls_refuse_command(call, call->refused_by, r);
-        calls_fail(call, &call->err);
-        return;
-    }
-    if (!call->decision.asks) {
-        calls_run(call);
-        return;
-    }
-    if (use_confirmation(call)) {
-        calls_decide(call);
-        return;
-    }
-    if (is_command(call)) {
-        calls_describe_command(call);
-        ask(call);
-        return;
-    }
-    enter(call, CALL_PREVIEWING);
-    hostlink_preview(call->calls->config.link, call->number, call->decision.telling);
-}
-
-/* ---- keeping an answer for good, on a worker ---- */
-
-static int keep(void *data, struct cancel *token)
-{
-    (void)token;
-    return make_decision(data);
-}
-
-static void on_kept(struct call *call, int result)
-{
-    hostlink_tell_rules(call->calls->config.link);
-    if (!calls_is_back(call))
-        return;
-    if (!is_command(call) && call->number == 0) { /* its toolhost has gone meanwhile */
-        err_set_plain(&call->err, ERR_IO);
-        result = ERR_IO;
-    }
-    follow_decision(call, result);
-}
-
-void calls_decide(struct call *call)
-{
-    if (!call->has_answer || (1U << call->answer & ALWAYS) == 0) {
-        follow_decision(call, make_decision(call));
-        return;
-    }
-    enter(call, CALL_KEEPING);
-    calls_work(call, keep, on_kept, WORKER_NO_DEADLINE);
-}
-
-/* ---- the toolhost's part ---- */
-
-static void on_prepared(void *data, struct str body)
-{
-    struct call *call = data;
-    struct err err = ERR_INIT;
-
-    if (calls_read_prepared(call, body, &err) < 0)
-        calls_fail(call, &err);
-    else
-        calls_decide(call);
-}
-
-static void on_end(void *data, struct str result, const struct err *err, bool has_begun)
-{
-    struct call *call = data;
-
-    call->number = 0;
-    if (call->state == CALL_KEEPING)
-        return; /* told when the worker is back */
-    if (call->state == CALL_RUNNING && has_begun)
-        calls_note_outcomes(call, err != NULL ? err->code : 0);
-    else if (err != NULL && err_category(err->code) == ERR_POLICY)
-        calls_note_error(call, err);
-    if (err != NULL)
-        calls_fail(call, err);
-    else
-        calls_answer(call, result);
-}
-
-static const struct hostlink_events events = {
-    .on_prepared = on_prepared, .on_previewed = on_previewed, .on_end = on_end};
-
-static void prepare(struct call *call)
-{
-    const struct calls_config *config = &call->calls->config;
-    struct err err = ERR_INIT;
-
-    enter(call, CALL_PREPARING);
-    if (hostlink_prepare(config->link, call->tool->name, call->arguments, CALLS_TIMEOUT_MS, &events,
-                         call, &call->number, &err) < 0)
-        calls_fail(call, &err);
-}
-
 /* ---- arriving ---- */
-
-/* The older dialect has two operations, which are tools by other names. */
-static struct str tool_name(const struct gateway_call *given)
-{
-    if (given->shape == GATEWAY_SHAPE_DATA && str_eq_c(given->name, "read-file"))
-        return STR("read_file");
-    if (given->shape == GATEWAY_SHAPE_DATA && str_eq_c(given->name, "search-files"))
-        return STR("search_files");
-    return given->name;
-}
 
 static int copy_call(struct call *call, const struct gateway_call *given)
 {
@@ -530,7 +296,7 @@ static int new_call(struct calls *calls, const struct gateway_call *given, struc
 
 void calls_begin(struct calls *calls, const struct gateway_call *given)
 {
-    const struct catalog_tool *tool = catalog_find(tool_name(given));
+    const struct catalog_tool *tool = catalog_find(given->name);
     struct err err = ERR_INIT;
     struct call *call;
     int r;
@@ -548,10 +314,10 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     }
     call->tool = tool;
     timer_start(&call->deadline, given->shape == GATEWAY_SHAPE_DATA ? CALLS_SEED_MS : CALLS_N8N_MS);
-    if (is_command(call))
+    if (calls_is_command(call))
         calls_prepare_command(call);
     else
-        prepare(call);
+        calls_prepare(call);
 }
 
 void calls_end_session(struct calls *calls)
@@ -566,9 +332,9 @@ void calls_end_session(struct calls *calls)
         if (call->is_away)
             continue; /* goes when it is given back */
         if (call->state == CALL_RUNNING)
-            calls_note_outcomes(call, ERR_CANCELLED);
-        enter(call, CALL_ENDED);
-        free_call(call);
+            hostlink_cancel(calls->config.link, call->number); /* goes with its last answer */
+        else
+            calls_drop(call);
     }
     permission_end_session(keeper_permission(calls->config.keeper));
 }
@@ -603,6 +369,9 @@ void calls_free(struct calls *calls)
         return;
     if (calls->pool != NULL)
         worker_pool_free(calls->pool);
+    /* How those end that run at the toolhost nobody hears any more, and the record says so. */
+    list_each_safe (node, &calls->all)
+        calls_drop(list_entry(node, struct call, node));
     confirmations_free(calls->confirmations);
     free(calls);
 }

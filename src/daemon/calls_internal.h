@@ -11,6 +11,10 @@
 #include "permission/confirmation.h"
 #include "permission/decision.h"
 
+enum {
+    CALLS_RESULT_BYTES = 4 << 20, /* of what is said here: an error, a question for the instance */
+};
+
 /*
  *   PREPARING -- DECIDED? -- PREVIEWING -- ASKING -- PREPARING ...
  *        `-- KEEPING --`-- RUNNING
@@ -63,6 +67,7 @@ struct call {
     void (*worked)(struct call *call, int result); /* while a worker has it */
     bool is_away;      /* a worker or the shell has it and gives it back */
     bool is_forgotten; /* its session has ended meanwhile */
+    bool is_late;      /* the server has given it up */
 };
 
 struct calls {
@@ -72,13 +77,21 @@ struct calls {
     struct worker_pool *pool;
 };
 
+/* The only place where a state changes. Whatever waits for the call elsewhere is called back. */
+void calls_enter(struct call *call, enum call_state next);
+
 /* The last thing that happens to a call, which is gone then. */
 void calls_answer(struct call *call, struct str result);
+/* With what the user has to be asked. */
+void calls_answer_question(struct call *call, struct str result);
+/* Not answered: its session has ended. */
+void calls_drop(struct call *call);
 void calls_fail(struct call *call, const struct err *err);
 void calls_fail_plainly(struct call *call, int code);
 
-/* The next step, when the call is understood; and when it is allowed. */
+/* The next step, when the call is understood; when the user has to be asked; when it is allowed. */
 void calls_decide(struct call *call);
+void calls_ask(struct call *call);
 void calls_run(struct call *call);
 
 /* Gives the call to a worker; `done` gets it back with the result, unless it is given up. */
@@ -89,6 +102,7 @@ bool calls_is_back(struct call *call);
 
 /* ---- commands ---- */
 
+bool calls_is_command(const struct call *call);
 void calls_prepare_command(struct call *call);
 void calls_describe_command(struct call *call);
 void calls_run_command(struct call *call);
@@ -96,13 +110,24 @@ void calls_refuse_command(struct call *call, const char *source, int code);
 
 /* ---- files ---- */
 
+void calls_prepare(struct call *call);
 /* Reads the body of PREPARED into the call. */
 int calls_read_prepared(struct call *call, struct str body, struct err *err);
 int calls_read_previewed(struct call *call, struct str body, struct err *err);
+/* Whether a result tells of an error, and its words. */
+bool calls_read_failure(struct str result, struct err *out_err);
 
-/* The record. An intent that fails means that nothing may be done. */
+/* ---- the record ---- */
+
+enum calls_outcome {
+    CALLS_DONE,
+    CALLS_FAILED,
+    CALLS_UNKNOWN, /* what was to be changed stands there as begun, and never as ended */
+};
+
+/* One that fails means that nothing may be done. */
 int calls_note_intents(struct call *call);
-void calls_note_outcomes(struct call *call, int error);
+void calls_note_outcomes(struct call *call, enum calls_outcome outcome, int error);
 /* A name that the toolhost does not take. */
 void calls_note_error(struct call *call, const struct err *err);
 void calls_note_refusal(void *data, const struct permission_resource *resource, const char *source,

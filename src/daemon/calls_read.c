@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the toolhost says about a call, and what the record is told of it. */
+/* What the toolhost says about a call. It may be broken into: it can lie about files alone. */
 #include "daemon/calls_internal.h"
 
 #include <string.h>
 
 #include "permission/settings.h"
 
-enum { MARK_DIGITS = 16 };
+enum { MARK_DIGITS = 16, FAILURE_BYTES = 64 << 10, FAILURE_ARENA_BYTES = 4 << 20 };
 
 static bool access_from(struct str name, enum authority_operation *out_operation)
 {
@@ -71,6 +71,12 @@ static bool read_touched(struct call *call, const struct json_value *list)
     return true;
 }
 
+/* An answer about anything else would be kept for what no toolhost does. */
+static bool is_of_files(enum catalog_group group)
+{
+    return group == CATALOG_FILESYSTEM_READ || group == CATALOG_FILESYSTEM_WRITE;
+}
+
 static bool read_consent(struct call *call, const struct json_value *list)
 {
     call->resource_count = 0;
@@ -83,7 +89,7 @@ static bool read_consent(struct call *call, const struct json_value *list)
 
         *resource = (struct permission_resource){.cwd = STR_EMPTY};
         if (!json_get_str(item, STR("group"), &group) ||
-            !settings_group_from(group, &resource->group) ||
+            !settings_group_from(group, &resource->group) || !is_of_files(resource->group) ||
             !copy_text(&call->arena, item, STR("given"), &resource->given) ||
             !copy_text(&call->arena, item, STR("resolved"), &resource->resolved) ||
             !json_get_bool(item, STR("deletes"), &resource->deletes))
@@ -149,93 +155,36 @@ int calls_read_previewed(struct call *call, struct str body, struct err *err)
     return 0;
 }
 
-/* ---- the record ---- */
-
-static int note(const struct call *call, struct authority_note *note)
+/* {"error": "..."}, as the text of a result is. */
+static void read_words(struct arena *arena, const struct json_value *result, struct err *err)
 {
-    const struct authority_call about = {
-        .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
-        .decision = permission_source_name(call->decision.source),
-    };
-    int r;
+    const struct json_value *content = json_get(result, STR("content"));
+    const struct json_value *told;
+    struct str text;
 
-    authority_call_begin(&about);
-    r = authority_note(call->calls->config.recorded, note);
-    authority_call_end();
-    return r;
-}
-
-static bool changes(const struct touched *touched)
-{
-    return touched->operation == AUTHORITY_OP_WRITE || touched->operation == AUTHORITY_OP_REMOVE;
-}
-
-int calls_note_intents(struct call *call)
-{
-    for (size_t i = 0; i < call->touched_count; i++) {
-        struct touched *touched = &call->touched[i];
-        struct authority_note intent = {
-            .operation = touched->operation, .name = touched->name, .outcome = AUTHORITY_INTENT};
-        int r;
-
-        if (!changes(touched))
-            continue;
-        r = note(call, &intent);
-        touched->request_id = intent.request_id;
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-void calls_note_outcomes(struct call *call, int error)
-{
-    for (size_t i = 0; i < call->touched_count; i++) {
-        const struct touched *touched = &call->touched[i];
-        struct authority_note outcome = {
-            .operation = touched->operation,
-            .name = touched->name,
-            .outcome = error < 0 ? AUTHORITY_FAILED : AUTHORITY_SUCCESS,
-            .error = error,
-            .request_id = touched->request_id,
-        };
-
-        (void)note(call, &outcome);
+    if (content == NULL || content->type != JSON_ARRAY || content->size == 0)
+        return;
+    json_each_item (item, content) {
+        if (json_get_str(item, STR("text"), &text) &&
+            json_parse(arena, text, JSON_LIMITS_DEFAULT, &told, NULL) == 0 &&
+            json_get_str(told, STR("error"), &text))
+            err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
+        return;
     }
 }
 
-void calls_note_error(struct call *call, const struct err *err)
+/* Errors are short; of what is longer nothing need be read. */
+bool calls_read_failure(struct str result, struct err *out_err)
 {
-    struct authority_note refusal = {
-        .operation =
-            call->tool->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE,
-        .name = str_from(err->field),
-        .outcome = AUTHORITY_DENIED,
-        .error = err->code,
-    };
+    cleanup_arena struct arena arena = ARENA_INIT(FAILURE_ARENA_BYTES);
+    const struct json_value *document;
+    bool is_error = false;
 
-    (void)note(call, &refusal);
-}
-
-/* The name below the folder, if the record has one for it. */
-void calls_note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                        int code)
-{
-    const struct call *call = data;
-    struct authority_note refusal = {
-        .operation =
-            resource->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE,
-        .outcome = AUTHORITY_DENIED,
-        .error = code,
-        .policy_source = source,
-    };
-
-    for (size_t i = 0; i < call->touched_count; i++) {
-        if (!str_ends_with(resource->resolved, call->touched[i].name))
-            continue;
-        refusal.name = call->touched[i].name;
-        refusal.operation = call->touched[i].operation;
-        break;
-    }
-    (void)note(call, &refusal);
+    if (result.len > FAILURE_BYTES ||
+        json_parse(&arena, result, JSON_LIMITS_DEFAULT, &document, NULL) < 0 ||
+        !json_get_bool(document, STR("isError"), &is_error) || !is_error)
+        return false;
+    err_set_plain(out_err, ERR_TOOL_FAILED);
+    read_words(&arena, document, out_err);
+    return true;
 }

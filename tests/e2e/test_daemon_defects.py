@@ -262,6 +262,8 @@ class Rules(Scene):
         self.good(server, "write_file", filePath="b.txt", content="x")
         self.good(server, "read_file", filePath="a.txt")
         self.error(server, "read_file", filePath="../c.txt")
+        self.error(server, "edit_file", filePath="a.txt", oldString="absent", newString="x")
+        self.assertIn("was not found", daemon.until("failed tool=edit_file"))
         self.assertEqual(daemon.end()[0], 0)
         told = [json.loads(line) for line in self.gatehouse("audit", "--json").splitlines()]
         seen = {(record["tool"], record["outcome"], record.get("decision"))
@@ -269,6 +271,7 @@ class Rules(Scene):
         self.assertLessEqual({("write_file", "success", "mode"), ("read_file", "success", "mode")},
                              seen)
         self.assertIn(("read_file", "denied"), {one[:2] for one in seen})
+        self.assertIn(("edit_file", "failed"), {one[:2] for one in seen})
 
 
 class Servers(Scene):
