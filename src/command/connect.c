@@ -54,6 +54,37 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                      .env = "GATEHOUSE_KEEP_SESSION",
                                      .help = "go on with the session at the next start after "
                                              "SIGTERM, as under a service manager"},
+    [CONNECT_OPTION_LOG_FILE] = {.name = "log-file",
+                                 .fallback = "yes",
+                                 .env = "GATEHOUSE_LOG_FILE",
+                                 .help = "keep what is told in the state directory as well"},
+    [CONNECT_OPTION_NOTIFICATIONS] = {.name = "notifications",
+                                      .fallback = "yes",
+                                      .env = "GATEHOUSE_NOTIFICATIONS",
+                                      .help = "say on the desktop that a question waits in the "
+                                              "terminal"},
+    [CONNECT_OPTION_CA_FILE] = {.name = "ca-file",
+                                .type = OPTION_PATH,
+                                .env = "GATEHOUSE_CA_FILE",
+                                .placeholder = "FILE",
+                                .help = "certificates (PEM) of authorities to trust, besides the "
+                                        "system's"},
+    [CONNECT_OPTION_PORT] = {.name = "port",
+                             .type = OPTION_INT,
+                             .min = 0,
+                             .max = 65535,
+                             .fallback = "7655",
+                             .env = "N8N_GATEWAY_PORT",
+                             .group = "Local port",
+                             .help = "where pages of the server find this machine, on 127.0.0.1; "
+                                     "0 lets the system choose"},
+    [CONNECT_OPTION_ALLOWED_ORIGINS] = {.name = "allowed-origins",
+                                        .type = OPTION_LIST,
+                                        .placeholder = "ORIGIN",
+                                        .group = "Local port",
+                                        .help = "other pages that may ask to connect, and to their "
+                                                "servers, like https://n8n-*.example; repeatable "
+                                                "or with commas"},
     [CONNECT_OPTION_WRITE_ACCESS] = {.name = "filesystem-write-access",
                                      .env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",
                                      .group = "Consent",
@@ -144,7 +175,8 @@ const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {
                                 .type = OPTION_TEXT,
                                 .is_optional = true,
                                 .is_secret = true,
-                                .help = "the pairing token that the server shows"},
+                                .help = "the pairing token that the server shows; without "
+                                        "one its page brings it over the local port"},
     [CONNECT_ARGUMENT_DIR] = {.name = "DIR",
                               .type = OPTION_DIR,
                               .is_optional = true,

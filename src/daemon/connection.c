@@ -38,10 +38,12 @@ static const char *get_environment(const char *name)
     return getenv(name);
 }
 
-static int open_http(struct connection *connection, struct loop *loop, struct err *err)
+static int open_http(struct connection *connection, const struct connection_config *given,
+                     struct err *err)
 {
     const char *dir = getenv(AUTHORITIES_DIR_ENV);
-    const struct tls_trust trust = {.authorities_dir =
+    const struct tls_trust trust = {.authorities_pem = given->authorities_pem,
+                                    .authorities_dir =
                                         dir != NULL && *dir != '\0' ? dir : AUTHORITIES_DIR};
     const struct httpclient_config config = {
         .may_reach = may_reach,
@@ -55,7 +57,7 @@ static int open_http(struct connection *connection, struct loop *loop, struct er
         r = tls_client_context_new(&trust, &clock_system, &connection->tls, err);
     if (r < 0)
         return r;
-    r = httpclient_new(loop, &config, &connection->http);
+    r = httpclient_new(given->loop, &config, &connection->http);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
@@ -70,7 +72,7 @@ int connection_new(const struct connection_config *config, struct connection **o
     if (connection == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     connection->url = config->url;
-    r = open_http(connection, config->loop, err);
+    r = open_http(connection, config, err);
     if (r == 0) {
         gateway.http = connection->http;
         r = gateway_new(&gateway, &connection->gateway);

@@ -16,6 +16,7 @@ struct connection;
 struct connection_config {
     struct loop *loop;
     struct httpurl url;
+    struct str authorities_pem; /* to trust besides the system's; may be empty */
     const struct gateway_owner *owner;
     void *data;
 };

@@ -15,7 +15,6 @@ enum {
     SENT_REQUESTS = 4, /* of the largest size, that it has not read */
     OLD_MS = 10000,    /* one that lived so long was no failure from the start */
     FIRST_OWN_FD = 4,  /* of the second descriptor */
-    MOST_LEFT = 4,     /* that were replaced and have not gone; then the oldest is killed */
 };
 
 static void start(struct hostlink *link);
@@ -43,51 +42,15 @@ void hostlink_kill(struct hostlink *link)
     hostlink_replace_soon(link);
 }
 
-/* ---- those that were replaced ---- */
+/* ---- its end ---- */
 
-/* It is not gone yet: it may be putting back a change. */
-struct leftover {
-    struct list node; /* in link->left */
-    struct hostlink *link;
-    struct child *child;
-};
-
-static void free_leftover(struct leftover *leftover)
-{
-    leftover->link->left_count--;
-    list_remove(&leftover->node);
-    child_free(leftover->child);
-    free(leftover);
-}
-
-static void on_leftover_exit(void *data, struct child_exit exit)
-{
-    (void)exit;
-    free_leftover(data);
-}
-
-/* It ends with its socket, or with the fourth one after it. */
+/* It ends with its socket, when it has put back what it was changing. */
 static void leave_process(struct hostlink *link)
 {
-    struct leftover *leftover = calloc(1, sizeof(*leftover));
-
     child_free(link->child);
     link->child = NULL;
-    if (leftover == NULL)
-        return; /* a zombie until we end */
-    list_init(&leftover->node);
-    leftover->link = link;
-    if (child_watch(link->config.loop, link->pid, on_leftover_exit, leftover, &leftover->child) <
-        0) {
-        free(leftover);
-        return;
-    }
-    list_append(&link->left, &leftover->node);
-    if (++link->left_count > MOST_LEFT)
-        (void)child_signal(list_entry(link->left.next, struct leftover, node)->child, SIGKILL);
+    leftovers_add(link->config.leftovers, link->pid);
 }
-
-/* ---- its end ---- */
 
 static void let_go(struct hostlink *link)
 {
@@ -293,7 +256,6 @@ int hostlink_new(const struct hostlink_config *config, struct hostlink **out_lin
     link->config = *config;
     link->fd = link->fd_again = -1;
     link->calls = (struct map)MAP_INIT(HOSTLINK_MAX_CALLS);
-    list_init(&link->left);
     timer_init(&link->wait, config->loop, on_wait_over, link);
     loop_task_init(&link->replace, replace, link);
     start(link);
@@ -308,8 +270,6 @@ void hostlink_free(struct hostlink *link)
     hostlink_free_calls(link);
     /* It finishes or puts back a change that it has begun, and goes by itself. */
     let_go(link);
-    list_each_safe (node, &link->left)
-        free_leftover(list_entry(node, struct leftover, node));
     free(link);
 }
 

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "daemon/leftovers.h"
 #include "loop/loop.h"
 #include "permission/decision.h"
 #include "permission/keeper.h"
@@ -34,9 +35,10 @@ struct hostlink_config {
     struct loop *loop;
     const struct log *log;
     const char *libexec;
-    const char *const *argv; /* of each; outlives the link */
-    uint64_t max_file_bytes; /* as argv has it */
-    struct keeper *keeper;   /* whose rules it is told */
+    const char *const *argv;     /* of each; outlives the link */
+    uint64_t max_file_bytes;     /* as argv has it */
+    struct keeper *keeper;       /* whose rules it is told */
+    struct leftovers *leftovers; /* for those that were let go; outlives the link */
     /* The first one is there, or never came to be: then with words. Once. */
     void (*on_begun)(void *data, const struct err *err);
     void *data;

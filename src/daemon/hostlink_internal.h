@@ -3,7 +3,6 @@
 #ifndef DAEMON_HOSTLINK_INTERNAL_H
 #define DAEMON_HOSTLINK_INTERNAL_H
 
-#include "base/list.h"
 #include "base/map.h"
 #include "daemon/hostlink.h"
 #include "loop/child.h"
@@ -28,8 +27,6 @@ struct hostlink {
     enum link_state state;
     pid_t pid;
     struct child *child;
-    struct list left; /* processes that were replaced, the oldest first */
-    size_t left_count;
     int fd;
     int fd_again; /* libuv wants a descriptor for each direction */
     struct reader *reader;

@@ -9,40 +9,14 @@
 
 #include "base/cleanup.h"
 #include "command/alone.h"
-#include "command/connect.h"
-#include "console/confirm.h"
-#include "console/console.h"
-#include "daemon/kept.h"
-#include "daemon/notes.h"
-#include "daemon/session.h"
+#include "daemon/authorities.h"
+#include "daemon/program_internal.h"
 #include "isolate/confine.h"
-#include "loop/signal.h"
-#include "tools/recorded.h"
+#include "net/tls.h"
 
 enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20 };
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-struct program {
-    const struct option_values *values;
-    struct log log;
-    struct loop *loop;
-    struct wishes wishes;
-    struct httpurl url;
-    struct secret key;  /* empty: none was given */
-    bool is_static_key; /* of both sides, and not for a file of ours */
-    char terms[KEPT_TERMS_BYTES];
-    struct kept kept; /* a session from before; its key is empty without one */
-    bool asks_here;   /* about calls; else the instance does */
-    struct desk *desk;
-    struct console *console;
-    struct notes *notes; /* where the log and questions share a terminal */
-    struct session *session;
-    struct signal_watch *watches[array_size(signals)];
-    bool is_leaving;
-    int status;
-    struct err err;
-};
+static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
 static const struct option_command command = {.name = "gatehouse-daemon",
                                               .summary = CONNECT_SUMMARY,
@@ -53,30 +27,19 @@ static const struct option_command command = {.name = "gatehouse-daemon",
 
 /* ---- the end ---- */
 
-static void stop(struct program *program, int status)
+void program_stop(struct program *program, int status)
 {
     program->status = status;
     loop_stop(program->loop);
 }
 
-static void fail(struct program *program, const struct err *err)
+void program_fail(struct program *program, const struct err *err)
 {
     program->err = *err;
-    stop(program, EXIT_FAILURE);
+    program_stop(program, EXIT_FAILURE);
 }
 
-static void on_over(void *data, int code, const struct err *err)
-{
-    struct program *program = data;
-
-    if (code < 0)
-        fail(program, err);
-    else
-        stop(program, EXIT_SUCCESS);
-}
-
-/* Systemd names every start of a service. */
-static bool keeps_session(const struct program *program)
+bool program_keeps_session(const struct program *program)
 {
     return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) ||
            getenv("INVOCATION_ID") != NULL;
@@ -88,13 +51,10 @@ static void on_signal(void *data, int signum)
     struct program *program = data;
 
     log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
-    if (program->session == NULL || program->is_leaving ||
-        (signum == SIGTERM && keeps_session(program))) {
-        stop(program, EXIT_SUCCESS);
-        return;
-    }
-    program->is_leaving = true;
-    session_leave(program->session);
+    if (program->is_leaving || (signum == SIGTERM && program_keeps_session(program)))
+        program_stop(program, EXIT_SUCCESS);
+    else
+        program_leave(program);
 }
 
 /* ---- from the command line ---- */
@@ -105,7 +65,7 @@ static int read_key(struct program *program, struct err *err)
 
     if (token == NULL || *token == '\0') {
         token = getenv(CONNECT_KEY_ENV);
-        program->is_static_key = token != NULL && *token != '\0';
+        program->attempt.is_static_key = token != NULL && *token != '\0';
     }
     if (token == NULL || *token == '\0')
         return 0;
@@ -113,7 +73,7 @@ static int read_key(struct program *program, struct err *err)
         if (*c <= ' ' || *c > '~')
             return err_set(err, ERR_INVALID_OPTION,
                            "the token may only have visible ASCII characters");
-    if (secret_set(&program->key, str_from(token)) < 0)
+    if (secret_set(&program->attempt.key, str_from(token)) < 0)
         return err_set(err, ERR_INVALID_OPTION, "the token is longer than %d characters",
                        SECRET_MAX_BYTES);
     return 0;
@@ -123,9 +83,34 @@ static int read_url(struct program *program, struct err *err)
 {
     struct err why = ERR_INIT;
     int r = httpurl_parse(str_from(options_argument(program->values, CONNECT_ARGUMENT_URL)),
-                          &program->url, &why);
+                          &program->attempt.url, &why);
 
-    return r < 0 ? err_set(err, ERR_INVALID_OPTION, "URL: %s", why.message) : 0;
+    if (r < 0)
+        return err_set(err, ERR_INVALID_OPTION, "URL: %s", why.message);
+    program_url_text(&program->attempt.url, program->attempt.url_text);
+    return 0;
+}
+
+/* Whose pages may speak to us, and which servers they may name. */
+static int read_origins(struct program *program, struct err *err)
+{
+    const struct option_list patterns =
+        options_list(program->values, CONNECT_OPTION_ALLOWED_ORIGINS);
+    struct err why = ERR_INIT;
+    int r;
+
+    origins_init(&program->origins);
+    r = origins_add_server(&program->origins, &program->attempt.url, &why);
+    for (size_t i = 0; i < patterns.count && r == 0; i++)
+        r = origins_add_pattern(&program->origins, str_from(patterns.items[i]), &why);
+    return r < 0 ? err_set(err, ERR_INVALID_OPTION, "--allowed-origins: %s", why.message) : 0;
+}
+
+static int read_authorities(struct program *program, struct err *err)
+{
+    const char *path = options_text(program->values, CONNECT_OPTION_CA_FILE);
+
+    return path != NULL ? authorities_read(path, &program->authorities, err) : 0;
 }
 
 static int check_writable(const struct program *program, struct err *err)
@@ -141,15 +126,15 @@ static int check_writable(const struct program *program, struct err *err)
 }
 
 /* Both sides of it: where one is redirected nobody would see the question, or could answer. */
-static bool has_terminal(const struct program *program)
+bool program_has_terminal(const struct program *program)
 {
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
 }
 
-static bool needs_agreement(const struct program *program)
+bool program_needs_agreement(const struct program *program)
 {
-    return program->kept.key.len == 0 &&
+    return program->attempt.kept.key.len == 0 &&
            !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
 }
@@ -160,15 +145,15 @@ static int choose_asker(struct program *program, struct err *err)
     bool is_client = is_said && options_choice(program->values, CONNECT_OPTION_CONFIRMATION) ==
                                     CONNECT_CONFIRM_CLIENT;
 
-    if (is_client && !has_terminal(program))
+    if (is_client && !program_has_terminal(program))
         return err_set(err, ERR_INVALID_OPTION,
                        "--permission-confirmation client needs a terminal on standard input and "
                        "output, and no --non-interactive");
-    if (needs_agreement(program) && !has_terminal(program))
+    if (program_needs_agreement(program) && !program_has_terminal(program))
         return err_set(err, ERR_INVALID_OPTION,
                        "there is no terminal to ask on before connecting: say --auto-confirm or "
                        "--non-interactive if you agree");
-    program->asks_here = is_said ? is_client : has_terminal(program);
+    program->asks_here = is_said ? is_client : program_has_terminal(program);
     return 0;
 }
 
@@ -187,135 +172,19 @@ static void tell_lacks(const struct program *program)
                   "remove them, everything is asked for",
                   LOG_TEXT("file", program->wishes.findings.set_aside),
                   LOG_TEXT("error", program->wishes.findings.why));
-    if (!program->url.is_tls)
+    if (!program->attempt.url.is_tls)
         log_write(&program->log, LOG_DEBUG, "the connection is not encrypted");
 }
 
-/* ---- agreeing ---- */
-
-static bool has_network(const struct program *program)
-{
-    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
-}
-
-static void digest_terms(struct program *program)
-{
-    const struct kept_terms terms = {
-        .url = &program->url,
-        .wishes = &program->wishes,
-        .shell_has_network = has_network(program),
-        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
-    };
-
-    kept_digest(&terms, program->terms);
-}
-
-/* One that was kept needs no token and no question: nothing is different. */
-static int look_for_session(struct program *program, struct err *err)
-{
-    const struct recorded_config state = {.state_dir = program->wishes.state_dir};
-    struct recorded recorded = {.audit_dir_fd = -1};
-    int r = recorded_open(&state, &recorded, err);
-
-    digest_terms(program);
-    if (r == 0)
-        (void)kept_read(recorded.authority, recorded.state_path, &program->url, program->terms,
-                        &program->kept);
-    recorded_close(&recorded);
-    if (r == 0 && program->kept.key.len == 0 && program->key.len == 0)
-        r = err_set(err, ERR_INVALID_OPTION,
-                    "a pairing token is needed: the server shows it with the command to copy; or "
-                    "set " CONNECT_KEY_ENV " as the server has it");
-    return r;
-}
-
-static int begin(struct program *program, struct err *err)
-{
-    const struct session_config config = {
-        .loop = program->loop,
-        .log = &program->log,
-        .wishes = &program->wishes,
-        .desk = program->asks_here ? program->desk : NULL,
-        .url = program->url,
-        .key = &program->key,
-        .resumed = program->kept.key.len > 0 ? &program->kept : NULL,
-        .terms = program->terms,
-        .keeps = keeps_session(program) && !program->is_static_key,
-        .libexec = GATEHOUSE_LIBEXECDIR,
-        .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
-        .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
-        .shell_has_network = has_network(program),
-        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
-        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
-        .on_over = on_over,
-        .data = program,
-    };
-    int r;
-
-    tell_lacks(program);
-    digest_terms(program); /* the user may have edited */
-    r = session_new(&config, &program->session, err);
-    secret_done(&program->key);
-    secret_done(&program->kept.key);
-    return r;
-}
-
-static void on_confirmed(void *data, const struct confirm_result *result)
-{
-    struct program *program = data;
-    char dir[PATH_MAX];
-    struct err err = ERR_INIT;
-    int r;
-
-    if (!result->is_accepted) {
-        stop(program, EXIT_SUCCESS);
-        return;
-    }
-    program->wishes.modes = result->modes;
-    program->wishes.has_write_access = result->has_write_access;
-    if (!result->has_write_access)
-        program->wishes.modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
-    if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
-        r = err_set(&err, ERR_INVALID_PATH, "the name of the folder is too long");
-    else
-        r = recorded_absolute(dir, program->wishes.dir, &err);
-    if (r == 0)
-        r = begin(program, &err);
-    if (r < 0)
-        fail(program, &err);
-}
-
-static int ask_to_connect(struct program *program, struct err *err)
-{
-    const struct option_list writable =
-        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
-    struct str shown[CONFIRM_MAX_WRITABLE];
-    struct confirm_offer offer = {
-        .url = str_from(options_argument(program->values, CONNECT_ARGUMENT_URL)),
-        .dir = str_from(program->wishes.dir),
-        .modes = program->wishes.modes,
-        .has_write_access = program->wishes.has_write_access,
-        .shell_has_network = has_network(program),
-        .shell_writable = shown,
-    };
-    int r;
-
-    if (offer.has_write_access)
-        shown[offer.shell_writable_count++] = offer.dir;
-    if (writable.count > array_size(shown) - offer.shell_writable_count)
-        return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
-    for (size_t i = 0; i < writable.count; i++)
-        shown[offer.shell_writable_count++] = str_from(writable.items[i]);
-    r = confirm_ask(program->console, &offer, on_confirmed, program);
-    return r < 0 ? err_set_plain(err, r) : 0;
-}
+/* ---- the terminal ---- */
 
 static void on_gone(void *data)
 {
-    const struct program *program = data;
+    struct program *program = data;
 
     log_write(&program->log, LOG_WARN,
               "the terminal to ask on is gone: what needs consent is refused from now on");
+    program_terminal_gone(program);
 }
 
 static bool is_taken(void *data)
@@ -340,7 +209,7 @@ static int open_console(struct program *program, struct err *err)
 {
     int r;
 
-    if (!has_terminal(program))
+    if (!program_has_terminal(program))
         return 0;
     r = desk_new(&program->desk);
     if (r == 0)
@@ -367,22 +236,32 @@ static int serve(struct program *program, struct err *err)
 
     if (r < 0)
         return err_set_plain(err, r);
+    program_connect_init(program);
     for (size_t i = 0; i < array_size(signals) && r == 0; i++)
         r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
     if (r < 0)
         return err_set_plain(err, r);
     r = open_console(program, err);
     if (r == 0)
-        r = needs_agreement(program) ? ask_to_connect(program, err) : begin(program, err);
+        r = program_outside_open(program, err);
     if (r < 0)
         return r;
+    tell_lacks(program);
+    if (program->attempt.key.len > 0 || program->attempt.kept.key.len > 0)
+        r = program_connect(program, err);
+    if (r < 0)
+        return r;
+    program_tell(program);
     loop_run(program->loop);
     return 0;
 }
 
 static void close_all(struct program *program)
 {
-    session_free(program->session);
+    if (program->loop != NULL) {
+        program_connect_close(program);
+        program_outside_close(program);
+    }
     console_free(program->console);
     program->console = NULL;
     notes_free(program->notes);
@@ -393,8 +272,6 @@ static void close_all(struct program *program)
         signal_watch_free(program->watches[i]);
     if (program->loop != NULL)
         loop_free(program->loop);
-    secret_done(&program->key);
-    secret_done(&program->kept.key);
 }
 
 static int run(struct program *program, struct err *err)
@@ -407,11 +284,15 @@ static int run(struct program *program, struct err *err)
     if (r == 0)
         r = read_key(program, err);
     if (r == 0)
+        r = read_origins(program, err);
+    if (r == 0)
+        r = read_authorities(program, err);
+    if (r == 0)
         r = check_writable(program, err);
     if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
     if (r == 0)
-        r = look_for_session(program, err);
+        r = program_look_for_session(program, err);
     if (r == 0)
         r = choose_asker(program, err);
     if (r < 0)
@@ -432,7 +313,7 @@ static int complain(const struct err *err, int status)
 int program_run(int argc, char *const *argv)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.status = EXIT_SUCCESS};
+    struct program program = {.status = EXIT_SUCCESS, .authorities = BUF_INIT(TLS_MAX_PEM_BYTES)};
     struct option_values *values;
     struct err err = ERR_INIT;
     int r;
@@ -447,6 +328,9 @@ int program_run(int argc, char *const *argv)
     signal(SIGPIPE, SIG_IGN);
     program.values = values;
     r = run(&program, &err);
+    secret_done(&program.attempt.key);
+    secret_done(&program.attempt.kept.key);
+    buf_done(&program.authorities);
     if (r < 0)
         return complain(&err, r == ERR_INVALID_OPTION ? EXIT_WRONG_USE : EXIT_FAILURE);
     return program.status != EXIT_SUCCESS ? complain(&program.err, program.status) : EXIT_SUCCESS;

@@ -8,47 +8,12 @@
 
 #include "base/rand.h"
 #include "daemon/about.h"
-#include "daemon/calls.h"
-#include "daemon/connection.h"
-#include "daemon/hostlink.h"
+#include "daemon/session_internal.h"
 #include "daemon/tree.h"
 #include "isolate/companion.h"
-#include "loop/reader.h"
-#include "loop/timer.h"
-#include "tools/commands.h"
-#include "tools/ground.h"
+#include "isolate/threads.h"
 
-enum {
-    NAME_BYTES = 32,
-    NUMBER_BYTES = 24,
-    MOST_WORDS = 24, /* of the toolhost's command line */
-    TREE_ARENA_BYTES = 64 << 10,
-    FLUSH_MS = 1000, /* what was read is recorded this late at most */
-};
-
-struct session {
-    struct session_config config;
-    struct secret key; /* until it was used */
-    bool is_pairing;   /* with it; else it is for when resuming fails */
-    struct kept kept;  /* what is resumed, and what is kept */
-    bool is_kept;
-    char name[NAME_BYTES];
-    struct ground *ground;
-    struct commands *commands; /* NULL: none are run */
-    struct ready_watch *rules;
-    char host_state[PATH_MAX];
-    char numbers[3][NUMBER_BYTES];
-    const char *host_words[MOST_WORDS];
-    struct hostlink *link;
-    struct buf tree; /* for servers of the older dialect */
-    bool has_tree;
-    uint32_t tree_call; /* at the toolhost */
-    struct calls *calls;
-    struct connection *connection;
-    enum reconnect_state told;
-    struct timer flush;
-    bool is_record_failing;
-};
+enum { FLUSH_MS = 1000 /* what was read is recorded this late at most */ };
 
 /* ---- the record ---- */
 
@@ -169,17 +134,8 @@ static bool pair_anew(struct session *session)
     return r == 0;
 }
 
-static void on_status(void *data, const struct gateway_status *status)
+static void tell_state(struct session *session, const struct gateway_status *status)
 {
-    struct session *session = data;
-
-    keep(session, status);
-    /* Used up by the first init that went well. */
-    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
-        secret_done(&session->key);
-    if (status->state == session->told)
-        return;
-    session->told = status->state;
     switch (status->state) {
     case RECONNECT_OPEN:
         log_write(session->config.log, LOG_INFO, "connected",
@@ -191,11 +147,10 @@ static void on_status(void *data, const struct gateway_status *status)
                   LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
         break;
     case RECONNECT_REFUSED:
-        if (pair_anew(session))
-            break;
-        log_write(session->config.log, LOG_ERROR,
-                  "the server does not know this session any more: a new pairing token is needed, "
-                  "with another 'gatehouse connect'");
+        if (!pair_anew(session))
+            log_write(session->config.log, LOG_ERROR,
+                      "the server does not know this session any more: a new pairing token is "
+                      "needed, from the server's page or with another 'gatehouse connect'");
         break;
     case RECONNECT_OFF:
     case RECONNECT_PAIRING:
@@ -206,91 +161,41 @@ static void on_status(void *data, const struct gateway_status *status)
     }
 }
 
-/* What the user can do about it, besides what the server said. */
-static void tell_failure(const struct session_config *config, const struct err *err)
+static void on_status(void *data, const struct gateway_status *status)
 {
+    struct session *session = data;
+
+    keep(session, status);
+    /* Used up by the first init that went well. */
+    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
+        secret_done(&session->key);
+    if (status->state == session->told)
+        return;
+    session->told = status->state;
+    if (status->state == RECONNECT_OPEN && session->open_wall_ms == 0)
+        session->open_wall_ms = loop_wall_ms(session->config.loop);
+    tell_state(session, status);
+    session->config.on_change(session->config.data);
+}
+
+void session_fail(const struct session *session, const struct err *err)
+{
+    const struct session_config *config = &session->config;
     struct err told = *err;
 
     if (err->code == ERR_GATEWAY_DENIED)
         err_set(&told, err->code, "%s: a new pairing token is needed, which the server shows",
                 err->message);
-    config->on_over(config->data, told.code, &told);
-}
-
-/* ---- the older dialect ---- */
-
-static void pair_with_tree(struct session *session)
-{
-    struct err err = ERR_INIT;
-
-    session->has_tree = true;
-    if (gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
-                     &err) < 0)
-        tell_failure(&session->config, &err);
-}
-
-static void on_tree_prepared(void *data, struct str body)
-{
-    const struct session *session = data;
-
-    (void)body;
-    hostlink_run(session->link, session->tree_call);
-}
-
-static void on_tree_previewed(void *data, struct str body)
-{
-    (void)data;
-    (void)body;
-}
-
-static void note_tree(const struct session *session, int error)
-{
-    const struct authority_call about = {.tool = "get_file_tree",
-                                         .decision = permission_source_name(PERMISSION_BY_MODE)};
-    struct authority_note note = {.operation = AUTHORITY_OP_LIST,
-                                  .outcome = error < 0 ? AUTHORITY_FAILED : AUTHORITY_SUCCESS,
-                                  .error = error};
-
-    authority_call_begin(&about);
-    (void)authority_note(session->ground->files, &note);
-    authority_call_end();
-}
-
-static void on_tree(void *data, struct str result, const struct err *err, bool has_begun)
-{
-    struct session *session = data;
-
-    (void)has_begun;
-    session->tree_call = 0;
-    note_tree(session, err != NULL ? err->code : 0);
-    if (err != NULL || tree_take(result, &session->tree) < 0)
-        log_write(session->config.log, LOG_WARN, "the tree of the folder cannot be told");
-    pair_with_tree(session);
-}
-
-/* Names are told unasked only where looking needs no asking. */
-static void fetch_tree(struct session *session)
-{
-    static const struct hostlink_events events = {
-        .on_prepared = on_tree_prepared, .on_previewed = on_tree_previewed, .on_end = on_tree};
-    static const char arguments_text[] = "{\"dirPath\":\".\",\"maxDepth\":8}";
-    cleanup_arena struct arena arena = ARENA_INIT(TREE_ARENA_BYTES);
-    const struct json_value *arguments;
-
-    if (session->config.wishes->modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW ||
-        json_parse(&arena, str_from(arguments_text), JSON_LIMITS_DEFAULT, &arguments, NULL) < 0 ||
-        hostlink_prepare(session->link, STR("get_file_tree"), arguments, CALLS_TIMEOUT_MS, &events,
-                         session, &session->tree_call, NULL) < 0)
-        pair_with_tree(session);
+    config->on_over(config->data, SESSION_FAILED, &told);
 }
 
 /* A server without the newer paths wants a tree: it is fetched, and the same token tried again. */
 static void on_failed(struct session *session, const struct err *err)
 {
     if (err->code == ERR_UNSUPPORTED && !session->has_tree && session->key.len > 0)
-        fetch_tree(session);
+        session_pair_with_tree(session);
     else
-        tell_failure(&session->config, err);
+        session_fail(session, err);
 }
 
 static void on_ended(void *data, enum gateway_end end, const struct err *err)
@@ -307,10 +212,11 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
         break;
     case GATEWAY_END_LEFT:
         log_write(config->log, LOG_INFO, "disconnected");
-        config->on_over(config->data, 0, NULL);
+        config->on_over(config->data, SESSION_LEFT, NULL);
         break;
     case GATEWAY_END_DISMISSED:
         log_write(config->log, LOG_INFO, "the server has ended the session");
+        config->on_over(config->data, SESSION_DISMISSED, NULL);
         break;
     }
 }
@@ -366,7 +272,12 @@ static int open_connection(struct session *session, struct err *err)
         .data = session,
     };
     const struct connection_config connection = {
-        .loop = config->loop, .url = config->url, .owner = &owner, .data = session};
+        .loop = config->loop,
+        .url = config->url,
+        .authorities_pem = config->authorities_pem,
+        .owner = &owner,
+        .data = session,
+    };
     int r = calls_new(&calls, &session->calls);
 
     if (r < 0)
@@ -379,10 +290,9 @@ static void on_begun(void *data, const struct err *err)
 {
     struct session *session = data;
     struct err why = ERR_INIT;
-    int r = err == NULL ? open_connection(session, &why) : err->code;
 
-    if (r < 0)
-        session->config.on_over(session->config.data, r, err != NULL ? err : &why);
+    if (err != NULL || open_connection(session, &why) < 0)
+        session->config.on_over(session->config.data, SESSION_FAILED, err != NULL ? err : &why);
 }
 
 /* ---- rules that change ---- */
@@ -439,7 +349,7 @@ static int open_ground(struct session *session, struct err *err)
     return ground_open(&config, &session->ground, err);
 }
 
-/* The launcher is forked here, while there is one thread. */
+/* The launcher is forked here, while there is one thread: those of a session before have ended. */
 static int open_commands(struct session *session, struct err *err)
 {
     const struct commands_config config = {
@@ -453,6 +363,11 @@ static int open_commands(struct session *session, struct err *err)
 
     if (session->config.wishes->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return 0;
+    if (threads_check_alone(NULL) < 0) {
+        log_write(session->config.log, LOG_WARN,
+                  "no commands are run here: something of the session before hangs; start again");
+        return 0;
+    }
     r = commands_open(&config, &session->commands, &why);
     if (r == ERR_UNSUPPORTED) {
         log_write(session->config.log, LOG_WARN, "no commands are run here",
@@ -478,9 +393,9 @@ static int write_words(struct session *session, struct err *err)
     if (snprintf(session->host_state, sizeof(session->host_state), "%s/toolhost",
                  ground->recorded.state_path) >= (int)sizeof(session->host_state))
         return err_set(err, ERR_INVALID_PATH, "the name of the state directory is too long");
-    snprintf(session->numbers[0], NUMBER_BYTES, "%d", COMPANION_FD);
-    snprintf(session->numbers[1], NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
-    snprintf(session->numbers[2], NUMBER_BYTES, "%" PRIu64, config->max_lines);
+    snprintf(session->numbers[0], SESSION_NUMBER_BYTES, "%d", COMPANION_FD);
+    snprintf(session->numbers[1], SESSION_NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
+    snprintf(session->numbers[2], SESSION_NUMBER_BYTES, "%" PRIu64, config->max_lines);
     session->host_words[count++] = "gatehouse-toolhost";
     add_words(session, &count, "--fd", session->numbers[0]);
     add_words(session, &count, "--max-file-size", session->numbers[1]);
@@ -523,6 +438,7 @@ static int open_all(struct session *session, struct err *err)
         .libexec = config->libexec,
         .argv = session->host_words,
         .max_file_bytes = config->max_file_bytes,
+        .leftovers = config->leftovers,
         .on_begun = on_begun,
         .data = session,
     };
@@ -598,7 +514,21 @@ void session_leave(struct session *session)
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);
     if (status.state == RECONNECT_OFF)
-        session->config.on_over(session->config.data, 0, NULL);
+        session->config.on_over(session->config.data, SESSION_LEFT, NULL);
     else
         gateway_leave(connection_gateway(session->connection));
+}
+
+void session_state(const struct session *session, struct session_state *out_state)
+{
+    struct gateway_status status = {.state = RECONNECT_OFF};
+
+    if (session->connection != NULL)
+        gateway_status(connection_gateway(session->connection), &status);
+    *out_state = (struct session_state){
+        .state = status.state,
+        .is_connected = session->open_wall_ms != 0 && is_joined(status.state),
+        .connected_wall_ms = session->open_wall_ms,
+        .root_path = session->ground->root_path,
+    };
 }

@@ -114,7 +114,8 @@ class Scene(unittest.TestCase):
         return server
 
     def daemon(self, *arguments, **variables):
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **variables}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "N8N_GATEWAY_PORT": "0",
+                       **variables}
         daemon = Daemon(arguments, environment, self.terminal, self.all_there)
         self.addCleanup(daemon.close)
         return daemon

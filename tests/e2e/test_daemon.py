@@ -171,7 +171,7 @@ class Kept(Scene):
                 daemon = self.daemon("--keep-session", *flags, self.url(server))
                 status, told = daemon.wait()
                 self.assertEqual(status, 2, told)
-                self.assertIn("token is needed", told)
+                self.assertIn("no terminal to ask on", told)
 
     def test_a_folder_that_leads_elsewhere_by_now_is_not_given(self):
         link = self.place / "link"
@@ -231,7 +231,10 @@ class Refusals(Scene):
         for status, words, arguments in (
             (2, "URL", ()),
             (2, "URL:", ("--auto-confirm", "ftp://x", "gw_x")),
-            (2, "token is needed", ("--auto-confirm", url)),
+            (2, "--allowed-origins", ("--auto-confirm", "--allowed-origins", "https://*", url)),
+            (2, "--ca-file", ("--auto-confirm", "--ca-file", self.place / "nowhere", url)),
+            (2, "--ca-file", ("--auto-confirm", "--ca-file", self.root / "a.txt", url)),
+            (2, "--port", ("--auto-confirm", "--port", "65536", url)),
             (2, "ASCII", ("--auto-confirm", url, "gw_\u00e4")),
             (2, "no terminal", (url, server.token)),
             (2, "needs a terminal",

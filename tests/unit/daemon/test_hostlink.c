@@ -22,6 +22,7 @@ struct world {
     struct loop *loop;
     struct log log;
     struct keeper *keeper;
+    struct leftovers leftovers;
     struct hostlink *link;
     int to_link; /* what is written here is what the toolhost says */
     unsigned begun, begun_badly;
@@ -165,6 +166,7 @@ static void start(struct world *world, const char *what_it_does)
                                      .argv = words,
                                      .max_file_bytes = 1024,
                                      .keeper = world->keeper,
+                                     .leftovers = &world->leftovers,
                                      .on_begun = on_begun,
                                      .data = world};
 
@@ -204,6 +206,7 @@ static int set_up(void **state)
     assert_true(world->to_link >= 0);
     clock_fake_init(&world->clock, 0);
     assert_int_equal(loop_new(&world->clock, &world->loop), 0);
+    leftovers_init(&world->leftovers, world->loop);
     log_init(&world->log, STDERR_FILENO, LOG_SILENT, &world->clock);
     assert_int_equal(keeper_new(&config, &world->keeper, NULL, NULL), 0);
     *state = world;
@@ -215,6 +218,7 @@ static int tear_down(void **state)
     struct world *world = *state;
 
     hostlink_free(world->link);
+    leftovers_done(&world->leftovers);
     keeper_free(world->keeper);
     loop_free(world->loop);
     close(world->to_link); /* which every script ends by */

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/program_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "console/confirm.h"
+#include "tools/recorded.h"
+
+void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES])
+{
+    cleanup_buf struct buf origin = BUF_INIT(ORIGINS_TEXT_BYTES);
+
+    (void)httpurl_append_origin(url, &origin); /* without memory there is the path */
+    snprintf(out_text, PROGRAM_URL_BYTES, "%.*s%s", STR_ARG(buf_view(&origin)), url->path);
+}
+
+/* ---- ends of what somebody wanted ---- */
+
+/* Whoever wanted it no longer waits. The token goes, used or not. */
+static uint64_t end_attempt(struct program *program)
+{
+    uint64_t number = program->attempt.number;
+
+    program->attempt.state = ATTEMPT_NONE;
+    program->attempt.number = 0;
+    secret_done(&program->attempt.key);
+    secret_done(&program->attempt.kept.key);
+    return number;
+}
+
+static void fail_attempt(struct program *program, const struct err *err)
+{
+    uint64_t number = end_attempt(program);
+
+    if (number != 0)
+        port_failed(program->port, number, err);
+}
+
+static void drop_session(void *data)
+{
+    struct program *program = data;
+
+    loop_task_cancel(&program->drop);
+    session_free(program->session);
+    program->session = NULL;
+    program->is_over = false;
+}
+
+/* ---- the session ---- */
+
+static void on_change(void *data)
+{
+    struct program *program = data;
+    struct session_state state;
+
+    session_state(program->session, &state);
+    if (program->attempt.state == ATTEMPT_JOINING) {
+        if (state.is_connected) {
+            uint64_t number = end_attempt(program);
+
+            if (number != 0)
+                port_done(program->port, number);
+        } else if (!program->attempt.is_from_page && state.state != RECONNECT_OFF &&
+                   state.state != RECONNECT_PAIRING) {
+            /* The server has taken it, and from here on it only tries again. */
+            (void)end_attempt(program);
+        }
+    }
+    program_tell(program);
+}
+
+static void on_dismissed(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    if (program->attempt.state != ATTEMPT_JOINING)
+        return;
+    err_set(&err, ERR_CANCELLED, "the server has ended the session");
+    fail_attempt(program, &err);
+}
+
+static void on_failed(struct program *program, const struct err *err)
+{
+    if (!program->agreed.is_from_page) {
+        program_fail(program, err);
+        return;
+    }
+    log_error(&program->log, "it could not be connected", err);
+    if (program->attempt.state == ATTEMPT_JOINING)
+        fail_attempt(program, err);
+}
+
+static void finish(struct program *program)
+{
+    for (size_t i = 0; i < program->leaving_count; i++)
+        port_done(program->port, program->leaving[i]);
+    program->leaving_count = 0;
+    program_stop(program, EXIT_SUCCESS);
+}
+
+static void on_over(void *data, enum session_end end, const struct err *err)
+{
+    struct program *program = data;
+
+    program->is_over = true;
+    loop_defer(program->loop, &program->drop);
+    if (program->is_leaving) {
+        finish(program);
+        return;
+    }
+    switch (end) {
+    case SESSION_FAILED:
+        on_failed(program, err);
+        break;
+    case SESSION_DISMISSED:
+    case SESSION_LEFT:
+        on_dismissed(program);
+        break;
+    }
+    program_tell(program);
+}
+
+static bool has_network(const struct program *program)
+{
+    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
+}
+
+static void digest_terms(const struct program *program, const struct wishes *wishes,
+                         char out_terms[KEPT_TERMS_BYTES])
+{
+    const struct kept_terms terms = {
+        .url = &program->attempt.url,
+        .wishes = wishes,
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+    };
+
+    kept_digest(&terms, out_terms);
+}
+
+int program_look_for_session(struct program *program, struct err *err)
+{
+    const struct recorded_config state = {.state_dir = program->wishes.state_dir};
+    struct recorded recorded = {.audit_dir_fd = -1};
+    char terms[KEPT_TERMS_BYTES];
+    int r = recorded_open(&state, &recorded, err);
+
+    digest_terms(program, &program->wishes, terms);
+    if (r == 0)
+        (void)kept_read(recorded.authority, recorded.state_path, &program->attempt.url, terms,
+                        &program->attempt.kept);
+    recorded_close(&recorded);
+    return r;
+}
+
+static int begin(struct program *program, const struct wishes *wishes, struct err *err)
+{
+    struct attempt *attempt = &program->attempt;
+    struct agreed *agreed = &program->agreed;
+    const struct session_config config = {
+        .loop = program->loop,
+        .log = &program->log,
+        .wishes = &agreed->wishes,
+        .desk = program->asks_here ? program->desk : NULL,
+        .url = attempt->url,
+        .key = &attempt->key,
+        .resumed = attempt->kept.key.len > 0 ? &attempt->kept : NULL,
+        .terms = agreed->terms,
+        .keeps = program_keeps_session(program) && !attempt->is_static_key,
+        .authorities_pem = buf_view(&program->authorities),
+        .leftovers = &program->leftovers,
+        .libexec = GATEHOUSE_LIBEXECDIR,
+        .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
+        .on_change = on_change,
+        .on_over = on_over,
+        .data = program,
+    };
+    int r;
+
+    /* It may be there yet, trying to come back to a server that has forgotten it. */
+    drop_session(program);
+    attempt->state = ATTEMPT_JOINING;
+    agreed->is_from_page = attempt->is_from_page;
+    agreed->wishes = *wishes;
+    snprintf(agreed->url_text, sizeof(agreed->url_text), "%s", attempt->url_text);
+    digest_terms(program, wishes, agreed->terms);
+    r = session_new(&config, &program->session, err);
+    secret_done(&attempt->key);
+    secret_done(&attempt->kept.key);
+    if (r == 0)
+        program_tell(program);
+    return r;
+}
+
+/* ---- agreeing ---- */
+
+/* What the user has edited is for this session alone. */
+static int take_answer(const struct program *program, const struct confirm_result *result,
+                       struct wishes *out_wishes, struct err *err)
+{
+    char dir[PATH_MAX];
+
+    *out_wishes = program->wishes;
+    out_wishes->modes = result->modes;
+    out_wishes->has_write_access = result->has_write_access;
+    if (!result->has_write_access)
+        out_wishes->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
+    if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    return recorded_absolute(dir, out_wishes->dir, err);
+}
+
+/* Of a page it is told; of the command line it is the end. */
+static void refuse_attempt(struct program *program, const struct err *err)
+{
+    if (!program->attempt.is_from_page) {
+        program_fail(program, err);
+        return;
+    }
+    log_error(&program->log, "it could not be connected", err);
+    fail_attempt(program, err);
+    program_tell(program);
+}
+
+static void on_confirmed(void *data, const struct confirm_result *result)
+{
+    struct program *program = data;
+    struct wishes wishes;
+    struct err err = ERR_INIT;
+
+    if (!result->is_accepted) {
+        err_set(&err, ERR_DENIED_BY_POLICY, "The user said no.");
+        fail_attempt(program, &err);
+        program_leave(program);
+        return;
+    }
+    if (take_answer(program, result, &wishes, &err) < 0 || begin(program, &wishes, &err) < 0)
+        refuse_attempt(program, &err);
+}
+
+static int ask(struct program *program, struct err *err)
+{
+    const struct option_list writable =
+        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
+    struct str shown[CONFIRM_MAX_WRITABLE];
+    struct confirm_offer offer = {
+        .url = str_from(program->attempt.url_text),
+        .dir = str_from(program->wishes.dir),
+        .modes = program->wishes.modes,
+        .has_write_access = program->wishes.has_write_access,
+        .shell_has_network = has_network(program),
+        .shell_writable = shown,
+    };
+    int r;
+
+    if (offer.has_write_access)
+        shown[offer.shell_writable_count++] = offer.dir;
+    if (writable.count > array_size(shown) - offer.shell_writable_count)
+        return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
+    for (size_t i = 0; i < writable.count; i++)
+        shown[offer.shell_writable_count++] = str_from(writable.items[i]);
+    r = confirm_ask(program->console, &offer, on_confirmed, program);
+    if (r < 0)
+        return err_set_plain(err, r);
+    program->attempt.state = ATTEMPT_ASKING;
+    program_tell(program);
+    return 0;
+}
+
+int program_connect(struct program *program, struct err *err)
+{
+    return program_needs_agreement(program) ? ask(program, err)
+                                            : begin(program, &program->wishes, err);
+}
+
+void program_leave(struct program *program)
+{
+    program->is_leaving = true;
+    if (program->session == NULL || program->is_over)
+        finish(program);
+    else
+        session_leave(program->session);
+}
+
+/* ---- what pages want ---- */
+
+static int take_request(struct program *program, uint64_t number,
+                        const struct port_connect *request, struct err *err)
+{
+    struct attempt *attempt = &program->attempt;
+
+    if (program->is_leaving || attempt->state != ATTEMPT_NONE)
+        return err_set(err, ERR_BUSY,
+                       attempt->state == ATTEMPT_ASKING
+                           ? "A confirmation is on screen already. Answer that one first."
+                           : "Another connection is being made.");
+    *attempt = (struct attempt){
+        .is_from_page = true,
+        .number = number,
+        .url = *request->url,
+        .key = *request->token,
+    };
+    program_url_text(request->url, attempt->url_text);
+    log_write(&program->log, LOG_INFO, "a page wants this machine to be connected",
+              LOG_STR("page", request->origin), LOG_TEXT("server", attempt->url_text));
+    if (program_needs_agreement(program) && program->console == NULL)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "There is no terminal on which the user could be asked.");
+    return 0;
+}
+
+static void on_page_connect(void *data, uint64_t number, const struct port_connect *request)
+{
+    struct program *program = data;
+    struct err err = ERR_INIT;
+    int r = take_request(program, number, request, &err);
+
+    if (r == ERR_BUSY) {
+        port_failed(program->port, number, &err);
+        return;
+    }
+    if (r == 0 && program_needs_agreement(program))
+        program_notify_user(program, "Gatehouse: connect?", request->origin);
+    if (r == 0)
+        r = program_connect(program, &err);
+    if (r < 0)
+        refuse_attempt(program, &err);
+}
+
+static void on_page_gone(void *data, uint64_t number)
+{
+    struct program *program = data;
+    struct err err = ERR_INIT;
+
+    if (program->attempt.number != number)
+        return;
+    err_set(&err, ERR_CANCELLED, "the page has left");
+    if (program->attempt.state == ATTEMPT_ASKING) {
+        confirm_cancel(program->console);
+        fail_attempt(program, &err);
+        program_tell(program);
+        return;
+    }
+    /* The user agreed, so it goes on. */
+    program->attempt.number = 0;
+    port_failed(program->port, number, &err);
+}
+
+static void on_page_disconnect(void *data, uint64_t number)
+{
+    struct program *program = data;
+
+    struct err err = ERR_INIT;
+
+    if (program->session == NULL || program->is_over) {
+        port_done(program->port, number);
+        return;
+    }
+    if (program->leaving_count == array_size(program->leaving)) {
+        err_set(&err, ERR_BUSY, "Too many wait already.");
+        port_failed(program->port, number, &err);
+        return;
+    }
+    program->leaving[program->leaving_count++] = number;
+    if (program->is_leaving)
+        return;
+    log_write(&program->log, LOG_INFO, "a page wants this machine to be disconnected");
+    program_leave(program);
+}
+
+const struct port_owner program_port_owner = {
+    .report = program_report,
+    .connect = on_page_connect,
+    .connect_gone = on_page_gone,
+    .disconnect = on_page_disconnect,
+};
+
+/* ---- making ---- */
+
+void program_connect_init(struct program *program)
+{
+    loop_task_init(&program->drop, drop_session, program);
+    leftovers_init(&program->leftovers, program->loop);
+}
+
+void program_connect_close(struct program *program)
+{
+    drop_session(program);
+    leftovers_done(&program->leftovers);
+    (void)end_attempt(program);
+}

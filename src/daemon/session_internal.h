@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a session, for its own files: session.c and session_tree.c. */
+#ifndef DAEMON_SESSION_INTERNAL_H
+#define DAEMON_SESSION_INTERNAL_H
+
+#include "base/buf.h"
+#include "daemon/calls.h"
+#include "daemon/connection.h"
+#include "daemon/hostlink.h"
+#include "daemon/session.h"
+#include "loop/reader.h"
+#include "loop/timer.h"
+#include "tools/commands.h"
+#include "tools/ground.h"
+
+enum {
+    SESSION_NAME_BYTES = 32,
+    SESSION_NUMBER_BYTES = 24,
+    SESSION_MOST_WORDS = 24, /* of the toolhost's command line */
+};
+
+struct session {
+    struct session_config config;
+    struct secret key; /* until it was used */
+    bool is_pairing;   /* with it; else it is for when resuming fails */
+    struct kept kept;  /* what is resumed, and what is kept */
+    bool is_kept;
+    char name[SESSION_NAME_BYTES];
+    struct ground *ground;
+    struct commands *commands; /* NULL: none are run */
+    struct ready_watch *rules;
+    char host_state[PATH_MAX];
+    char numbers[3][SESSION_NUMBER_BYTES];
+    const char *host_words[SESSION_MOST_WORDS];
+    struct hostlink *link;
+    struct buf tree; /* for servers of the older dialect */
+    bool has_tree;
+    uint32_t tree_call; /* at the toolhost */
+    struct calls *calls;
+    struct connection *connection;
+    enum reconnect_state told;
+    int64_t open_wall_ms; /* when its stream was open first; 0: not yet */
+    struct timer flush;
+    bool is_record_failing;
+};
+
+/* It could not be begun: with what the user can do about it, besides what the server said. */
+void session_fail(const struct session *session, const struct err *err);
+
+/* ---- session_tree.c ---- */
+
+/* The folder's tree is fetched from the toolhost, and the same token tried again with it. */
+void session_pair_with_tree(struct session *session);
+
+#endif

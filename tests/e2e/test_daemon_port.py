@@ -1,0 +1,560 @@
+#!/usr/bin/env python3
+"""gatehouse connect and what is around it: the local port and its pages, `gatehouse status`, service
+managers, the log file, and connections that come after the first.
+
+Arguments: see daemon_scene.
+"""
+import contextlib
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+
+import daemon_scene
+from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
+from gateway_scene import TIMEOUT
+
+
+class Page:
+    """A page in the user's browser, as far as the daemon sees it."""
+
+    def __init__(self, port, origin):
+        self.port, self.origin = port, origin
+
+    def ask(self, method, path, body=None, **headers):
+        """Status, answer and headers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        with contextlib.closing(connection):
+            if self.origin is not None:
+                headers["Origin"] = self.origin
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read()
+            return response.status, json.loads(text) if text else None, response.headers
+
+    def get(self, path):
+        return self.ask("GET", path)[:2]
+
+    def connect(self, url, token):
+        return self.ask("POST", "/connect", json.dumps({"url": url, "token": token}))[:2]
+
+    def connect_later(self, url, token):
+        """As connect(), by somebody who waits elsewhere: join() for the answer."""
+        return Waiting(lambda: self.connect(url, token))
+
+
+class Waiting(threading.Thread):
+    def __init__(self, wait):
+        super().__init__(daemon=True)
+        self.wait, self.answer = wait, None
+        self.start()
+
+    def run(self):
+        # The daemon may end first.
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.answer = self.wait()
+
+    def result(self):
+        self.join(TIMEOUT)
+        return self.answer
+
+
+class PortScene(Scene):
+    flags = ("--auto-confirm",)
+
+    def page(self, daemon, origin, words="local port"):
+        line = daemon.until(words)
+        return Page(int(re.search(r"\bport=(\d+)", line)[1]), origin)
+
+    def wait_for_page(self, *flags, server=None, **variables):
+        """A daemon without a token, and a page of its server."""
+        server = server or self.serve()
+        daemon = self.daemon(*self.flags, "--dir", self.root, *flags, self.url(server), **variables)
+        return server, daemon, self.page(daemon, self.url(server), "waiting on the local port")
+
+    def broker(self, page, server):
+        server.do("token")
+        token = server.until_has("token")["token"]
+        self.assertEqual(page.connect(self.url(server), token),
+                         (200, {"status": "connected", "dir": str(self.root)}))
+        server.until(streams=1)
+
+    def until(self, is_so):
+        deadline = time.monotonic() + TIMEOUT
+        while not is_so():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(MOMENT)
+
+
+class Pages(PortScene):
+    def test_a_page_brings_the_token(self):
+        server, daemon, page = self.wait_for_page()
+        self.assertEqual(page.get("/health"),
+                         (200, {"status": "ok", "dir": str(self.root), "connected": False}))
+        self.assertEqual(page.get("/status"),
+                         (200, {"connected": False, "dir": str(self.root), "connectedAt": None,
+                                "url": None}))
+        self.broker(page, server)
+        self.good(server, "read_file", filePath="a.txt")
+        status, told = page.get("/status")
+        self.assertEqual((status, told["connected"], told["url"]), (200, True, self.url(server)))
+        self.assertRegex(told["connectedAt"], r"^20\d\d-")
+        self.assertEqual(page.connect(self.url(server), "gw_other")[0], 409)
+        status, told = daemon.end()
+        self.assertEqual(status, 0, told)
+        self.assertEqual(server.state()["hits"]["disconnect"], 1)
+        self.assertNotIn(server.token, told)
+
+    def test_a_start_with_a_token_has_the_port_too(self):
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        page = self.page(daemon, self.url(server), "local port is open")
+        server.until(streams=1)
+        self.until(lambda: page.get("/health")[1]["connected"])
+
+    def test_strangers_learn_and_do_nothing(self):
+        server, _, page = self.wait_for_page()
+        url = self.url(server)
+        body = json.dumps({"url": url, "token": server.token})
+        for origin in ("https://evil.example", "null", f"{url}.evil.example", f"{url}/", None):
+            stranger = Page(page.port, origin)
+            for method, path in (("GET", "/health"), ("GET", "/status"), ("GET", "/events"),
+                                 ("POST", "/connect"), ("POST", "/disconnect"),
+                                 ("OPTIONS", "/connect"), ("GET", "/nothing")):
+                with self.subTest((origin, method, path)):
+                    status, answer, headers = stranger.ask(method, path, body)
+                    self.assertEqual((status, answer), (403, {"error": "Forbidden."}))
+                    self.assertNotIn("Access-Control-Allow-Origin", headers)
+        for host in ("evil.example", f"evil.example:{page.port}", "127.0.0.1:1"):
+            with self.subTest(host):
+                self.assertEqual(page.ask("GET", "/health", Host=host)[0], 403)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_a_page_leads_to_no_other_server(self):
+        server, _, page = self.wait_for_page()
+        other = self.serve()
+        self.assertEqual(page.connect(self.url(other), other.token)[0], 403)
+        self.assertEqual(other.state()["hits"], dict.fromkeys(other.state()["hits"], 0))
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_other_pages_are_let_in_by_name_and_to_their_servers(self):
+        other = self.serve()
+        server, _, page = self.wait_for_page("--allowed-origins",
+                                             f"https://n8n-*.example,{self.url(other)}")
+        for origin, status in ((self.url(other), 200), ("https://n8n-2.example", 200),
+                               ("https://n8n.example", 403), ("http://n8n-2.example", 403)):
+            with self.subTest(origin):
+                self.assertEqual(Page(page.port, origin).get("/health")[0], status)
+        self.broker(Page(page.port, self.url(other)), other)
+        self.good(other, "read_file", filePath="a.txt")
+        self.assertEqual(page.get("/status")[1]["url"], self.url(other))
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_what_is_no_request_to_connect(self):
+        server, _, page = self.wait_for_page()
+        url = self.url(server)
+        for body in ("", "{", "[]", json.dumps({"url": url}), json.dumps({"token": "gw_x"}),
+                     json.dumps({"url": 1, "token": "gw_x"}), json.dumps({"url": url, "token": ""}),
+                     json.dumps({"url": url, "token": "a\nb"}),
+                     json.dumps({"url": "ftp://x", "token": "gw_x"}),
+                     json.dumps({"url": "x", "token": "gw_x"})):
+            with self.subTest(body):
+                status, answer, _ = page.ask("POST", "/connect", body)
+                self.assertEqual((status, set(answer)), (400, {"error"}))
+        self.assertEqual(page.ask("GET", "/connect")[0], 404)
+        self.assertEqual(page.get("/"), (404, {"error": "Not found"}))
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_what_a_browser_asks_before(self):
+        _, _, page = self.wait_for_page()
+        status, answer, headers = page.ask("OPTIONS", "/connect",
+                                           **{"Access-Control-Request-Private-Network": "true"})
+        self.assertEqual((status, answer), (204, None))
+        self.assertEqual(
+            [headers[f"Access-Control-{name}"] for name in (
+                "Allow-Origin", "Allow-Methods", "Allow-Headers", "Max-Age",
+                "Allow-Private-Network")],
+            [page.origin, "GET, POST, OPTIONS", "Content-Type", "86400", "true"])
+        self.assertEqual(headers["Vary"], "Origin")
+
+    def test_a_token_that_is_refused_is_not_the_end(self):
+        server, _, page = self.wait_for_page()
+        status, answer = page.connect(self.url(server), "gw_wrong")
+        self.assertEqual(status, 500)
+        self.assertIn("token is needed", answer["error"])
+        self.assertNotIn("gw_wrong", answer["error"])
+        self.broker(page, server)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_a_server_that_is_not_there_is_not_the_end(self):
+        server, daemon, page = self.wait_for_page()
+        server.close()
+        self.assertEqual(page.connect(self.url(server), server.token)[0], 500)
+        self.assertEqual(page.get("/health")[0], 200)
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_events_tell_each_change(self):
+        server, daemon, page = self.wait_for_page()
+        connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=TIMEOUT)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/events", headers={"Origin": page.origin})
+        stream = connection.getresponse()
+        self.addCleanup(stream.close)
+
+        def event():
+            name = None
+            while True:
+                line = stream.readline().decode()
+                if line.startswith("event:"):
+                    name = line.removeprefix("event:").strip()
+                elif line.startswith("data:"):
+                    return name, json.loads(line.removeprefix("data:"))["connected"]
+
+        self.assertEqual(event(), ("ready", False))
+        self.broker(page, server)
+        self.assertEqual(event(), ("status", True))
+        server.do("dismiss")
+        self.assertEqual(event(), ("status", False))
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_a_page_may_end_it(self):
+        server, daemon, page = self.wait_for_page()
+        # There is nothing to end yet.
+        self.assertEqual(page.ask("POST", "/disconnect")[:2], (200, {"status": "disconnected"}))
+        self.broker(page, server)
+        self.assertEqual(page.ask("POST", "/disconnect")[:2], (200, {"status": "disconnected"}))
+        status, told = daemon.wait()
+        self.assertEqual(status, 0, told)
+        self.assertEqual(server.state()["hits"]["disconnect"], 1)
+
+    def test_several_may_end_it(self):
+        server, daemon, page = self.wait_for_page()
+        self.broker(page, server)
+        server.do("delay", endpoint="disconnect", ms=500)
+        pages = [Waiting(lambda: page.ask("POST", "/disconnect")[0]) for _ in range(3)]
+        self.assertEqual({waiting.result() for waiting in pages} - {200, None}, set())
+        self.assertEqual(daemon.wait()[0], 0)
+        self.assertEqual(server.state()["hits"]["disconnect"], 1)
+
+
+class Again(PortScene):
+    """Connections after the first."""
+
+    def test_after_the_server_has_ended_the_session(self):
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        page = self.page(daemon, self.url(server))
+        server.until(streams=1)
+        for _ in range(3):
+            server.do("dismiss")
+            daemon.until("has ended the session")
+            server.until(streams=0)
+            self.until(lambda: not page.get("/health")[1]["connected"])
+            self.broker(page, server)
+            self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(server.state()["hits"]["disconnect"], 1)
+
+    def test_after_the_server_has_forgotten_the_session(self):
+        server, daemon, page = self.wait_for_page()
+        self.broker(page, server)
+        server.do("forget")
+        daemon.until("a new pairing token is needed")
+        self.assertFalse(page.get("/health")[1]["connected"])
+        self.broker(page, server)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertTrue(page.get("/health")[1]["connected"])
+
+    def test_what_was_allowed_for_a_session_is_over_with_it(self):
+        server, daemon, page = self.wait_for_page("--permission-filesystem-write", "ask")
+        change = {"filePath": "a.txt", "content": "new"}
+        for _ in range(2):
+            self.broker(page, server)
+            self.question(server, "write_file", **change)
+            self.good(server, "write_file", **change, _confirmation="allowForSession")
+            self.good(server, "write_file", **change)
+            server.do("dismiss")
+            daemon.until("has ended the session")
+            server.until(streams=0)
+
+    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    def test_commands_are_run_in_each(self):
+        server, daemon, page = self.wait_for_page("--permission-shell", "allow")
+        for _ in range(3):
+            self.broker(page, server)
+            self.assertEqual(self.good(server, "shell_execute", command="cat a.txt")["stdout"],
+                             "one\ntwo\n")
+            server.do("dismiss")
+            daemon.until("has ended the session")
+            server.until(streams=0)
+        # Nothing that worked for them is left.
+        self.until(lambda: daemon.children() == [])
+
+    def test_a_session_from_before_that_is_over_makes_room(self):
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", "--keep-session", self.url(server), server.token,
+                             self.root)
+        server.until(streams=1)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        server.do("forget")
+        daemon = self.daemon("--auto-confirm", "--keep-session", "--dir", self.root,
+                             self.url(server))
+        page = self.page(daemon, self.url(server))
+        daemon.until("a new pairing token is needed")
+        self.broker(page, server)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_without_a_terminal_nobody_can_agree_to_another(self):
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", "--keep-session", self.url(server), server.token,
+                             self.root)
+        server.until(streams=1)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        daemon = self.daemon("--keep-session", "--dir", self.root, self.url(server))
+        page = self.page(daemon, self.url(server))
+        server.until(streams=1)
+        server.do("dismiss")
+        daemon.until("has ended the session")
+        server.do("token")
+        status, answer = page.connect(self.url(server), server.until_has("token")["token"])
+        self.assertEqual(status, 403)
+        self.assertIn("no terminal", answer["error"])
+        self.assertFalse(server.state()["connected"])
+
+
+class Taken(PortScene):
+    def test_a_port_that_is_taken_stops_only_who_needs_it(self):
+        server, _, page = self.wait_for_page()
+        daemon = self.daemon("--non-interactive", "--port", page.port, self.url(server))
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn(f"port {page.port} is taken", told)
+        self.assertIn("gatehouse status", told)
+        daemon = self.daemon("--auto-confirm", "--port", page.port, self.url(server), server.token,
+                             self.root)
+        daemon.until(f"port {page.port} is taken")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        # The port is still the first one's.
+        self.assertFalse(page.get("/health")[1]["connected"])
+
+
+class Around(PortScene):
+    def status(self, port, *flags):
+        return subprocess.run([GATEHOUSE, "status", "--port", str(port), *flags], text=True,
+                              env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"},
+                              capture_output=True, check=False, timeout=TIMEOUT)
+
+    def chosen(self, *flags):
+        """A daemon on a port that was named, which another program may have taken meanwhile."""
+        while True:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                number = free.getsockname()[1]
+            try:
+                return number, *self.wait_for_page("--port", number, *flags)
+            except AssertionError as error:
+                if "is taken" not in str(error):
+                    raise
+
+    def test_gatehouse_status_asks_this_daemon(self):
+        server, daemon, page = self.wait_for_page()
+        self.assertEqual(self.status(page.port).stdout,
+                         f"Not connected; waiting for a page or a token.\nFolder: {self.root}\n")
+        self.broker(page, server)
+        told = json.loads(self.status(page.port, "--json").stdout)
+        self.assertEqual((told["connected"], told["url"], told["dir"]),
+                         (True, self.url(server), str(self.root)))
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertIn("no daemon", self.status(page.port).stderr)
+
+    def test_the_log_is_kept_for_the_user_alone_and_has_no_token(self):
+        number, server, daemon, page = self.chosen()
+        self.broker(page, server)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(page.connect(self.url(server), "gw_second")[0], 409)
+        self.assertEqual(daemon.end()[0], 0)
+        log = self.record.parent / f"daemon-{number}.log"
+        self.assertEqual(log.stat().st_mode & 0o777, 0o600)
+        text = log.read_text()
+        for words in ("waiting on the local port", "a page wants", "done tool=read_file",
+                      "disconnected"):
+            self.assertIn(words, text)
+        self.assertNotRegex(text, r"gw_|sess_")
+        log.unlink()
+        *_, daemon, _ = self.chosen("--no-log-file")
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(list(self.record.parent.glob("daemon-*.log")), [])
+
+    def test_the_folder_shows_neither_log_nor_socket_to_tools(self):
+        server, _, page = self.wait_for_page("--dir", self.home)
+        server.do("token")
+        self.assertEqual(
+            page.connect(self.url(server), server.until_has("token")["token"])[0], 200)
+        server.until(streams=1)
+        self.error(server, "list_files", dirPath=".local/state/gatehouse")
+
+    def test_a_service_manager_is_told(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(TIMEOUT)
+            manager.bind(str(self.place / "notify"))
+
+            def until(words):
+                while words not in (told := manager.recv(4096).decode()):
+                    pass
+                return told
+
+            server, daemon, page = self.wait_for_page(
+                NOTIFY_SOCKET=str(self.place / "notify"), WATCHDOG_USEC="200000")
+            until("READY=1")
+            until("WATCHDOG=1")
+            self.broker(page, server)
+            self.assertIn(f"STATUS=Connected to {self.url(server)}", until("STATUS=Connected"))
+            server.do("dismiss")
+            until("STATUS=Not connected")
+            self.assertEqual(daemon.end()[0], 0)
+            until("STOPPING=1")
+
+    def test_a_start_with_a_token_is_ready_when_it_is_connected(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(TIMEOUT)
+            manager.bind(str(self.place / "notify"))
+            server = self.serve()
+            server.do("delay", endpoint="init", ms=300)
+            self.daemon("--non-interactive", self.url(server), server.token, self.root,
+                        NOTIFY_SOCKET=str(self.place / "notify"))
+            while "READY=1" not in manager.recv(4096).decode():
+                pass
+            self.assertTrue(server.state()["connected"])
+
+
+class Encrypted(PortScene):
+    def setUp(self):
+        super().setUp()
+        for name, more in (("ca", ("-addext", "basicConstraints=critical,CA:TRUE")),):
+            self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                         "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", "/CN=ca",
+                         *more)
+        (self.place / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+        self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                     "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
+        self.openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                     "-CAcreateserial", "-extfile", "names", "-out", "server.pem")
+
+    def openssl(self, *arguments):
+        subprocess.run(["openssl", *arguments], cwd=self.place, check=True, capture_output=True)
+
+    def url(self, server):
+        return f"https://127.0.0.1:{server.port}"
+
+    def start(self, *flags, **variables):
+        server = self.serve("--tls", self.place / "server.pem", self.place / "server.key")
+        return server, self.daemon("--auto-confirm", *flags, self.url(server), server.token,
+                                   self.root, **variables)
+
+    def test_a_server_that_nobody_vouches_for_is_refused(self):
+        server, daemon = self.start()
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_authorities_of_the_user_count_besides_the_systems(self):
+        server, daemon = self.start("--ca-file", self.place / "ca.pem")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_authorities_of_the_system_are_found_by_their_hash(self):
+        trusted = self.place / "trusted"
+        trusted.mkdir()
+        (trusted / "ca.pem").write_text((self.place / "ca.pem").read_text())
+        self.openssl("rehash", str(trusted))
+        server, _ = self.start(SSL_CERT_DIR=str(trusted))
+        server.until(streams=1)
+
+
+class Consent(AtTerminal, PortScene):
+    """Somebody is at the terminal, and a page asks."""
+
+    flags = ()
+
+    def wait_for_page(self, *flags, **more):
+        return super().wait_for_page(*flags, TERM="dumb", **more)
+
+    def ask(self, server, page):
+        server.do("token")
+        waiting = page.connect_later(self.url(server), server.until_has("token")["token"])
+        self.see(self.url(server))
+        return waiting
+
+    def test_yes_connects(self):
+        server, daemon, page = self.wait_for_page()
+        waiting = self.ask(server, page)
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result(),
+                         (200, {"status": "connected", "dir": str(self.root)}))
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_no_is_told_to_the_page_and_is_the_end(self):
+        server, daemon, page = self.wait_for_page()
+        waiting = self.ask(server, page)
+        self.press_until(b"\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result(), (403, {"error": "The user said no."}))
+        self.assertEqual(daemon.wait()[0], 0)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_one_question_at_a_time(self):
+        server, daemon, page = self.wait_for_page()
+        waiting = self.ask(server, page)
+        status, answer = page.connect(self.url(server), "gw_other")
+        self.assertEqual(status, 409)
+        self.assertIn("on screen", answer["error"])
+        self.assertTrue(waiting.is_alive())
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_the_question_of_a_start_is_one_too(self):
+        server = self.serve()
+        daemon = self.daemon(self.url(server), server.token, self.root, TERM="dumb")
+        page = self.page(daemon, self.url(server))
+        self.see(str(self.root))
+        self.assertEqual(page.connect(self.url(server), "gw_other")[0], 409)
+
+    def test_a_page_that_leaves_takes_its_question_along(self):
+        server, _, page = self.wait_for_page()
+        body = json.dumps({"url": self.url(server), "token": server.token})
+        with socket.create_connection(("127.0.0.1", page.port), TIMEOUT) as left:
+            left.sendall(f"POST /connect HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
+                         f"Origin: {page.origin}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+                         .encode())
+            self.see(self.url(server))
+        self.see("Withdrawn")
+        self.shown.clear()
+        waiting = self.ask(server, page)
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result()[0], 200)
+
+    def test_each_session_is_agreed_to(self):
+        server, daemon, page = self.wait_for_page()
+        for _ in range(2):
+            self.shown.clear()
+            waiting = self.ask(server, page)
+            self.press_until(b"1\n", lambda waiting=waiting: not waiting.is_alive())
+            self.assertEqual(waiting.result()[0], 200)
+            server.until(streams=1)
+            server.do("dismiss")
+            daemon.until("has ended the session")
+            server.until(streams=0)
+
+
+if __name__ == "__main__":
+    daemon_scene.main()
