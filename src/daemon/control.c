@@ -31,6 +31,7 @@ struct control {
     int lock_fd; /* held as long as the name is ours */
     int listen_fd;
     char name[STATUS_NAME_BYTES];
+    char lock_name[LOCK_NAME_BYTES];
     void (*report)(void *data, struct report *out_report);
     void *data;
     struct router router;
@@ -86,12 +87,11 @@ static int refuse(struct err *err, const char *directory, int errno_value)
 /* Of two daemons that start at once one has the lock; so what lies there is nobody's. */
 static int take_name(struct control *control, const char *directory, uint16_t port, struct err *err)
 {
-    char lock[LOCK_NAME_BYTES];
     int r;
 
     status_socket_name(port, control->name);
-    snprintf(lock, sizeof(lock), "%s.lock", control->name);
-    r = settingsdir_lock(control->dir_fd, lock, 0, &control->lock_fd, err);
+    snprintf(control->lock_name, sizeof(control->lock_name), "%s.lock", control->name);
+    r = settingsdir_lock(control->dir_fd, control->lock_name, 0, &control->lock_fd, err);
     if (r == ERR_BUSY)
         return err_set(err, ERR_ALREADY_EXISTS,
                        "a daemon for port %u runs already: see 'gatehouse status', end that one, "
@@ -172,9 +172,11 @@ void control_free(struct control *control)
         return;
     if (control->server != NULL)
         httpserver_free(control->server);
-    /* Only who has the lock has the name. */
-    if (control->lock_fd >= 0)
+    /* Only who has the lock has the name. The lock goes last, and who opened it sees that. */
+    if (control->lock_fd >= 0) {
         (void)unlinkat(control->dir_fd, control->name, 0);
+        (void)unlinkat(control->dir_fd, control->lock_name, 0);
+    }
     cleanup_fd_(&control->listen_fd);
     cleanup_fd_(&control->lock_fd);
     cleanup_fd_(&control->dir_fd);

@@ -130,6 +130,15 @@ static void status_is_told_as_the_command_asks(void **state)
     assert_answer("GET /health" REST, "HTTP/1.1 200 ", "{\"status\":\"ok\"");
 }
 
+static void nothing_is_left_of_it(void **state)
+{
+    (void)state;
+    serve();
+    control_free(control);
+    control = NULL;
+    assert_int_equal(rmdir(directory), 0);
+}
+
 static void nothing_can_be_changed(void **state)
 {
     static const char *const lines[] = {"POST /connect", "POST /disconnect", "GET /connect",
@@ -245,4 +254,5 @@ static void the_runtime_directory_comes_first(void **state)
 TEST_MAIN(TEST(status_is_told_as_the_command_asks), TEST(nothing_can_be_changed),
           TEST(others_cannot_reach_it), TEST(a_directory_that_is_open_to_others_is_refused),
           TEST(the_name_goes_with_the_daemon), TEST(what_a_dead_daemon_has_left_is_replaced),
-          TEST(one_that_lives_keeps_its_name), cmocka_unit_test(the_runtime_directory_comes_first))
+          TEST(one_that_lives_keeps_its_name), TEST(nothing_is_left_of_it),
+          cmocka_unit_test(the_runtime_directory_comes_first))
