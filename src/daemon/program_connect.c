@@ -155,6 +155,12 @@ int program_look_for_session(struct program *program, struct err *err)
     return r;
 }
 
+/* Which is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
+static bool is_about_folder(int code)
+{
+    return code == ERR_NOT_FOUND || code == ERR_NOT_A_DIRECTORY || code == ERR_PERMISSION_DENIED;
+}
+
 static int begin(struct program *program, const struct wishes *wishes, struct err *err)
 {
     struct attempt *attempt = &program->attempt;
@@ -195,6 +201,8 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
     secret_done(&attempt->kept.key);
     if (r == 0)
         program_tell(program);
+    if (is_about_folder(r))
+        err->code = ERR_INVALID_PATH;
     return r;
 }
 

@@ -201,6 +201,16 @@ class Pages(PortScene):
         self.assertEqual(page.get("/health")[0], 200)
         self.assertEqual(daemon.end()[0], 0)
 
+    def test_a_folder_that_cannot_be_given_is_said(self):
+        server, _, page = self.wait_for_page()
+        (self.root / "a.txt").unlink()
+        self.root.rmdir()
+        status, answer = page.connect(self.url(server), server.token)
+        self.assertEqual(status, 400)
+        self.assertIn("not found", answer["error"])
+        self.root.mkdir()
+        self.broker(page, server)
+
     def test_events_tell_each_change(self):
         server, daemon, page = self.wait_for_page()
         connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=TIMEOUT)
@@ -394,6 +404,11 @@ class Around(PortScene):
         self.assertEqual(daemon.end()[0], 0)
         self.assertEqual(list(self.record.parent.glob("daemon-*.log")), [])
 
+    def test_nothing_is_told_where_nothing_is_to_be(self):
+        server, daemon = self.connect("--log-level", "silent")
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end(), (0, ""))
+
     def test_the_folder_shows_neither_log_nor_socket_to_tools(self):
         server, _, page = self.wait_for_page("--dir", self.home)
         server.do("token")
@@ -436,14 +451,51 @@ class Around(PortScene):
             self.assertTrue(server.state()["connected"])
 
 
+class Proxy:
+    """Leads connections to a server of this machine, and keeps where they were to lead."""
+
+    def __init__(self, leads_to):
+        self.leads_to = leads_to
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.asked = []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self.lead, args=(client,), daemon=True).start()
+
+    def lead(self, client):
+        with client, socket.create_connection(("127.0.0.1", self.leads_to)) as server:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += client.recv(1)
+            method, place, _ = head.decode().split(" ", 2)
+            self.asked.append((method, place))
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            there = threading.Thread(target=self.pass_on, args=(client, server), daemon=True)
+            there.start()
+            self.pass_on(server, client)
+            there.join()
+
+    @staticmethod
+    def pass_on(source, target):
+        with contextlib.suppress(OSError):
+            while piece := source.recv(1 << 16):
+                target.sendall(piece)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+
 class Encrypted(PortScene):
     def setUp(self):
         super().setUp()
-        for name, more in (("ca", ("-addext", "basicConstraints=critical,CA:TRUE")),):
-            self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                         "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", "/CN=ca",
-                         *more)
-        (self.place / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                     "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca",
+                     "-addext", "basicConstraints=critical,CA:TRUE")
+        (self.place / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:n8n.example\n")
         self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                      "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
         self.openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
@@ -479,6 +531,18 @@ class Encrypted(PortScene):
         self.openssl("rehash", str(trusted))
         server, _ = self.start(SSL_CERT_DIR=str(trusted))
         server.until(streams=1)
+
+    def test_the_way_leads_over_the_proxy_of_the_environment(self):
+        server = self.serve("--tls", self.place / "server.pem", self.place / "server.key")
+        proxy = Proxy(server.port)
+        self.addCleanup(proxy.listener.close)
+        daemon = self.daemon("--auto-confirm", "--ca-file", self.place / "ca.pem",
+                             "https://n8n.example", server.token, self.root,
+                             https_proxy=f"http://127.0.0.1:{proxy.port}")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(set(proxy.asked), {("CONNECT", "n8n.example:443")})
 
 
 class Consent(AtTerminal, PortScene):
