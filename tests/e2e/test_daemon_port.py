@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -618,6 +619,70 @@ class Consent(AtTerminal, PortScene):
             server.do("dismiss")
             daemon.until("has ended the session")
             server.until(streams=0)
+
+
+# What is in a folder of ours takes the place of what is in /usr/bin, for one program alone.
+INSTEAD = ["unshare", "--mount", "--", "sh", "-c",
+           'mount -t overlay overlay -o "lowerdir=$0:/usr/bin" /usr/bin && exec "$@"']
+
+
+def can_replace_programs():
+    return subprocess.run([*INSTEAD, "/usr/lib", "true"], capture_output=True,
+                          check=False).returncode == 0
+
+
+@unittest.skipUnless(can_replace_programs(), "only root can put a program in the place of another")
+class Desktop(AtTerminal, PortScene):
+    """Somebody is at the terminal, and looks at something else."""
+
+    flags = ()
+
+    def setUp(self):
+        super().setUp()
+        programs = self.place / "programs"
+        programs.mkdir()
+        self.write_program(programs / "notify-send", 'printf "%s\\n" "$*" >>"$HOME/notes"')
+        words = shlex.join([*INSTEAD, str(programs), str(GATEHOUSE)])
+        self.write_program(self.place / "gatehouse", f'exec {words} "$@"')
+        daemon_scene.GATEHOUSE = self.place / "gatehouse"
+        self.addCleanup(setattr, daemon_scene, "GATEHOUSE", GATEHOUSE)
+
+    def write_program(self, path, words):
+        path.write_text(f"#!/bin/sh\n{words}\n")
+        path.chmod(0o755)
+
+    def notes(self):
+        notes = self.home / "notes"
+        return notes.read_text() if notes.exists() else ""
+
+    def question_twice(self, *flags):
+        """Once before connecting and once before a call."""
+        server, daemon, page = self.wait_for_page(
+            "--permission-filesystem-write", "ask", *flags, TERM="dumb",
+            DBUS_SESSION_BUS_ADDRESS="unix:path=/nowhere")
+        server.do("token")
+        waiting = page.connect_later(self.url(server), server.until_has("token")["token"])
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result()[0], 200)
+        server.until(streams=1)
+        called = server.call("write_file", filePath="a.txt", content="x")
+        self.see("write_file")
+        return server, daemon, called
+
+    def test_a_note_says_that_a_question_waits(self):
+        server, daemon, called = self.question_twice()
+        self.until(lambda: self.notes().count("\n") == 2)
+        connect, call = self.notes().splitlines()
+        self.assertIn(f"-- Gatehouse: connect? {self.url(server)}", connect)
+        self.assertRegex(call, "-- Gatehouse: a question waits .*a.txt")
+        self.assertNotIn("isError", self.answer(server, b"2\n", called))
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_none_where_none_is_wanted(self):
+        server, daemon, called = self.question_twice("--no-notifications")
+        self.assertNotIn("isError", self.answer(server, b"2\n", called))
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(self.notes(), "")
 
 
 if __name__ == "__main__":
