@@ -13,7 +13,10 @@
 #include "isolate/companion.h"
 #include "isolate/threads.h"
 
-enum { FLUSH_MS = 1000 /* what was read is recorded this late at most */ };
+enum {
+    FLUSH_MS = 1000,  /* what was read is recorded this late at most */
+    THREADS_MS = 500, /* for threads that have ended to be gone */
+};
 
 /* ---- the record ---- */
 
@@ -363,7 +366,7 @@ static int open_commands(struct session *session, struct err *err)
 
     if (session->config.wishes->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return 0;
-    if (threads_check_alone(NULL) < 0) {
+    if (!threads_wait_alone(THREADS_MS)) {
         log_write(session->config.log, LOG_WARN,
                   "no commands are run here: something of the session before hangs; start again");
         return 0;

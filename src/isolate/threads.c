@@ -4,9 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "isolate/sanitized.h"
+
+enum { STEP_NS = 1000000 };
 
 static void close_dir(DIR **dir)
 {
@@ -48,4 +52,17 @@ int threads_check_alone(struct err *err)
         return err_set(err, ERR_INTERNAL, "cannot tell whether there are other threads");
     return err_set(err, ERR_INTERNAL, "%d other threads would stay unconfined",
                    count - ISOLATE_THREADS_BEFORE_MAIN);
+}
+
+bool threads_wait_alone(int64_t at_most_ms)
+{
+    const struct timespec step = {.tv_nsec = STEP_NS};
+    int64_t deadline = clock_monotonic_ms(&clock_system) + at_most_ms;
+
+    while (threads_check_alone(NULL) < 0) {
+        if (clock_monotonic_ms(&clock_system) >= deadline)
+            return false;
+        nanosleep(&step, NULL);
+    }
+    return true;
 }

@@ -6,9 +6,15 @@
 #ifndef ISOLATE_THREADS_H
 #define ISOLATE_THREADS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/err.h"
 
 /* ERR_INTERNAL when there are others, or when that cannot be told. */
 int threads_check_alone(struct err *err);
+
+/* Blocks: a thread that was joined may belong to the process for a moment yet. */
+bool threads_wait_alone(int64_t at_most_ms);
 
 #endif

@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 
 #include "isolate/confine.h"
+#include "isolate/threads.h"
+
+enum { THREADS_IN_TURN = 100, PATIENCE_MS = 60000 };
 
 static const int standard_fds[] = {0, 1, 2};
 
@@ -375,6 +378,27 @@ static void a_process_with_threads_is_refused(void **state)
     in_child(confine_with_threads, &scheme);
 }
 
+static void *wait_beside_another(void *data)
+{
+    (void)data;
+    expect(!threads_wait_alone(0));
+    return NULL;
+}
+
+static void wait_with_threads(void *data)
+{
+    for (int i = 0; i < THREADS_IN_TURN; i++) {
+        expect(in_thread(wait_beside_another, data));
+        expect(threads_wait_alone(PATIENCE_MS));
+    }
+}
+
+static void threads_that_were_joined_are_soon_gone(void **state)
+{
+    (void)state;
+    in_child(wait_with_threads, NULL);
+}
+
 static void every_wall_has_a_name(void **state)
 {
     struct confine_report report = {0};
@@ -398,4 +422,5 @@ TEST_MAIN(place_test(all_walls_stand_around_all_threads),
           place_test(what_is_kept_must_be_open), place_test(what_was_opened_before_serves_on),
           place_test(a_missing_landlock_is_reported_or_refused),
           place_test(a_missing_seccomp_is_refused), place_test(a_process_with_threads_is_refused),
+          cmocka_unit_test(threads_that_were_joined_are_soon_gone),
           cmocka_unit_test(every_wall_has_a_name))
