@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/jsonwrite.h"
 #include "base/redact.h"
+#include "daemon/peer.h"
 #include "net/address.h"
 #include "net/httpserver.h"
 #include "net/origin.h"
@@ -34,6 +35,7 @@ struct asked {
 
 struct port {
     struct port_config config;
+    struct address address;
     struct origin_policy hosts;
     struct httpserver *server;
     struct sse_hub *hub;
@@ -365,13 +367,23 @@ void port_tell(struct port *port)
 
 /* ---- who asks, and for what ---- */
 
-static bool is_let_in(const struct port *port, const struct http_request *request)
+/* A header proves nothing about a program that is no browser, but whose it is can be told. */
+static bool is_of_user(const struct port *port, const struct exchange *exchange)
 {
+    uid_t uid;
+
+    return peer_uid(exchange_peer(exchange), &port->address, &uid) == 0 &&
+           (uid == geteuid() || uid == 0);
+}
+
+static bool is_let_in(const struct port *port, const struct exchange *exchange)
+{
+    const struct http_request *request = exchange_request(exchange);
     struct str origin;
 
     return origin_check_host(&port->hosts, request->host) == 0 &&
            http_header(request, STR("origin"), &origin) &&
-           origins_allow(port->config.origins, origin);
+           origins_allow(port->config.origins, origin) && is_of_user(port, exchange);
 }
 
 static void on_request(void *data, struct exchange *exchange)
@@ -381,7 +393,7 @@ static void on_request(void *data, struct exchange *exchange)
     bool is_get = request->method == HTTP_METHOD_GET;
     bool is_post = request->method == HTTP_METHOD_POST;
 
-    if (!is_let_in(port, request))
+    if (!is_let_in(port, exchange))
         turn_away(exchange);
     else if (request->method == HTTP_METHOD_OPTIONS)
         on_preflight(exchange);
@@ -434,6 +446,7 @@ static int make_parts(struct port *port, int listen_fd)
     int r = address_of(listen_fd, &address);
 
     if (r == 0) {
+        port->address = address;
         port->hosts = (struct origin_policy){.is_loopback = true, .port = address.port};
         r = sse_hub_new(port->config.loop, &(struct sse_hub_config){.max_kept_bytes = EVENT_BYTES},
                         &port->hub);

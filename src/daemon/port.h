@@ -3,8 +3,8 @@
  * The daemon's local port: pages of the server, in the user's browser, find the daemon there and
  * bring it and their server together. Any page of the internet can make a browser send requests
  * here, and any program of the machine can send what it likes; so a request counts only when it
- * names this host and an origin that the user allowed, and whatever it asks for is asked of the
- * owner, who asks the user.
+ * names this host and an origin that the user allowed, and comes from a program of the user's (or
+ * of root's); and whatever it asks for is asked of the owner, who asks the user.
  *
  *     GET /health, GET /status      the owner's report
  *     POST /connect {url, token}    the owner is asked, and answers when the user has decided

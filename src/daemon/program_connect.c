@@ -50,24 +50,30 @@ static void drop_session(void *data)
 
 /* ---- the session ---- */
 
+static void follow_attempt(struct program *program)
+{
+    struct session_state state;
+    uint64_t number;
+
+    if (program->attempt.state != ATTEMPT_JOINING)
+        return;
+    session_state(program->session, &state);
+    if (state.is_connected) {
+        number = end_attempt(program);
+        if (number != 0)
+            port_done(program->port, number);
+    } else if (program->attempt.number == 0 && state.state != RECONNECT_OFF &&
+               state.state != RECONNECT_PAIRING) {
+        /* The server has taken it and nobody waits: from here on it only tries again. */
+        (void)end_attempt(program);
+    }
+}
+
 static void on_change(void *data)
 {
     struct program *program = data;
-    struct session_state state;
 
-    session_state(program->session, &state);
-    if (program->attempt.state == ATTEMPT_JOINING) {
-        if (state.is_connected) {
-            uint64_t number = end_attempt(program);
-
-            if (number != 0)
-                port_done(program->port, number);
-        } else if (!program->attempt.is_from_page && state.state != RECONNECT_OFF &&
-                   state.state != RECONNECT_PAIRING) {
-            /* The server has taken it, and from here on it only tries again. */
-            (void)end_attempt(program);
-        }
-    }
+    follow_attempt(program);
     program_tell(program);
 }
 
@@ -75,6 +81,12 @@ static void on_dismissed(struct program *program)
 {
     struct err err = ERR_INIT;
 
+    if (program->port == NULL) {
+        log_write(&program->log, LOG_WARN,
+                  "it ends: without a local port nobody can bring another token");
+        program_stop(program, EXIT_SUCCESS);
+        return;
+    }
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
     err_set(&err, ERR_CANCELLED, "the server has ended the session");
@@ -358,6 +370,7 @@ static void on_page_gone(void *data, uint64_t number)
     /* The user agreed, so it goes on. */
     program->attempt.number = 0;
     port_failed(program->port, number, &err);
+    follow_attempt(program);
 }
 
 static void on_page_disconnect(void *data, uint64_t number)

@@ -38,11 +38,11 @@ static bool is_settled(const struct program *program)
     return state.state != RECONNECT_OFF && state.state != RECONNECT_PAIRING;
 }
 
-static void describe(const struct program *program, char out_words[WORDS_BYTES])
+static void describe(struct program *program, char out_words[WORDS_BYTES])
 {
     struct report report;
 
-    program_report((void *)(uintptr_t)program, &report);
+    program_report(program, &report);
     if (report.is_connected)
         snprintf(out_words, WORDS_BYTES, "Connected to %s", program->agreed.url_text);
     else if (program->attempt.state == ATTEMPT_ASKING)

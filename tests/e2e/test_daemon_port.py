@@ -7,6 +7,7 @@ Arguments: see daemon_scene.
 import contextlib
 import http.client
 import json
+import os
 import re
 import shlex
 import signal
@@ -121,6 +122,14 @@ class Pages(PortScene):
         server.until(streams=1)
         self.until(lambda: page.get("/health")[1]["connected"])
 
+    def test_a_start_that_is_under_way_is_not_disturbed(self):
+        server = self.serve()
+        server.do("fail", endpoint="init", status=-1, count=1)
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        page = self.page(daemon, self.url(server))
+        self.assertEqual(page.connect(self.url(server), "gw_other")[0], 409)
+        self.assertFalse(page.get("/health")[1]["connected"])
+
     def test_strangers_learn_and_do_nothing(self):
         server, _, page = self.wait_for_page()
         url = self.url(server)
@@ -137,6 +146,19 @@ class Pages(PortScene):
         for host in ("evil.example", f"evil.example:{page.port}", "127.0.0.1:1"):
             with self.subTest(host):
                 self.assertEqual(page.ask("GET", "/health", Host=host)[0], 403)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_programs_of_other_users_are_strangers_too(self):
+        server, _, page = self.wait_for_page()
+        self.assertEqual(page.get("/health")[0], 200)
+        script = (f"import http.client; c = http.client.HTTPConnection('127.0.0.1', {page.port}); "
+                  f"c.request('GET', '/health', headers={{'Origin': '{page.origin}'}}); "
+                  "print(c.getresponse().status)")
+        other = subprocess.run(["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups",
+                                "/usr/bin/python3", "-c", script], text=True, capture_output=True,
+                               check=True, timeout=TIMEOUT)
+        self.assertEqual(other.stdout, "403\n")
         self.assertEqual(server.state()["hits"]["init"], 0)
 
     def test_a_page_leads_to_no_other_server(self):
@@ -356,6 +378,11 @@ class Taken(PortScene):
         self.good(server, "read_file", filePath="a.txt")
         # The port is still the first one's.
         self.assertFalse(page.get("/health")[1]["connected"])
+        # Nobody could bring it another token.
+        server.do("dismiss")
+        status, told = daemon.wait()
+        self.assertEqual(status, 0, told)
+        self.assertIn("without a local port", told)
 
 
 class Around(PortScene):
@@ -596,17 +623,39 @@ class Consent(AtTerminal, PortScene):
 
     def test_a_page_that_leaves_takes_its_question_along(self):
         server, _, page = self.wait_for_page()
-        body = json.dumps({"url": self.url(server), "token": server.token})
-        with socket.create_connection(("127.0.0.1", page.port), TIMEOUT) as left:
-            left.sendall(f"POST /connect HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
-                         f"Origin: {page.origin}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-                         .encode())
-            self.see(self.url(server))
+        self.ask_and_stay(server, page).close()
         self.see("Withdrawn")
         self.shown.clear()
         waiting = self.ask(server, page)
         self.press_until(b"1\n", lambda: not waiting.is_alive())
         self.assertEqual(waiting.result()[0], 200)
+
+    def ask_and_stay(self, server, page):
+        """A page whose question is on screen: its connection, which ends when the page leaves."""
+        body = json.dumps({"url": self.url(server), "token": server.token})
+        left = socket.create_connection(("127.0.0.1", page.port), TIMEOUT)
+        left.sendall(f"POST /connect HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
+                     f"Origin: {page.origin}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        self.see(self.url(server))
+        return left
+
+    def test_a_server_that_opens_no_stream_keeps_nobody_out(self):
+        server, daemon, page = self.wait_for_page()
+        server.do("fail", endpoint="events", status=503, count=1000)
+        with self.ask_and_stay(server, page):
+            self.press_until(b"1\n", lambda: server.state()["hits"]["events"] > 0)
+            daemon.until("trying again")
+            self.shown.clear()
+        waiting = page.connect_later(self.url(server), "gw_other")
+
+        def is_asked():
+            nonlocal waiting
+            if not waiting.is_alive():  # it came before the daemon knew that the other has left
+                waiting = page.connect_later(self.url(server), "gw_other")
+            return self.url(server).encode() in self.shown
+
+        self.until(is_asked)
+        self.assertEqual(daemon.end()[0], 0)
 
     def test_each_session_is_agreed_to(self):
         server, daemon, page = self.wait_for_page()

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/peer.h"
+
+static int listener;
+static struct address own;
+
+static int begin(void **state)
+{
+    struct address any;
+
+    (void)state;
+    assert_int_equal(address_parse(STR("127.0.0.1:0"), &any), 0);
+    assert_int_equal(address_listen(&any, NULL, &listener), 0);
+    assert_int_equal(address_of(listener, &own), 0);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    close(listener);
+    return 0;
+}
+
+/* The client's end of a connection, and where it comes from. */
+static int connect_to_it(int family, struct address *out_address)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(own.port)};
+    struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = htons(own.port)};
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr), 1);
+    if (family == AF_INET)
+        assert_int_equal(connect(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+    else
+        assert_int_equal(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped)), 0);
+    assert_int_equal(address_of(fd, out_address), 0);
+    return fd;
+}
+
+static void the_owner_of_a_connection_is_found(void **state)
+{
+    struct address peer;
+    uid_t uid = (uid_t)-1;
+    int fd = connect_to_it(AF_INET, &peer);
+
+    (void)state;
+    assert_int_equal(peer_uid(&peer, &own, &uid), 0);
+    assert_int_equal(uid, geteuid());
+    close(fd);
+}
+
+static void sockets_of_the_other_family_are_found_too(void **state)
+{
+    struct address peer;
+    uid_t uid = (uid_t)-1;
+    int fd;
+
+    (void)state;
+    fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        skip();
+    close(fd);
+    fd = connect_to_it(AF_INET6, &peer);
+    assert_int_equal(peer_uid(&peer, &own, &uid), 0);
+    assert_int_equal(uid, geteuid());
+    close(fd);
+}
+
+static void what_nobody_holds_is_nobodys(void **state)
+{
+    struct address peer;
+    uid_t uid = (uid_t)-1;
+    int fd = connect_to_it(AF_INET, &peer);
+
+    (void)state;
+    close(fd);
+    assert_int_equal(peer_uid(&peer, &own, &uid), ERR_NOT_FOUND);
+    assert_int_equal(uid, (uid_t)-1);
+}
+
+static void another_port_is_another_connection(void **state)
+{
+    struct address peer;
+    struct address other = own;
+    uid_t uid;
+    int fd = connect_to_it(AF_INET, &peer);
+
+    (void)state;
+    other.port ^= 1;
+    assert_int_equal(peer_uid(&peer, &other, &uid), ERR_NOT_FOUND);
+    /* Our end of it is not the other's. */
+    assert_int_equal(peer_uid(&own, &own, &uid), ERR_NOT_FOUND);
+    close(fd);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+TEST_MAIN(TEST(the_owner_of_a_connection_is_found), TEST(sockets_of_the_other_family_are_found_too),
+          TEST(what_nobody_holds_is_nobodys), TEST(another_port_is_another_connection))
