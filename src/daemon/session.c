@@ -8,6 +8,7 @@
 
 #include "base/rand.h"
 #include "daemon/about.h"
+#include "daemon/advice.h"
 #include "daemon/session_internal.h"
 #include "daemon/tree.h"
 #include "isolate/companion.h"
@@ -184,11 +185,11 @@ static void on_status(void *data, const struct gateway_status *status)
 void session_fail(const struct session *session, const struct err *err)
 {
     const struct session_config *config = &session->config;
+    const char *advice = advice_for(err->code);
     struct err told = *err;
 
-    if (err->code == ERR_GATEWAY_DENIED)
-        err_set(&told, err->code, "%s: a new pairing token is needed, which the server shows",
-                err->message);
+    if (advice != NULL)
+        err_set(&told, err->code, "%s: %s", err->message, advice);
     config->on_over(config->data, SESSION_FAILED, &told);
 }
 

@@ -30,10 +30,10 @@ MOMENT = 0.05
 class Daemon:
     """The program, and what it says on standard error."""
 
-    def __init__(self, arguments, environment, terminal=None, all_there=False):
+    def __init__(self, arguments, environment, terminal=None, all_there=False, before=()):
         streams = terminal if terminal is not None else subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [GATEHOUSE, "connect", *map(str, arguments)], env=environment, stdin=streams,
+            [*before, GATEHOUSE, "connect", *map(str, arguments)], env=environment, stdin=streams,
             stdout=streams, stderr=streams if all_there else subprocess.PIPE,
             start_new_session=terminal is not None)
         self.lines = queue.Queue()
@@ -68,8 +68,8 @@ class Daemon:
             self.told.append(self.lines.get() or "")
         return status, "".join(self.told)
 
-    def children(self):
-        pid = self.process.pid
+    def children(self, pid=None):
+        pid = pid or self.process.pid
         return [int(child) for child in
                 pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -85,6 +85,7 @@ class Daemon:
 class Scene(unittest.TestCase):
     terminal = None
     all_there = False  # standard error is on the terminal, too
+    before = ()  # a command that starts the daemon
 
     def setUp(self):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="gatehouse-daemon-"))
@@ -116,7 +117,7 @@ class Scene(unittest.TestCase):
     def daemon(self, *arguments, **variables):
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "N8N_GATEWAY_PORT": "0",
                        **variables}
-        daemon = Daemon(arguments, environment, self.terminal, self.all_there)
+        daemon = Daemon(arguments, environment, self.terminal, self.all_there, self.before)
         self.addCleanup(daemon.close)
         return daemon
 

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person can do about a server that could not be connected to, in a few words. */
+#ifndef DAEMON_ADVICE_H
+#define DAEMON_ADVICE_H
+
+/* NULL where the error says it all. */
+const char *advice_for(int code);
+
+#endif

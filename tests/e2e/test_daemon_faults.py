@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""gatehouse connect when something around it breaks: servers, networks, certificates, disks, and its
+own processes.
+
+What takes a time-out to notice is in tests/unit/daemon/test_hostlink.c and
+tests/unit/gateway/test_client.c, where the clock is the test's.
+
+Arguments: see daemon_scene.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+import daemon_scene
+from daemon_scene import MOMENT, AtTerminal, Scene, has_boxes
+from gateway_scene import TIMEOUT
+
+WRITES = ("--permission-filesystem-write", "allow")
+KEY = "key-of-both-sides"
+LARGE = 400 << 10  # below what a file may have
+
+
+class Cable:
+    """Between the daemon and a server: it can be slow, held, and put into another server."""
+
+    def __init__(self, port):
+        self.target = port
+        self.is_slow = False
+        self.flows = threading.Event()
+        self.flows.set()
+        self.is_over = False
+        self.sockets = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.threads = []
+        self.start(self.accept)
+
+    def start(self, run, *arguments):
+        thread = threading.Thread(target=run, args=arguments, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near = self.listener.accept()[0]
+                try:
+                    far = socket.create_connection(("127.0.0.1", self.target))
+                except OSError:
+                    near.close()
+                    continue
+                self.sockets += [near, far]
+                self.start(self.carry, near, far, False)
+                self.start(self.carry, far, near, True)
+
+    def carry(self, source, sink, may_be_slow):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                self.flows.wait()
+                pieces = [data[i:i + 1] for i in range(len(data))] \
+                    if may_be_slow and self.is_slow else [data]
+                for piece in pieces:
+                    sink.sendall(piece)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.flows.set()
+        for end in self.sockets:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        for end in self.sockets:
+            end.close()
+
+
+class Faults(Scene):
+    def plug(self, server):
+        cable = Cable(server.port)
+        self.addCleanup(cable.close)
+        return cable
+
+    def connect_by_cable(self, *flags):
+        server = self.serve("--static-key", KEY)
+        cable = self.plug(server)
+        daemon = self.daemon("--auto-confirm", *flags, "--dir", self.root,
+                             f"http://127.0.0.1:{cable.port}", N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
+        server.until(streams=1)
+        return server, cable, daemon
+
+    def read_until_good(self, server):
+        deadline = time.monotonic() + TIMEOUT
+        while (result := self.call(server, "read_file", filePath="a.txt")).get("isError"):
+            self.assertLess(time.monotonic(), deadline, result)
+            time.sleep(MOMENT)
+
+    def wait_gone(self, *pids):
+        """They are nobody's children that we could wait for."""
+        deadline = time.monotonic() + TIMEOUT
+        while any(is_alive(pid) for pid in pids):
+            self.assertLess(time.monotonic(), deadline, "something survives")
+            time.sleep(MOMENT)
+
+
+def is_alive(pid):
+    try:
+        return ") Z " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except FileNotFoundError:
+        return False
+
+
+class Servers(Faults):
+    def test_one_that_is_killed_in_the_middle_of_calls(self):
+        server, cable, daemon = self.connect_by_cable(*WRITES)
+        for number in range(40):
+            server.do("call", name="write_file",
+                      arguments={"filePath": f"f{number % 4}", "content": str(number % 10) * LARGE})
+        server.until_has("answer")
+        server.process.kill()
+        daemon.until("trying again")
+        other = self.serve("--static-key", KEY)
+        cable.target = other.port
+        other.until(streams=1)
+        self.good(other, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+        for path in self.root.glob("f*"):
+            text = path.read_text()
+            self.assertEqual(text, text[:1] * LARGE, path)
+        self.assertLessEqual({path.name for path in self.root.iterdir()},
+                             {"a.txt", "f0", "f1", "f2", "f3"})
+
+    def test_one_that_says_nothing_any_more_does_not_hold_up_the_end(self):
+        server, cable, daemon = self.connect_by_cable()
+        self.good(server, "read_file", filePath="a.txt")
+        cable.flows.clear()
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_one_that_goes_on_where_it_stopped(self):
+        server, cable, _ = self.connect_by_cable()
+        cable.flows.clear()
+        called = server.call("read_file", filePath="a.txt")
+        cable.flows.set()
+        self.assertIn("one", server.until(answer=called)["text"])
+
+    def test_one_that_sends_byte_by_byte(self):
+        server = self.serve()
+        cable = self.plug(server)
+        cable.is_slow = True
+        daemon = self.daemon("--auto-confirm", f"http://127.0.0.1:{cable.port}", server.token,
+                             self.root)
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_one_that_never_ends_its_headers_does_not_hold_up_the_end(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        daemon = self.daemon("--auto-confirm", f"http://127.0.0.1:{listener.getsockname()[1]}",
+                             "gw_x", self.root)
+        connection = listener.accept()[0]
+        self.addCleanup(connection.close)
+        self.assertTrue(connection.recv(1))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX-Header: ")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_answers_that_a_server_stumbles_over_are_brought_again(self):
+        server, _, _ = self.connect_by_cable()
+        server.do("fail", endpoint="response", status=503, count=1)
+        self.assertIn("one", server.ask("read_file", filePath="a.txt")["text"])
+        self.assertEqual(server.state()["hits"]["response"], 2)
+
+    def test_a_host_that_nobody_knows(self):
+        daemon = self.daemon("--auto-confirm", "http://no-such-host.invalid", "gw_x", self.root)
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertRegex(told, "no-such-host.invalid: .*: look at the URL")
+
+    def test_a_port_where_nobody_listens(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            listener.close()
+            status, told = self.daemon("--auto-confirm", f"http://127.0.0.1:{port}", "gw_x",
+                                       self.root).wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn("whether the server runs", told)
+
+
+class Certificates(Faults):
+    def setUp(self):
+        super().setUp()
+        self.trusted = self.place / "trusted"
+        self.trusted.mkdir()
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-keyout", "ca.key", "-out", "trusted/ca.pem", "-subj", "/CN=test")
+        self.openssl("rehash", "trusted")
+
+    def openssl(self, *arguments):
+        subprocess.run(["openssl", *arguments], cwd=self.place, check=True, capture_output=True)
+
+    def serve_with(self, alternative, days):
+        (self.place / "ext").write_text(f"subjectAltName={alternative}\n")
+        self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-keyout", "key", "-out", "csr", "-subj", "/CN=server")
+        self.openssl("x509", "-req", "-in", "csr", "-CA", "trusted/ca.pem", "-CAkey", "ca.key",
+                     "-CAcreateserial", "-extfile", "ext", "-days", str(days), "-out", "pem")
+        return self.serve("--tls", self.place / "pem", self.place / "key")
+
+    def begin(self, server, trusted):
+        return self.daemon("--auto-confirm", f"https://127.0.0.1:{server.port}", server.token,
+                           self.root, SSL_CERT_DIR=str(trusted))
+
+    def test_a_good_one_is_taken(self):
+        server = self.serve_with("IP:127.0.0.1", 2)
+        self.begin(server, self.trusted)
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_others_are_refused_with_the_reason_and_see_no_token(self):
+        (self.place / "nobody").mkdir()
+        for alternative, days, trusted, words in (
+            ("IP:127.0.0.1", 2, self.place / "nobody", "SSL_CERT_DIR"),
+            ("DNS:elsewhere.test", 2, self.trusted, "name that the certificate is for"),
+            ("IP:127.0.0.1", -1, self.trusted, "clock to be set"),
+        ):
+            with self.subTest(words):
+                server = self.serve_with(alternative, days)
+                status, told = self.begin(server, trusted).wait()
+                self.assertEqual(status, 1, told)
+                self.assertIn(words, told)
+                self.assertEqual(server.state()["hits"]["init"], 0)
+
+
+def can_mount():
+    done = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"],
+                          capture_output=True, check=False)
+    return done.returncode == 0
+
+
+class FullDisk(AtTerminal):
+    # The settings lie on a file system that has no room left.
+    script = ('mount -t tmpfs -o size=64k none "$HOME" && mkdir -m 700 "$HOME/.n8n-gateway" &&'
+              ' echo "{}" >"$HOME/.n8n-gateway/settings.json" && touch "$HOME/.n8n-gateway/settings.json.lock" &&'
+              ' { cat /dev/zero >"$HOME/filler" 2>/dev/null; exec "$@"; }')
+    before = ("unshare", "-rm", "sh", "-c", script, "sh")
+
+    @unittest.skipUnless(can_mount(), "nothing can be mounted here")
+    def test_a_rule_that_cannot_be_kept_holds_for_the_session_and_that_is_said(self):
+        server, daemon = self.connect("--permission-filesystem-write", "ask", "--state-dir",
+                                      self.place / "state", TERM="dumb")
+        called = server.call("write_file", filePath="a.txt", content="x")
+        self.assertNotIn("isError", self.answer(server, b"4\n", called))
+        daemon.until("holds for this session only")
+        self.good(server, "write_file", filePath="a.txt", content="y")
+        kept = pathlib.Path(f"/proc/{daemon.process.pid}/root{self.settings}").parent
+        self.assertEqual((kept / "settings.json").read_text(), "{}\n")
+        self.assertEqual(sorted(os.listdir(kept)), ["settings.json", "settings.json.lock"])
+
+
+class Killed(Faults):
+    """kill -9 for each process in turn."""
+
+    def test_the_toolhost_while_it_changes_files(self):
+        server, daemon = self.connect(*WRITES)
+        for number in range(3):
+            (toolhost,) = daemon.children()
+            for call in range(12):
+                server.do("call", name="write_file",
+                          arguments={"filePath": f"f{call}", "content": str(call) * LARGE})
+            server.until_has("answer")
+            os.kill(toolhost, signal.SIGKILL)
+            daemon.until("another toolhost")
+            for _ in range(11):
+                server.until_has("answer")
+            self.read_until_good(server)
+        self.assertEqual(daemon.end()[0], 0)
+        for path in self.root.glob("f*"):
+            number = path.name[1:]
+            self.assertEqual(path.read_text(), number * LARGE, path)
+        self.assertLessEqual({path.name for path in self.root.iterdir()},
+                             {"a.txt", *(f"f{number}" for number in range(12))})
+
+    def test_what_a_dead_toolhost_did_is_not_said_to_be_done(self):
+        server, daemon = self.connect(*WRITES)
+        (toolhost,) = daemon.children()
+        os.kill(toolhost, signal.SIGSTOP)
+        called = server.call("write_file", filePath="b.txt", content="x")
+        os.kill(toolhost, signal.SIGKILL)
+        self.assertIn("isError", server.until(answer=called)["text"])
+        self.assertEqual(daemon.end()[0], 0)
+        told = [json.loads(line) for line in self.gatehouse("audit", "--json").splitlines()]
+        self.assertEqual([record for record in told if record.get("relativePath") == "b.txt"
+                          and record["outcome"] == "success"], [])
+
+    def test_the_daemon_while_it_changes_files(self):
+        server, daemon = self.connect(*WRITES)
+        (toolhost,) = daemon.children()
+        for call in range(12):
+            server.do("call", name="write_file",
+                      arguments={"filePath": f"f{call}", "content": str(call) * LARGE})
+        server.until_has("answer")
+        daemon.process.kill()
+        self.wait_gone(toolhost)
+        # The next one sweeps, and all is whole.
+        server, daemon = self.connect(*WRITES)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+        for path in self.root.glob("f*"):
+            self.assertEqual(path.read_text(), path.name[1:] * LARGE, path)
+        self.assertLessEqual({path.name for path in self.root.iterdir()},
+                             {"a.txt", *(f"f{number}" for number in range(12))})
+        self.assertEqual(list(self.record.parent.glob("journal-*")), [])
+
+
+@unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+class KilledCommands(Faults):
+    def begin(self):
+        server, daemon = self.connect(*WRITES, "--permission-shell", "allow")
+        os.mkfifo(self.root / "fifo")
+        called = server.call("shell_execute", command="exec 3>fifo; setsid sleep 600 & sleep 600")
+        fifo = os.open(self.root / "fifo", os.O_RDONLY)
+        self.addCleanup(os.close, fifo)
+        return server, daemon, called, fifo, self.parts(daemon)[0]
+
+    def parts(self, daemon):
+        """The launcher and the toolhost."""
+        is_toolhost = {"toolhost" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace"):
+                       pid for pid in daemon.children()}
+        return is_toolhost[False], is_toolhost[True]
+
+    def assert_no_command_is_left(self, fifo):
+        self.assertTrue(select.select([fifo], [], [], TIMEOUT)[0])
+        self.assertEqual(os.read(fifo, 1), b"")
+
+    def test_the_daemon(self):
+        _, daemon, _, fifo, launcher = self.begin()
+        family = [launcher, *daemon.children(launcher), *daemon.children()]
+        daemon.process.kill()
+        self.assert_no_command_is_left(fifo)
+        self.wait_gone(*family)
+        self.assertEqual(sorted(os.listdir(self.root)), ["a.txt", "fifo"])
+        server, _ = self.connect()
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_the_launcher(self):
+        server, daemon, called, fifo, launcher = self.begin()
+        os.kill(launcher, signal.SIGKILL)
+        self.assert_no_command_is_left(fifo)
+        self.assertIn("isError", server.until(answer=called)["text"])
+        self.assertIn("has ended", self.error(server, "shell_execute", command="true"))
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_a_box(self):
+        server, daemon, called, fifo, launcher = self.begin()
+        (box,) = daemon.children(launcher)
+        os.kill(box, signal.SIGKILL)
+        self.assert_no_command_is_left(fifo)
+        self.assertIn("isError", server.until(answer=called)["text"])
+        self.good(server, "shell_execute", command="true")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_a_toolhost_that_stands_still_holds_up_no_command(self):
+        server, daemon = self.connect("--permission-shell", "allow")
+        _, toolhost = self.parts(daemon)
+        os.kill(toolhost, signal.SIGSTOP)
+        self.addCleanup(os.kill, toolhost, signal.SIGCONT)
+        called = server.call("read_file", filePath="a.txt")
+        self.good(server, "shell_execute", command="true")
+        os.kill(toolhost, signal.SIGCONT)
+        self.assertIn("one", server.until(answer=called)["text"])
+
+
+if __name__ == "__main__":
+    daemon_scene.main()
