@@ -7,7 +7,13 @@
 
 #include "base/jsonwrite.h"
 
-enum { NAME_BYTES = 64, NAME_DIGEST_BYTES = 16, FILE_BYTES = 64 << 10, FILE_MODE = 0600 };
+enum {
+    NAME_BYTES = 64,
+    NAME_DIGEST_BYTES = 16,
+    FILE_BYTES = 64 << 10,
+    ARENA_BYTES = 16 * FILE_BYTES,
+    FILE_MODE = 0600,
+};
 
 static const struct authority_remove_options gone = {.may_miss = true};
 static const char *const dialects[] = {[GATEWAY_N8N] = "n8n", [GATEWAY_SEED] = "seed"};
@@ -89,21 +95,58 @@ static bool copy_text(const struct json_value *document, struct str key, char *o
 {
     struct str text;
 
-    return json_get_str(document, key, &text) &&
-           snprintf(out, size, "%.*s", STR_ARG(text)) < (int)size;
+    /* Not cut, nor at a NUL. */
+    if (!json_get_str(document, key, &text) || text.len >= size ||
+        memchr(text.ptr, '\0', text.len) != NULL)
+        return false;
+    snprintf(out, size, "%.*s", STR_ARG(text));
+    return true;
+}
+
+static bool dialect_from(struct str name, enum gateway_dialect *out_dialect)
+{
+    for (size_t i = 0; i < array_size(dialects); i++)
+        if (str_eq_c(name, dialects[i])) {
+            *out_dialect = (enum gateway_dialect)i;
+            return true;
+        }
+    return false;
+}
+
+/* It becomes a header of requests. */
+static bool is_visible(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (key.ptr[i] <= ' ' || key.ptr[i] > '~')
+            return false;
+    return key.len > 0;
 }
 
 static bool read_document(const struct json_value *document, struct kept *kept)
 {
     struct str text;
 
-    if (!copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) ||
-        !copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) ||
-        !json_get_str(document, STR("dialect"), &text))
-        return false;
-    kept->dialect = str_eq_c(text, dialects[GATEWAY_SEED]) ? GATEWAY_SEED : GATEWAY_N8N;
-    return json_get_str(document, STR("key"), &text) && text.len > 0 &&
+    return copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) &&
+           copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) &&
+           json_get_str(document, STR("dialect"), &text) && dialect_from(text, &kept->dialect) &&
+           json_get_str(document, STR("key"), &text) && is_visible(text) &&
            secret_set(&kept->key, text) == 0;
+}
+
+int kept_parse(struct str text, struct kept *out_kept)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct json_value *document;
+    struct kept kept = {.dialect = GATEWAY_N8N};
+    int r = text.len <= FILE_BYTES ? json_parse(&arena, text, JSON_LIMITS_DEFAULT, &document, NULL)
+                                   : ERR_TOO_LARGE;
+
+    if (r == 0 && !read_document(document, &kept))
+        r = ERR_INVALID_JSON;
+    if (r == 0)
+        *out_kept = kept;
+    secret_done(&kept.key);
+    return r;
 }
 
 /* The buffer holds the key as text: it is wiped. */
@@ -117,10 +160,8 @@ static void wipe(struct buf *text)
 int kept_read(struct authority *authority, const char *state_path, const struct httpurl *url,
               const char *terms, struct kept *out_kept)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(FILE_BYTES);
     cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
     struct authority_scope *scope = NULL;
-    const struct json_value *document;
     struct kept kept = {.dialect = GATEWAY_N8N};
     char name[NAME_BYTES];
     int r = open_scope(authority, state_path, &scope, NULL);
@@ -130,8 +171,8 @@ int kept_read(struct authority *authority, const char *state_path, const struct 
         r = authority_read_bytes(scope, str_from(name), NULL, &text, NULL);
     authority_scope_free(scope);
     if (r == 0)
-        r = json_parse(&arena, buf_view(&text), JSON_LIMITS_DEFAULT, &document, NULL);
-    if (r == 0 && read_document(document, &kept) && strcmp(kept.terms, terms) == 0)
+        r = kept_parse(buf_view(&text), &kept);
+    if (r == 0 && strcmp(kept.terms, terms) == 0)
         *out_kept = kept;
     else
         r = ERR_NOT_FOUND;
@@ -139,7 +180,7 @@ int kept_read(struct authority *authority, const char *state_path, const struct 
     return r;
 }
 
-static int write_document(const struct kept *kept, struct buf *out)
+int kept_format(const struct kept *kept, struct buf *out)
 {
     struct json_writer json;
 
@@ -170,7 +211,7 @@ int kept_write(struct authority *authority, const char *state_path, const struct
     /* In one piece: growing would leave copies of the key behind. */
     r = buf_reserve(&text, FILE_BYTES);
     if (r == 0)
-        r = write_document(kept, &text);
+        r = kept_format(kept, &text);
     if (r < 0)
         return err_set_plain(err, r);
     r = open_scope(authority, state_path, &scope, err);

@@ -35,6 +35,10 @@ struct kept {
     struct secret key;
 };
 
+/* The file's text; what is not whole is ERR_INVALID_JSON. */
+int kept_parse(struct str text, struct kept *out_kept);
+int kept_format(const struct kept *kept, struct buf *out);
+
 /* ERR_NOT_FOUND where none is kept for these terms; what cannot be read is none. */
 int kept_read(struct authority *authority, const char *state_path, const struct httpurl *url,
               const char *terms, struct kept *out_kept);

@@ -42,7 +42,8 @@ static struct str take_line(struct str *text)
 /* Where the names above an entry are put together. */
 struct path {
     char bytes[PATH_MAX];
-    size_t ends[TREE_DEPTH + 2]; /* of the directory at each level, with its slash */
+    size_t ends[TREE_DEPTH + 1]; /* of the directory at each level, with its slash */
+    size_t level;                /* of the last directory, below which an entry may stand */
 };
 
 /* An entry is indented, by its level; the first line and the note at the end are not. */
@@ -55,15 +56,31 @@ static size_t level_of(struct str line)
     return blanks / INDENT;
 }
 
-/* The entry's path, or an empty one where it does not fit. */
+/* One name, with a slash if it is a directory's. The text is a toolhost's, and may be a lie. */
+static bool is_name(struct str name)
+{
+    if (str_ends_with(name, STR("/")))
+        name.len--;
+    return name.len > 0 && !str_eq_c(name, ".") && !str_eq_c(name, "..") &&
+           memchr(name.ptr, '/', name.len) == NULL;
+}
+
+/* The entry's path, or an empty one where there can be none. */
 static struct str put(struct path *path, size_t level, struct str name)
 {
-    size_t begin = path->ends[level - 1];
+    size_t begin;
 
-    if (name.len > sizeof(path->bytes) - begin)
+    if (level > path->level + 1)
+        return STR_EMPTY; /* below what is no directory here */
+    path->level = level - 1;
+    begin = path->ends[level - 1];
+    if (!is_name(name) || name.len > sizeof(path->bytes) - begin)
         return STR_EMPTY;
     memcpy(path->bytes + begin, name.ptr, name.len);
-    path->ends[level] = begin + name.len;
+    if (str_ends_with(name, STR("/"))) {
+        path->ends[level] = begin + name.len;
+        path->level = level;
+    }
     return (struct str){path->bytes, begin + name.len};
 }
 
