@@ -216,7 +216,7 @@ bool calls_is_back(struct call *call)
     call->is_away = false;
     if (!call->is_forgotten)
         return true;
-    free_call(call);
+    calls_drop(call);
     return false;
 }
 
@@ -260,13 +260,13 @@ static int copy_call(struct call *call, const struct gateway_call *given)
     return confirmation_take(&call->arena, copy, &call->arguments, &call->confirmation);
 }
 
-static size_t held_bytes(const struct calls *calls)
+bool calls_hold_too_much(const struct calls *calls)
 {
     size_t held = 0;
 
     list_each (node, &calls->all)
         held += list_entry(node, struct call, node)->arena.held;
-    return held;
+    return held > CALLS_MAX_HELD_BYTES;
 }
 
 static int new_call(struct calls *calls, const struct gateway_call *given, struct call **out_call)
@@ -285,7 +285,7 @@ static int new_call(struct calls *calls, const struct gateway_call *given, struc
     arena_init(&call->arena, ARENA_BYTES);
     timer_init(&call->deadline, calls->config.loop, on_deadline, call);
     r = copy_call(call, given);
-    if (r == 0 && held_bytes(calls) > CALLS_MAX_HELD_BYTES)
+    if (r == 0 && calls_hold_too_much(calls))
         r = ERR_BUSY;
     if (r < 0)
         free_call(call);

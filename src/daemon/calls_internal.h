@@ -100,6 +100,9 @@ void calls_work(struct call *call, int (*work)(void *data, struct cancel *token)
 /* False: its session has ended meanwhile, and it is gone. */
 bool calls_is_back(struct call *call);
 
+/* All of them together, what the toolhost says of them included. */
+bool calls_hold_too_much(const struct calls *calls);
+
 /* ---- commands ---- */
 
 bool calls_is_command(const struct call *call);

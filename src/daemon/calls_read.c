@@ -135,7 +135,7 @@ int calls_read_prepared(struct call *call, struct str body, struct err *err)
         !read_consent(call, consent) || !read_mark(document, &call->mark) ||
         !json_get_bool(document, STR("deletes"), &call->deletes))
         return err_set(err, ERR_INTERNAL, "what the call is about cannot be understood");
-    return 0;
+    return calls_hold_too_much(call->calls) ? err_set_plain(err, ERR_BUSY) : 0;
 }
 
 int calls_read_previewed(struct call *call, struct str body, struct err *err)
@@ -152,7 +152,7 @@ int calls_read_previewed(struct call *call, struct str body, struct err *err)
         !copy_text(&call->arena, document, STR("detail"), &question->detail) ||
         !json_get_bool(document, STR("isDiff"), &question->is_diff))
         return err_set(err, ERR_INTERNAL, "what the call would do cannot be understood");
-    return 0;
+    return calls_hold_too_much(call->calls) ? err_set_plain(err, ERR_BUSY) : 0;
 }
 
 /* {"error": "..."}, as the text of a result is. */

@@ -439,7 +439,48 @@ static void a_question_ends_with_its_session(void **state)
     assert_int_equal(world->answers, 0);
 }
 
+static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(void **state)
+{
+    struct world *world = *state;
+
+    begin_reading(world, GATEWAY_SHAPE_RESULT);
+    assert_int_equal(desk_answer(world->desk, world->shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
+    host.events->on_prepared(host.data, STR(READS)); /* a worker keeps the answer from here on */
+    host.forgotten = 0;
+    calls_end_session(world->calls);
+    loop_until(world->loop, host.forgotten == 1);
+    assert_int_equal(world->answers, 0);
+    assert_int_equal(host.run, 0);
+}
+
 /* ---- a toolhost that was broken into ---- */
+
+static void what_it_says_of_all_calls_has_a_ceiling(void **state)
+{
+    const size_t len = (size_t)15 << 20;
+    const unsigned fitting = (unsigned)(CALLS_MAX_HELD_BYTES / len) - 1;
+    cleanup_buf struct buf body = BUF_INIT(len + TEXT_BYTES);
+    struct world *world = *state;
+
+    assert_int_equal(buf_reserve(&body, len + TEXT_BYTES), 0);
+    assert_int_equal(
+        buf_append_str(&body, STR("{\"resources\":[{\"access\":\"reads\",\"resolved\":\"")), 0);
+    memset(body.data + body.len, 'x', len);
+    body.len += len;
+    assert_int_equal(
+        buf_append_str(&body, STR("\"}],\"consent\":[{\"group\":\"filesystemRead\",\"given\":"
+                                  "\"/r/a\",\"resolved\":\"/r/a\",\"deletes\":false}],"
+                                  "\"mark\":\"0000000000000000\",\"deletes\":false}")),
+        0);
+    for (unsigned i = 0; i < fitting + 3; i++) {
+        begin(world, "read_file", GATEWAY_SHAPE_RESULT);
+        host.events->on_prepared(host.data, buf_view(&body));
+        if (i < fitting)
+            assert_int_equal(world->answers, 0);
+    }
+    assert_true(world->answers > 0);
+    assert_non_null(strstr(world->answer, "too much is waiting"));
+}
 
 static void a_toolhost_can_ask_about_nothing_but_files(void **state)
 {
@@ -487,5 +528,7 @@ TEST_MAIN(CASE(a_question_leaves_the_desk_when_its_time_is_over),
           CASE(a_change_whose_end_nobody_knows_stays_begun),
           CASE(a_change_that_was_never_begun_has_failed),
           CASE(what_runs_when_the_session_ends_is_recorded_and_not_answered),
-          CASE(a_question_ends_with_its_session), CASE(a_toolhost_can_ask_about_nothing_but_files),
-          CASE(a_call_about_nothing_is_not_run))
+          CASE(a_question_ends_with_its_session),
+          CASE(a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind),
+          CASE(what_it_says_of_all_calls_has_a_ceiling),
+          CASE(a_toolhost_can_ask_about_nothing_but_files), CASE(a_call_about_nothing_is_not_run))
