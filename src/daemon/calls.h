@@ -52,7 +52,7 @@ int calls_new(const struct calls_config *config, struct calls **out_calls);
 /* After calls_end_session(), and when the shell has given back what it had. */
 void calls_free(struct calls *calls);
 
-void calls_begin(struct calls *calls, const struct gateway_call *call);
+void calls_begin(struct calls *calls, const struct gateway_call *given);
 
 /* What is under way is given up and not answered, and what was allowed for the session is over. */
 void calls_end_session(struct calls *calls);

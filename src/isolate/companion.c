@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +85,7 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     posix_spawnattr_t attributes;
     cleanup_free char **variables = own_environment();
     char path[PATH_MAX];
+    char *const *words;
     int r;
 
     if (variables == NULL)
@@ -98,9 +98,9 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     if (r == 0)
         r = set_signals(&attributes);
     /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
+    memcpy(&words, &argv, sizeof(words));
     if (r == 0)
-        r = posix_spawn(out_pid, path, &actions, &attributes, (char *const *)(uintptr_t)argv,
-                        variables);
+        r = posix_spawn(out_pid, path, &actions, &attributes, words, variables);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return r;

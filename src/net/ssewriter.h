@@ -59,10 +59,9 @@ enum { SSE_MAX_FIELDS = 6 };
 int sse_open(struct sse_hub *hub, struct exchange *exchange, void (*on_gone)(void *data),
              void *data, struct sse_stream **out_stream);
 
-/* The same with headers that the caller wants, such as those by which a browser lets a page read.
- */
-int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct http_field *fields,
-                  size_t count, void (*on_gone)(void *data), void *data,
+/* The same with headers of the caller's, such as those by which a browser lets a page read. */
+int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct http_field *more,
+                  size_t more_count, void (*on_gone)(void *data), void *data,
                   struct sse_stream **out_stream);
 
 /*
