@@ -189,7 +189,7 @@ static const char *why_no_namespaces(int errno_value)
 
 static const char *why(const struct box_news *news)
 {
-    if (news->step == BOX_STEP_NAMESPACES)
+    if (news->step == BOX_STEP_NAMESPACES || news->step == BOX_STEP_NETWORK)
         return why_no_namespaces(news->errno_value);
     if (news->errno_value == EPERM && news->step <= BOX_STEP_HOSTNAME)
         return "user namespaces give no rights here (AppArmor: "
@@ -246,16 +246,12 @@ static int open_channel(int out_ends[2], struct err *err)
     return 0;
 }
 
-/* What the first process is copied with. */
-static unsigned long flags_for(const struct box *box, const struct box_command *command)
+/* What the first process is copied with. Its network comes later (box_network.c). */
+static unsigned long flags_for(const struct box *box)
 {
-    unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-
     if (box->is_open)
         return 0;
-    if (box->network == BOX_NETWORK_NONE || command->has_no_network)
-        flags |= CLONE_NEWNET;
-    return flags;
+    return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 }
 
 /* What it leaves in *process after an error is for box_finish(). */
@@ -263,7 +259,7 @@ static int build_and_start(struct box *box, const struct box_command *command, b
                            struct box_process *process, struct err *err)
 {
     cleanup_fd int far = -1;
-    unsigned long flags = flags_for(box, command);
+    unsigned long flags = flags_for(box);
     struct box_build build = {
         .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
     struct box_news news;
@@ -283,7 +279,7 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (box->is_open && process->leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS)
         process->leaf.holds[CGROUP_PROCESSES] = CGROUP_NOT_HELD;
     memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
-    build.pty_master = build.pty_slave = build.scratch_fd = -1;
+    build.pty_master = build.pty_slave = build.scratch_fd = build.network = -1;
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.kept_trees, array_size(build.kept_trees));

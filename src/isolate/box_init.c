@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -98,23 +97,6 @@ static int name_host(struct box_build *build)
 
     (void)build;
     return sethostname(name, sizeof(name) - 1) < 0 ? errno : 0;
-}
-
-static bool has_own_network(const struct box_build *build)
-{
-    return build->box->network == BOX_NETWORK_NONE || build->command->has_no_network;
-}
-
-/* Programs talk to themselves over it; it leads nowhere else. */
-static int raise_loopback(struct box_build *build)
-{
-    cleanup_fd int fd = -1;
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-
-    if (!has_own_network(build))
-        return 0;
-    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
 }
 
 static bool wants_terminal(const struct box_command *command)

@@ -22,9 +22,9 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_LIFELINE, tie_to_starter, BOX_CLOSED, "the tie to its starter") \
     X(BOX_STEP_OPEN_LIFELINE, box_open_tie_to_starter, BOX_OPEN, "the tie to its starter") \
     X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "the limits") \
+    X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "the maker of its network") \
     X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "the user's number") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "the host name") \
-    X(BOX_STEP_LOOPBACK, raise_loopback, BOX_CLOSED, "the loopback interface") \
     X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "the places") \
     X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "the devices") \
     X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "the read-only system") \
@@ -37,6 +37,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "the covers over what is the kernel's own") \
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "the working directory") \
+    X(BOX_STEP_NETWORK, box_enter_network, BOX_CLOSED, "a network of its own") \
     X(BOX_STEP_SESSION, make_session, BOX_BOTH, "a session of its own") \
     X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "the standard streams") \
     X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "giving up all privileges") \
@@ -104,7 +105,10 @@ struct box_build {
     bool is_probe; /* everything but the command */
     int channel;
     pid_t starter; /* of an open one */
-    mode_t umask;  /* of the command */
+    pid_t network_maker;
+    int network_errno; /* of the maker, and what it made */
+    int network;
+    mode_t umask; /* of the command */
     int pty_master;
     int pty_slave;
     int scratch_fd;
@@ -129,6 +133,8 @@ int box_mount_covers(struct box_build *build);
 int box_mount_layers(struct box_build *build);
 int box_cover_kernel(struct box_build *build);
 int box_reopen_files(struct box_build *build);
+int box_begin_network(struct box_build *build);
+int box_enter_network(struct box_build *build);
 
 /* What becomes 0, 1 or 2; or -1 with errno. For where the box is complete. */
 int box_open_stream(const struct box_build *build, int stream);

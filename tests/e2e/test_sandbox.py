@@ -170,7 +170,8 @@ class Use(Sandbox):
         self.assertIn("Landlock: MISSING", said)
 
     def test_a_missing_layer_is_named(self):
-        for name, word in (("mount_setattr", "no sandbox: "), ("mount", "private /tmp")):
+        for name, word in (("mount_setattr", "no sandbox: "), ("mount", "private /tmp"),
+                           ("setns", "a network of its own")):
             code, _, said = self.run_it("--", "true",
                                         before=[mcp_client.WITHOUT_SYSCALL, name])
             self.assertEqual(code, 125)

@@ -34,6 +34,7 @@ static const struct {
     {STR_LITERAL("landlock_create_ruleset"), SYS_landlock_create_ruleset},
     {STR_LITERAL("mount"), SYS_mount},
     {STR_LITERAL("mount_setattr"), SYS_mount_setattr},
+    {STR_LITERAL("setns"), SYS_setns},
     {STR_LITERAL("openat2"), SYS_openat2},
     {STR_LITERAL("pidfd_open"), SYS_pidfd_open},
     {STR_LITERAL("renameat2"), SYS_renameat2},

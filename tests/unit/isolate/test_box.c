@@ -114,12 +114,12 @@ static int run(struct trial *trial)
 
 static void a_command_runs_and_its_end_is_told(void **state)
 {
-    struct trial trial = {.script = "echo out; echo err >&2; echo $SEEN $$; exit 7"};
+    struct trial trial = {.script = "echo out; echo err >&2; echo $SEEN $(($$ <= 3)); exit 7"};
 
     (void)state;
     skip_without_boxes();
     assert_runs(trial);
-    assert_string_equal(trial.output, "out\nerr\nyes 2\n");
+    assert_string_equal(trial.output, "out\nerr\nyes 1\n");
     assert_true(trial.end.is_known && !trial.end.is_signal);
     assert_int_equal(trial.end.value, 7);
 
@@ -324,13 +324,17 @@ static void the_host_is_out_of_sight(void **state)
 
 static void a_network_of_its_own_leads_nowhere(void **state)
 {
-    struct trial trial = {.script = "cat /proc/net/dev | wc -l; cat /proc/net/route | wc -l"};
+    struct trial trial = {.script = "cat /proc/net/dev | wc -l; cat /proc/net/route | wc -l;"
+                                    "cat /proc/1/net/dev | wc -l; set -- /proc/[0-9]*; echo $#"};
 
     (void)state;
     skip_without_boxes();
     assert_runs(trial);
-    /* Two lines of headings and the loopback; no route. */
-    assert_says(trial, "3\n1\n");
+    /*
+     * Two lines of headings and the loopback; no route. The first process has no other, and whoever
+     * made the network has gone.
+     */
+    assert_says(trial, "3\n1\n3\n2\n");
 }
 
 static void a_terminal_is_its_own(void **state)
