@@ -350,15 +350,28 @@ static bool reap(pid_t command, struct box_news *out_news)
     return has_ended;
 }
 
+/*
+ * Whoever lost its parent is our child, so without one there is nobody left. That is asked first:
+ * to signal all, the kernel goes through every process of the machine.
+ */
+static void end_others(void)
+{
+    pid_t pid;
+
+    while ((pid = wait4(-1, NULL, WNOHANG, NULL)) >= 0 || errno == EINTR)
+        if (pid == 0) {
+            (void)kill(-1, SIGKILL);
+            (void)wait4(-1, NULL, 0, NULL);
+        }
+}
+
 /* When the command has ended, so has everything else in the box, and only then is it told. */
 static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
 {
     if (build->box->is_open)
         box_open_end_descendants();
     else
-        do
-            (void)kill(-1, SIGKILL);
-        while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR);
+        end_others();
     end_with(build, news);
 }
 
