@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "cli/config.h"
 #include "cli/doctor.h"
+#include "cli/sandbox.h"
 #include "cli/start.h"
 #include "cli/status.h"
 #include "command/audit.h"
@@ -242,8 +243,6 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
             return become("gatehouse-audit", "audit", argv, err);
         case COMMAND_RULES:
             return become("gatehouse-rules", "rules", argv, err);
-        case COMMAND_SANDBOX:
-            return become("gatehouse-sandbox", "sandbox", argv, err);
         case COMMAND_STATUS:
             return run_status(values, out, err);
         case COMMAND_DOCTOR:
@@ -273,8 +272,6 @@ static int status_of_failure(const struct option_command *command)
     switch (command - commands) {
     case COMMAND_SEARCH:
         return EXIT_WRONG_USE; /* 1 says that nothing was found */
-    case COMMAND_SANDBOX:
-        return SANDBOX_EXIT_FAILED;
     default:
         return EXIT_FAILURE;
     }
@@ -295,15 +292,19 @@ int commands_run(int argc, char *const *argv)
     cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
     struct option_values *values;
     struct err err = ERR_INIT;
+    bool is_about_us;
     int r;
 
     if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
         fprintf(stderr, "gatehouse: %s\nSee 'gatehouse --help'.\n", err.message);
         return status_of_wrong_use(argv);
     }
-    if (values->command->command_count > 0 && !options_is_on(top_of(values), PROGRAM_HELP) &&
-        !options_is_on(top_of(values), PROGRAM_VERSION))
+    is_about_us = options_is_on(top_of(values), PROGRAM_HELP) ||
+                  options_is_on(top_of(values), PROGRAM_VERSION);
+    if (values->command->command_count > 0 && !is_about_us)
         return ask_for_command(values);
+    if (command_of(values) == &commands[COMMAND_SANDBOX] && !is_about_us)
+        return sandbox_run(values);
     if (run(values, argv + 1, &out, &err) < 0) {
         fprintf(stderr, "gatehouse: %s\n", err.message);
         return status_of_failure(command_of(values));

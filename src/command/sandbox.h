@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What `gatehouse sandbox` understands: one table for the front door, which shows help and
- * completions and starts the program, and for gatehouse-sandbox, which does the work.
- */
+/* What `gatehouse sandbox` understands. */
 #ifndef COMMAND_SANDBOX_H
 #define COMMAND_SANDBOX_H
 

@@ -3,8 +3,8 @@
  * Between a box that runs and whoever waits for it: signals go in, and where our streams are a
  * terminal, what is typed goes to the box's own and what it shows comes back.
  */
-#ifndef SANDBOXER_FOLLOW_H
-#define SANDBOXER_FOLLOW_H
+#ifndef CLI_FOLLOW_H
+#define CLI_FOLLOW_H
 
 #include "isolate/box.h"
 

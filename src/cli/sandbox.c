@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandboxer/program.h"
+#include "cli/sandbox.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -10,21 +10,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "command/alone.h"
+#include "cli/follow.h"
 #include "command/sandbox.h"
 #include "isolate/box.h"
 #include "isolate/environment.h"
 #include "isolate/places.h"
-#include "sandboxer/follow.h"
 
 enum { ARENA_MAX_BYTES = 16 << 20, WORDS_MAX_BYTES = 4096, MOST_CORES = 1024 };
-
-static const struct option_command program = {
-    .name = "gatehouse-sandbox",
-    .summary = SANDBOX_SUMMARY,
-    .commands = sandbox_commands,
-    .command_count = SANDBOX_COMMANDS,
-};
 
 /* "2", "0.5", "1.25" as hundredths. */
 static int read_cores(const char *text, unsigned *out_percent, struct err *err)
@@ -136,7 +128,7 @@ static const char *const *words_of(struct arena *arena, const struct option_valu
 }
 
 /* The exit status, or an error. */
-static int run(struct arena *arena, struct option_values *values, struct err *err)
+static int run(struct arena *arena, const struct option_values *values, struct err *err)
 {
     cleanup_with(free_box) struct box *box = NULL;
     struct places *places = arena_new(arena, struct places);
@@ -192,20 +184,13 @@ static int status_of_error(const struct err *err)
     return err->code == ERR_NOT_FOUND ? SANDBOX_EXIT_NOT_FOUND : SANDBOX_EXIT_CANNOT_RUN;
 }
 
-int program_run(int argc, char *const *argv)
+int sandbox_run(const struct option_values *values)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_MAX_BYTES);
-    struct option_values *values;
     struct err err = ERR_INIT;
-    int r = alone_read_options(&arena, &program, argc, argv, &values, &err);
+    int r =
+        values->command == &sandbox_commands[SANDBOX_RUN] ? run(&arena, values, &err) : check(&err);
 
-    if (r == 0 && alone_is_asked_about_itself(values))
-        r = alone_tell_about_itself(values, &err);
-    else if (r == 0 && values->above == NULL)
-        r = err_set(&err, ERR_INVALID_OPTION, "say 'run' or 'check'; see --help");
-    else if (r == 0)
-        r = values->command == &sandbox_commands[SANDBOX_RUN] ? run(&arena, values, &err)
-                                                              : check(&err);
     if (r >= 0)
         return r;
     fprintf(stderr, "gatehouse sandbox: %s\n", err.message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandboxer/follow.h"
+#include "cli/follow.h"
 
 #include <errno.h>
 #include <limits.h>
