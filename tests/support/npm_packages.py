@@ -7,6 +7,7 @@ import sys
 
 SKIPPED = 77  # as meson counts it
 INSTALL_SECONDS = 600
+NODE = "node_modules/.bin/node"
 
 
 def skip(reason):
@@ -14,7 +15,7 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def install_once(folder, cache):
+def install_once(folder, cache, node, seconds, arguments, finish):
     wanted = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     stamp = cache / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
@@ -30,21 +31,24 @@ def install_once(folder, cache):
         # Not `npm ci`: it wants the optional parts for every other platform in the lock file too.
         result = subprocess.run(
             [npm, "install", "--no-save", "--no-audit", "--no-fund", "--silent",
-             "--fetch-retries=1"], cwd=cache, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=INSTALL_SECONDS)
+             "--fetch-retries=1", *arguments], cwd=cache, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        skip(f"npm did not get the packages in {INSTALL_SECONDS} s")
-    if result.returncode != 0 or not (cache / "node_modules/.bin/node").exists():
+        skip(f"npm did not get the packages in {seconds} s")
+    if result.returncode != 0 or not (cache / node).exists():
         skip(f"npm could not get the packages: {result.stdout.strip()[-300:]}")
+    if finish is not None:
+        finish(cache)
     stamp.write_text(wanted)
 
 
-def install(folder, cache):
+def install(folder, cache, node=NODE, seconds=INSTALL_SECONDS, arguments=(), finish=None):
     """What the lock file in `folder` names, into `cache`, which tests that run at once may share.
 
+    `node` is the runtime among them, `finish` is called with `cache` when they are there.
     Ends the program as skipped, with the reason, where npm or the packages are not to be had.
     """
     cache.parent.mkdir(parents=True, exist_ok=True)
     with open(cache.with_name(cache.name + ".lock"), "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        install_once(folder, cache)
+        install_once(folder, cache, node, seconds, arguments, finish)
