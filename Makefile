@@ -5,7 +5,7 @@ DESTDIR ?=
 need = scripts/install-packages
 setup = scripts/setup-build
 
-.PHONY: all run test test-heavy bench lint fuzz coverage install clean
+.PHONY: all run test test-heavy test-n8n bench lint fuzz coverage install clean
 
 all:
 	@$(need) build
@@ -22,6 +22,10 @@ test:
 test-heavy:
 	@$(need) build test bench
 	@scripts/run-heavy
+
+test-n8n:
+	@$(need) build n8n
+	@scripts/run-n8n
 
 bench:
 	@$(need) build bench
