@@ -17,18 +17,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "mcp_peer.h"
+#include "ordinary_user.h"
 
 enum {
     SMALL_BYTES = 4 << 10,
@@ -521,37 +520,14 @@ static char *absolute(const char *name)
     return path;
 }
 
-/* Whether that user could start both; asked as that user, in a process of its own. */
-static bool can_start(uid_t user, gid_t group, const char *ours, const char *theirs)
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid == 0)
-        _exit(setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 &&
-                      access(ours, X_OK) == 0 && (theirs == NULL || access(theirs, X_OK) == 0)
-                  ? 0
-                  : 1);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
-/*
- * The servers run as an ordinary user, like everybody's: root pays for looking at each file before
- * it opens it. Only we stay root, who may look at the memory of a confined process.
- */
+/* Only we stay root, who may look at the memory of a confined process. */
 static void leave_root(const char *ours, const char *theirs)
 {
-    const struct passwd *nobody = geteuid() == 0 ? getpwnam("nobody") : NULL;
+    const char *const programs[] = {ours, theirs, NULL};
+    const char *const folders[] = {".", "root", NULL};
 
-    if (nobody == NULL)
-        return;
-    if (!can_start(nobody->pw_uid, nobody->pw_gid, ours, theirs) ||
-        chown(".", nobody->pw_uid, nobody->pw_gid) < 0 ||
-        chown("root", nobody->pw_uid, nobody->pw_gid) < 0) {
+    if (!ordinary_user_find(programs, folders))
         printf("as root: an ordinary user cannot get at the programs\n");
-        return;
-    }
-    mcp_peer_run_as(nobody->pw_uid, nobody->pw_gid);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ordinary_user.h"
 #include "process.h"
 
 enum { LINE_MAX_BYTES = 64 << 20, ARENA_MAX_BYTES = 256 << 20, READ_BYTES = 256 << 10 };
@@ -106,15 +106,6 @@ struct str mcp_peer_text(struct mcp_peer *peer)
     return text;
 }
 
-static uid_t user_of_peers = (uid_t)-1;
-static gid_t group_of_peers = (gid_t)-1;
-
-void mcp_peer_run_as(uid_t user, gid_t group)
-{
-    user_of_peers = user;
-    group_of_peers = group;
-}
-
 void mcp_peer_go_to(const struct mcp_peer *peer)
 {
     if (sched_setaffinity(0, sizeof(peer->cores), &peer->cores) < 0)
@@ -128,11 +119,7 @@ __attribute__((noreturn)) static void become(char *const *argv, int input, int o
 
     /* Errors go where nobody reads: there it greets whoever started it. */
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-        dup2(nothing, STDERR_FILENO) >= 0 &&
-        (user_of_peers == (uid_t)-1 ||
-         (setgroups(0, NULL) == 0 &&
-          setresgid(group_of_peers, group_of_peers, group_of_peers) == 0 &&
-          setresuid(user_of_peers, user_of_peers, user_of_peers) == 0)))
+        dup2(nothing, STDERR_FILENO) >= 0 && ordinary_user_become() == 0)
         execv(argv[0], argv);
     _exit(127);
 }

@@ -27,9 +27,6 @@ struct mcp_peer {
 
 double mcp_peer_now_ns(void);
 
-/* Who the servers run as from here on; root would be no usual user of theirs. */
-void mcp_peer_run_as(uid_t user, gid_t group);
-
 /* The server's argv, up to a NULL. It runs where its starter does. Returns after the handshake. */
 void mcp_peer_start(struct mcp_peer *peer, const char *name, char *const *argv);
 /* Brings the caller to where the server runs. */
