@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What another process has used so far. */
+/* What another process has used so far, and where it runs. */
 #ifndef BENCH_PROCESS_H
 #define BENCH_PROCESS_H
 
@@ -12,5 +12,7 @@ double process_cpu_ns(pid_t pid);
 double process_pss_kb(pid_t pid);
 /* All its threads, and those that they start. */
 void process_run_on(pid_t pid, const cpu_set_t *cores);
+/* It and all that come from it, as far as there is room; returns how many. */
+size_t process_family(pid_t pid, pid_t *out_pids, size_t max);
 
 #endif

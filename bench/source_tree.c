@@ -30,9 +30,9 @@ __attribute__((noreturn)) static void die(const char *what)
 }
 
 /* A text of whole lines, drawn from the pool. */
-static struct str draw_content(struct source_text *source, struct str pool)
+static struct str draw_content(struct source_text *source, struct str pool, size_t scale)
 {
-    size_t len = FILE_MIN_BYTES + source_text_draw(source, FILE_MORE_BYTES);
+    size_t len = scale * (FILE_MIN_BYTES + source_text_draw(source, FILE_MORE_BYTES));
     size_t start = source_text_draw(source, pool.len - len - SOURCE_TEXT_LINE_BYTES);
     const char *begin = memchr(pool.ptr + start, '\n', SOURCE_TEXT_LINE_BYTES);
     const char *end = memrchr(pool.ptr + start, '\n', len);
@@ -54,8 +54,11 @@ static void make_directory(int fd, const char *name)
         die("the directory cannot be written to");
 }
 
-/* Directories in directories; without a pool all files are empty. Returns the bytes. */
-static uint64_t make_tree(const char *path, size_t files, struct str pool)
+/*
+ * Directories in directories; without a pool all files are empty, with one they are so many times
+ * as large as usual. Returns the bytes.
+ */
+static uint64_t make_tree(const char *path, size_t files, struct str pool, size_t scale)
 {
     static const char *const endings[] = {".c", ".h", ".py"};
     struct source_text source = SOURCE_TEXT_INIT;
@@ -74,7 +77,7 @@ static uint64_t make_tree(const char *path, size_t files, struct str pool)
         make_directory(root, name);
         fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (unsigned j = 0; j < files; j++) {
-            struct str content = pool.len > 0 ? draw_content(&source, pool) : STR_EMPTY;
+            struct str content = pool.len > 0 ? draw_content(&source, pool, scale) : STR_EMPTY;
 
             snprintf(name, sizeof(name), "unit_%03u%s", j, endings[j % array_size(endings)]);
             write_file(fd, name, content);
@@ -84,20 +87,30 @@ static uint64_t make_tree(const char *path, size_t files, struct str pool)
     return bytes;
 }
 
-void source_tree_make(const char *path)
+static void make_source(const char *path, size_t files, size_t scale)
 {
     cleanup_buf struct buf pool = BUF_INIT(POOL_BYTES + SOURCE_TEXT_LINE_BYTES);
     struct source_text source = SOURCE_TEXT_INIT;
 
     while (pool.len < POOL_BYTES)
         source_text_append_line(&source, &pool);
-    printf("%d files in %d directories, %ju MB\n", DIRECTORIES * FILES, DIRECTORIES,
-           (uintmax_t)(make_tree(path, FILES, buf_view(&pool)) >> 20));
+    printf("%zu files in %d directories, %ju MB\n", DIRECTORIES * files, DIRECTORIES,
+           (uintmax_t)(make_tree(path, files, buf_view(&pool), scale) >> 20));
+}
+
+void source_tree_make(const char *path)
+{
+    make_source(path, FILES, 1);
+}
+
+void source_tree_make_coarse(const char *path)
+{
+    make_source(path, FILES / 2, 2);
 }
 
 void source_tree_make_names(const char *path)
 {
-    make_tree(path, NAMED_FILES, STR_EMPTY);
+    make_tree(path, NAMED_FILES, STR_EMPTY, 0);
 }
 
 static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *at)

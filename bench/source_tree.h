@@ -8,10 +8,12 @@
 
 /* A directory that is not there yet; says how much it has become. */
 void source_tree_make(const char *path);
+/* Half as many files, each twice as large. */
+void source_tree_make_coarse(const char *path);
 void source_tree_make_names(const char *path);
 void source_tree_remove(const char *path);
 
-/* Of the first: there in every run, some KB. */
+/* Of the first two: there in every run, some KB. */
 #define SOURCE_TREE_FILE "part00/module0000/unit_000.c"
 
 #endif

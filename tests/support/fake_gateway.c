@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "base/list.h"
@@ -508,14 +509,23 @@ static bool is_answer(struct str text)
             json_get(body, STR("error")) != NULL);
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 static void on_response(void *data, struct exchange *exchange)
 {
     struct fake_gateway *gateway = data;
     const struct http_request *request = exchange_request(exchange);
+    int64_t arrived_ns = now_ns();
     struct str id = request->path;
     struct waiting_call *call;
 
-    if (!is_answer(request->body)) {
+    if (!gateway->config.takes_any_answer && !is_answer(request->body)) {
         answer_error(gateway, FAKE_RESPONSE, exchange, 400, "Malformed answer");
         return;
     }
@@ -533,7 +543,8 @@ static void on_response(void *data, struct exchange *exchange)
             gateway->config.data,
             &(struct fake_answer){.id = str_from(call->id),
                                   .body = request->body,
-                                  .took_ms = loop_now_ms(gateway->config.loop) - call->since_ms});
+                                  .took_ms = loop_now_ms(gateway->config.loop) - call->since_ms,
+                                  .arrived_ns = arrived_ns});
     free(call);
     answer_ok(gateway, FAKE_RESPONSE, exchange, is_seed_path(request), "{\"ok\":true}");
 }
@@ -649,11 +660,20 @@ uint16_t fake_gateway_port(const struct fake_gateway *gateway)
     return gateway->port;
 }
 
+/* With the owner's data, not ours. */
+static int make_filter(void *data, struct filter **out_filter)
+{
+    const struct fake_gateway *gateway = data;
+
+    return gateway->config.make_filter(gateway->config.data, out_filter);
+}
+
 int fake_gateway_new(const struct fake_gateway_config *config, struct fake_gateway **out_gateway)
 {
     struct fake_gateway *gateway = calloc(1, sizeof(*gateway));
     struct httpserver_config serving = {.on_request = handle,
-                                        .make_filter = config->make_filter,
+                                        .make_filter =
+                                            config->make_filter != NULL ? make_filter : NULL,
                                         .max_collected_bytes = (size_t)1 << 30};
     struct address address;
     int fd;

@@ -32,6 +32,7 @@ struct fake_answer {
     struct str id;
     struct str body;
     int64_t took_ms;
+    int64_t arrived_ns; /* CLOCK_MONOTONIC, when the body was whole */
 };
 
 struct fake_gateway_config {
@@ -43,6 +44,7 @@ struct fake_gateway_config {
     int64_t ping_ms;        /* 0: never */
     const char *static_key; /* or NULL */
     const char *token;      /* the first one; NULL: drawn */
+    bool takes_any_answer;  /* does not parse it: for who measures the daemon alone */
     void (*on_answer)(void *data, const struct fake_answer *answer);
     /* A daemon has initialised and listens; or a stream has gone. May be NULL. */
     void (*on_change)(void *data);

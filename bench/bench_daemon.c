@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `gatehouse connect` beside the daemon that n8n offers, both connected to servers of ours in this
+ * process:
+ *
+ *     bench_daemon PLACE CERTIFICATES GATEHOUSE INSTALLED [NODE CLI.js NODE_MODULES]
+ *
+ * PLACE is an empty directory, in memory if there is room: what a disk does is the same for both.
+ * CERTIFICATES has server.pem and server.key, and in trusted/ the authority by its hash. INSTALLED
+ * and NODE_MODULES are what either takes on a disk. Both daemons run with their defaults, except
+ * where a line says otherwise, and take turns, so that a busy moment of the machine hits both; with
+ * us on one core and on any, and of each the better counts. Both must have answered the same.
+ */
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "daemon_peer.h"
+#include "ordinary_user.h"
+#include "source_text.h"
+#include "source_tree.h"
+
+enum {
+    SMALL_BYTES = 10 << 10,
+    LARGE_BYTES = 1 << 20, /* the most that the other one reads */
+    LINE_BYTES = 64,
+    AT_ONCE = 16,
+    STARTS = 15,
+    OTHER_STARTS = 7,
+    WARM_UP = 400, /* so that the other's compiler has seen enough */
+    LARGE_WARM_UP = 10,
+    TURNS = 20,
+    CALLS = 40, /* in a turn, in each place */
+    MANY_CALLS = 160,
+    LARGE_CALLS = 3,
+    SETTLE_SECONDS = 3,
+    SEARCHES = 7,
+    OTHER_SEARCHES = 3,
+    READS_BESIDE = 600,
+    OTHER_READS_BESIDE = 20,
+    BESIDE_PLACE = 1, /* of the search, among the calls */
+    PEM_BYTES = 16 << 10,
+    OPEN_DIRECTORIES = 32,
+    STAT_BLOCK_BYTES = 512,
+    OPEN_FILES = 12500, /* more than the tree has */
+};
+
+static const double start_goal = 20;
+static const double tls_start_goal_ms = 25;
+static const double memory_goal = 1.0 / 8;
+static const double disk_goal = 1.0 / 40;
+static const double read_goal = 5;
+static const double many_goal = 4;
+static const double large_goal = 2.5;
+static const double cpu_goal = 1.0 / 10;
+static const double search_goal = 20;
+static const double beside_goal_ms = 20;
+
+#define NEEDLE "needle-in-the-tree"
+#define SEARCH "{\"name\":\"**/*\",\"query\":\"" NEEDLE "\"}"
+
+static struct loop *loop;
+static char place[PATH_MAX];
+
+__attribute__((noreturn)) static void die(const char *what)
+{
+    fprintf(stderr, "bench_daemon: %s\n", what);
+    exit(1);
+}
+
+/* ---- numbers ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+static double percentile(double *values, size_t count, size_t percent)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    return values[(count - 1) * percent / 100];
+}
+
+static double median(double *values, size_t count)
+{
+    return percentile(values, count, 50);
+}
+
+/* ---- files ---- */
+
+static void write_whole(const char *name, struct str content)
+{
+    FILE *file = fopen(name, "we");
+
+    if (file == NULL || fwrite(content.ptr, 1, content.len, file) != content.len ||
+        fclose(file) != 0)
+        die("the files cannot be made");
+}
+
+static void make_directory(const char *name)
+{
+    if (mkdir(name, 0755) < 0)
+        die("the directories cannot be made");
+}
+
+/* Lines of letters, with something to escape on each. */
+static void make_text(const char *name, size_t size)
+{
+    cleanup_buf struct buf text = BUF_INIT(LARGE_BYTES);
+    int r = 0;
+
+    for (size_t i = 0; i < size && r == 0; i++)
+        r = buf_append_char(&text, i % LINE_BYTES == LINE_BYTES - 1 ? '\n'
+                                   : i % LINE_BYTES == 7            ? '"'
+                                                                    : (char)('a' + i % 23));
+    if (r < 0)
+        die("no memory");
+    write_whole(name, buf_view(&text));
+}
+
+/* From the place on, which is the current directory. */
+static void make_files(void)
+{
+    make_directory("root");
+    make_text("root/small.txt", SMALL_BYTES);
+    make_text("root/large.txt", LARGE_BYTES);
+    make_directory("ours");
+    make_directory("theirs");
+    source_tree_make_coarse("tree");
+    write_whole("tree/part07/module0210/last.txt", STR("one " NEEDLE "\n\nand " NEEDLE ".\n"));
+    write_whole("tree/part39/module1199/last.txt", STR("the " NEEDLE "\n"));
+}
+
+static double tree_bytes;
+
+static int add_size(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+    (void)path;
+    (void)at;
+    if (type != FTW_NS)
+        tree_bytes += (double)status->st_blocks * STAT_BLOCK_BYTES;
+    return 0;
+}
+
+/* As du counts. */
+static double disk_bytes(const char *path)
+{
+    tree_bytes = 0;
+    if (nftw(path, add_size, OPEN_DIRECTORIES, FTW_PHYS) != 0)
+        die("what is installed cannot be looked at");
+    return tree_bytes;
+}
+
+/* The other one opens all files of a search at once, and finds nothing in those that it may not. */
+static bool may_open_all(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= OPEN_FILES;
+}
+
+static char *absolute(const char *name)
+{
+    char *path = realpath(name, NULL);
+
+    if (path == NULL)
+        die("a program or the place is missing");
+    return path;
+}
+
+/* ---- two daemons ---- */
+
+enum { OURS, THEIRS, SIDES };
+
+/* What is given; a side without a program does not take part. */
+struct contender {
+    const char *name;
+    const char *program[2];
+    const char *home;
+    const char *trust; /* a variable that names the authority, for TLS */
+    const char *installed;
+};
+
+static struct contender contenders[SIDES] = {
+    [OURS] = {.name = "ours", .home = "ours"}, [THEIRS] = {.name = "theirs", .home = "theirs"}};
+static struct tls_context *tls;
+
+static bool has(int side)
+{
+    return contenders[side].program[0] != NULL;
+}
+
+struct lines {
+    char folder[PATH_MAX + 8];
+    char home[PATH_MAX + 8];
+    const char *argv[DAEMON_PEER_MAX_WORDS];
+    const char *environment[DAEMON_PEER_MAX_WORDS];
+};
+
+/* Neither has anybody to ask, and the other one has to be told that the server may be here. */
+static void write_lines(struct lines *lines, int side, const char *folder, bool is_large)
+{
+    const struct contender *contender = &contenders[side];
+    const char *const ours[] = {contender->program[0],
+                                "connect",
+                                "--auto-confirm",
+                                "{url}",
+                                "{token}",
+                                lines->folder,
+                                "--max-file-size=1MiB",
+                                "--max-lines=1000000",
+                                NULL};
+    const char *const theirs[] = {contender->program[0],
+                                  contender->program[1],
+                                  "--auto-confirm",
+                                  "--allowed-origins",
+                                  "{url}",
+                                  "{url}",
+                                  "{token}",
+                                  lines->folder,
+                                  NULL};
+    const size_t plain = 6; /* words of ours */
+
+    *lines = (struct lines){.argv = {NULL}};
+    snprintf(lines->folder, sizeof(lines->folder), "%s/%s", place, folder);
+    snprintf(lines->home, sizeof(lines->home), "HOME=%s/%s", place, contender->home);
+    if (side == OURS)
+        memcpy(lines->argv, ours, is_large ? sizeof(ours) : plain * sizeof(*ours));
+    else
+        memcpy(lines->argv, theirs, sizeof(theirs));
+    lines->environment[0] = "PATH=/usr/bin:/bin";
+    lines->environment[1] = lines->home;
+    lines->environment[2] = contender->trust;
+}
+
+/* A daemon that is started. */
+struct daemon {
+    struct lines lines;
+    struct daemon_peer peer;
+};
+
+static void open_daemon(struct daemon *daemon, int side, const char *folder, bool is_large,
+                        struct tls_context *context)
+{
+    write_lines(&daemon->lines, side, folder, is_large);
+    daemon_peer_init(&daemon->peer,
+                     &(struct daemon_peer_config){.name = contenders[side].name,
+                                                  .loop = loop,
+                                                  .argv = daemon->lines.argv,
+                                                  .environment = daemon->lines.environment,
+                                                  .tls = context});
+}
+
+static void start_both(struct daemon daemons[SIDES], const char *folder, bool is_large)
+{
+    for (int side = OURS; side < SIDES; side++) {
+        if (!has(side))
+            continue;
+        open_daemon(&daemons[side], side, folder, is_large, NULL);
+        daemon_peer_start(&daemons[side].peer);
+    }
+}
+
+static void end_both(struct daemon daemons[SIDES])
+{
+    for (int side = OURS; side < SIDES; side++) {
+        if (!has(side))
+            continue;
+        daemon_peer_stop(&daemons[side].peer);
+        daemon_peer_done(&daemons[side].peer);
+    }
+}
+
+/* ---- where they run ---- */
+
+enum { NEAR, FREE, PLACES };
+
+static cpu_set_t cores[PLACES];
+
+static void find_cores(void)
+{
+    size_t last = 0;
+
+    sched_getaffinity(0, sizeof(cores[FREE]), &cores[FREE]);
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &cores[FREE]))
+            last = i;
+    CPU_ZERO(&cores[NEAR]);
+    CPU_SET(last, &cores[NEAR]);
+}
+
+static void go_to(const struct daemon_peer *peer, int where)
+{
+    sched_setaffinity(0, sizeof(cores[where]), &cores[where]);
+    daemon_peer_run_on(peer, &cores[where]);
+}
+
+static double better(const double values[PLACES])
+{
+    return values[NEAR] < values[FREE] ? values[NEAR] : values[FREE];
+}
+
+/* ---- on a disk ---- */
+
+static void compare_disk(void)
+{
+    double ours = disk_bytes(contenders[OURS].installed);
+    double theirs = has(THEIRS) ? disk_bytes(contenders[THEIRS].installed) : 0;
+
+    printf("installed: ours %.1f MB", ours / 1e6);
+    if (!has(THEIRS)) {
+        printf("\n");
+        return;
+    }
+    printf(", theirs %.1f MB without Node itself\n", theirs / 1e6);
+    bench_goal_at_most("what is installed, all programs", ours / theirs, disk_goal);
+}
+
+/* ---- starting ---- */
+
+static double start_once(struct daemon *daemon)
+{
+    double took = daemon_peer_start(&daemon->peer);
+
+    daemon_peer_stop(&daemon->peer);
+    return took / 1e6;
+}
+
+static void compare_starts(struct tls_context *context)
+{
+    static struct daemon daemons[SIDES];
+    double ours[STARTS];
+    double theirs[STARTS];
+    size_t other_starts = 0;
+
+    for (int side = OURS; side < SIDES; side++)
+        if (has(side))
+            open_daemon(&daemons[side], side, "root", false, context);
+    for (size_t i = 0; i < STARTS; i++) {
+        ours[i] = start_once(&daemons[OURS]);
+        if (has(THEIRS) && other_starts < OTHER_STARTS)
+            theirs[other_starts++] = start_once(&daemons[THEIRS]);
+    }
+    for (int side = OURS; side < SIDES; side++)
+        if (has(side))
+            daemon_peer_done(&daemons[side].peer);
+    printf("start to connected%s: ours %.1f ms", context != NULL ? " over TLS" : "",
+           median(ours, STARTS));
+    if (has(THEIRS))
+        printf(", theirs %.0f ms", median(theirs, other_starts));
+    printf("\n");
+    if (context != NULL)
+        bench_goal_at_most_of("start to connected over TLS", median(ours, STARTS),
+                              tls_start_goal_ms, "ms");
+    else if (has(THEIRS))
+        bench_goal_at_least("start to connected",
+                            median(theirs, other_starts) / median(ours, STARTS), start_goal);
+}
+
+/* ---- reading ---- */
+
+struct task {
+    const char *what;
+    const char *arguments;
+    size_t at_once;
+    size_t calls; /* in a turn */
+    size_t warm_up;
+    double goal;
+    bool has_cpu_goal;
+};
+
+/* Of one daemon, in microseconds. */
+struct result {
+    double values[PLACES][TURNS * CALLS];
+    size_t count[PLACES];
+    double medians[PLACES];
+    double cpu;
+};
+
+static void take_turn(struct daemon_peer *peer, const struct task *task, struct result *result,
+                      int where)
+{
+    double *values = result->values[where];
+    size_t *count = &result->count[where];
+
+    go_to(peer, where);
+    if (task->at_once > 1) {
+        values[(*count)++] =
+            daemon_peer_ask_often(peer, "read_file", task->arguments, task->calls, task->at_once) /
+            1e3 / (double)task->calls;
+        return;
+    }
+    for (size_t i = 0; i < task->calls; i++)
+        values[(*count)++] = daemon_peer_ask(peer, "read_file", task->arguments) / 1e3;
+}
+
+static void tell_result(const char *name, const struct result *result)
+{
+    printf("%s %.0f us on one core, %.0f on any, %.0f of CPU", name, result->medians[NEAR],
+           result->medians[FREE], result->cpu);
+}
+
+static void check_same_text(struct daemon daemons[SIDES])
+{
+    struct str ours = STR_EMPTY;
+    struct str theirs = STR_EMPTY;
+
+    if (!json_get_str(daemon_peer_content(&daemons[OURS].peer), STR("content"), &ours) ||
+        ours.len == 0)
+        die("our read has no content");
+    if (has(THEIRS) &&
+        (!json_get_str(daemon_peer_content(&daemons[THEIRS].peer), STR("content"), &theirs) ||
+         !str_eq(ours, theirs)))
+        die("the texts differ");
+}
+
+static void compare_reads(const struct task *task, struct daemon daemons[SIDES])
+{
+    static struct result results[SIDES];
+
+    memset(results, 0, sizeof(results));
+    for (int side = OURS; side < SIDES; side++) {
+        if (!has(side))
+            continue;
+        daemon_peer_ask_often(&daemons[side].peer, "read_file", task->arguments, task->warm_up,
+                              task->at_once);
+        results[side].cpu = -daemon_peer_cpu_ns(&daemons[side].peer);
+    }
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int where = NEAR; where < PLACES; where++)
+            for (int side = OURS; side < SIDES; side++)
+                if (has(side))
+                    take_turn(&daemons[side].peer, task, &results[side], where);
+    for (int side = OURS; side < SIDES; side++) {
+        struct result *result = &results[side];
+
+        if (!has(side))
+            continue;
+        /* What was left for later is in it. */
+        result->cpu += daemon_peer_cpu_ns(&daemons[side].peer);
+        result->cpu /= 1e3 * (double)(PLACES * TURNS * task->calls);
+        for (int where = NEAR; where < PLACES; where++)
+            result->medians[where] = median(result->values[where], result->count[where]);
+        go_to(&daemons[side].peer, FREE);
+    }
+    check_same_text(daemons);
+    printf("%s: ", task->what);
+    tell_result("ours", &results[OURS]);
+    if (!has(THEIRS)) {
+        printf("\n");
+        return;
+    }
+    printf("; ");
+    tell_result("theirs", &results[THEIRS]);
+    printf("\n");
+    bench_goal_at_least(task->what, better(results[THEIRS].medians) / better(results[OURS].medians),
+                        task->goal);
+    if (task->has_cpu_goal)
+        bench_goal_at_most("CPU of that, all processes", results[OURS].cpu / results[THEIRS].cpu,
+                           cpu_goal);
+}
+
+static void compare_memory(struct daemon daemons[SIDES])
+{
+    double held[SIDES] = {0};
+
+    sleep(SETTLE_SECONDS);
+    for (int side = OURS; side < SIDES; side++)
+        if (has(side))
+            held[side] = daemon_peer_pss_kb(&daemons[side].peer) / 1024;
+    if (held[OURS] < 0 || held[THEIRS] < 0) {
+        printf("memory: only root may look\n");
+        return;
+    }
+    printf("PSS of all processes after those reads: ours %.1f MB", held[OURS]);
+    if (has(THEIRS)) {
+        printf(", theirs %.1f MB\n", held[THEIRS]);
+        bench_goal_at_most("PSS of all processes", held[OURS] / held[THEIRS], memory_goal);
+    } else {
+        printf("\n");
+    }
+}
+
+static void compare_small(void)
+{
+    static const struct task one = {
+        "read 10 KB", "{\"filePath\":\"small.txt\"}", 1, CALLS, WARM_UP, read_goal, true};
+    static const struct task many = {"read 10 KB, 16 at a time, each",
+                                     "{\"filePath\":\"small.txt\"}",
+                                     AT_ONCE,
+                                     MANY_CALLS,
+                                     WARM_UP,
+                                     many_goal,
+                                     false};
+    static struct daemon daemons[SIDES];
+
+    start_both(daemons, "root", false);
+    compare_reads(&one, daemons);
+    compare_reads(&many, daemons);
+    compare_memory(daemons);
+    end_both(daemons);
+}
+
+static void compare_large(void)
+{
+    static const struct task large = {"read 1 MB, ours with --max-file-size and --max-lines",
+                                      "{\"filePath\":\"large.txt\",\"maxLines\":1000000}",
+                                      1,
+                                      LARGE_CALLS,
+                                      LARGE_WARM_UP,
+                                      large_goal,
+                                      false};
+    static struct daemon daemons[SIDES];
+
+    start_both(daemons, "root", true);
+    compare_reads(&large, daemons);
+    end_both(daemons);
+}
+
+/* ---- searching ---- */
+
+/* The answer that is there: three lines, in any order. */
+static void check_found(struct daemon_peer *peer)
+{
+    const struct json_value *matches = json_get(daemon_peer_content(peer), STR("matches"));
+
+    if (matches == NULL || matches->type != JSON_ARRAY || matches->size != 3)
+        daemon_peer_fail(peer, "did not find what there is");
+    json_each_item (match, matches) {
+        struct str line;
+
+        if (!json_get_str(match, STR("line"), &line) || str_find(line, STR(NEEDLE)) == SIZE_MAX)
+            daemon_peer_fail(peer, "found something else");
+    }
+}
+
+static double search_once(struct daemon_peer *peer)
+{
+    double took = daemon_peer_ask(peer, "search_files", SEARCH) / 1e6;
+
+    check_found(peer);
+    return took;
+}
+
+static void compare_searches(struct daemon daemons[SIDES])
+{
+    double ours[SEARCHES];
+    double theirs[SEARCHES];
+    size_t other_searches = 0;
+
+    for (size_t i = 0; i < SEARCHES; i++) {
+        ours[i] = search_once(&daemons[OURS].peer);
+        if (has(THEIRS) && other_searches < OTHER_SEARCHES)
+            theirs[other_searches++] = search_once(&daemons[THEIRS].peer);
+    }
+    printf("search of the tree: ours %.0f ms", median(ours, SEARCHES));
+    if (!has(THEIRS)) {
+        printf("\n");
+        return;
+    }
+    printf(", theirs %.0f ms\n", median(theirs, other_searches));
+    bench_goal_at_least("search of the tree",
+                        median(theirs, other_searches) / median(ours, SEARCHES), search_goal);
+}
+
+/* Reads for as long as the search takes. */
+static void read_beside(struct daemon_peer *peer, size_t wanted, double *times, size_t *out_count)
+{
+    *out_count = 0;
+    while (*out_count < wanted) {
+        daemon_peer_send(peer, BESIDE_PLACE, "search_files", SEARCH);
+        do
+            times[(*out_count)++] =
+                daemon_peer_ask(peer, "read_file", "{\"filePath\":\"" SOURCE_TREE_FILE "\"}") / 1e6;
+        while (*out_count < wanted && daemon_peer_waits(peer, BESIDE_PLACE));
+        daemon_peer_wait(peer, BESIDE_PLACE);
+    }
+}
+
+static void measure_beside(struct daemon daemons[SIDES])
+{
+    double times[READS_BESIDE];
+    size_t count;
+    double middle;
+    double slow;
+
+    read_beside(&daemons[OURS].peer, READS_BESIDE, times, &count);
+    middle = median(times, count);
+    slow = percentile(times, count, 99);
+    printf("%zu reads beside a search: ours, middle %.2f ms, 99 of 100 within %.2f, all %.2f",
+           count, middle, slow, percentile(times, count, 100));
+    if (has(THEIRS)) {
+        read_beside(&daemons[THEIRS].peer, OTHER_READS_BESIDE, times, &count);
+        printf("; theirs, of %zu all within %.0f", count, percentile(times, count, 100));
+    }
+    printf("\n");
+    bench_goal_at_most_of("99 of 100 reads beside a search", slow, beside_goal_ms, "ms");
+}
+
+static void compare_tree(void)
+{
+    static struct daemon daemons[SIDES];
+
+    if (has(THEIRS) && !may_open_all()) {
+        printf("searches are not compared: that needs a higher limit of open files, ulimit -Hn\n");
+        contenders[THEIRS].program[0] = NULL;
+    }
+    start_both(daemons, "tree", false);
+    compare_searches(daemons);
+    measure_beside(daemons);
+    end_both(daemons);
+}
+
+/* ---- the program ---- */
+
+static struct str read_pem(const char *folder, const char *name, char bytes[PEM_BYTES])
+{
+    char path[PATH_MAX];
+    size_t len;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "re");
+    if (file == NULL)
+        die("the certificate is missing");
+    len = fread(bytes, 1, PEM_BYTES, file);
+    fclose(file);
+    return (struct str){bytes, len};
+}
+
+static void open_tls(const char *folder)
+{
+    static char chain[PEM_BYTES];
+    static char key[PEM_BYTES];
+    struct secret_text secret = SECRET_TEXT_INIT;
+    struct str chain_pem = read_pem(folder, "server.pem", chain);
+
+    if (secret_text_set(&secret, read_pem(folder, "server.key", key)) < 0 ||
+        tls_server_context_new(chain_pem, &secret, &clock_system, &tls, NULL) < 0)
+        die("the certificate is no good");
+    secret_text_done(&secret);
+}
+
+/* Only we stay root, who may look at the memory of a confined process. */
+static void leave_root(void)
+{
+    const char *const programs[] = {contenders[OURS].program[0], contenders[THEIRS].program[0],
+                                    NULL};
+    const char *const folders[] = {"root", "tree", "ours", "theirs", NULL};
+
+    if (!ordinary_user_find(programs, folders))
+        printf("as root: an ordinary user cannot get at the programs\n");
+}
+
+int main(int argc, char **argv)
+{
+    static char ours_trust[PATH_MAX];
+    static char theirs_trust[PATH_MAX];
+    char *certificates;
+
+    if (argc != 5 && argc != 8)
+        return 2;
+    snprintf(place, sizeof(place), "%s", absolute(argv[1]));
+    certificates = absolute(argv[2]);
+    snprintf(ours_trust, sizeof(ours_trust), "SSL_CERT_DIR=%s/trusted", certificates);
+    snprintf(theirs_trust, sizeof(theirs_trust), "NODE_EXTRA_CA_CERTS=%s/server.pem", certificates);
+    contenders[OURS].program[0] = absolute(argv[3]);
+    contenders[OURS].installed = absolute(argv[4]);
+    contenders[OURS].trust = ours_trust;
+    if (argc == 8) {
+        contenders[THEIRS].program[0] = absolute(argv[5]);
+        contenders[THEIRS].program[1] = absolute(argv[6]);
+        contenders[THEIRS].installed = absolute(argv[7]);
+        contenders[THEIRS].trust = theirs_trust;
+    } else {
+        printf("without the peer: only what needs none has a goal\n");
+    }
+    if (chdir(place) < 0)
+        die("no such place");
+    if (loop_new(&clock_system, &loop) < 0)
+        die("no loop");
+    open_tls(certificates);
+    make_files();
+    find_cores();
+    leave_root();
+
+    compare_disk();
+    compare_starts(NULL);
+    compare_starts(tls);
+    compare_small();
+    compare_large();
+    compare_tree();
+    tls_context_unref(tls);
+    loop_free(loop);
+    return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;
+}
