@@ -491,7 +491,7 @@ static int read_block(struct archive_stream *stream, struct err *err)
 
 int archive_stream_read(struct archive_stream *stream, struct str *out_bytes, struct err *err)
 {
-    static const char zeros[64 << 10];
+    static char zeros[64 << 10]; /* never written; as a constant it would lie in the program */
     struct str bytes;
     int r;
 
