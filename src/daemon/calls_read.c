@@ -173,14 +173,14 @@ static void read_words(struct arena *arena, const struct json_value *result, str
     }
 }
 
-/* Errors are short; of what is longer nothing need be read. */
+/* Errors are short and say so; of all else nothing need be read. */
 bool calls_read_failure(struct str result, struct err *out_err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(FAILURE_ARENA_BYTES);
     const struct json_value *document;
     bool is_error = false;
 
-    if (result.len > FAILURE_BYTES ||
+    if (result.len > FAILURE_BYTES || str_find(result, STR("\"isError\":true")) == SIZE_MAX ||
         json_parse(&arena, result, JSON_LIMITS_DEFAULT, &document, NULL) < 0 ||
         !json_get_bool(document, STR("isError"), &is_error) || !is_error)
         return false;
