@@ -13,6 +13,7 @@ enum {
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     WORKERS = 4,
     MOST_WAITING = 128,
+    TOLD_FIELDS = 5,
 };
 
 #define TOO_LATE "it was not begun in the time that the server gives it"
@@ -63,17 +64,24 @@ void calls_enter(struct call *call, enum call_state next)
     }
 }
 
-/* A line for the person who watches. */
+/* A line for the person who watches. What there is nothing to say about is left out. */
 static void tell(const struct call *call, const char *what_happened, const struct err *err)
 {
     const struct calls_config *config = &call->calls->config;
+    struct log_field fields[TOLD_FIELDS] = {LOG_STR("tool", call->tool->name)};
+    size_t count = 1;
 
-    log_write(config->log, LOG_INFO, what_happened, LOG_STR("tool", call->tool->name),
-              LOG_STR("on", call->resource_count > 0 ? permission_resource_name(call->resources)
-                                                     : STR_EMPTY),
-              LOG_TEXT("by", permission_source_name(call->decision.source)),
-              LOG_INT("ms", loop_now_ms(config->loop) - call->since_ms),
-              LOG_TEXT("why", err != NULL ? err->message : ""));
+    if (!log_wants(config->log, LOG_INFO))
+        return;
+    if (call->resource_count > 0)
+        fields[count++] =
+            (struct log_field)LOG_STR("on", permission_resource_name(call->resources));
+    fields[count++] =
+        (struct log_field)LOG_TEXT("by", permission_source_name(call->decision.source));
+    fields[count++] = (struct log_field)LOG_INT("ms", loop_now_ms(config->loop) - call->since_ms);
+    if (err != NULL)
+        fields[count++] = (struct log_field)LOG_TEXT("why", err->message);
+    log_write_fields(config->log, LOG_INFO, what_happened, fields, count);
 }
 
 static void answer_as(struct call *call, struct str result, const char *what_happened,

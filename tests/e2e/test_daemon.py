@@ -29,7 +29,7 @@ class Sessions(Scene):
         self.assertIn("outside", self.error(server, "read_file", filePath="../b"))
         status, told = daemon.end()
         self.assertEqual(status, 0, told)
-        self.assertRegex(told, f"done tool=read_file on={self.root}/a.txt by=mode ms=[0-9]+")
+        self.assertRegex(told, f"done tool=read_file on={self.root}/a.txt by=mode ms=[0-9]+\\n")
         self.assertNotIn(server.token, told)
         state = server.state()
         self.assertFalse(state["connected"])
