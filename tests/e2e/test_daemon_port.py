@@ -657,6 +657,45 @@ class Consent(AtTerminal, PortScene):
         self.until(is_asked)
         self.assertEqual(daemon.end()[0], 0)
 
+    def type_until_seen(self, line, text):
+        self.press_until(f"{line}\n".encode(), lambda: text.encode() in self.shown)
+
+    def end_session(self, server, daemon):
+        server.do("dismiss")
+        daemon.until("has ended the session")
+        server.until(streams=0)
+        self.shown.clear()
+
+    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    def test_what_is_edited_is_for_that_session_alone(self):
+        other = self.place / "other"
+        other.mkdir()
+        (other / "b.txt").write_text("three")
+        server, daemon, page = self.wait_for_page()
+        waiting = self.ask(server, page)
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result()[1]["dir"], str(self.root))
+        server.until(streams=1)
+        self.assertNotIn("shell_execute", self.tools(server))
+        self.end_session(server, daemon)
+
+        waiting = self.ask(server, page)
+        self.type_until_seen("2", "Permissions and folder")
+        self.type_until_seen("3 allow", "3 Run commands            Allow")
+        self.type_until_seen(f"dir {other}", f'Folder "{other}"')
+        self.shown.clear()
+        self.type_until_seen("done", "Connect to this server?")
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result()[1]["dir"], str(other))
+        server.until(streams=1)
+        self.assertEqual(self.good(server, "shell_execute", command="cat b.txt")["stdout"], "three")
+        self.end_session(server, daemon)
+
+        waiting = self.ask(server, page)
+        self.see(str(self.root))
+        self.see("Run commands            Deny")
+        self.assertEqual(daemon.end()[0], 0)
+
     def test_each_session_is_agreed_to(self):
         server, daemon, page = self.wait_for_page()
         for _ in range(2):
@@ -665,9 +704,7 @@ class Consent(AtTerminal, PortScene):
             self.press_until(b"1\n", lambda waiting=waiting: not waiting.is_alive())
             self.assertEqual(waiting.result()[0], 200)
             server.until(streams=1)
-            server.do("dismiss")
-            daemon.until("has ended the session")
-            server.until(streams=0)
+            self.end_session(server, daemon)
 
 
 # What is in a folder of ours takes the place of what is in /usr/bin, for one program alone.
