@@ -9,8 +9,8 @@ static const struct {
     const char *words;
 } rows[] = {
     {ERR_GATEWAY_DENIED, "a new pairing token is needed, which the server shows"},
-    {ERR_TLS_UNTRUSTED, "install its authority's certificate, or name a directory that has it in "
-                        "SSL_CERT_DIR"},
+    {ERR_TLS_UNTRUSTED, "install its authority's certificate, or name a file that has it with "
+                        "--ca-file"},
     {ERR_TLS_WRONG_HOST, "use the name that the certificate is for"},
     {ERR_TLS_EXPIRED, "it has to be renewed, or this machine's clock to be set"},
     {ERR_TLS_HANDSHAKE, "look whether the server speaks https at this port"},

@@ -233,7 +233,7 @@ class Certificates(Faults):
     def test_others_are_refused_with_the_reason_and_see_no_token(self):
         (self.place / "nobody").mkdir()
         for alternative, days, trusted, words in (
-            ("IP:127.0.0.1", 2, self.place / "nobody", "SSL_CERT_DIR"),
+            ("IP:127.0.0.1", 2, self.place / "nobody", "--ca-file"),
             ("DNS:elsewhere.test", 2, self.trusted, "name that the certificate is for"),
             ("IP:127.0.0.1", -1, self.trusted, "clock to be set"),
         ):

@@ -544,6 +544,7 @@ class Encrypted(PortScene):
         server, daemon = self.start()
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
+        self.assertIn("--ca-file", told)
         self.assertEqual(server.state()["hits"]["init"], 0)
 
     def test_authorities_of_the_user_count_besides_the_systems(self):
