@@ -59,6 +59,16 @@ static void on_signal(void *data, int signum)
 
 /* ---- from the command line ---- */
 
+/* Everybody sees the words that we were started with, commands in their boxes as well. */
+static void hide(const char *token)
+{
+    char *bytes;
+
+    /* SAFETY: it lies in the arguments or the environment, which are the process's to change. */
+    memcpy(&bytes, &token, sizeof(bytes));
+    secret_wipe(bytes, strlen(bytes));
+}
+
 static int read_key(struct program *program, struct err *err)
 {
     const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
@@ -76,6 +86,7 @@ static int read_key(struct program *program, struct err *err)
     if (secret_set(&program->attempt.key, str_from(token)) < 0)
         return err_set(err, ERR_INVALID_OPTION, "the token is longer than %d characters",
                        SECRET_MAX_BYTES);
+    hide(token);
     return 0;
 }
 

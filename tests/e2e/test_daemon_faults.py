@@ -109,6 +109,14 @@ class Faults(Scene):
             self.assertLess(time.monotonic(), deadline, result)
             time.sleep(MOMENT)
 
+    def stop(self, pid):
+        """It stands still when this returns."""
+        os.kill(pid, signal.SIGSTOP)
+        deadline = time.monotonic() + TIMEOUT
+        while ") T " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(MOMENT)
+
     def wait_gone(self, *pids):
         """They are nobody's children that we could wait for."""
         deadline = time.monotonic() + TIMEOUT
@@ -271,6 +279,19 @@ class FullDisk(AtTerminal):
         self.assertEqual(sorted(os.listdir(kept)), ["settings.json", "settings.json.lock"])
 
 
+class Seen(Faults):
+    def test_no_key_stands_in_what_the_daemon_was_started_with(self):
+        server, _, daemon = self.connect_by_cable()
+        other, second = self.connect()
+        for process, secret in ((daemon, KEY), (second, other.token)):
+            place = pathlib.Path(f"/proc/{process.process.pid}")
+            self.assertIn("--auto-confirm", (place / "cmdline").read_text())
+            self.assertNotIn(secret, (place / "cmdline").read_text())
+            with contextlib.suppress(PermissionError):  # it does not let itself be looked at
+                self.assertNotIn(secret, (place / "environ").read_text())
+        self.good(server, "read_file", filePath="a.txt")
+
+
 class Killed(Faults):
     """kill -9 for each process in turn."""
 
@@ -297,7 +318,7 @@ class Killed(Faults):
     def test_what_a_dead_toolhost_did_is_not_said_to_be_done(self):
         server, daemon = self.connect(*WRITES)
         (toolhost,) = daemon.children()
-        os.kill(toolhost, signal.SIGSTOP)
+        self.stop(toolhost)
         called = server.call("write_file", filePath="b.txt", content="x")
         os.kill(toolhost, signal.SIGKILL)
         self.assertIn("isError", server.until(answer=called)["text"])
@@ -377,12 +398,26 @@ class KilledCommands(Faults):
     def test_a_toolhost_that_stands_still_holds_up_no_command(self):
         server, daemon = self.connect("--permission-shell", "allow")
         _, toolhost = self.parts(daemon)
-        os.kill(toolhost, signal.SIGSTOP)
+        self.stop(toolhost)
         self.addCleanup(os.kill, toolhost, signal.SIGCONT)
         called = server.call("read_file", filePath="a.txt")
         self.good(server, "shell_execute", command="true")
         os.kill(toolhost, signal.SIGCONT)
         self.assertIn("one", server.until(answer=called)["text"])
+
+    def test_a_command_neither_sees_nor_harms_what_runs_it(self):
+        server, daemon = self.connect("--permission-shell", "allow", *WRITES)
+        run = lambda command: self.call(server, "shell_execute", command=command)
+        told = run("cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' ' '")
+        told = told["structuredContent"]["stdout"]
+        self.assertIn("--auto-confirm", told)  # of what stands before every command
+        self.assertNotIn(server.token, told)
+        for command in ("kill -9 -1", f"kill -9 {daemon.process.pid}", "kill -STOP 1; kill -9 1",
+                        ": >&3", "exec <&- >&- 2>&-; sleep 0", "ulimit -t 1; ulimit -n 1; true"):
+            run(command)
+        self.good(server, "shell_execute", command="true")
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
 
 
 if __name__ == "__main__":
