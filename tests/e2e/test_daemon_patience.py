@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""What gatehouse connect notices only after a time, with real time: a part of the heavy tests.
+
+The same with a clock of the test's is in tests/unit/daemon and tests/unit/gateway.
+
+Arguments: see daemon_scene.
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True  # not into the sources
+import daemon_scene
+import gateway_scene
+from daemon_scene import AtTerminal, Scene
+
+gateway_scene.TIMEOUT = daemon_scene.TIMEOUT = 300
+
+
+class Patience(Scene):
+    def test_a_stream_that_has_gone_silent_is_opened_again(self):
+        server = self.serve("--ping", 0)
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        server.until(streams=1)
+        since = time.monotonic()
+        daemon.until("trying again")
+        self.assertGreater(time.monotonic() - since, 40)
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_a_server_that_stands_still_is_come_back_to(self):
+        server, daemon = self.connect()
+        server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(server.process.send_signal, signal.SIGCONT)
+        daemon.until("trying again")
+        server.process.send_signal(signal.SIGCONT)
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+
+    def test_a_toolhost_that_stands_still_is_replaced(self):
+        server, daemon = self.connect()
+        (toolhost,) = daemon.children()
+        os.kill(toolhost, signal.SIGSTOP)
+        called = server.call("read_file", filePath="a.txt")
+        result = json.loads(server.until(answer=called)["text"])["result"]
+        self.assertTrue(result["isError"])
+        deadline = time.monotonic() + daemon_scene.TIMEOUT
+        while toolhost in daemon.children() or not daemon.children():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(daemon_scene.MOMENT)
+        self.good(server, "read_file", filePath="a.txt")
+
+
+class Questions(AtTerminal):
+    def test_a_question_that_nobody_answers_leaves_the_terminal(self):
+        server, _ = self.connect("--permission-filesystem-write", "ask", TERM="dumb")
+        called = server.call("delete", path="a.txt")
+        self.see("a.txt")
+        self.assertIn("did not answer in time", server.until(answer=called)["text"])
+        self.assertTrue((self.root / "a.txt").exists())
+        os.write(self.master, b"2\n")  # meant for the question that stood there
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertTrue((self.root / "a.txt").exists())
+
+
+if __name__ == "__main__":
+    daemon_scene.main()
