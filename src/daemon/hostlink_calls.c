@@ -224,9 +224,10 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
     if (link->state == LINK_ABSENT)
         return err_set(err, ERR_BUSY,
                        "the program that works on files is being started again; try once more");
-    if (r == 0)
-        r = add_call(link, timeout_ms, events, data, &call);
-    if (r != 0)
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = add_call(link, timeout_ms, events, data, &call);
+    if (r < 0)
         return err_set_plain(err, r);
     r = hostlink_send(link, call->number, TOOLWIRE_PREPARE, buf_view(&body));
     if (r < 0) {

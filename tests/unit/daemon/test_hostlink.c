@@ -12,7 +12,14 @@
 #include "loop_until.h"
 #include "protocol/toolwire.h"
 
-enum { PATH_BYTES = 160, TEXT_BYTES = 1024, GOT_BYTES = 64 << 10, TIMEOUT_MS = 60000, ROUNDS = 6 };
+enum {
+    PATH_BYTES = 160,
+    TEXT_BYTES = 1024,
+    GOT_BYTES = 64 << 10,
+    NUMBER_BYTES = 32,
+    TIMEOUT_MS = 60000,
+    ROUNDS = 6
+};
 
 #define READY "{\"wire\":2,\"tools\":[\"read_file\"]}"
 
@@ -59,17 +66,17 @@ static void write_script(const struct world *world, const char *what_it_does)
 
 static size_t read_pids(const struct world *world, pid_t *pids, size_t max)
 {
+    char line[NUMBER_BYTES];
     char path[PATH_BYTES];
     size_t count = 0;
     FILE *file;
-    int pid;
 
     path_of(world, "pids", path);
     file = fopen(path, "re");
     if (file == NULL)
         return 0;
-    while (count < max && fscanf(file, "%d", &pid) == 1)
-        pids[count++] = pid;
+    while (count < max && fgets(line, sizeof(line), file) != NULL && strchr(line, '\n') != NULL)
+        pids[count++] = (pid_t)strtol(line, NULL, 10);
     fclose(file);
     return count;
 }
