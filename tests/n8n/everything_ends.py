@@ -9,7 +9,7 @@ import tempfile
 import time
 
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 MOMENT = 0.05
 
 
@@ -18,15 +18,24 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop(number, _):
+    ignore_stops()  # one is enough, and what follows is short
     words = "its time is over" if number == signal.SIGALRM else signal.Signals(number).name
     raise Stopped(words)
+
+
+def ignore_stops():
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def children():
     """Who has lost his parent is ours as well. None of them can be mistaken for another, since a
     number is not given away before we have waited for it."""
-    listed = pathlib.Path("/proc/self/task").glob("*/children")
-    return [int(child) for path in listed for child in path.read_text().split()]
+    found = []
+    for path in pathlib.Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has ended leaves its children to others
+            found.extend(map(int, path.read_text().split()))
+    return found
 
 
 def reap():
@@ -60,14 +69,15 @@ def in_a_place(name):
     """A folder that is gone at the end, like every process. signal.alarm() bounds the time."""
     if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
-    place = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix=name)))
+    place = None
     try:
         for number in STOPS:
             signal.signal(number, stop)
+        place = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix=name)))
         yield place
     finally:
+        ignore_stops()
         signal.alarm(0)
-        for number in (*STOPS, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
         kill_children()
-        shutil.rmtree(place)
+        if place is not None:
+            shutil.rmtree(place)

@@ -13,6 +13,7 @@ import urllib.parse
 
 PATIENCE = 180  # for anything; n8n's first start makes its database
 MOMENT = 0.1
+ATTEMPTS = 3  # to get a port before somebody else has it
 OWNER = {"email": "alice@example.com", "firstName": "Alice", "lastName": "Example",
          "password": "Only-for-tests-1"}
 
@@ -75,7 +76,16 @@ class N8n:
             "N8N_INSTANCE_AI_MODEL_API_KEY": "none", **QUIET, **more,
         }
 
+    def start_first(self):
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(Failed):
+                return self.start()
+            self.kill()
+            self.port = free_port()
+        return self.start()
+
     def start(self, **more):
+        """At the address where it was."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command, cwd=self.place, env=self.environment(more), stdin=subprocess.DEVNULL,
@@ -93,11 +103,9 @@ class N8n:
 
     def kill(self):
         """At once, with all that it has started."""
-        if self.process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
+        if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+            self.process.wait()
         self.process = None
 
     def last_words(self):

@@ -24,7 +24,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import everything_ends
 import n8n_packages
-from real_n8n import MOMENT, PATIENCE, Conversation, N8n
+from real_n8n import PATIENCE, Conversation, N8n
 from scripted_model import Model
 
 GATEHOUSE, CACHE = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
@@ -45,7 +45,7 @@ def setUpModule():
     unittest.addModuleCleanup(MODEL.close)
     SERVER = N8n(n8n_packages.node(CACHE), n8n_packages.program(CACHE), PLACE / "n8n", MODEL.url)
     unittest.addModuleCleanup(SERVER.kill)
-    SERVER.start()
+    SERVER.start_first()
     SERVER.set_up_owner()
 
 
