@@ -260,7 +260,21 @@ static int join(struct session *session, struct err *err)
     return gateway_pair(gateway, url, &session->key, err);
 }
 
-static int open_connection(struct session *session, struct err *err)
+/* What TLS has to prepare is done while the toolhost starts; nobody is spoken to yet. */
+static int make_connection(struct session *session, struct err *err)
+{
+    const struct connection_config connection = {
+        .loop = session->config.loop,
+        .url = session->config.url,
+        .authorities_pem = session->config.authorities_pem,
+        .owner = &owner,
+        .data = session,
+    };
+
+    return connection_new(&connection, &session->connection, err);
+}
+
+static int begin(struct session *session, struct err *err)
 {
     const struct session_config *config = &session->config;
     const struct calls_config calls = {
@@ -275,19 +289,9 @@ static int open_connection(struct session *session, struct err *err)
         .answer = on_answer,
         .data = session,
     };
-    const struct connection_config connection = {
-        .loop = config->loop,
-        .url = config->url,
-        .authorities_pem = config->authorities_pem,
-        .owner = &owner,
-        .data = session,
-    };
     int r = calls_new(&calls, &session->calls);
 
-    if (r < 0)
-        return err_set_plain(err, r);
-    r = connection_new(&connection, &session->connection, err);
-    return r == 0 ? join(session, err) : r;
+    return r == 0 ? join(session, err) : err_set_plain(err, r);
 }
 
 static void on_begun(void *data, const struct err *err)
@@ -295,7 +299,7 @@ static void on_begun(void *data, const struct err *err)
     struct session *session = data;
     struct err why = ERR_INIT;
 
-    if (err != NULL || open_connection(session, &why) < 0)
+    if (err != NULL || begin(session, &why) < 0)
         session->config.on_over(session->config.data, SESSION_FAILED, err != NULL ? err : &why);
 }
 
@@ -459,7 +463,8 @@ static int open_all(struct session *session, struct err *err)
     if (r < 0)
         return r;
     link.keeper = session->ground->keeper;
-    return hostlink_new(&link, &session->link, err);
+    r = hostlink_new(&link, &session->link, err);
+    return r == 0 ? make_connection(session, err) : r;
 }
 
 int session_new(const struct session_config *config, struct session **out_session, struct err *err)
