@@ -104,6 +104,14 @@ class Scene(unittest.TestCase):
         while self.place.exists():
             shutil.rmtree(self.place, ignore_errors=time.monotonic() < deadline)
 
+    def stop(self, pid):
+        """It stands still when this returns."""
+        os.kill(pid, signal.SIGSTOP)
+        deadline = time.monotonic() + TIMEOUT
+        while ") T " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(MOMENT)
+
     def write_settings(self, **fields):
         self.settings.parent.mkdir(mode=0o700, exist_ok=True)
         self.settings.touch(mode=0o600)

@@ -491,7 +491,7 @@ class Toolhost(Scene):
     def test_one_that_dies_is_replaced_and_its_calls_are_answered(self):
         server, daemon = self.connect()
         (toolhost,) = daemon.children()
-        os.kill(toolhost, signal.SIGSTOP)
+        self.stop(toolhost)
         called = server.call("read_file", filePath="a.txt")
         os.kill(toolhost, signal.SIGKILL)
         result = json.loads(server.until(answer=called)["text"])["result"]

@@ -109,14 +109,6 @@ class Faults(Scene):
             self.assertLess(time.monotonic(), deadline, result)
             time.sleep(MOMENT)
 
-    def stop(self, pid):
-        """It stands still when this returns."""
-        os.kill(pid, signal.SIGSTOP)
-        deadline = time.monotonic() + TIMEOUT
-        while ") T " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace"):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(MOMENT)
-
     def wait_gone(self, *pids):
         """They are nobody's children that we could wait for."""
         deadline = time.monotonic() + TIMEOUT

@@ -42,7 +42,7 @@ class Patience(Scene):
     def test_a_toolhost_that_stands_still_is_replaced(self):
         server, daemon = self.connect()
         (toolhost,) = daemon.children()
-        os.kill(toolhost, signal.SIGSTOP)
+        self.stop(toolhost)
         called = server.call("read_file", filePath="a.txt")
         result = json.loads(server.until(answer=called)["text"])["result"]
         self.assertTrue(result["isError"])
