@@ -25,6 +25,8 @@ struct host_call {
     uint32_t number;
     enum call_phase phase;
     bool has_run; /* was sent RUN: what it did may be there */
+    bool
+        is_forgotten; /* by who asked; its last answer is waited for, since a hung one gives none */
     int64_t timeout_ms;
     struct timer late;
     const struct hostlink_events *events;
@@ -53,9 +55,11 @@ static void end_call(struct host_call *call, struct str result, const struct err
 {
     const struct hostlink_events *events = call->events;
     void *data = call->data;
+    bool is_forgotten = call->is_forgotten;
 
     free_call(call);
-    events->on_end(data, result, err, has_begun);
+    if (!is_forgotten)
+        events->on_end(data, result, err, has_begun);
 }
 
 /* Its own deadline should have ended it. */
@@ -281,9 +285,12 @@ void hostlink_forget(struct hostlink *link, uint32_t number)
 
     if (call == NULL)
         return;
-    if (call->phase != PHASE_CANCELLED &&
-        hostlink_send(link, number, call->phase == PHASE_PREPARED ? TOOLWIRE_DROP : TOOLWIRE_CANCEL,
-                      STR_EMPTY) < 0)
-        hostlink_replace_soon(link);
+    if (call->phase != PHASE_PREPARED) {
+        call->is_forgotten = true;
+        hostlink_cancel(link, number);
+        return;
+    }
     free_call(call);
+    if (hostlink_send(link, number, TOOLWIRE_DROP, STR_EMPTY) < 0)
+        hostlink_replace_soon(link);
 }

@@ -5,6 +5,7 @@ The same with a clock of the test's is in tests/unit/daemon and tests/unit/gatew
 
 Arguments: see daemon_scene.
 """
+import contextlib
 import json
 import os
 import signal
@@ -39,9 +40,16 @@ class Patience(Scene):
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
 
+    def go_on(self, process):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGCONT)
+
     def test_a_toolhost_that_stands_still_is_replaced(self):
         server, daemon = self.connect()
         (toolhost,) = daemon.children()
+        process = os.pidfd_open(toolhost)
+        self.addCleanup(os.close, process)
+        self.addCleanup(self.go_on, process)
         self.stop(toolhost)
         called = server.call("read_file", filePath="a.txt")
         result = json.loads(server.until(answer=called)["text"])["result"]

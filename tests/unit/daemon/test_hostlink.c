@@ -375,6 +375,29 @@ static void a_cancel_that_nobody_hears_is_the_end_of_the_toolhost(void **state)
     assert_int_equal(world->error, ERR_IO);
 }
 
+static void what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs(void **state)
+{
+    struct world *world = *state;
+    pid_t pids[1] = {0};
+
+    start(world, RELAY);
+    prepare(world);
+    say(world, 0, TOOLWIRE_READY, READY);
+    loop_until(world->loop, world->begun == 1);
+    hostlink_forget(world->link, world->number);
+    loop_until(world->loop, was_told(world, world->number, TOOLWIRE_CANCEL));
+    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
+    prepare(world);
+    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    loop_until(world->loop, world->prepared == 1);
+    prepare(world);
+    hostlink_forget(world->link, world->number);
+    assert_int_equal(read_pids(world, pids, 1), 1);
+    pass(world, TIMEOUT_MS + HOSTLINK_LATE_MS);
+    loop_until(world->loop, is_gone(pids[0]) && world->ended == 1); /* the one that was prepared */
+}
+
 static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **state)
 {
     struct world *world = *state;
@@ -407,4 +430,5 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(what_is_cancelled_still_has_its_last_answer),
           CASE(an_answer_that_crosses_with_a_cancel_is_no_fault),
           CASE(a_cancel_that_nobody_hears_is_the_end_of_the_toolhost),
+          CASE(what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs),
           CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end))
