@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side; what answers is launcher_serve.c. */
+/* The client's side; what answers is launcher_serve.c, which launcher_guard.c forks. */
 #include "isolate/launcher.h"
 
 #include <errno.h>
@@ -16,9 +16,12 @@
 #include "isolate/launcher_internal.h"
 #include "isolate/threads.h"
 
+enum { GUARD_SECONDS = 2 }; /* for a fork; a guard that needs longer is given up */
+
 struct launcher {
-    int fd;
-    pid_t pid;
+    int fd;       /* -1: none is there */
+    int guard_fd; /* -1: and there will be none */
+    pid_t guard;
     char message[LAUNCHER_MAX_MESSAGE];
 };
 
@@ -37,44 +40,107 @@ static struct launcher *empty_launcher(void)
     struct launcher *launcher = malloc(sizeof(*launcher));
 
     if (launcher != NULL)
-        launcher->fd = launcher->pid = -1;
+        launcher->fd = launcher->guard_fd = launcher->guard = -1;
     return launcher;
 }
+
+static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
+{
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        out_fds->fds[i] = -1;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(out_fds->fds, CMSG_DATA(header),
+               header->cmsg_len - CMSG_LEN(0) <= sizeof(out_fds->fds)
+                   ? header->cmsg_len - CMSG_LEN(0)
+                   : sizeof(out_fds->fds));
+}
+
+/* ---- the guard ---- */
+
+static int fork_guard(struct launcher *launcher, const struct launcher_service *service,
+                      struct err *err)
+{
+    const struct timeval patience = {.tv_sec = GUARD_SECONDS};
+    int ends[2];
+    int why;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "the launcher: %s", err_errno_text(errno));
+    launcher->guard_fd = ends[0];
+    (void)setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    launcher->guard = fork();
+    if (launcher->guard == 0) {
+        /* Ctrl-C is for the client, which then closes its end. */
+        if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || confine_close_fds(&ends[1], 1, NULL) < 0)
+            _exit(EXIT_FAILURE);
+        launcher_guard(ends[1], service);
+    }
+    why = errno;
+    close(ends[1]);
+    return launcher->guard < 0
+               ? err_set(err, err_from_errno(why), "the launcher: %s", err_errno_text(why))
+               : 0;
+}
+
+int launcher_renew(struct launcher *launcher, struct err *err)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct launcher_fds fds = {{-1, -1, -1}};
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    ssize_t got = -1;
+
+    if (launcher->fd >= 0)
+        close(steal_fd(&launcher->fd));
+    if (launcher->guard_fd >= 0 && send(launcher->guard_fd, &byte, 1, MSG_NOSIGNAL) == 1)
+        do
+            got = recvmsg(launcher->guard_fd, &message, MSG_CMSG_CLOEXEC);
+        while (got < 0 && errno == EINTR);
+    if (got != 1) {
+        /* An answer that comes too late would be taken for the next one's. */
+        if (launcher->guard_fd >= 0)
+            close(steal_fd(&launcher->guard_fd));
+        return err_set(err, ERR_IO, "the process that starts commands has ended for good");
+    }
+    take_fds(&message, &fds);
+    launcher->fd = fds.fds[0];
+    return launcher->fd >= 0 ? 0
+                             : err_set(err, ERR_BUSY, "no process can be made to start commands");
+}
+
+/* ---- life ---- */
 
 int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
                  struct err *err)
 {
     cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
     cleanup_with(free_box) struct box *box = NULL;
-    const int size = 2 * LAUNCHER_MAX_MESSAGE;
-    int ends[2];
+    struct launcher_service service = {.place_count = envelope->plan->place_count,
+                                       .env = envelope->env};
     int r = threads_check_alone(err);
 
     if (launcher == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (r == 0)
         r = box_new(envelope->plan, &box, err);
-    if (r < 0)
-        return r;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_set(err, err_from_errno(errno), "the launcher: %s", err_errno_text(errno));
-    launcher->fd = ends[0];
-    /* As much as one message takes, where the system's default is smaller. */
-    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-    launcher->pid = fork();
-    if (launcher->pid == 0) {
-        /* Ctrl-C is for the client, which then closes its end. */
-        if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
-            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || confine_close_fds(&ends[1], 1, NULL) < 0)
-            _exit(EXIT_FAILURE);
-        launcher_serve(ends[1], box, envelope->plan->place_count, envelope->env);
-    }
-    r = errno;
-    close(ends[1]);
-    if (launcher->pid < 0)
-        return err_set(err, err_from_errno(r), "the launcher: %s", err_errno_text(r));
-    *out_launcher = steal_ptr(&launcher);
-    return 0;
+    service.box = box;
+    if (r == 0)
+        r = fork_guard(launcher, &service, err);
+    if (r == 0)
+        r = launcher_renew(launcher, err);
+    if (r == 0)
+        *out_launcher = steal_ptr(&launcher);
+    return r;
 }
 
 void launcher_free(struct launcher *launcher)
@@ -83,9 +149,11 @@ void launcher_free(struct launcher *launcher)
         return;
     if (launcher->fd >= 0)
         close(launcher->fd);
-    /* It goes by itself when the socket closes; inside our walls nobody may wait for it. */
-    if (launcher->pid > 0)
-        while (waitpid(launcher->pid, NULL, 0) < 0 && errno == EINTR)
+    if (launcher->guard_fd >= 0)
+        close(launcher->guard_fd);
+    /* Both go by themselves when their sockets close; inside our walls nobody may wait for them. */
+    if (launcher->guard > 0)
+        while (waitpid(launcher->guard, NULL, 0) < 0 && errno == EINTR)
             ;
     free(launcher);
 }
@@ -93,6 +161,11 @@ void launcher_free(struct launcher *launcher)
 int launcher_fd(const struct launcher *launcher)
 {
     return launcher->fd;
+}
+
+int launcher_guard_fd(const struct launcher *launcher)
+{
+    return launcher->guard_fd;
 }
 
 static int send_request(struct launcher *launcher, const struct launcher_request *request)
@@ -163,19 +236,6 @@ int launcher_signal(struct launcher *launcher, uint32_t number, int signal_numbe
         .kind = LAUNCHER_SIGNAL, .number = number, .signal = signal_number};
 
     return send_request(launcher, &request);
-}
-
-static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
-{
-    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
-
-    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
-        out_fds->fds[i] = -1;
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-        memcpy(out_fds->fds, CMSG_DATA(header),
-               header->cmsg_len - CMSG_LEN(0) <= sizeof(out_fds->fds)
-                   ? header->cmsg_len - CMSG_LEN(0)
-                   : sizeof(out_fds->fds));
 }
 
 static void close_fds(struct launcher_fds *fds)

@@ -6,7 +6,8 @@
  * nothing: the client may be broken into one day, and the launcher believes it no more than that.
  *
  * When the client goes, by whatever end, the launcher kills all commands and goes too. So does it
- * when the client breaks the rules of the wire or does not read what it is told.
+ * when the client breaks the rules of the wire or does not read what it is told. A guard stands
+ * between the two, which can fork another launcher at any time.
  *
  * All functions but launcher_new() and launcher_free() work inside the walls of confine.h with
  * passes_messages. Output is the client's to read from the descriptors that it is given.
@@ -35,8 +36,18 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
 /* Everything that runs is killed. */
 void launcher_free(struct launcher *launcher);
 
+/*
+ * Another launcher in place of one that has gone or hangs: what it ran is killed. Takes about as
+ * long as a fork; two seconds at most, and then, or when the guard has been killed, it is the end:
+ * ERR_IO. Numbers may be used again, and launcher_fd() is another one.
+ */
+int launcher_renew(struct launcher *launcher, struct err *err);
+
 /* For a loop: readable when there is a notice, or when the launcher has gone. Non-blocking. */
 int launcher_fd(const struct launcher *launcher);
+
+/* The other descriptor that it needs, for who closes all others. */
+int launcher_guard_fd(const struct launcher *launcher);
 
 struct launcher_command {
     const char *text;        /* for /bin/sh -c; or NULL, then: */

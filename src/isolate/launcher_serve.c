@@ -30,9 +30,7 @@ struct running {
 
 struct server {
     int fd;
-    struct box *box;
-    size_t place_count;
-    const char *const *env;
+    const struct launcher_service *service;
     struct running running[LAUNCHER_MAX_RUNNING];
     char message[LAUNCHER_MAX_MESSAGE + 1];
 };
@@ -108,9 +106,9 @@ static void make_env(const struct server *server, const struct launcher_request 
 {
     size_t count = 0;
 
-    for (size_t i = 0; server->env[i] != NULL && count < LAUNCHER_MAX_WORDS; i++)
-        if (!is_given(request, server->env[i]))
-            out_env[count++] = server->env[i];
+    for (size_t i = 0; server->service->env[i] != NULL && count < LAUNCHER_MAX_WORDS; i++)
+        if (!is_given(request, server->service->env[i]))
+            out_env[count++] = server->service->env[i];
     for (size_t i = 0; i < request->variable_count; i++)
         out_env[count++] = request->variables[i];
     out_env[count] = NULL;
@@ -201,11 +199,11 @@ static int start_in(struct server *server, struct running *running,
     if (r < 0)
         return r;
     make_env(server, request, env);
-    for (size_t i = 0; i < server->place_count; i++)
+    for (size_t i = 0; i < server->service->place_count; i++)
         at_most[i] = i < request->at_most_count ? request->at_most[i] : BOX_WRITE;
     for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
         command.fds[i] = request->wants_pty ? BOX_FD_PTY : streams.theirs[i];
-    r = box_start(server->box, &command, &running->process, err);
+    r = box_start(server->service->box, &command, &running->process, err);
     if (r < 0)
         return r;
     running->is_used = true;
@@ -314,15 +312,12 @@ static int until_next(const struct server *server)
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-_Noreturn void launcher_serve(int socket_fd, struct box *box, size_t place_count,
-                              const char *const *env)
+_Noreturn void launcher_serve(int socket_fd, const struct launcher_service *service)
 {
     static struct server server;
 
     server.fd = socket_fd;
-    server.box = box;
-    server.place_count = place_count;
-    server.env = env;
+    server.service = service;
     for (;;) {
         struct pollfd waits[LAUNCHER_MAX_RUNNING + 1];
 

@@ -12,6 +12,7 @@
 
 enum {
     RETRY_MS = 10,    /* until a launcher that is behind takes a kill */
+    HANG_MS = 10000,  /* without a word about a command that is to start */
     NOTICES_MAX = 64, /* in one turn of the loop */
 };
 
@@ -24,14 +25,16 @@ struct launched {
     void *narrow_data;
     struct list commands;
     uint32_t last_number;
-    bool is_gone;
+    bool is_gone; /* the next command gets another one */
     struct timer retry;
+    struct timer hang;
 };
 
 /* From the request until nothing of it is left. */
 struct command {
     struct list link;
     uint32_t number;
+    int64_t asked_ms;
     struct starter_events events;
     bool has_terminal;
     bool is_started;
@@ -104,6 +107,76 @@ static void forget(void *data, uint64_t id)
     send_signal(launched, id, SIGKILL);
 }
 
+/* ---- launchers that are replaced ---- */
+
+static void on_ready(void *data);
+static void end(struct command *command, const struct err *refusal, struct starter_end how);
+
+/* Of those that were there: who hears of it may start others. */
+static void end_all(struct launched *launched, const struct err *err)
+{
+    const uint32_t last = launched->last_number;
+    bool has_found;
+
+    do {
+        has_found = false;
+        list_each (node, &launched->commands) {
+            struct command *command = list_entry(node, struct command, link);
+
+            if (command->number > last)
+                continue;
+            end(command, err, (struct starter_end){.error = err->code});
+            has_found = true;
+            break;
+        }
+    } while (has_found);
+}
+
+static void lose(struct launched *launched, const char *why)
+{
+    struct err err = ERR_INIT;
+
+    launched->is_gone = true;
+    ready_watch_free(steal_ptr(&launched->watch));
+    timer_stop(&launched->hang);
+    err_set(&err, ERR_IO, "the process that starts commands %s; the next command gets another one",
+            why);
+    end_all(launched, &err);
+}
+
+static void on_hang(void *data)
+{
+    struct launched *launched = data;
+    int64_t now = loop_now_ms(launched->loop);
+    int64_t oldest = now;
+    bool has_any = false;
+
+    list_each (node, &launched->commands) {
+        const struct command *command = list_entry(node, struct command, link);
+
+        if (command->is_started)
+            continue;
+        has_any = true;
+        if (command->asked_ms < oldest)
+            oldest = command->asked_ms;
+    }
+    if (has_any && now - oldest >= HANG_MS)
+        lose(launched, "does not answer");
+    else if (has_any)
+        timer_start(&launched->hang, HANG_MS - (now - oldest));
+}
+
+static int replace(struct launched *launched, struct err *err)
+{
+    int r = launcher_renew(launched->launcher, err);
+
+    if (r == 0)
+        r = ready_watch_new(launched->loop, launcher_fd(launched->launcher), on_ready, launched,
+                            &launched->watch);
+    launched->is_gone = r < 0;
+    return r;
+}
+
 /* ---- starting ---- */
 
 static int start(void *data, const struct starter_command *asked,
@@ -123,13 +196,17 @@ static int start(void *data, const struct starter_command *asked,
     struct command *command;
     int r;
 
-    if (launched->is_gone)
-        return err_set(err, ERR_IO, "the process that starts commands has ended");
+    if (launched->is_gone) {
+        r = replace(launched, err);
+        if (r < 0)
+            return r;
+    }
     command = malloc(sizeof(*command));
     if (command == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     *command = (struct command){
         .number = ++launched->last_number,
+        .asked_ms = loop_now_ms(launched->loop),
         .events = *events,
         .has_terminal = asked->has_terminal,
     };
@@ -143,6 +220,8 @@ static int start(void *data, const struct starter_command *asked,
         return r;
     }
     list_append(&launched->commands, &command->link);
+    if (!launched->hang.is_started)
+        timer_start(&launched->hang, HANG_MS);
     *out_id = command->number;
     return 0;
 }
@@ -230,16 +309,6 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
     }
 }
 
-static void end_all(struct launched *launched)
-{
-    struct err err = ERR_INIT;
-
-    err_set(&err, ERR_IO, "the process that starts commands has ended");
-    while (!list_is_empty(&launched->commands))
-        end(list_entry(launched->commands.next, struct command, link), &err,
-            (struct starter_end){.error = ERR_IO});
-}
-
 static void on_ready(void *data)
 {
     struct launched *launched = data;
@@ -254,9 +323,7 @@ static void on_ready(void *data)
     }
     if (r == 0 || r == ERR_NOT_FOUND)
         return;
-    launched->is_gone = true;
-    ready_watch_free(steal_ptr(&launched->watch));
-    end_all(launched);
+    lose(launched, "has ended");
 }
 
 /* ---- life ---- */
@@ -274,6 +341,7 @@ int launched_new(struct loop *loop, struct launcher *launcher, struct launched *
         (struct starter){.start = start, .signal = send_signal, .forget = forget, .data = launched};
     list_init(&launched->commands);
     timer_init(&launched->retry, loop, retry_kills, launched);
+    timer_init(&launched->hang, loop, on_hang, launched);
     r = ready_watch_new(loop, launcher_fd(launcher), on_ready, launched, &launched->watch);
     if (r < 0) {
         free(launched);
@@ -289,6 +357,7 @@ void launched_free(struct launched *launched)
         return;
     ready_watch_free(launched->watch);
     timer_stop(&launched->retry);
+    timer_stop(&launched->hang);
     while (!list_is_empty(&launched->commands)) {
         struct command *command = list_entry(launched->commands.next, struct command, link);
 

@@ -347,10 +347,11 @@ class KilledCommands(Faults):
         called = server.call("shell_execute", command="exec 3>fifo; setsid sleep 600 & sleep 600")
         fifo = os.open(self.root / "fifo", os.O_RDONLY)
         self.addCleanup(os.close, fifo)
-        return server, daemon, called, fifo, self.parts(daemon)[0]
+        (launcher,) = daemon.children(self.parts(daemon)[0])
+        return server, daemon, called, fifo, launcher
 
     def parts(self, daemon):
-        """The launcher and the toolhost."""
+        """The launcher's guard and the toolhost."""
         is_toolhost = {"toolhost" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace"):
                        pid for pid in daemon.children()}
         return is_toolhost[False], is_toolhost[True]
@@ -372,6 +373,14 @@ class KilledCommands(Faults):
     def test_the_launcher(self):
         server, daemon, called, fifo, launcher = self.begin()
         os.kill(launcher, signal.SIGKILL)
+        self.assert_no_command_is_left(fifo)
+        self.assertIn("isError", server.until(answer=called)["text"])
+        self.good(server, "shell_execute", command="true")
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_the_launchers_guard(self):
+        server, daemon, called, fifo, _ = self.begin()
+        os.kill(self.parts(daemon)[0], signal.SIGKILL)
         self.assert_no_command_is_left(fifo)
         self.assertIn("isError", server.until(answer=called)["text"])
         self.assertIn("has ended", self.error(server, "shell_execute", command="true"))

@@ -60,6 +60,16 @@ class Patience(Scene):
             time.sleep(daemon_scene.MOMENT)
         self.good(server, "read_file", filePath="a.txt")
 
+    def test_a_launcher_that_stands_still_is_replaced(self):
+        server, daemon = self.connect("--permission-shell", "allow")
+        self.good(server, "shell_execute", command="true")
+        (launcher,) = [child for part in daemon.children() for child in daemon.children(part)]
+        self.stop(launcher)
+        called = server.call("shell_execute", command="true")
+        self.assertIn("does not answer", server.until(answer=called)["text"])
+        self.good(server, "shell_execute", command="true")
+        self.assertEqual(daemon.end()[0], 0)
+
 
 class Questions(AtTerminal):
     def test_a_question_that_nobody_answers_leaves_the_terminal(self):

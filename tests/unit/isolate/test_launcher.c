@@ -299,7 +299,7 @@ static void confined_client(void *data)
 {
     const struct launcher_command command = {.text = "echo out", .cwd = "/"};
     struct launcher *launcher = data;
-    const int kept[] = {0, 1, 2, launcher_fd(launcher)};
+    const int kept[] = {0, 1, 2, launcher_fd(launcher), launcher_guard_fd(launcher)};
     const struct confine_plan plan = {
         .passes_messages = true, .kept_fds = kept, .kept_count = sizeof(kept) / sizeof(kept[0])};
     struct confine_report report;
@@ -313,6 +313,94 @@ static void confined_client(void *data)
     read_all(fds.fds[1], output);
     expect(strcmp(output, "out\n") == 0);
     expect(next(launcher, &notice, &fds) == 0 && notice.kind == LAUNCHER_ENDED);
+    expect(launcher_renew(launcher, NULL) == 0);
+    expect(launcher_start(launcher, 1, &command, NULL) == 0);
+    expect(next(launcher, &notice, &fds) == 0 && notice.kind == LAUNCHER_STARTED);
+}
+
+/* The youngest child of a process: one before it may not have been waited for yet. */
+static pid_t child_of(pid_t pid)
+{
+    char path[64];
+    char text[64];
+    ssize_t got;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    got = read(fd, text, sizeof(text) - 1);
+    assert_true(got > 0);
+    text[got - 1] = '\0'; /* for the blank at its end */
+    close(fd);
+    return (pid_t)strtol(strrchr(text, ' ') != NULL ? strrchr(text, ' ') : text, NULL, 10);
+}
+
+static void assert_works(struct launcher *launcher, uint32_t number)
+{
+    const struct launcher_command command = {.text = "echo out", .cwd = "/"};
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    start(launcher, number, &command, &fds);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "out\n");
+    close_fds(&fds);
+    (void)end_of(launcher, number);
+}
+
+static void one_that_was_killed_is_replaced(void **state)
+{
+    struct launcher *launcher;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    assert_works(launcher, 1);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kill(child_of(child_of(getpid())), SIGKILL), 0);
+        assert_int_equal(next(launcher, &notice, &fds), ERR_IO);
+        assert_int_equal(launcher_renew(launcher, NULL), 0);
+        assert_works(launcher, 1);
+    }
+    launcher_free(launcher);
+}
+
+/* It hangs; what it ran goes with it. */
+static void one_that_stands_still_is_replaced(void **state)
+{
+    const struct launcher_command command = {.text = "echo $$; sleep 1000", .cwd = "/"};
+    struct launcher *launcher;
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &fds);
+    assert_int_equal(kill(child_of(child_of(getpid())), SIGSTOP), 0);
+    assert_int_equal(launcher_renew(launcher, NULL), 0);
+    read_all(fds.fds[1], output); /* to its end */
+    close_fds(&fds);
+    assert_works(launcher, 1);
+    launcher_free(launcher);
+}
+
+static void without_the_guard_there_is_none(void **state)
+{
+    struct launcher *launcher;
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+
+    (void)state;
+    launcher = launcher_for(NULL, 0);
+    assert_int_equal(kill(child_of(getpid()), SIGKILL), 0);
+    assert_int_equal(next(launcher, &notice, &fds), ERR_IO);
+    assert_int_equal(launcher_renew(launcher, NULL), ERR_IO);
+    assert_int_equal(launcher_renew(launcher, NULL), ERR_IO);
+    launcher_free(launcher);
 }
 
 static int next_free_fd(void)
@@ -371,5 +459,8 @@ TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
           cmocka_unit_test(what_cannot_be_started_is_refused),
           cmocka_unit_test(a_launcher_ends_with_its_client),
           cmocka_unit_test(a_launcher_does_not_serve_nonsense),
+          cmocka_unit_test(one_that_was_killed_is_replaced),
+          cmocka_unit_test(one_that_stands_still_is_replaced),
+          cmocka_unit_test(without_the_guard_there_is_none),
           cmocka_unit_test(descriptors_come_all_or_not_at_all),
           cmocka_unit_test(a_confined_process_has_commands_run))

@@ -456,7 +456,7 @@ static void a_place_that_was_taken_back_is_gone_from_the_next_command(void **sta
     assert_int_equal(faccessat(room->fd, "second", F_OK, 0), -1);
 }
 
-static void without_the_launcher_calls_end_and_say_so(void **state)
+static void calls_end_with_their_launcher_and_the_next_gets_another(void **state)
 {
     struct room *room = *state;
     struct boxed *boxed;
@@ -485,8 +485,7 @@ static void without_the_launcher_calls_end_and_say_so(void **state)
     wait_for_lock(room);
     assert_int_equal(boxed_begin(boxed, "shell_execute", "{\"command\":\"true\"}", &late, &id), 0);
     assert_int_equal(boxed_wait(boxed, &late), 0);
-    assert_true(str_find(buf_view(&late.result),
-                         STR("the process that starts commands has ended")) != SIZE_MAX);
+    assert_true(str_find(buf_view(&late.result), STR("\"exitCode\":0")) != SIZE_MAX);
     buf_done(&late.result);
 }
 
@@ -536,7 +535,8 @@ static int run_confined(struct room *room)
         return 1;
     {
         const struct landlock_place place = {.path = boxed->root, .rights = LANDLOCK_MAY_READ};
-        const int kept[] = {0, 1, 2, launcher_fd(boxed->launcher)};
+        const int kept[] = {0, 1, 2, launcher_fd(boxed->launcher),
+                            launcher_guard_fd(boxed->launcher)};
         const struct confine_plan plan = {
             .places = &place,
             .place_count = 1,
@@ -606,6 +606,6 @@ TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty
           boxed_test(a_job_is_fed_and_stopped_with_all_it_started),
           boxed_test(jobs_end_with_the_program),
           boxed_test(a_place_that_was_taken_back_is_gone_from_the_next_command),
-          boxed_test(without_the_launcher_calls_end_and_say_so),
+          boxed_test(calls_end_with_their_launcher_and_the_next_gets_another),
           boxed_test(without_descriptors_a_command_is_killed_and_told_of),
           boxed_test(a_confined_process_has_its_commands_started))

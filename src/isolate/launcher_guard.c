@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between a client and its launcher: a process that does nothing but fork launchers, so that one
+ * that died or hangs can be replaced when the client has threads, or walls, and cannot fork itself.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "isolate/launcher_internal.h"
+#include "isolate/launcher_wire.h"
+
+/* The client's end comes back; -1 with errno. */
+static int fork_launcher(int guard_fd, const struct launcher_service *service, pid_t *out_pid)
+{
+    const int size = 2 * LAUNCHER_MAX_MESSAGE;
+    const pid_t guard = getpid();
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    /* As much as one message takes, where the system's default is smaller. */
+    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    /* Without what libraries of the client do at a fork: their descriptors were closed long ago. */
+    *out_pid = _Fork();
+    if (*out_pid == 0) {
+        close(guard_fd);
+        close(ends[0]);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != guard)
+            _exit(EXIT_FAILURE);
+        launcher_serve(ends[1], service);
+    }
+    close(ends[1]);
+    if (*out_pid > 0)
+        return ends[0];
+    close(ends[0]);
+    return -1;
+}
+
+/* Without a descriptor it says that there is no launcher. */
+static void hand_over(int guard_fd, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        control.header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    }
+    if (sendmsg(guard_fd, &message, MSG_NOSIGNAL) < 0)
+        _exit(EXIT_FAILURE);
+}
+
+_Noreturn void launcher_guard(int guard_fd, const struct launcher_service *service)
+{
+    pid_t launcher = -1;
+    char byte;
+
+    for (;;) {
+        ssize_t got = recv(guard_fd, &byte, sizeof(byte), 0);
+        pid_t gone;
+        int fd;
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (launcher > 0)
+            kill(launcher, SIGKILL); /* not waited for yet, so the number is still its own */
+        if (got <= 0) {
+            while (launcher > 0 && waitpid(launcher, NULL, 0) < 0 && errno == EINTR)
+                ;
+            _exit(EXIT_SUCCESS);
+        }
+        /* One that hangs in the kernel is waited for some other time. */
+        launcher = -1;
+        do
+            gone = waitpid(-1, NULL, WNOHANG);
+        while (gone > 0);
+        fd = fork_launcher(guard_fd, service, &launcher);
+        hand_over(guard_fd, fd);
+        if (fd >= 0)
+            close(fd);
+    }
+}
