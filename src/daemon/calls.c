@@ -20,13 +20,21 @@ enum {
 
 /* ---- the end of a call ---- */
 
+/* On any thread, by the last who has it. */
+static void let_go(struct call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    shell_drop(call->shell_call);
+    arena_done(&call->arena);
+    free(call);
+}
+
 static void free_call(struct call *call)
 {
     list_remove(&call->node);
     timer_stop(&call->deadline);
-    shell_drop(call->shell_call);
-    arena_done(&call->arena);
-    free(call);
+    let_go(call);
 }
 
 /* The only place where a state changes. Whatever waits for the call elsewhere is called back. */
@@ -180,19 +188,19 @@ static void on_deadline(void *data)
 /* ---- at work elsewhere ---- */
 
 /*
- * A worker that hangs in the kernel keeps the call, which is answered and left to it for good; the
- * pool has a ceiling for those.
+ * A worker that hangs in the kernel keeps the call, which is answered and left to it; the pool has
+ * a ceiling for those.
  */
 static void give_up(struct call *call, int result)
 {
     struct err err = ERR_INIT;
 
-    list_remove(&call->node);
-    timer_stop(&call->deadline);
-    if (call->is_forgotten)
-        return;
-    err_set_plain(&err, result);
-    answer_error(call->calls, call->id, &err);
+    calls_enter(call, CALL_ENDED);
+    if (!call->is_forgotten) {
+        err_set_plain(&err, result);
+        answer_error(call->calls, call->id, &err);
+    }
+    free_call(call);
 }
 
 static void on_worked(void *context, int result, void *data)
@@ -205,18 +213,31 @@ static void on_worked(void *context, int result, void *data)
         call->worked(call, result);
 }
 
+static void end_work(void *data)
+{
+    let_go(data);
+}
+
 void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
                 void (*done)(struct call *call, int result), int64_t timeout_ms)
 {
-    const struct worker_job job = {
-        .run = work, .done = on_worked, .data = call, .context = call, .timeout_ms = timeout_ms};
+    const struct worker_job job = {.run = work,
+                                   .done = on_worked,
+                                   .free_data = end_work,
+                                   .data = call,
+                                   .context = call,
+                                   .timeout_ms = timeout_ms};
     uint64_t id;
-    int r = worker_submit(call->calls->pool, &job, &id);
+    int r;
 
+    atomic_fetch_add_explicit(&call->holders, 1, memory_order_relaxed);
+    r = worker_submit(call->calls->pool, &job, &id);
     call->worked = done;
     call->is_away = r == 0;
-    if (r < 0)
+    if (r < 0) {
+        let_go(call);
         calls_fail_plainly(call, r);
+    }
 }
 
 bool calls_is_back(struct call *call)
@@ -285,6 +306,7 @@ static int new_call(struct calls *calls, const struct gateway_call *given, struc
     if (call == NULL)
         return ERR_NO_MEMORY;
     call->calls = calls;
+    atomic_init(&call->holders, 1);
     call->state = CALL_PREPARING;
     call->since_ms = loop_now_ms(calls->config.loop);
     call->decision.source = PERMISSION_BY_MODE;
@@ -371,12 +393,17 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     return 0;
 }
 
+void calls_stop_workers(struct calls *calls)
+{
+    worker_pool_free(calls->pool);
+    calls->pool = NULL;
+}
+
 void calls_free(struct calls *calls)
 {
     if (calls == NULL)
         return;
-    if (calls->pool != NULL)
-        worker_pool_free(calls->pool);
+    calls_stop_workers(calls);
     /* How those end that run at the toolhost nobody hears any more, and the record says so. */
     list_each_safe (node, &calls->all)
         calls_drop(list_entry(node, struct call, node));

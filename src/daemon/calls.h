@@ -49,12 +49,17 @@ struct calls_config {
 };
 
 int calls_new(const struct calls_config *config, struct calls **out_calls);
-/* After calls_end_session(), and when the shell has given back what it had. */
+/* After calls_end_session() and calls_stop_workers(), and when the shell has given back what it
+ * had.
+ */
 void calls_free(struct calls *calls);
 
 void calls_begin(struct calls *calls, const struct gateway_call *given);
 
 /* What is under way is given up and not answered, and what was allowed for the session is over. */
 void calls_end_session(struct calls *calls);
+
+/* Nothing is begun after this. While the shell is there, which workers use. */
+void calls_stop_workers(struct calls *calls);
 
 #endif

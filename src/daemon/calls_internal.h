@@ -3,6 +3,8 @@
 #ifndef DAEMON_CALLS_INTERNAL_H
 #define DAEMON_CALLS_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/list.h"
 #include "daemon/calls.h"
@@ -39,6 +41,7 @@ struct touched {
 struct call {
     struct calls *calls;
     struct list node;
+    atomic_uint holders; /* the loop, and a job of a worker, which may outlive what it is for */
     enum call_state state;
     struct arena arena; /* holds what follows */
     struct str id;

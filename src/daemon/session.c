@@ -499,8 +499,10 @@ void session_free(struct session *session)
         gateway_status(connection_gateway(session->connection), &status);
         keep(session, &status);
     }
-    if (session->calls != NULL)
+    if (session->calls != NULL) {
         calls_end_session(session->calls);
+        calls_stop_workers(session->calls); /* they use the shell */
+    }
     commands_free(session->commands);
     calls_free(session->calls);
     connection_free(session->connection);

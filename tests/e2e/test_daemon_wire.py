@@ -274,6 +274,19 @@ class Garbage(Scene):
         _, told = daemon.end()
         self.assertLess(told.count("done tool=read_file"), 100)
 
+    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    def test_commands_and_the_end_of_the_session_in_one_breath(self):
+        (self.root / "d").mkdir()
+        # A place that takes a while to find, so that some are not understood yet.
+        call = {"name": "shell_execute", "arguments": {"command": "true", "cwd": "d/../" * 600}}
+        commands = "".join(f"data: {self.frame(f'x{i}', toolCall=call)}\n\n" for i in range(130))
+        for _ in range(8):
+            server, daemon = self.connect("--permission-shell", "allow")
+            server.do("raw", text=commands + 'data: {"type":"gateway-disconnect"}\n\n')
+            daemon.until("has ended the session")
+            status, told = daemon.end()
+            self.assertEqual(status, 0, told)
+
     def test_an_event_that_never_ends_ends_the_stream_and_not_the_daemon(self):
         server, daemon = self.connect()
         for _ in range(17):
