@@ -9,6 +9,7 @@
 
 enum {
     ARENA_BYTES = 96 << 20,
+    UNDERSTANDING_GRACE_MS = 500, /* nothing is lost with it */
     /* For the settings, which another program may have. */
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     WORKERS = 4,
@@ -213,9 +214,14 @@ static void on_worked(void *context, int result, void *data)
         call->worked(call, result);
 }
 
+/* On the worker's thread where the call was given up; what is counted is left to it until then. */
 static void end_work(void *data)
 {
-    let_go(data);
+    struct call *call = data;
+    struct calls *calls = call->calls;
+
+    let_go(call);
+    atomic_fetch_sub_explicit(&calls->at_work, 1, memory_order_release);
 }
 
 void calls_work(struct call *call, int (*work)(void *data, struct cancel *token),
@@ -227,15 +233,17 @@ void calls_work(struct call *call, int (*work)(void *data, struct cancel *token)
                                    .data = call,
                                    .context = call,
                                    .timeout_ms = timeout_ms};
+    struct calls *calls = call->calls;
     uint64_t id;
     int r;
 
     atomic_fetch_add_explicit(&call->holders, 1, memory_order_relaxed);
-    r = worker_submit(call->calls->pool, &job, &id);
+    atomic_fetch_add_explicit(&calls->at_work, 1, memory_order_relaxed);
+    r = worker_submit(call->state == CALL_KEEPING ? calls->keepers : calls->pool, &job, &id);
     call->worked = done;
     call->is_away = r == 0;
     if (r < 0) {
-        let_go(call);
+        end_work(call);
         calls_fail_plainly(call, r);
     }
 }
@@ -371,18 +379,22 @@ void calls_end_session(struct calls *calls)
 
 int calls_new(const struct calls_config *config, struct calls **out_calls)
 {
-    const struct worker_config workers = {.threads = WORKERS,
-                                          .queue_max = MOST_WAITING,
-                                          .abandoned_max = WORKERS,
-                                          .grace_ms = KEEPING_GRACE_MS};
+    struct worker_config workers = {.threads = WORKERS,
+                                    .queue_max = MOST_WAITING,
+                                    .abandoned_max = WORKERS,
+                                    .grace_ms = UNDERSTANDING_GRACE_MS};
     struct calls *calls = calloc(1, sizeof(*calls));
     int r;
 
     if (calls == NULL)
         return ERR_NO_MEMORY;
     calls->config = *config;
+    atomic_init(&calls->at_work, 0);
     list_init(&calls->all);
     r = worker_pool_new(config->loop, &workers, &calls->pool);
+    workers.grace_ms = KEEPING_GRACE_MS;
+    if (r == 0)
+        r = worker_pool_new(config->loop, &workers, &calls->keepers);
     if (r == 0 && config->desk == NULL)
         r = confirmations_new(&clock_system, &calls->confirmations);
     if (r < 0) {
@@ -393,20 +405,27 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     return 0;
 }
 
-void calls_stop_workers(struct calls *calls)
+bool calls_stop_workers(struct calls *calls)
 {
     worker_pool_free(calls->pool);
     calls->pool = NULL;
+    worker_pool_free(calls->keepers);
+    calls->keepers = NULL;
+    return atomic_load_explicit(&calls->at_work, memory_order_acquire) == 0;
 }
 
 void calls_free(struct calls *calls)
 {
+    bool is_alone;
+
     if (calls == NULL)
         return;
-    calls_stop_workers(calls);
+    is_alone = calls_stop_workers(calls);
     /* How those end that run at the toolhost nobody hears any more, and the record says so. */
     list_each_safe (node, &calls->all)
         calls_drop(list_entry(node, struct call, node));
     confirmations_free(calls->confirmations);
-    free(calls);
+    /* SAFETY: a thread that hangs looks at it when it goes on, so it has it for good. */
+    if (is_alone)
+        free(calls);
 }

@@ -59,7 +59,10 @@ void calls_begin(struct calls *calls, const struct gateway_call *given);
 /* What is under way is given up and not answered, and what was allowed for the session is over. */
 void calls_end_session(struct calls *calls);
 
-/* Nothing is begun after this. While the shell is there, which workers use. */
-void calls_stop_workers(struct calls *calls);
+/*
+ * Nothing is begun after this. False: a worker hangs, and may go on at any time with what calls
+ * were given, the shell and the keeper among it, which have to be left to it.
+ */
+bool calls_stop_workers(struct calls *calls);
 
 #endif

@@ -77,7 +77,9 @@ struct calls {
     struct calls_config config;
     struct list all;
     struct confirmations *confirmations; /* where the instance asks */
-    struct worker_pool *pool;
+    struct worker_pool *pool;            /* understands commands */
+    struct worker_pool *keepers;         /* of answers: they are given more time in the end */
+    atomic_uint at_work; /* what the workers of both have, those that hang included */
 };
 
 /* The only place where a state changes. Whatever waits for the call elsewhere is called back. */

@@ -492,6 +492,7 @@ int session_new(const struct session_config *config, struct session **out_sessio
 void session_free(struct session *session)
 {
     struct gateway_status status;
+    bool hangs = false;
 
     if (session == NULL)
         return;
@@ -501,9 +502,13 @@ void session_free(struct session *session)
     }
     if (session->calls != NULL) {
         calls_end_session(session->calls);
-        calls_stop_workers(session->calls); /* they use the shell */
+        hangs = !calls_stop_workers(session->calls); /* they use the shell */
     }
-    commands_free(session->commands);
+    /* SAFETY: what a thread that hangs may still use is its own from here on, and never freed. */
+    if (hangs)
+        commands_leave(session->commands);
+    else
+        commands_free(session->commands);
     calls_free(session->calls);
     connection_free(session->connection);
     hostlink_free(session->link);
@@ -514,7 +519,8 @@ void session_free(struct session *session)
     secret_done(&session->kept.key);
     if (session->ground != NULL)
         write_record(session);
-    ground_close(session->ground);
+    if (!hangs)
+        ground_close(session->ground);
     free(session);
 }
 

@@ -486,14 +486,19 @@ void shell_end_session(struct shell *shell, const void *session)
     jobs_end(shell, session, false);
 }
 
-void shell_free(struct shell *shell)
+void shell_end(struct shell *shell)
 {
-    if (shell == NULL)
-        return;
     jobs_end(shell, NULL, true);
     while (!list_is_empty(&shell->calls))
         call_end(list_entry(shell->calls.next, struct shell_call, link), ERR_CANCELLED);
     assert(shell->executing == 0 && shell->job_count == 0);
+}
+
+void shell_free(struct shell *shell)
+{
+    if (shell == NULL)
+        return;
+    shell_end(shell);
     arena_done(&shell->arena);
     free(shell);
 }

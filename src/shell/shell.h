@@ -69,7 +69,12 @@ enum {
  * The process ignores SIGPIPE from then on: a job may close its input at any time.
  */
 int shell_new(const struct shell_config *config, struct shell **out_shell, struct err *err);
-/* Kills everything; calls under way are answered with ERR_CANCELLED. */
+/*
+ * Kills everything; calls under way are answered with ERR_CANCELLED. From then on it is there for
+ * shell_prepare() alone, on threads that may still be in it.
+ */
+void shell_end(struct shell *shell);
+/* shell_end(), and it is gone. */
 void shell_free(struct shell *shell);
 
 /* Whether the tool is one of these. */

@@ -219,6 +219,15 @@ struct shell *commands_shell(const struct commands *commands)
     return commands != NULL ? commands->shell : NULL;
 }
 
+void commands_leave(struct commands *commands)
+{
+    if (commands == NULL)
+        return;
+    shell_end(commands->shell);
+    launched_free(commands->launched);
+    launcher_free(commands->launcher);
+}
+
 void commands_free(struct commands *commands)
 {
     if (commands == NULL)

@@ -41,5 +41,7 @@ struct shell *commands_shell(const struct commands *commands);
 
 /* Before the loop. Everything that runs is killed. */
 void commands_free(struct commands *commands);
+/* The same, but for what shell_prepare() uses: some thread hangs in it. Nothing else may follow. */
+void commands_leave(struct commands *commands);
 
 #endif
