@@ -158,6 +158,11 @@ static void fail_late(struct call *call, const char *why)
     calls_fail(call, &err);
 }
 
+void calls_fail_late(struct call *call)
+{
+    fail_late(call, TOO_LATE);
+}
+
 /*
  * The server has given it up: nobody need be asked any more, and nothing need be done. A command
  * has a time of its own, which its user has set.
@@ -174,7 +179,7 @@ static void on_deadline(void *data)
     case CALL_PREPARING:
     case CALL_PREVIEWING:
         if (!call->is_away)
-            fail_late(call, TOO_LATE);
+            calls_fail_late(call);
         break;
     case CALL_RUNNING: /* how it ends is for the record */
         if (!calls_is_command(call))
@@ -269,7 +274,7 @@ void calls_run(struct call *call)
     int r;
 
     if (call->is_late) {
-        fail_late(call, TOO_LATE);
+        calls_fail_late(call);
         return;
     }
     r = calls_is_command(call) ? 0 : calls_note_intents(call);

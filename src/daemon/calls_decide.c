@@ -86,7 +86,9 @@ static void ask_instance(struct call *call)
 
 void calls_ask(struct call *call)
 {
-    if (call->calls->config.desk != NULL)
+    if (call->is_late) /* while a worker had it */
+        calls_fail_late(call);
+    else if (call->calls->config.desk != NULL)
         ask_at_desk(call);
     else
         ask_instance(call);

@@ -93,6 +93,8 @@ void calls_answer_question(struct call *call, struct str result);
 void calls_drop(struct call *call);
 void calls_fail(struct call *call, const struct err *err);
 void calls_fail_plainly(struct call *call, int code);
+/* The server has given it up before it was begun. */
+void calls_fail_late(struct call *call);
 
 /* The next step, when the call is understood; when the user has to be asked; when it is allowed. */
 void calls_decide(struct call *call);

@@ -265,6 +265,21 @@ static void let_go_on(unsigned count)
         sem_post(&shell.may_go_on);
 }
 
+static void nobody_is_asked_about_a_command_that_was_understood_too_late(void **state)
+{
+    struct world *world = *state;
+
+    begin(world, GATEWAY_SHAPE_DATA);
+    wait_for(&shell.begun, 1);
+    clock_fake_advance(&world->clock, CALLS_SEED_MS);
+    loop_run_due_timers(world->loop);
+    assert_int_equal(world->answers, 0);
+    let_go_on(1);
+    loop_until(world->loop, world->answers == 1 || world->shown > 0);
+    assert_int_equal(world->shown, 0);
+    assert_non_null(strstr(world->answer, "not begun"));
+}
+
 static void what_is_understood_in_time_is_asked_about(void **state)
 {
     struct world *world = *state;
@@ -314,6 +329,7 @@ static void workers_that_come_back_leave_nothing(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-TEST_MAIN(CASE(what_is_understood_in_time_is_asked_about),
+TEST_MAIN(CASE(nobody_is_asked_about_a_command_that_was_understood_too_late),
+          CASE(what_is_understood_in_time_is_asked_about),
           CASE(a_worker_that_hangs_keeps_what_it_uses_and_nothing_else_is_left),
           CASE(workers_that_come_back_leave_nothing))
