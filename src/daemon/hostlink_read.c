@@ -25,6 +25,12 @@ static void tell_walls(const struct hostlink *link, const struct json_value *rea
     }
 }
 
+/* Commands are run by others, and what it says of them means nothing. */
+static bool may_have(const struct catalog_tool *tool)
+{
+    return tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE;
+}
+
 static void take_tools(struct hostlink *link, const struct json_value *ready)
 {
     const struct json_value *tools = json_get(ready, STR("tools"));
@@ -36,7 +42,7 @@ static void take_tools(struct hostlink *link, const struct json_value *ready)
         const struct catalog_tool *tool =
             item->type == JSON_STRING ? catalog_find(json_str(item)) : NULL;
 
-        if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS)
+        if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS && may_have(tool))
             link->has_tool[tool->id] = true;
     }
 }

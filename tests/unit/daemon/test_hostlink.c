@@ -288,6 +288,17 @@ static void ready_twice_is_against_the_rules(void **state)
     assert_replaced(*state, TOOLWIRE_READY, READY);
 }
 
+static void it_has_tools_for_files_and_no_others(void **state)
+{
+    struct world *world = *state;
+
+    start(world, RELAY);
+    say(world, 0, TOOLWIRE_READY, "{\"wire\":2,\"tools\":[\"shell_execute\",\"read_file\"]}");
+    loop_until(world->loop, world->begun == 1);
+    assert_true(hostlink_has(world->link, catalog_find(STR("read_file"))));
+    assert_false(hostlink_has(world->link, catalog_find(STR("shell_execute"))));
+}
+
 static void one_that_has_lost_its_workers_is_replaced(void **state)
 {
     assert_replaced(*state, TOOLWIRE_LOST, "");
@@ -424,8 +435,9 @@ static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **stat
 TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(a_preview_that_nobody_wanted_is_against_the_rules),
           CASE(a_result_before_it_was_run_is_against_the_rules),
-          CASE(ready_twice_is_against_the_rules), CASE(one_that_has_lost_its_workers_is_replaced),
-          CASE(nothing_comes_before_ready), CASE(one_that_hangs_is_killed_and_its_call_answered),
+          CASE(ready_twice_is_against_the_rules), CASE(it_has_tools_for_files_and_no_others),
+          CASE(one_that_has_lost_its_workers_is_replaced), CASE(nothing_comes_before_ready),
+          CASE(one_that_hangs_is_killed_and_its_call_answered),
           CASE(one_that_is_never_ready_is_not_waited_for),
           CASE(what_is_cancelled_still_has_its_last_answer),
           CASE(an_answer_that_crosses_with_a_cancel_is_no_fault),
