@@ -528,6 +528,7 @@ void session_leave(struct session *session)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};
 
+    forget(session); /* now: nobody may wait for the server's answer */
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);
     if (status.state == RECONNECT_OFF)

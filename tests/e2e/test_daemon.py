@@ -211,6 +211,16 @@ class Kept(Scene):
         self.assertEqual(server.state()["hits"]["disconnect"], 1)
         self.assertEqual(self.files(), [])
 
+    def test_a_session_that_the_user_left_in_a_hurry_is_not_kept(self):
+        server, daemon = self.connect("--keep-session")
+        server.do("delay", endpoint="disconnect", ms=1000 * TIMEOUT)
+        daemon.until("connected")
+        self.assertEqual(len(self.files()), 1)
+        daemon.process.send_signal(signal.SIGINT)
+        daemon.until("stopping")
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(self.files(), [])
+
     def test_a_session_that_the_server_ended_is_not_kept(self):
         server, daemon = self.connect("--keep-session")
         server.do("dismiss")
