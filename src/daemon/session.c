@@ -129,6 +129,7 @@ static bool pair_anew(struct session *session)
 
     if (session->key.len == 0)
         return false;
+    calls_end_session(session->calls); /* what was allowed was for the one before */
     r = gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
                      &err);
     secret_done(&session->key);
@@ -170,8 +171,9 @@ static void on_status(void *data, const struct gateway_status *status)
     struct session *session = data;
 
     keep(session, status);
-    /* Used up by the first init that went well. */
-    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
+    /* Used up by the first init that went well, or not needed: the session from before lives. */
+    if (status->state == RECONNECT_OPEN || (session->is_pairing && status->state != RECONNECT_OFF &&
+                                            status->state != RECONNECT_PAIRING))
         secret_done(&session->key);
     if (status->state == session->told)
         return;

@@ -144,6 +144,22 @@ class Servers(Faults):
         self.assertLessEqual({path.name for path in self.root.iterdir()},
                              {"a.txt", "f0", "f1", "f2", "f3"})
 
+    def test_one_that_another_stands_in_for_is_brought_no_token_of_long_ago(self):
+        server = self.serve()
+        cable = self.plug(server)
+        url = f"http://127.0.0.1:{cable.port}"
+        daemon = self.daemon("--auto-confirm", "--keep-session", url, server.token, self.root)
+        server.until(streams=1)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        # It is not needed: the session goes on.
+        daemon = self.daemon("--auto-confirm", "--keep-session", url, "gw_other", self.root)
+        daemon.until("connected")
+        other = self.serve("--token", "gw_other")
+        cable.target = other.port
+        server.process.kill()
+        daemon.until("a new pairing token is needed")
+        self.assertFalse(other.state()["connected"])
+
     def test_one_that_says_nothing_any_more_does_not_hold_up_the_end(self):
         server, cable, daemon = self.connect_by_cable()
         self.good(server, "read_file", filePath="a.txt")
