@@ -199,7 +199,7 @@ void session_fail(const struct session *session, const struct err *err)
 static void on_failed(struct session *session, const struct err *err)
 {
     if (err->code == ERR_UNSUPPORTED && !session->has_tree && session->key.len > 0)
-        session_pair_with_tree(session);
+        session_join_with_tree(session);
     else
         session_fail(session, err);
 }
@@ -246,7 +246,7 @@ static const struct gateway_owner owner = {
 
 /* ---- when there is a toolhost ---- */
 
-static int join(struct session *session, struct err *err)
+int session_join(struct session *session, struct err *err)
 {
     struct gateway *gateway = connection_gateway(session->connection);
     const struct httpurl *url = &session->config.url;
@@ -260,6 +260,15 @@ static int join(struct session *session, struct err *err)
     forget(session);
     session->is_pairing = true;
     return gateway_pair(gateway, url, &session->key, err);
+}
+
+/* The older dialect is known of a session from before, whose init may be wanted again. */
+static int join(struct session *session, struct err *err)
+{
+    if (session->kept.key.len == 0 || session->kept.dialect != GATEWAY_SEED)
+        return session_join(session, err);
+    session_join_with_tree(session);
+    return 0;
 }
 
 /* What TLS has to prepare is done while the toolhost starts; nobody is spoken to yet. */
@@ -531,6 +540,8 @@ void session_leave(struct session *session)
     struct gateway_status status = {.state = RECONNECT_OFF};
 
     forget(session); /* now: nobody may wait for the server's answer */
+    if (session->tree_call != 0)
+        hostlink_forget(session->link, session->tree_call); /* or it would be joined */
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);
     if (status.state == RECONNECT_OFF)

@@ -47,9 +47,12 @@ struct session {
 /* It could not be begun: with what the user can do about it, besides what the server said. */
 void session_fail(const struct session *session, const struct err *err);
 
+/* With the session from before, or the token. */
+int session_join(struct session *session, struct err *err);
+
 /* ---- session_tree.c ---- */
 
-/* The folder's tree is fetched from the toolhost, and the same token tried again with it. */
-void session_pair_with_tree(struct session *session);
+/* The folder's tree is fetched from the toolhost, and then it is joined. */
+void session_join_with_tree(struct session *session);
 
 #endif

@@ -6,13 +6,12 @@
 
 enum { TREE_ARENA_BYTES = 64 << 10 };
 
-static void pair(struct session *session)
+static void join(struct session *session)
 {
     struct err err = ERR_INIT;
 
     session->has_tree = true;
-    if (gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
-                     &err) < 0)
+    if (session_join(session, &err) < 0)
         session_fail(session, &err);
 }
 
@@ -52,11 +51,11 @@ static void on_tree(void *data, struct str result, const struct err *err, bool h
     note_tree(session, err != NULL ? err->code : 0);
     if (err != NULL || tree_take(result, &session->tree) < 0)
         log_write(session->config.log, LOG_WARN, "the tree of the folder cannot be told");
-    pair(session);
+    join(session);
 }
 
 /* Names are told unasked only where looking needs no asking. */
-void session_pair_with_tree(struct session *session)
+void session_join_with_tree(struct session *session)
 {
     static const struct hostlink_events events = {
         .on_prepared = on_tree_prepared, .on_previewed = on_tree_previewed, .on_end = on_tree};
@@ -68,5 +67,5 @@ void session_pair_with_tree(struct session *session)
         json_parse(&arena, str_from(arguments_text), JSON_LIMITS_DEFAULT, &arguments, NULL) < 0 ||
         hostlink_prepare(session->link, STR("get_file_tree"), arguments, CALLS_TIMEOUT_MS, &events,
                          session, &session->tree_call, NULL) < 0)
-        pair(session);
+        join(session);
 }

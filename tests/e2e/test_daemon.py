@@ -197,6 +197,17 @@ class Kept(Scene):
         self.begin(server, "--keep-session")
         self.good(server, "read_file", filePath="a.txt")
 
+    def test_a_server_of_the_older_dialect_can_ask_for_another_init(self):
+        server = self.serve("--dialect", "seed")
+        daemon = self.begin(server, "--auto-confirm", "--keep-session")
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        server.do("fail", endpoint="events", status=403, count=1)
+        daemon = self.begin(server, "--keep-session", token=False)
+        daemon.until("connected")
+        state = server.state()
+        self.assertEqual(state["hits"]["init"], 2)
+        self.assertIn("a.txt", state["init"]["treeText"])
+
     def test_a_key_of_both_sides_is_written_nowhere(self):
         server = self.serve("--static-key", "key-of-both-sides")
         daemon = self.daemon("--auto-confirm", "--keep-session", "--dir", self.root,
