@@ -9,7 +9,7 @@
 
 enum {
     ARENA_BYTES = 96 << 20,
-    UNDERSTANDING_GRACE_MS = 500, /* nothing is lost with it */
+    UNDERSTANDING_GRACE_MS = 2000, /* nothing is lost with it */
     /* For the settings, which another program may have. */
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     WORKERS = 4,

@@ -49,8 +49,7 @@ struct calls_config {
 };
 
 int calls_new(const struct calls_config *config, struct calls **out_calls);
-/* After calls_end_session() and calls_stop_workers(), and when the shell has given back what it
- * had.
+/* After calls_end_session(), calls_stop_workers(), and when the shell has given back what it had.
  */
 void calls_free(struct calls *calls);
 

@@ -116,7 +116,7 @@ void shell_cancel(struct shell *shell, uint64_t id);
 /* It stands in the record as denied, by what and with which code, and is freed. */
 void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,
                   uint64_t record_id);
-/* Nothing happened. */
+/* Nothing happened. On any thread, and maybe after the shell is gone. */
 void shell_drop(struct shell_call *call);
 
 /* Kills its jobs and its commands; its calls are answered with ERR_CANCELLED. */
