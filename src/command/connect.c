@@ -83,7 +83,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                         .placeholder = "ORIGIN",
                                         .group = "Local port",
                                         .help = "other pages that may ask to connect, and to their "
-                                                "servers, like https://n8n-*.example; repeatable "
+                                                "servers, like https://*.n8n.example; repeatable "
                                                 "or with commas"},
     [CONNECT_OPTION_WRITE_ACCESS] = {.name = "filesystem-write-access",
                                      .env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",

@@ -46,28 +46,26 @@ static bool has_star(struct str text)
 }
 
 /*
- * Who may be behind a star: hosts of one owner. The last label of several is a name that everybody
- * can have a host under, and so is often the one before it; names below localhost are this machine.
+ * Who may be behind a star: hosts of one owner. Anybody can have a host whose last two labels fit a
+ * star in one of them; names below localhost are this machine.
  */
 static const char *why_too_wide(struct str host)
 {
-    size_t labels = 1;
-    struct str rest = host;
+    struct str rest;
     struct str label;
-    size_t left;
+    size_t left = 1;
 
+    /* The dot of the root is no label. */
+    while (str_ends_with(host, STR(".")))
+        host.len--;
+    rest = host;
+    if (str_ends_with(host, STR(".localhost")))
+        return NULL;
     for (size_t i = 0; i < host.len; i++)
-        labels += host.ptr[i] == '.';
-    for (left = labels; str_cut(&rest, '.', &label); left--) {
-        bool is_whole = label.len > 0;
-
-        for (size_t i = 0; i < label.len; i++)
-            is_whole = is_whole && label.ptr[i] == '*';
-        if (left == 1 && labels > 1 && has_star(label))
-            return "a star in the last part of a host is anybody";
-        if (is_whole && left <= 2 && !str_ends_with(host, STR(".localhost")))
-            return "behind a star alone stand at least two parts of the host";
-    }
+        left += host.ptr[i] == '.';
+    for (; str_cut(&rest, '.', &label); left--)
+        if (left <= 2 && has_star(label))
+            return "a star in the last two parts of a host is anybody";
     return NULL;
 }
 

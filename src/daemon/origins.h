@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which pages may talk to the daemon: those of the server that the user named, and those of
- * patterns that the user wrote: "https://n8n-*.example", "http://localhost:*". A star in a host
+ * patterns that the user wrote: "https://n8n-*.our.example", "http://localhost:*". A star in a host
  * stands for a part of one label, one in place of a port for any port. What a pattern says is
  * checked when it is added, so that none is wider than it looks; what a page says is taken by the
  * letter, as browsers write it.
@@ -35,8 +35,9 @@ int origins_add_server(struct origins *origins, const struct httpurl *url, struc
 
 /*
  * ERR_INVALID_OPTION, with words, for what is no pattern, and for one whose star would take in
- * hosts of strangers: a star for the whole host or right before its last label, or in that label.
- * ERR_TOO_LARGE past ORIGINS_MAX.
+ * hosts of strangers: a star in the last two labels, unless the host is below localhost. Which
+ * names besides the last one are everybody's, as co.uk is, is not known here. ERR_TOO_LARGE past
+ * ORIGINS_MAX.
  */
 int origins_add_pattern(struct origins *origins, struct str text, struct err *err);
 
