@@ -39,10 +39,21 @@ void program_fail(struct program *program, const struct err *err)
     program_stop(program, EXIT_FAILURE);
 }
 
+/* Terminals can run in services, and their shells inherit the name of such a start. */
+static bool is_service(void)
+{
+    const char *pid = getenv("SYSTEMD_EXEC_PID");
+    int64_t number;
+
+    if (getenv("INVOCATION_ID") == NULL)
+        return false;
+    return getenv("NOTIFY_SOCKET") != NULL ||
+           (pid != NULL && str_to_int64(str_from(pid), &number) && number == getpid());
+}
+
 bool program_keeps_session(const struct program *program)
 {
-    return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) ||
-           getenv("INVOCATION_ID") != NULL;
+    return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) || is_service();
 }
 
 /* The first one says goodbye to the server, the second does not wait for that. */

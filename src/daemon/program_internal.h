@@ -101,7 +101,7 @@ void program_fail(struct program *program, const struct err *err);
 bool program_has_terminal(const struct program *program);
 /* The user may be asked before connecting, or need not be. */
 bool program_needs_agreement(const struct program *program);
-/* Systemd names every start of a service. */
+/* The user wants it, or systemd has started this process itself. */
 bool program_keeps_session(const struct program *program);
 
 /* ---- program_connect.c ---- */

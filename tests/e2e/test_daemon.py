@@ -138,8 +138,12 @@ class Kept(Scene):
         return daemon
 
     def test_the_next_start_goes_on_without_a_word(self):
-        for flags, variables in ((("--keep-session",), {}), ((), {"INVOCATION_ID": "1"})):
-            with self.subTest(flags):
+        as_systemd = ("/bin/sh", "-c", 'SYSTEMD_EXEC_PID=$$ exec "$@"', "sh")
+        for flags, before, variables in (
+                (("--keep-session",), (), {}), ((), as_systemd, {"INVOCATION_ID": "1"}),
+                ((), (), {"INVOCATION_ID": "1", "NOTIFY_SOCKET": str(self.place / "none")})):
+            with self.subTest((flags, before)):
+                self.before = before
                 server = self.serve()
                 daemon = self.begin(server, "--auto-confirm", *flags, **variables)
                 self.good(server, "read_file", filePath="a.txt")
@@ -217,10 +221,14 @@ class Kept(Scene):
         self.assertEqual(self.files(), [])
 
     def test_without_it_a_signal_disconnects(self):
-        server, daemon = self.connect()
-        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
-        self.assertEqual(server.state()["hits"]["disconnect"], 1)
-        self.assertEqual(self.files(), [])
+        # A shell of a terminal that is a service has these variables too.
+        for variables in ({}, {"INVOCATION_ID": "1"},
+                          {"INVOCATION_ID": "1", "SYSTEMD_EXEC_PID": str(os.getpid())}):
+            with self.subTest(variables):
+                server, daemon = self.connect(**variables)
+                self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+                self.assertEqual(server.state()["hits"]["disconnect"], 1)
+                self.assertEqual(self.files(), [])
 
     def test_a_session_that_the_user_left_in_a_hurry_is_not_kept(self):
         server, daemon = self.connect("--keep-session")
