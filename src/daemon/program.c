@@ -83,10 +83,13 @@ static void hide(const char *token)
 static int read_key(struct program *program, struct err *err)
 {
     const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
+    const char *static_key = getenv(CONNECT_KEY_ENV);
 
     if (token == NULL || *token == '\0') {
-        token = getenv(CONNECT_KEY_ENV);
+        token = static_key;
         program->attempt.is_static_key = token != NULL && *token != '\0';
+    } else if (static_key != NULL) {
+        hide(static_key); /* not needed, and seen all the same */
     }
     if (token == NULL || *token == '\0')
         return 0;

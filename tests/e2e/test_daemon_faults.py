@@ -290,8 +290,8 @@ class FullDisk(AtTerminal):
 class Seen(Faults):
     def test_no_key_stands_in_what_the_daemon_was_started_with(self):
         server, _, daemon = self.connect_by_cable()
-        other, second = self.connect()
-        for process, secret in ((daemon, KEY), (second, other.token)):
+        other, second = self.connect(N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)  # a token goes before it
+        for process, secret in ((daemon, KEY), (second, other.token), (second, KEY)):
             place = pathlib.Path(f"/proc/{process.process.pid}")
             self.assertIn("--auto-confirm", (place / "cmdline").read_text())
             self.assertNotIn(secret, (place / "cmdline").read_text())
