@@ -18,8 +18,10 @@ static const struct {
     {ERR_UNREACHABLE, "look at the URL, and whether the server runs"},
 };
 
-const char *advice_for(int code)
+const char *advice_for(int code, bool is_static_key)
 {
+    if (code == ERR_GATEWAY_DENIED && is_static_key)
+        return "the server does not take this key; a pairing token, which it shows, works too";
     for (size_t i = 0; i < array_size(rows); i++)
         if (rows[i].code == code)
             return rows[i].words;

@@ -3,7 +3,10 @@
 #ifndef DAEMON_ADVICE_H
 #define DAEMON_ADVICE_H
 
-/* NULL where the error says it all. */
-const char *advice_for(int code);
+#include <stdbool.h>
+
+/* NULL where the error says it all. Other things help against a key of both sides that is refused.
+ */
+const char *advice_for(int code, bool is_static_key);
 
 #endif

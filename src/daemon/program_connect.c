@@ -184,6 +184,7 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
         .desk = program->asks_here ? program->desk : NULL,
         .url = attempt->url,
         .key = &attempt->key,
+        .is_static_key = attempt->is_static_key,
         .resumed = attempt->kept.key.len > 0 ? &attempt->kept : NULL,
         .terms = agreed->terms,
         .keeps = program_keeps_session(program) && !attempt->is_static_key,

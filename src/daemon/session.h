@@ -34,7 +34,8 @@ struct session_config {
     const struct wishes *wishes; /* as they were agreed to */
     struct desk *desk;           /* NULL: the instance asks */
     struct httpurl url;
-    const struct secret *key;    /* a pairing token or a static key; copied; empty: only resumes */
+    const struct secret *key; /* a pairing token or a static key; copied; empty: only resumes */
+    bool is_static_key;
     const struct kept *resumed;  /* a session from before; or NULL */
     const char *terms;           /* what was agreed to, as kept.h has it; outlives the session */
     bool keeps;                  /* the session for the next start */

@@ -280,6 +280,14 @@ class Refusals(Scene):
                 self.assert_refused(status, words, *arguments)
         self.assertFalse(server.state()["connected"])
 
+    def test_a_static_key_that_is_refused_is_called_so(self):
+        daemon = self.daemon("--auto-confirm", "--dir", self.root, self.url(self.serve()),
+                             N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-one-side")
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn("does not take this key; a pairing token", told)
+        self.assertNotIn("is needed", told)
+
     def test_a_variable_with_a_bad_value_is_an_error(self):
         self.assert_refused(2, "N8N_GATEWAY_PERMISSION_SHELL", "--auto-confirm", "http://x", "gw_x",
                             N8N_GATEWAY_PERMISSION_SHELL="maybe")
