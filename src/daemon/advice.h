@@ -5,8 +5,7 @@
 
 #include <stdbool.h>
 
-/* NULL where the error says it all. Other things help against a key of both sides that is refused.
- */
+/* NULL where the error says it all. What helps depends on which key was refused. */
 const char *advice_for(int code, bool is_static_key);
 
 #endif

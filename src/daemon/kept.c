@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/jsonwrite.h"
+#include "permission/settingsdir.h"
 
 enum {
     NAME_BYTES = 64,
@@ -63,7 +64,7 @@ void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTE
 
 /* ---- the file ---- */
 
-static void name_of(const struct httpurl *url, char out_name[NAME_BYTES])
+static void name_of(const struct httpurl *url, const char *ending, char out_name[NAME_BYTES])
 {
     char hex[2 * NAME_DIGEST_BYTES + 1];
     unsigned char digest[SHA256_BYTES];
@@ -73,7 +74,17 @@ static void name_of(const struct httpurl *url, char out_name[NAME_BYTES])
     add_url(&hash, url);
     sha256_end(&hash, digest);
     write_hex(digest, NAME_DIGEST_BYTES, hex);
-    snprintf(out_name, NAME_BYTES, "session-%s.json", hex);
+    snprintf(out_name, NAME_BYTES, "session-%s.%s", hex, ending);
+}
+
+int kept_lock(int state_fd, const struct httpurl *url, int *out_fd, struct err *err)
+{
+    char name[NAME_BYTES];
+    int r;
+
+    name_of(url, "lock", name);
+    r = settingsdir_lock(state_fd, name, 0, out_fd, err);
+    return r == ERR_BUSY ? err_set(err, r, "another daemon has a session with this server") : r;
 }
 
 static int open_scope(struct authority *authority, const char *state_path,
@@ -166,7 +177,7 @@ int kept_read(struct authority *authority, const char *state_path, const struct 
     char name[NAME_BYTES];
     int r = open_scope(authority, state_path, &scope, NULL);
 
-    name_of(url, name);
+    name_of(url, "json", name);
     if (r == 0)
         r = authority_read_bytes(scope, str_from(name), NULL, &text, NULL);
     authority_scope_free(scope);
@@ -207,7 +218,7 @@ int kept_write(struct authority *authority, const char *state_path, const struct
     char name[NAME_BYTES];
     int r;
 
-    name_of(url, name);
+    name_of(url, "json", name);
     /* In one piece: growing would leave copies of the key behind. */
     r = buf_reserve(&text, FILE_BYTES);
     if (r == 0)
@@ -228,7 +239,7 @@ void kept_remove(struct authority *authority, const char *state_path, const stru
     struct authority_scope *scope = NULL;
     char name[NAME_BYTES];
 
-    name_of(url, name);
+    name_of(url, "json", name);
     if (open_scope(authority, state_path, &scope, NULL) == 0)
         (void)authority_remove(scope, str_from(name), &gone, NULL);
     authority_scope_free(scope);

@@ -2,7 +2,7 @@
 /*
  * The key of a session that outlives the process: one file for each server, for the user alone,
  * beside the record. It holds what the user had agreed to as a digest; whoever starts with anything
- * else finds no session, and is asked.
+ * else finds no session, and is asked. A lock beside it says that a process uses the session.
  */
 #ifndef DAEMON_KEPT_H
 #define DAEMON_KEPT_H
@@ -38,6 +38,12 @@ struct kept {
 /* The file's text; what is not whole is ERR_INVALID_JSON. */
 int kept_parse(struct str text, struct kept *out_kept);
 int kept_format(const struct kept *kept, struct buf *out);
+
+/*
+ * For who uses a session of this server, or writes or removes its file: in the state directory,
+ * held until the fd is closed. ERR_BUSY where another process has it.
+ */
+int kept_lock(int state_fd, const struct httpurl *url, int *out_fd, struct err *err);
 
 /* ERR_NOT_FOUND where none is kept for these terms; what cannot be read is none. */
 int kept_read(struct authority *authority, const char *state_path, const struct httpurl *url,

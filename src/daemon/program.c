@@ -338,7 +338,9 @@ static int complain(const struct err *err, int status)
 int program_run(int argc, char *const *argv)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.status = EXIT_SUCCESS, .authorities = BUF_INIT(TLS_MAX_PEM_BYTES)};
+    struct program program = {.status = EXIT_SUCCESS,
+                              .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
+                              .attempt.kept_lock_fd = -1};
     struct option_values *values;
     struct err err = ERR_INIT;
     int r;

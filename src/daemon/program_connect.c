@@ -27,6 +27,8 @@ static uint64_t end_attempt(struct program *program)
     program->attempt.number = 0;
     secret_done(&program->attempt.key);
     secret_done(&program->attempt.kept.key);
+    cleanup_fd_(&program->attempt.kept_lock_fd);
+    program->attempt.kept_lock_fd = -1;
     return number;
 }
 
@@ -152,6 +154,26 @@ static void digest_terms(const struct program *program, const struct wishes *wis
     kept_digest(&terms, out_terms);
 }
 
+/* What another daemon is using is not for us. */
+static void look_for_session(struct program *program, const struct recorded *recorded,
+                             const char *terms)
+{
+    struct attempt *attempt = &program->attempt;
+    cleanup_fd int lock_fd = -1;
+    struct kept seen = {.dialect = GATEWAY_N8N};
+    int r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms, &seen);
+
+    secret_done(&seen.key);
+    if (r == 0)
+        r = kept_lock(recorded->audit_dir_fd, &attempt->url, &lock_fd, NULL);
+    /* Once more: who had the lock may have changed it. */
+    if (r == 0)
+        r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms,
+                      &attempt->kept);
+    if (r == 0)
+        attempt->kept_lock_fd = steal_fd(&lock_fd);
+}
+
 int program_look_for_session(struct program *program, struct err *err)
 {
     const struct recorded_config state = {.state_dir = program->wishes.state_dir};
@@ -161,8 +183,7 @@ int program_look_for_session(struct program *program, struct err *err)
 
     digest_terms(program, &program->wishes, terms);
     if (r == 0)
-        (void)kept_read(recorded.authority, recorded.state_path, &program->attempt.url, terms,
-                        &program->attempt.kept);
+        look_for_session(program, &recorded, terms);
     recorded_close(&recorded);
     return r;
 }
@@ -186,6 +207,7 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
         .key = &attempt->key,
         .is_static_key = attempt->is_static_key,
         .resumed = attempt->kept.key.len > 0 ? &attempt->kept : NULL,
+        .kept_lock_fd = attempt->kept_lock_fd,
         .terms = agreed->terms,
         .keeps = program_keeps_session(program) && !attempt->is_static_key,
         .authorities_pem = buf_view(&program->authorities),
@@ -210,6 +232,7 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
     snprintf(agreed->url_text, sizeof(agreed->url_text), "%s", attempt->url_text);
     digest_terms(program, wishes, agreed->terms);
     r = session_new(&config, &program->session, err);
+    attempt->kept_lock_fd = -1;
     secret_done(&attempt->key);
     secret_done(&attempt->kept.key);
     if (r == 0)
@@ -326,6 +349,7 @@ static int take_request(struct program *program, uint64_t number,
         .number = number,
         .url = *request->url,
         .key = *request->token,
+        .kept_lock_fd = -1,
     };
     program_url_text(request->url, attempt->url_text);
     log_write(&program->log, LOG_INFO, "a page wants this machine to be connected",

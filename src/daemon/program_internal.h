@@ -48,6 +48,7 @@ struct attempt {
     struct secret key;  /* until it was handed on */
     bool is_static_key; /* of both sides, and not for a file of ours */
     struct kept kept;   /* a session from before; its key is empty without one */
+    int kept_lock_fd;   /* of that session, until it was handed on; or -1 */
 };
 
 /* What the session goes by. */

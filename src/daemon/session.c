@@ -94,6 +94,14 @@ static bool is_joined(enum reconnect_state state)
     return state == RECONNECT_OPENING || state == RECONNECT_OPEN || state == RECONNECT_WAITING;
 }
 
+static int lock_kept(struct session *session, struct err *err)
+{
+    return session->kept_lock_fd >= 0
+               ? 0
+               : kept_lock(session->ground->recorded.audit_dir_fd, &session->config.url,
+                           &session->kept_lock_fd, err);
+}
+
 static void keep(struct session *session, const struct gateway_status *status)
 {
     const struct secret *key = gateway_session_key(connection_gateway(session->connection));
@@ -108,7 +116,8 @@ static void keep(struct session *session, const struct gateway_status *status)
     kept->key = *key;
     snprintf(kept->terms, sizeof(kept->terms), "%s", session->config.terms);
     snprintf(kept->root_path, sizeof(kept->root_path), "%s", session->ground->root_path);
-    if (kept_write(recorded->authority, recorded->state_path, &session->config.url, kept, &err) < 0)
+    if (lock_kept(session, &err) < 0 ||
+        kept_write(recorded->authority, recorded->state_path, &session->config.url, kept, &err) < 0)
         log_error(session->config.log, "the session cannot be kept for the next start", &err);
     secret_done(&kept->key);
 }
@@ -118,7 +127,11 @@ static void forget(struct session *session)
     const struct recorded *recorded = &session->ground->recorded;
 
     session->is_kept = false;
-    kept_remove(recorded->authority, recorded->state_path, &session->config.url);
+    /* What another daemon uses is its own. */
+    if (lock_kept(session, NULL) == 0)
+        kept_remove(recorded->authority, recorded->state_path, &session->config.url);
+    cleanup_fd_(&session->kept_lock_fd);
+    session->kept_lock_fd = -1;
 }
 
 /* A session from before is over, and a token came along: that is another try. */
@@ -174,6 +187,14 @@ static void on_status(void *data, const struct gateway_status *status)
     /* Used up by the first init that went well, or not needed: the session from before lives. */
     if (status->state == RECONNECT_OPEN || (session->is_pairing && status->state != RECONNECT_OFF &&
                                             status->state != RECONNECT_PAIRING))
+    /* The server knows one session; until now the other one could have gone on. */
+    if (is_joined(status->state) && !session->has_joined) {
+        session->has_joined = true;
+        if (!session->config.keeps)
+            forget(session);
+    }
+    /* Used up by the first init that went well. */
+    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
         secret_done(&session->key);
     if (status->state == session->told)
         return;
@@ -211,7 +232,8 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
 
     session->told = RECONNECT_OFF;
     calls_end_session(session->calls);
-    forget(session);
+    if (session->has_joined)
+        forget(session);
     switch (end) {
     case GATEWAY_END_FAILED:
         on_failed(session, err);
@@ -253,11 +275,11 @@ int session_join(struct session *session, struct err *err)
     int r;
 
     if (session->kept.key.len > 0) {
+        session->has_joined = true;
         r = gateway_resume(gateway, url, session->kept.dialect, &session->kept.key, err);
         secret_done(&session->kept.key);
         return r;
     }
-    forget(session);
     session->is_pairing = true;
     return gateway_pair(gateway, url, &session->key, err);
 }
@@ -484,9 +506,12 @@ int session_new(const struct session_config *config, struct session **out_sessio
     uint64_t number;
     int r;
 
-    if (session == NULL)
+    if (session == NULL) {
+        cleanup_fd_(&config->kept_lock_fd);
         return err_set_plain(err, ERR_NO_MEMORY);
+    }
     session->config = *config;
+    session->kept_lock_fd = config->kept_lock_fd;
     session->key = *config->key;
     rand_bytes(&number, sizeof(number));
     snprintf(session->name, sizeof(session->name), "gateway-%016" PRIx64, number);
@@ -528,6 +553,7 @@ void session_free(struct session *session)
     buf_done(&session->tree);
     secret_done(&session->key);
     secret_done(&session->kept.key);
+    cleanup_fd_(&session->kept_lock_fd);
     if (session->ground != NULL)
         write_record(session);
     if (!hangs)

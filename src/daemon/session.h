@@ -37,6 +37,7 @@ struct session_config {
     const struct secret *key; /* a pairing token or a static key; copied; empty: only resumes */
     bool is_static_key;
     const struct kept *resumed;  /* a session from before; or NULL */
+    int kept_lock_fd;            /* of that; becomes the session's, also on failure; -1: none */
     const char *terms;           /* what was agreed to, as kept.h has it; outlives the session */
     bool keeps;                  /* the session for the next start */
     struct str authorities_pem;  /* to trust besides the system's; outlives the session */

@@ -129,7 +129,7 @@ class Kept(Scene):
     """Sessions that outlive the process."""
 
     def files(self):
-        return list(self.record.parent.glob("session-*"))
+        return list(self.record.parent.glob("session-*.json"))
 
     def begin(self, server, *flags, token=True, folder=None, **variables):
         token = [server.token] if token else ["--dir"]
@@ -211,6 +211,45 @@ class Kept(Scene):
         state = server.state()
         self.assertEqual(state["hits"]["init"], 2)
         self.assertIn("a.txt", state["init"]["treeText"])
+    def test_a_session_that_a_daemon_uses_is_not_there_for_another(self):
+        server = self.serve()
+        first = self.begin(server, "--auto-confirm", "--keep-session")
+        for signum in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(signum):
+                status, told = self.daemon("--keep-session", "--dir", self.root,
+                                           self.url(server)).wait()
+                self.assertEqual(status, 2, told)
+                self.assertIn("no terminal to ask on", told)
+                first.end(signum)
+                first = self.begin(server, "--keep-session", token=False)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(server.state()["hits"]["init"], 1)
+
+    def test_others_neither_keep_nor_forget_what_a_daemon_uses(self):
+        server = self.serve()
+        first = self.begin(server, "--auto-confirm", "--keep-session")
+        (kept,) = self.files()
+        text = kept.read_text()
+        self.stop(first.process.pid)  # or it hears that the second one has taken its place
+        server.do("token")
+        token = server.until_has("token")["token"]
+        second = self.daemon("--auto-confirm", "--keep-session", self.url(server), token, self.root)
+        self.assertIn("another daemon", second.until("cannot be kept"))
+        self.assertEqual(second.end()[0], 0)
+        self.assertEqual(kept.read_text(), text)
+
+    def test_a_pairing_that_fails_leaves_what_was_kept(self):
+        server = self.serve()
+        (kept,) = self.files()
+        text = kept.read_text()
+        # For another folder, so it pairs.
+        words = ("--auto-confirm", self.url(server))
+        self.assertEqual(self.daemon(*words, "gw_wrong", self.home).wait()[0], 1)
+        self.assertEqual(kept.read_text(), text)
+        server.do("token")
+        self.daemon(*words, server.until_has("token")["token"], self.home)
+        server.until(streams=1)
+        self.assertEqual(self.files(), [])
 
     def test_a_key_of_both_sides_is_written_nowhere(self):
         server = self.serve("--static-key", "key-of-both-sides")

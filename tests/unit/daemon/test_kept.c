@@ -146,6 +146,30 @@ static void one_that_is_removed_is_gone(void **state)
     assert_int_equal(read_with(world, TERMS, &kept), ERR_NOT_FOUND);
 }
 
+static void one_at_a_time_has_the_session_of_a_server(void **state)
+{
+    struct world *world = *state;
+    int state_fd = open(world->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err err = ERR_INIT;
+    struct httpurl other;
+    int other_fd = -1;
+    int fd = -1;
+    int none = -1;
+
+    assert_true(state_fd >= 0);
+    assert_int_equal(httpurl_parse(STR("https://other.example"), &other, NULL), 0);
+    assert_int_equal(kept_lock(state_fd, &world->url, &fd, NULL), 0);
+    assert_int_equal(kept_lock(state_fd, &world->url, &none, &err), ERR_BUSY);
+    assert_non_null(strstr(err.message, "another daemon"));
+    assert_int_equal(none, -1);
+    assert_int_equal(kept_lock(state_fd, &other, &other_fd, NULL), 0);
+    close(fd);
+    assert_int_equal(kept_lock(state_fd, &world->url, &fd, NULL), 0);
+    close(fd);
+    close(other_fd);
+    close(state_fd);
+}
+
 static void what_cannot_be_read_is_none(void **state)
 {
     static const char *const texts[] = {
@@ -208,5 +232,5 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
 
 TEST_MAIN(CASE(what_was_kept_is_found_again), CASE(with_other_terms_there_is_none),
           CASE(each_server_has_its_own), CASE(the_file_is_for_its_user_alone_whatever_was_there),
-          CASE(one_that_is_removed_is_gone), CASE(what_cannot_be_read_is_none),
-          CASE(whatever_is_agreed_to_is_in_the_digest))
+          CASE(one_that_is_removed_is_gone), CASE(one_at_a_time_has_the_session_of_a_server),
+          CASE(what_cannot_be_read_is_none), CASE(whatever_is_agreed_to_is_in_the_digest))
