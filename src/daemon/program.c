@@ -159,9 +159,10 @@ bool program_has_terminal(const struct program *program)
 
 bool program_needs_agreement(const struct program *program)
 {
-    return program->attempt.kept.key.len == 0 &&
-           !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
-           !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
+    return program->attempt.is_doubtful ||
+           (program->attempt.kept.key.len == 0 &&
+            !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
+            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE));
 }
 
 static int choose_asker(struct program *program, struct err *err)

@@ -8,6 +8,8 @@
 #include "console/confirm.h"
 #include "tools/recorded.h"
 
+#define DOUBT "Commands with network run here, and one of them could have sent this. "
+
 void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES])
 {
     cleanup_buf struct buf origin = BUF_INIT(ORIGINS_TEXT_BYTES);
@@ -334,6 +336,13 @@ void program_leave(struct program *program)
 
 /* ---- what pages want ---- */
 
+/* Then a command, which runs as the user, could write any header and pass for a page. */
+static bool have_commands_network(const struct program *program)
+{
+    return program->session != NULL && has_network(program) &&
+           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+}
+
 static int take_request(struct program *program, uint64_t number,
                         const struct port_connect *request, struct err *err)
 {
@@ -346,6 +355,7 @@ static int take_request(struct program *program, uint64_t number,
                            : "Another connection is being made.");
     *attempt = (struct attempt){
         .is_from_page = true,
+        .is_doubtful = have_commands_network(program),
         .number = number,
         .url = *request->url,
         .key = *request->token,
@@ -356,7 +366,8 @@ static int take_request(struct program *program, uint64_t number,
               LOG_STR("page", request->origin), LOG_TEXT("server", attempt->url_text));
     if (program_needs_agreement(program) && program->console == NULL)
         return err_set(err, ERR_DENIED_BY_POLICY,
-                       "There is no terminal on which the user could be asked.");
+                       "%sThere is no terminal on which the user could be asked.",
+                       attempt->is_doubtful ? DOUBT : "");
     return 0;
 }
 
@@ -408,8 +419,11 @@ static void on_page_disconnect(void *data, uint64_t number)
         port_done(program->port, number);
         return;
     }
-    if (program->leaving_count == array_size(program->leaving)) {
+    if (have_commands_network(program))
+        err_set(&err, ERR_DENIED_BY_POLICY, DOUBT "End gatehouse connect where it runs.");
+    else if (program->leaving_count == array_size(program->leaving))
         err_set(&err, ERR_BUSY, "Too many wait already.");
+    if (err.code != 0) {
         port_failed(program->port, number, &err);
         return;
     }

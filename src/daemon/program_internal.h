@@ -42,6 +42,7 @@ enum attempt_state {
 struct attempt {
     enum attempt_state state;
     bool is_from_page; /* else from the command line */
+    bool is_doubtful;  /* a command of an agent's could have sent it: it is asked about always */
     uint64_t number;   /* of the page's request; 0: nobody waits for an answer */
     struct httpurl url;
     char url_text[PROGRAM_URL_BYTES];

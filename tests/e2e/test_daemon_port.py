@@ -306,6 +306,32 @@ class Again(PortScene):
         self.good(server, "read_file", filePath="a.txt")
         self.assertTrue(page.get("/health")[1]["connected"])
 
+    def test_what_commands_with_network_could_have_sent_is_refused(self):
+        server, daemon, page = self.wait_for_page("--permission-shell", "allow",
+                                                  "--shell-network", "allow")
+        self.broker(page, server)
+        status, answer, _ = page.ask("POST", "/disconnect")
+        self.assertEqual(status, 403)
+        self.assertIn("Commands with network", answer["error"])
+        self.good(server, "read_file", filePath="a.txt")
+        server.do("forget")
+        daemon.until("a new pairing token is needed")
+        self.until(lambda: not page.get("/health")[1]["connected"])
+        before = server.state()["hits"]["init"]
+        server.do("token")
+        status, answer = page.connect(self.url(server), server.until_has("token")["token"])
+        self.assertEqual(status, 403)
+        self.assertIn("Commands with network", answer["error"])
+        self.assertEqual(server.state()["hits"]["init"], before)
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_network_for_commands_that_are_denied_changes_nothing(self):
+        server, daemon, page = self.wait_for_page("--permission-shell", "deny",
+                                                  "--shell-network", "allow")
+        self.broker(page, server)
+        self.assertEqual(page.ask("POST", "/disconnect")[0], 200)
+        self.assertEqual(daemon.wait()[0], 0)
+
     def test_what_was_allowed_for_a_session_is_over_with_it(self):
         server, daemon, page = self.wait_for_page("--permission-filesystem-write", "ask")
         change = {"filePath": "a.txt", "content": "new"}
@@ -597,6 +623,19 @@ class Consent(AtTerminal, PortScene):
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
         self.assertEqual(daemon.end()[0], 0)
+
+    def test_what_commands_with_network_could_have_sent_is_asked_about(self):
+        server, daemon, page = self.wait_for_page("--auto-confirm", "--permission-shell", "allow",
+                                                  "--shell-network", "allow")
+        self.broker(page, server)
+        server.do("forget")
+        daemon.until("a new pairing token is needed")
+        self.until(lambda: not page.get("/health")[1]["connected"])
+        before = server.state()["hits"]["init"]
+        waiting = self.ask(server, page)
+        self.assertEqual(server.state()["hits"]["init"], before)
+        self.press_until(b"1\n", lambda: not waiting.is_alive())
+        self.assertEqual(waiting.result()[0], 200)
 
     def test_no_is_told_to_the_page_and_is_the_end(self):
         server, daemon, page = self.wait_for_page()
