@@ -28,7 +28,7 @@ struct notes_config {
 };
 
 int notes_new(const struct notes_config *config, struct notes **out_notes, struct err *err);
-/* What waits is written. */
+/* What waits is written, as far as the terminal takes it. */
 void notes_free(struct notes *notes);
 
 /* Where lines are written to. It does not block: what comes faster than it is read is lost. */
