@@ -110,7 +110,8 @@ static void turn_away(struct exchange *exchange)
                                                     .fields = &vary,
                                                     .field_count = 1,
                                                     .parts = &body,
-                                                    .part_count = 1});
+                                                    .part_count = 1,
+                                                    .is_last = true});
 }
 
 static void report_of(const struct port *port, struct report *out_report)
@@ -368,15 +369,21 @@ void port_tell(struct port *port)
 /* ---- who asks, and for what ---- */
 
 /* A header proves nothing about a program that is no browser, but whose it is can be told. */
-static bool is_of_user(const struct port *port, const struct exchange *exchange)
+static bool is_of_user(const struct port *port, struct exchange *exchange)
 {
     uid_t uid;
 
-    return peer_uid(exchange_peer(exchange), &port->address, &uid) == 0 &&
-           (uid == geteuid() || uid == 0);
+    /* Once a connection: the kernel's table may be long, and is read while all others wait. */
+    if (exchange_is_connection_marked(exchange))
+        return true;
+    if (peer_uid(exchange_peer(exchange), &port->address, &uid) < 0 ||
+        (uid != geteuid() && uid != 0))
+        return false;
+    exchange_mark_connection(exchange);
+    return true;
 }
 
-static bool is_let_in(const struct port *port, const struct exchange *exchange)
+static bool is_let_in(const struct port *port, struct exchange *exchange)
 {
     const struct http_request *request = exchange_request(exchange);
     struct str origin;

@@ -32,6 +32,16 @@ const struct address *exchange_peer(const struct exchange *exchange)
     return &exchange->peer;
 }
 
+void exchange_mark_connection(struct exchange *exchange)
+{
+    exchange->is_marked = true;
+}
+
+bool exchange_is_connection_marked(const struct exchange *exchange)
+{
+    return exchange->is_marked;
+}
+
 static bool is_over(const struct exchange *exchange)
 {
     return exchange->answer == ANSWER_DONE || exchange->state == EXCHANGE_CLOSED;
@@ -290,6 +300,8 @@ void exchange_answer(struct exchange *exchange, const struct http_answer *answer
         return;
     }
     decide_keeping(exchange);
+    if (answer->is_last)
+        exchange->keeps_alive = false;
     r = try_answer(exchange, answer);
     /* Nothing has gone out when the head is wrong or the whole is larger than anybody may keep. */
     if (r == ERR_INVALID_ARGUMENT || r == ERR_TOO_LARGE)

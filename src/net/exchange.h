@@ -38,6 +38,10 @@ const struct http_request *exchange_request(const struct exchange *exchange);
 
 const struct address *exchange_peer(const struct exchange *exchange);
 
+/* For what a handler finds out once: a mark that later requests of the connection carry, too. */
+void exchange_mark_connection(struct exchange *exchange);
+bool exchange_is_connection_marked(const struct exchange *exchange);
+
 typedef void exchange_handler(void *data, struct exchange *exchange);
 
 /*
@@ -89,6 +93,7 @@ struct http_answer {
     size_t field_count;
     const struct str *parts; /* the body, one part behind the other */
     size_t part_count;
+    bool is_last; /* the connection ends with it; of a whole answer */
 };
 
 /* The whole answer, in one write if the client takes it. HEAD leaves out the body by itself. */

@@ -89,6 +89,7 @@ struct exchange {
     bool has_no_body : 1;  /* the answer: HEAD, 204, 304 */
     bool is_http10 : 1;
     bool keeps_alive : 1;
+    bool is_marked : 1;   /* the connection, by a handler */
     bool is_logged : 1;   /* there is nothing more to log */
     bool is_released : 1; /* libuv is done with the socket */
 };

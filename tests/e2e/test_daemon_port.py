@@ -161,6 +161,34 @@ class Pages(PortScene):
         self.assertEqual(other.stdout, "403\n")
         self.assertEqual(server.state()["hits"]["init"], 0)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a connection to another user")
+    def test_whose_a_connection_is_is_looked_up_once(self):
+        _, _, page = self.wait_for_page()
+        for owners, statuses in (((None, 65533), [200, 200]), ((65533,), [403])):
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=TIMEOUT)
+            with contextlib.closing(connection):
+                connection.connect()
+                got = []
+                for owner in owners:
+                    if owner is not None:
+                        os.fchown(connection.sock.fileno(), owner, -1)
+                    connection.request("GET", "/health", headers={"Origin": page.origin})
+                    response = connection.getresponse()
+                    response.read()
+                    got.append(response.status)
+                self.assertEqual(got, statuses)
+
+    def test_who_is_turned_away_has_to_come_anew(self):
+        _, _, page = self.wait_for_page()
+        for origin in ("https://evil.example", page.origin):
+            with socket.create_connection(("127.0.0.1", page.port), TIMEOUT) as connection:
+                request = (f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
+                           f"Origin: {origin}\r\n\r\n").encode()
+                connection.sendall(request * 2)
+                connection.shutdown(socket.SHUT_WR)
+                told = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+                self.assertEqual(told.count(b"HTTP/1.1 "), 2 if origin == page.origin else 1, told)
+
     def test_a_page_leads_to_no_other_server(self):
         server, _, page = self.wait_for_page()
         other = self.serve()
