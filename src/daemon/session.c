@@ -184,17 +184,15 @@ static void on_status(void *data, const struct gateway_status *status)
     struct session *session = data;
 
     keep(session, status);
-    /* Used up by the first init that went well, or not needed: the session from before lives. */
-    if (status->state == RECONNECT_OPEN || (session->is_pairing && status->state != RECONNECT_OFF &&
-                                            status->state != RECONNECT_PAIRING))
     /* The server knows one session; until now the other one could have gone on. */
     if (is_joined(status->state) && !session->has_joined) {
         session->has_joined = true;
         if (!session->config.keeps)
             forget(session);
     }
-    /* Used up by the first init that went well. */
-    if (session->is_pairing && status->state != RECONNECT_OFF && status->state != RECONNECT_PAIRING)
+    /* Used up by the first init that went well, or not needed: the session from before lives. */
+    if (status->state == RECONNECT_OPEN || (session->is_pairing && status->state != RECONNECT_OFF &&
+                                            status->state != RECONNECT_PAIRING))
         secret_done(&session->key);
     if (status->state == session->told)
         return;
@@ -565,7 +563,8 @@ void session_leave(struct session *session)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};
 
-    forget(session); /* now: nobody may wait for the server's answer */
+    if (session->has_joined)
+        forget(session); /* now: nobody may wait for the server's answer */
     if (session->tree_call != 0)
         hostlink_forget(session->link, session->tree_call); /* or it would be joined */
     if (session->connection != NULL)

@@ -211,6 +211,7 @@ class Kept(Scene):
         state = server.state()
         self.assertEqual(state["hits"]["init"], 2)
         self.assertIn("a.txt", state["init"]["treeText"])
+
     def test_a_session_that_a_daemon_uses_is_not_there_for_another(self):
         server = self.serve()
         first = self.begin(server, "--auto-confirm", "--keep-session")
@@ -240,6 +241,8 @@ class Kept(Scene):
 
     def test_a_pairing_that_fails_leaves_what_was_kept(self):
         server = self.serve()
+        daemon = self.begin(server, "--auto-confirm", "--keep-session")
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
         (kept,) = self.files()
         text = kept.read_text()
         # For another folder, so it pairs.
