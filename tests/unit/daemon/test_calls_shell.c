@@ -104,7 +104,7 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
     (void)timeout_ms;
     (void)events;
     (void)data;
-    (void)out_number;
+    *out_number = 0;
     return err_set_plain(err, ERR_BUSY);
 }
 
