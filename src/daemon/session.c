@@ -563,8 +563,9 @@ void session_leave(struct session *session)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};
 
-    if (session->has_joined)
-        forget(session); /* now: nobody may wait for the server's answer */
+    /* Now: nobody may wait for the server's answer. */
+    if (session->has_joined || session->kept.key.len > 0)
+        forget(session);
     if (session->tree_call != 0)
         hostlink_forget(session->link, session->tree_call); /* or it would be joined */
     if (session->connection != NULL)

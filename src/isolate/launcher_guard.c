@@ -3,6 +3,8 @@
  * Between a client and its launcher: a process that does nothing but fork launchers, so that one
  * that died or hangs can be replaced when the client has threads, or walls, and cannot fork itself.
  */
+#include "isolate/launcher_internal.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "isolate/launcher_internal.h"
 #include "isolate/launcher_wire.h"
 
 /* The client's end comes back; -1 with errno. */
