@@ -266,15 +266,10 @@ static int ask_for_command(const struct option_values *values)
     return EXIT_WRONG_USE;
 }
 
-/* Each command has its own number for failures that are ours and not what it was asked about. */
+/* Of a search 1 says that nothing was found. */
 static int status_of_failure(const struct option_command *command)
 {
-    switch (command - commands) {
-    case COMMAND_SEARCH:
-        return EXIT_WRONG_USE; /* 1 says that nothing was found */
-    default:
-        return EXIT_FAILURE;
-    }
+    return command == &commands[COMMAND_SEARCH] ? EXIT_WRONG_USE : EXIT_FAILURE;
 }
 
 /* Whoever runs a command in a sandbox reads 2 as that command's own. */
