@@ -47,7 +47,7 @@ install:
 	@$(need) build
 	@PREFIX='$(PREFIX)' $(setup) release
 	@ninja -C build
-	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
+	@DESTDIR='$(DESTDIR)' meson install -C build --strip --no-rebuild --quiet
 
 clean:
 	@rm -rf build build-*

@@ -196,7 +196,7 @@ static void compare_disk(void)
         return;
     }
     printf(", theirs %.1f MB without Node itself\n", theirs / 1e6);
-    bench_goal_at_least("what is installed, all programs", theirs / ours, disk_goal);
+    bench_goal_at_least("what is installed, all of it", theirs / ours, disk_goal);
 }
 
 /* ---- starting ---- */
