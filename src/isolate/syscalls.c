@@ -330,10 +330,12 @@ static const struct {
      TO_SERVE,
      {0, 0, ALLOW, 2, {{1, AN_INT, IPPROTO_TCP}, {2, AN_INT, TCP_NODELAY}}}},
 
-    /* The tracer that looks for leaks shares our memory; a fork does not, and stays refused. */
+    /* The tracer that looks for leaks shares our memory; a fork does not, and stays refused. It
+     * ends with us, or whoever waits for us when we were killed would wait for ever. */
     {CALL_clone, SANITIZED, {0, 0, ALLOW, 1, {{0, CLONE_VM, CLONE_VM}}}},
     {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_DUMPABLE}}}},
     {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_PTRACER}}}},
+    {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_PDEATHSIG}}}},
 };
 
 static bool is_needed(const struct syscalls_needs *needs, enum need need)

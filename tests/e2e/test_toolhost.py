@@ -552,6 +552,16 @@ class BrokenFronts(Scene):
             self.assertEqual(front.process.returncode, 0)
         self.assert_no_litter()
 
+    def test_one_that_is_killed_while_it_ends_is_gone(self):
+        # A sanitizer's search for leaks is at work then: its tracer must not outlive what it traces.
+        for moment in range(40):
+            front = self.started()
+            front.run("read_file", {"filePath": "notes.txt"})
+            front.socket.close()
+            time.sleep(moment / 2000)
+            front.process.kill()
+            self.assertIn(front.process.wait(TIMEOUT), (0, -signal.SIGKILL))
+
     def test_a_toolhost_that_is_killed_leaves_old_or_new(self):
         old = "old\n" * 20000
         contents = {old}

@@ -90,7 +90,7 @@ static void try_what_is_refused(void *data)
         {SYS_prctl, PR_SET_SECCOMP, false},
         {SYS_prctl, PR_SET_DUMPABLE, true},
         {SYS_prctl, PR_SET_PTRACER, true},
-        {SYS_prctl, PR_SET_PDEATHSIG, false},
+        {SYS_prctl, PR_SET_PDEATHSIG, true},
         {SYS_prlimit64, 1, false},
         {SYS_setpriority, PRIO_USER, false},
         {SYS_sched_setaffinity, 0, false},
