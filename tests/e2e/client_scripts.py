@@ -15,9 +15,9 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import npm_packages
+from patience import PATIENCE
 
 CLIENTS = HERE / "clients"
-PATIENCE = 180
 CACHE = None  # set by main()
 
 

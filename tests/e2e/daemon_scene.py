@@ -20,7 +20,9 @@ import time
 import unittest
 
 import gateway_scene
-from gateway_scene import TIMEOUT, Server
+from gateway_scene import Server
+import patience
+from patience import PATIENCE
 
 GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 REQUIRED = "GATEWAY_CONFIRMATION_REQUIRED::"
@@ -49,7 +51,7 @@ class Daemon:
     def until(self, text):
         """The first line with this text in it, of those that nobody looked at."""
         while True:
-            line = self.lines.get(timeout=TIMEOUT)
+            line = self.lines.get(timeout=PATIENCE)
             if line is None:
                 raise AssertionError(f"it has ended, saying {''.join(self.told)}")
             self.told.append(line)
@@ -62,7 +64,7 @@ class Daemon:
 
     def wait(self):
         """The exit status, and all that it has said."""
-        status = self.process.wait(TIMEOUT)
+        status = self.process.wait(PATIENCE)
         self.thread.join()
         while not self.lines.empty():
             self.told.append(self.lines.get() or "")
@@ -100,14 +102,14 @@ class Scene(unittest.TestCase):
 
     def clear(self):
         """A toolhost goes a moment after its daemon, and takes away what it has in there."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while self.place.exists():
             shutil.rmtree(self.place, ignore_errors=time.monotonic() < deadline)
 
     def stop(self, pid):
         """It stands still when this returns."""
         os.kill(pid, signal.SIGSTOP)
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while ") T " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace"):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(MOMENT)
@@ -132,7 +134,7 @@ class Scene(unittest.TestCase):
     def gatehouse(self, *words):
         """What another command of ours says, of the same user."""
         return subprocess.run([GATEHOUSE, *map(str, words)], check=True, capture_output=True,
-                              text=True, timeout=TIMEOUT,
+                              text=True, timeout=PATIENCE,
                               env={"PATH": "/usr/bin:/bin", "HOME": str(self.home)}).stdout
 
     def url(self, server):
@@ -216,14 +218,14 @@ class AtTerminal(Scene):
         os.close(self.master)
 
     def see(self, text):
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while text.encode() not in self.shown:
             self.assertLess(time.monotonic(), deadline, bytes(self.shown))
             time.sleep(MOMENT)
 
     def press_until(self, key, is_done):
         """Keys count only after a moment, so it is pressed again until something came of it."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while not is_done():
             self.assertLess(time.monotonic(), deadline, bytes(self.shown))
             os.write(self.master, key)
@@ -266,7 +268,7 @@ def run_as_ordinary_user(as_ordinary_user):
     """All of it again, from copies where that user can reach them."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        for module in (__file__, gateway_scene.__file__):
+        for module in (__file__, gateway_scene.__file__, patience.__file__):
             shutil.copy(module, folder)
         for program in (*GATEHOUSE.parent.glob("gatehouse*"), SERVER):
             if program.is_file():

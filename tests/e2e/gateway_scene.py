@@ -2,11 +2,14 @@
 import contextlib
 import json
 import os
+import pathlib
 import queue
 import subprocess
+import sys
 import threading
 
-TIMEOUT = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from patience import PATIENCE
 
 
 class Program:
@@ -27,7 +30,7 @@ class Program:
         self.lines.put(None)
 
     def next(self):
-        line = self.lines.get(timeout=TIMEOUT)
+        line = self.lines.get(timeout=PATIENCE)
         if line is None:
             raise AssertionError("it has ended")
         return line

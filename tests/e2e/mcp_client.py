@@ -17,7 +17,10 @@ import threading
 import time
 import unittest
 
-PATIENCE = 60  # seconds for anything that must happen; a loaded machine is slow
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import patience
+from patience import PATIENCE
+
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -311,7 +314,7 @@ def run_as_user(program, gatehouse, without_syscall, needed, beside):
         room.chmod(0o755)
         (room / "tmp").mkdir(mode=0o700)
         shutil.chown(room / "tmp", "nobody")
-        sources = [program, pathlib.Path(__file__)]
+        sources = [program, pathlib.Path(__file__), pathlib.Path(patience.__file__)]
         programs = [path for path in gatehouse.parent.glob("gatehouse-*") if path.is_file()]
         programs += [without_syscall, *(without_syscall.parent / name for name in beside)]
         for path in [*sources, gatehouse, *programs]:

@@ -10,6 +10,10 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True  # not into the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from patience import PATIENCE
+
 GATEHOUSE, WITHOUT_SYSCALL, MAN_PAGE = (pathlib.Path(path) for path in sys.argv[1:4])
 COLOUR = "\033["
 
@@ -19,7 +23,7 @@ def run(*arguments, before=(), **settings):
     return subprocess.run(
         [*before, GATEHOUSE, *arguments], env=environment, stdin=subprocess.DEVNULL,
         stdout=settings.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, text=True,
-        timeout=60, **settings,
+        timeout=PATIENCE, **settings,
     )
 
 
@@ -47,7 +51,7 @@ def run_on_terminal(*arguments, env=None):
             break
         output += piece
     os.close(keeper)
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE)
     return output.decode()
 
 
@@ -113,7 +117,7 @@ class Doctor(unittest.TestCase):
             copy.chmod(0o755)
             result = subprocess.run(
                 ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "doctor",
-                 "--json"], stdout=subprocess.PIPE, text=True, check=True, timeout=60,
+                 "--json"], stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE,
             )
         told = {finding["id"]: finding for finding in json.loads(result.stdout)["findings"]}
         self.assertEqual(told["user"]["status"], "ok")

@@ -17,6 +17,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # not into the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from patience import PATIENCE
+
 SKIPPED = 77
 SHELLS = ["dash", "bash"]
 DRAWN_AT_ONCE = 2000
@@ -90,7 +94,7 @@ class Place:
         environment = {"PATH": ":".join(self.path), "X": "ex", "Y": "p  q", "T": "tool", "HOME": str(self.work)}
         subprocess.run(
             [shell, "-c", command], cwd=self.work, env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=60,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=PATIENCE,
         )
         files = {str(path.relative_to(self.work)) for path in self.work.rglob("*")}
         return self.log.read_bytes(), files

@@ -15,7 +15,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
-from gateway_scene import TIMEOUT
+from patience import PATIENCE
 
 
 class Sessions(Scene):
@@ -274,7 +274,7 @@ class Kept(Scene):
 
     def test_a_session_that_the_user_left_in_a_hurry_is_not_kept(self):
         server, daemon = self.connect("--keep-session")
-        server.do("delay", endpoint="disconnect", ms=1000 * TIMEOUT)
+        server.do("delay", endpoint="disconnect", ms=1000 * PATIENCE)
         daemon.until("connected")
         self.assertEqual(len(self.files()), 1)
         daemon.process.send_signal(signal.SIGINT)
@@ -576,7 +576,7 @@ class Toolhost(Scene):
         result = json.loads(server.until(answer=called)["text"])["result"]
         self.assertTrue(result["isError"])
         daemon.until("another toolhost")
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while self.call(server, "read_file", filePath="a.txt").get("isError"):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(MOMENT)
@@ -588,7 +588,7 @@ class Toolhost(Scene):
         fd = os.pidfd_open(toolhost)
         self.addCleanup(os.close, fd)
         daemon.process.kill()
-        self.assertTrue(select.select([fd], [], [], TIMEOUT)[0])
+        self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
 
 
 class Terminal(AtTerminal):

@@ -19,7 +19,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes, is_sanitized
-from gateway_scene import TIMEOUT
+from patience import PATIENCE
 
 BURST_SECONDS = 5  # after which keys are typed again, if nothing came of them
 WRITES = ("--permission-filesystem-write", "allow")
@@ -34,7 +34,7 @@ class Prompts(AtTerminal):
 
     def type_until_answered(self, server, keys):
         """All keys at once: what was meant for one question is there before the next one stands."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while True:
             self.assertLess(time.monotonic(), deadline, bytes(self.shown))
             os.write(self.master, keys)

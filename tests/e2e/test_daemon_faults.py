@@ -23,7 +23,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import MOMENT, AtTerminal, Scene, has_boxes
-from gateway_scene import TIMEOUT
+from patience import PATIENCE
 
 WRITES = ("--permission-filesystem-write", "allow")
 KEY = "key-of-both-sides"
@@ -104,14 +104,14 @@ class Faults(Scene):
         return server, cable, daemon
 
     def read_until_good(self, server):
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while (result := self.call(server, "read_file", filePath="a.txt")).get("isError"):
             self.assertLess(time.monotonic(), deadline, result)
             time.sleep(MOMENT)
 
     def wait_gone(self, *pids):
         """They are nobody's children that we could wait for."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while any(is_alive(pid) for pid in pids):
             self.assertLess(time.monotonic(), deadline, "something survives")
             time.sleep(MOMENT)
@@ -373,7 +373,7 @@ class KilledCommands(Faults):
         return is_toolhost[False], is_toolhost[True]
 
     def assert_no_command_is_left(self, fifo):
-        self.assertTrue(select.select([fifo], [], [], TIMEOUT)[0])
+        self.assertTrue(select.select([fifo], [], [], PATIENCE)[0])
         self.assertEqual(os.read(fifo, 1), b"")
 
     def test_the_daemon(self):

@@ -14,10 +14,8 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
-import gateway_scene
 from daemon_scene import AtTerminal, Scene
-
-gateway_scene.TIMEOUT = daemon_scene.TIMEOUT = 300
+from patience import PATIENCE
 
 
 class Patience(Scene):
@@ -54,7 +52,7 @@ class Patience(Scene):
         called = server.call("read_file", filePath="a.txt")
         result = json.loads(server.until(answer=called)["text"])["result"]
         self.assertTrue(result["isError"])
-        deadline = time.monotonic() + daemon_scene.TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while toolhost in daemon.children() or not daemon.children():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(daemon_scene.MOMENT)

@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True  # not into the sources
 
 import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
-from gateway_scene import TIMEOUT
+from patience import PATIENCE
 
 
 class Page:
@@ -33,7 +33,7 @@ class Page:
 
     def ask(self, method, path, body=None, **headers):
         """Status, answer and headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             if self.origin is not None:
                 headers["Origin"] = self.origin
@@ -65,7 +65,7 @@ class Waiting(threading.Thread):
             self.answer = self.wait()
 
     def result(self):
-        self.join(TIMEOUT)
+        self.join(PATIENCE)
         return self.answer
 
 
@@ -90,7 +90,7 @@ class PortScene(Scene):
         server.until(streams=1)
 
     def until(self, is_so):
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while not is_so():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(MOMENT)
@@ -157,7 +157,7 @@ class Pages(PortScene):
                   "print(c.getresponse().status)")
         other = subprocess.run(["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups",
                                 "/usr/bin/python3", "-c", script], text=True, capture_output=True,
-                               check=True, timeout=TIMEOUT)
+                               check=True, timeout=PATIENCE)
         self.assertEqual(other.stdout, "403\n")
         self.assertEqual(server.state()["hits"]["init"], 0)
 
@@ -165,7 +165,7 @@ class Pages(PortScene):
     def test_whose_a_connection_is_is_looked_up_once(self):
         _, _, page = self.wait_for_page()
         for owners, statuses in (((None, 65533), [200, 200]), ((65533,), [403])):
-            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=TIMEOUT)
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=PATIENCE)
             with contextlib.closing(connection):
                 connection.connect()
                 got = []
@@ -181,7 +181,7 @@ class Pages(PortScene):
     def test_who_is_turned_away_has_to_come_anew(self):
         _, _, page = self.wait_for_page()
         for origin in ("https://evil.example", page.origin):
-            with socket.create_connection(("127.0.0.1", page.port), TIMEOUT) as connection:
+            with socket.create_connection(("127.0.0.1", page.port), PATIENCE) as connection:
                 request = (f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
                            f"Origin: {origin}\r\n\r\n").encode()
                 connection.sendall(request * 2)
@@ -264,7 +264,7 @@ class Pages(PortScene):
 
     def test_events_tell_each_change(self):
         server, daemon, page = self.wait_for_page()
-        connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=TIMEOUT)
+        connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=PATIENCE)
         self.addCleanup(connection.close)
         connection.request("GET", "/events", headers={"Origin": page.origin})
         stream = connection.getresponse()
@@ -443,7 +443,7 @@ class Around(PortScene):
     def status(self, port, *flags):
         return subprocess.run([GATEHOUSE, "status", "--port", str(port), *flags], text=True,
                               env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"},
-                              capture_output=True, check=False, timeout=TIMEOUT)
+                              capture_output=True, check=False, timeout=PATIENCE)
 
     def chosen(self, *flags):
         """A daemon on a port that was named, which another program may have taken meanwhile."""
@@ -501,7 +501,7 @@ class Around(PortScene):
 
     def test_a_service_manager_is_told(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            manager.settimeout(TIMEOUT)
+            manager.settimeout(PATIENCE)
             manager.bind(str(self.place / "notify"))
 
             def until(words):
@@ -522,7 +522,7 @@ class Around(PortScene):
 
     def test_a_start_with_a_token_is_ready_when_it_is_connected(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            manager.settimeout(TIMEOUT)
+            manager.settimeout(PATIENCE)
             manager.bind(str(self.place / "notify"))
             server = self.serve()
             server.do("delay", endpoint="init", ms=300)
@@ -701,7 +701,7 @@ class Consent(AtTerminal, PortScene):
     def ask_and_stay(self, server, page):
         """A page whose question is on screen: its connection, which ends when the page leaves."""
         body = json.dumps({"url": self.url(server), "token": server.token})
-        left = socket.create_connection(("127.0.0.1", page.port), TIMEOUT)
+        left = socket.create_connection(("127.0.0.1", page.port), PATIENCE)
         left.sendall(f"POST /connect HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
                      f"Origin: {page.origin}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         self.see(self.url(server))

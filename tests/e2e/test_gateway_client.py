@@ -13,7 +13,8 @@ import sys
 import tempfile
 import unittest
 
-from gateway_scene import TIMEOUT, Program, Server
+from gateway_scene import Program, Server
+from patience import PATIENCE
 
 CLIENT, SERVER = sys.argv[1:3]
 CALLS = 500
@@ -48,7 +49,7 @@ class Sessions(Scene):
         self.assertTrue(json.loads(server.ask("nothing")["text"])["result"]["isError"])
         client.send("leave")
         client.until(ended="left")
-        self.assertEqual(client.process.wait(TIMEOUT), 0)
+        self.assertEqual(client.process.wait(PATIENCE), 0)
         state = server.state()
         self.assertEqual((state["connected"], state["refused"]), (False, 0))
         self.assertEqual(state["hits"], {"init": 1, "events": 1, "response": 2, "disconnect": 1,
@@ -135,7 +136,7 @@ class BadDays(Scene):
         server.process.send_signal(signal.SIGSTOP)
         client.send("leave")
         client.until(ended="left")
-        self.assertEqual(client.process.wait(TIMEOUT), 0)
+        self.assertEqual(client.process.wait(PATIENCE), 0)
 
     def test_a_token_counts_once(self):
         server, _ = self.open()
@@ -155,7 +156,7 @@ class BadDays(Scene):
     def test_what_is_no_address(self):
         for url in ("localhost:1", "http://user:hush@localhost", "ftp://localhost"):
             result = subprocess.run([CLIENT, url, "gw_x"], stdin=subprocess.DEVNULL,
-                                    capture_output=True, text=True, timeout=TIMEOUT)
+                                    capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(result.returncode, 2)
             self.assertNotIn("hush", result.stderr)
 
@@ -168,7 +169,7 @@ class Contract(Scene):
         self.path = "/rest/instance-ai/gateway/"
 
     def request(self, method, endpoint, body=None, key=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=TIMEOUT)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
         self.addCleanup(connection.close)
         headers = {"X-Gateway-Key": key} if key else {}
         connection.request(method, self.path + endpoint, body, headers)

@@ -14,8 +14,11 @@ import tempfile
 import threading
 import unittest
 
+sys.dont_write_bytecode = True  # not into the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from patience import PATIENCE
+
 GATEHOUSE, DAEMON = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-PATIENCE = 60
 
 
 class Status(unittest.TestCase):

@@ -21,7 +21,7 @@ import unittest
 import toolhost_front
 from toolhost_front import (
     CANCEL, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PREVIEW, PREVIEWED, PROGRESS, READY,
-    RESULT, RULES, RUN, TIMEOUT, TOOLHOST, Closed, Frame, Scene, header, text_of,
+    PATIENCE, RESULT, RULES, RUN, TOOLHOST, Closed, Frame, Scene, header, text_of,
 )
 
 
@@ -58,7 +58,7 @@ class Start(Scene):
                 (["--nothing", self.root], "--nothing"),
             ):
                 result = subprocess.run([TOOLHOST, *arguments], pass_fds=[file.fileno()],
-                                        stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
+                                        stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
                 self.assertEqual(result.returncode, 2, arguments)
                 self.assertIn(words, result.stderr)
         self.assertFalse(self.state.exists())
@@ -67,7 +67,7 @@ class Start(Scene):
         front = self.start(root=self.place / "missing")
         with self.assertRaises(Closed):
             front.receive()
-        self.assertEqual(front.process.wait(TIMEOUT), 1)
+        self.assertEqual(front.process.wait(PATIENCE), 1)
         self.assertIn("missing", front.told())
 
     def test_no_record_is_written_here(self):
@@ -110,7 +110,7 @@ class Confinement(Scene):
         call = header(1, PREPARE, 0)
         pipes = [os.pipe() for _ in range(20)]
         body = json.dumps({"tool": "read_file", "arguments": {"filePath": "notes.txt"},
-                           "timeoutMs": TIMEOUT * 1000}).encode()
+                           "timeoutMs": PATIENCE * 1000}).encode()
         for reader, writer in pipes:
             front.calls += 1
             call = header(front.calls, PREPARE, len(body)) + body
@@ -130,7 +130,7 @@ class Confinement(Scene):
         self.assertEqual(text_of(front.run("read_file", {"filePath": "notes.txt"}))["content"],
                          "one\ntwo\n")
         front.process.send_signal(signal.SIGTERM)
-        self.assertEqual(front.process.wait(TIMEOUT), 0)
+        self.assertEqual(front.process.wait(PATIENCE), 0)
 
 
 class Calls(Scene):
@@ -467,7 +467,7 @@ class Calls(Scene):
         front = self.started()
         for cancels in (True, False):
             call, _ = front.prepared("read_file", {"filePath": "long", "startLine": 10 ** 6},
-                                     timeout_ms=TIMEOUT * 1000 if cancels else 200)
+                                     timeout_ms=PATIENCE * 1000 if cancels else 200)
             front.send(call, RUN)
             if cancels:
                 self.assertEqual(front.receive().type, PROGRESS)
@@ -577,7 +577,7 @@ class BrokenFronts(Scene):
             for _ in range(turn):
                 front.receive()
             front.process.kill()
-            front.process.wait(TIMEOUT)
+            front.process.wait(PATIENCE)
             self.assertIn((self.root / "file").read_text(), contents)
         self.assertEqual(self.started().close(), 0)  # sweeps
         self.assert_no_litter()
@@ -592,7 +592,7 @@ class BrokenFronts(Scene):
 
 def is_so_in_time(question):
     """For what only /proc can tell: asked again and again, no event says when to look."""
-    for _ in range(TIMEOUT * 50):
+    for _ in range(PATIENCE * 50):
         if question():
             return True
         time.sleep(0.02)
@@ -610,7 +610,7 @@ class HungFiles(Scene):
 
         def stop():
             server.stdin.close()
-            server.wait(TIMEOUT)
+            server.wait(PATIENCE)
             server.stdout.close()
             server.stderr.close()
 
@@ -685,7 +685,7 @@ class HungFiles(Scene):
         self.assertTrue(is_so_in_time(lambda: "waiting for it" in front.errors_so_far()))
         self.assertIsNone(front.process.poll())
         front.process.send_signal(signal.SIGTERM)
-        self.assertEqual(front.process.wait(TIMEOUT), -signal.SIGTERM)
+        self.assertEqual(front.process.wait(PATIENCE), -signal.SIGTERM)
 
     def test_it_is_gone_even_when_the_kernel_keeps_a_thread(self):
         folder, stop = self.mount("stubborn")
@@ -696,7 +696,7 @@ class HungFiles(Scene):
         stat = pathlib.Path(f"/proc/{front.process.pid}/stat")
         self.assertTrue(is_so_in_time(lambda: stat.read_text().split()[2] == "Z"))
         stop()
-        self.assertEqual(front.process.wait(TIMEOUT), 1)
+        self.assertEqual(front.process.wait(PATIENCE), 1)
 
 
 if __name__ == "__main__":

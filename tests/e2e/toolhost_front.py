@@ -11,12 +11,15 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import patience
+from patience import PATIENCE
+
 TOOLHOST, HUNG_FUSE = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 
 PREPARE, RUN, DROP, CANCEL, PREVIEW, RULES = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 READY, PREPARED, RESULT, ERROR, PROGRESS, LOST = 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 PREVIEWED = 0x17
-TIMEOUT = 60  # of the test itself, for what ought to be quick
 
 Frame = collections.namedtuple("Frame", "call type body")
 
@@ -34,7 +37,7 @@ class Front:
 
     def __init__(self, root, state, *options, pass_fds=()):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(TIMEOUT)
+        self.socket.settimeout(PATIENCE)
         self.bytes = b""
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
@@ -72,7 +75,7 @@ class Front:
         assert (frame.call, frame.type) == (0, READY), frame
         return frame.body
 
-    def prepare(self, tool, arguments=None, timeout_ms=TIMEOUT * 1000, **more):
+    def prepare(self, tool, arguments=None, timeout_ms=PATIENCE * 1000, **more):
         """Sends PREPARE; returns the number of the call."""
         self.calls += 1
         body = {"tool": tool, "arguments": arguments or {}, "timeoutMs": timeout_ms, **more}
@@ -124,7 +127,7 @@ class Front:
     def close(self):
         """Closes the socket and waits for the process; its exit status."""
         self.socket.close()
-        return self.process.wait(TIMEOUT)
+        return self.process.wait(PATIENCE)
 
     def told(self):
         self.errors.seek(0)
@@ -154,7 +157,7 @@ class Scene(unittest.TestCase):
             front.socket.close()
             if front.process.poll() is None:
                 front.process.kill()
-            front.process.wait(TIMEOUT)
+            front.process.wait(PATIENCE)
             told = front.told()
             front.errors.close()
             self.assertNotIn("Sanitizer", told, told)
@@ -181,14 +184,15 @@ class Scene(unittest.TestCase):
                 frame = front.receive()
         self.assertEqual((frame.call, frame.type), (0, ERROR), frame)
         self.assertRegex(frame.body["message"], message)
-        self.assertEqual(front.process.wait(TIMEOUT), 1)
+        self.assertEqual(front.process.wait(PATIENCE), 1)
 
 
 def run_as_ordinary_user(script, as_ordinary_user):
     """All of it again, from copies where that user can reach them."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        shutil.copy(__file__, folder)
+        for module in (__file__, patience.__file__):
+            shutil.copy(module, folder)
         copies = [shutil.copy(program, folder) for program in (TOOLHOST, HUNG_FUSE)]
         return subprocess.run([as_ordinary_user, script, *copies],
                               env={**os.environ, "PYTHONPATH": folder}).returncode

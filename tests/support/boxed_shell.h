@@ -19,12 +19,12 @@
 #include "isolate/places.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "patience.h"
 #include "shell/launched.h"
 #include "shell/shell.h"
 
 enum {
     BOXED_BYTES = 64 << 20,
-    BOXED_PATIENCE_MS = 100000, /* then something hangs */
 };
 
 struct boxed_answer {
@@ -184,7 +184,7 @@ static inline int boxed_begin(struct boxed *boxed, const char *tool, const char 
 /* The answer's error, or ERR_TIMED_OUT when nothing comes. */
 static inline int boxed_wait(struct boxed *boxed, const struct boxed_answer *answer)
 {
-    timer_start(&boxed->patience, BOXED_PATIENCE_MS);
+    timer_start(&boxed->patience, PATIENCE_MS);
     while (!answer->is_done && !boxed->is_hanging)
         loop_run(boxed->loop);
     timer_stop(&boxed->patience);

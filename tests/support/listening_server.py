@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 import threading
 
-PATIENCE = 60  # seconds for anything that must happen; a loaded machine is slow
+from patience import PATIENCE
 
 
 class ListeningServer:

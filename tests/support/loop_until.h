@@ -10,8 +10,9 @@
 #include <poll.h>
 
 #include "loop/loop.h"
+#include "patience.h"
 
-enum { LOOP_UNTIL_MS = 30000, LOOP_UNTIL_STEP_MS = 5 };
+enum { LOOP_UNTIL_STEP_MS = 5 };
 
 /* One turn, after waiting a little for an event where there is none. */
 static inline void loop_until_step(struct loop *loop)
@@ -25,7 +26,7 @@ static inline void loop_until_step(struct loop *loop)
 
 #define loop_until(loop, condition)                                                                \
     do {                                                                                           \
-        int64_t until_ = clock_monotonic_ms(&clock_system) + LOOP_UNTIL_MS;                        \
+        int64_t until_ = clock_monotonic_ms(&clock_system) + PATIENCE_MS;                          \
                                                                                                    \
         while (!(condition)) {                                                                     \
             assert(clock_monotonic_ms(&clock_system) < until_ && "waited in vain: " #condition);   \

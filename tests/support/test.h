@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "patience.h"
 
 /* TEST_MAIN(cmocka_unit_test(first), cmocka_unit_test(second)) */
 #define TEST_MAIN(...)                                                                             \

@@ -488,7 +488,7 @@ void watching_reports_what_happens(void **state)
     suite_plant(suite, "d/new", "x");
     suite->fixture->take(suite, SUITE_ROOT, "d/old");
     suite_plant(suite, "elsewhere", "x");
-    assert_int_equal(poll(&wait, 1, 1000), 1);
+    assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
     assert_int_equal(suite->ops->watch_read(watch, report, &reports), 0);
     assert_int_equal(reports.created, 1);
     assert_int_equal(reports.removed, 1);

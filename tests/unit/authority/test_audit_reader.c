@@ -338,7 +338,7 @@ static void what_comes_is_told_once_and_in_order(void **state)
     scene_record_read(file, 3, AUTHORITY_SUCCESS);
     scene_record(file, 4, AUTHORITY_SUCCESS);
     assert_int_equal(
-        poll(&(struct pollfd){.fd = audit_reader_fd(reader), .events = POLLIN}, 1, 10000), 1);
+        poll(&(struct pollfd){.fd = audit_reader_fd(reader), .events = POLLIN}, 1, PATIENCE_MS), 1);
     follow(reader, &ids);
     assert_str(buf_view(&ids), " 2 3 4");
     /* What was read is not told again, and nothing is left to be woken for. */

@@ -124,7 +124,7 @@ static void what_a_watch_tells_is_of_no_call(void **state)
     authority_call_end();
     assert_int_equal(heard.of_call, 1);
     plant(world, WORLD_ROOT, "dir/new", "x");
-    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
     assert_int_equal(authority_watch_read(watch, NULL, NULL), 0);
     assert_true(heard.count > 1);
     assert_int_equal(heard.of_call, 1);

@@ -495,7 +495,7 @@ static void a_watch_does_not_tell_denied_names(void **state)
         assert_ok(world, authority_watch(scope, ways_to_vault[i], &watch, &fd, &world->err));
         plant(world, WORLD_ROOT, "vault/key", "x");
         plant(world, WORLD_ROOT, "vault/open", "x");
-        assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+        assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
         assert_int_equal(authority_watch_read(watch, note_change, &out), 0);
         assert_false(shows(&out, STR("key")));
         assert_true(shows(&out, STR("open")));

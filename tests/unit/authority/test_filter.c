@@ -279,7 +279,7 @@ static void a_watch_hides_what_was_denied_since(void **state)
     atomic_store(&rules.is_active, true);
     plant(world, WORLD_ROOT, "dir/hidden", "x");
     plant(world, WORLD_ROOT, "dir/seen", "x");
-    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
     assert_int_equal(authority_watch_read(watch, note_change, &out), 0);
     assert_true(str_find(buf_view(&out), STR("hidden")) == SIZE_MAX);
     assert_true(str_find(buf_view(&out), STR("seen")) != SIZE_MAX);

@@ -175,7 +175,7 @@ static void a_watch_ends_with_its_grant(void **state)
         scope = world_open(world, &request);
         assert_ok(world, authority_watch(scope, STR_EMPTY, &watch, &fd, &world->err));
         plant(world, WORLD_ROOT, revoked ? "a" : "b", "x");
-        assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+        assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
         assert_int_equal(authority_watch_read(watch, ignore_change, &changes), 0);
         assert_true(changes > 0);
         changes = 0;

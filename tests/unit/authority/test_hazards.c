@@ -460,7 +460,7 @@ static void what_is_no_file_neither_blocks_nor_is_used(void **state)
     attempts_prepare(world);
     plant_fifo(world, "pipe");
     freeze(world);
-    alarm(10); /* a call that hangs ends the program */
+    alarm(PATIENCE_S); /* a call that hangs ends the program */
     for (int links = 0; links < 2; links++)
         for (size_t i = 0; i < array_size(attempts); i++) {
             const struct attempt *attempt = &attempts[i];

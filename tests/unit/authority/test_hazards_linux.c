@@ -202,7 +202,7 @@ static void sockets_and_devices_are_not_opened(void **state)
         mknodat(world->fds[WORLD_ROOT], "tty", S_IFCHR | 0666, makedev(5, 0)) == 0)
         count = array_size(names);
     freeze(world);
-    alarm(10);
+    alarm(PATIENCE_S);
     for (size_t n = 0; n < count; n++)
         for (size_t i = 0; i < array_size(attempts); i++) {
             const struct attempt *attempt = &attempts[i];
@@ -306,7 +306,7 @@ static void a_sparse_giant_is_not_read(void **state)
         if (ftruncate(fd, (off_t)1 << 40) < 0)
             skip_because("no room for a sparse file of 1 TiB");
     }
-    alarm(10);
+    alarm(PATIENCE_S);
     assert_refused(world, authority_read_bytes(world->scope, STR("giant"), NULL, &out, &world->err),
                    ERR_TOO_LARGE);
     assert_refused(world, authority_read_bytes(limited, STR("giant"), NULL, &out, &world->err),
@@ -352,7 +352,7 @@ static void a_growing_file_is_read_to_where_it_was(void **state)
     grower.fd = openat(world->fds[WORLD_ROOT], "log", O_WRONLY | O_CLOEXEC);
     atomic_init(&grower.is_over, false);
     assert_int_equal(pthread_create(&thread, NULL, grow, &grower), 0);
-    alarm(20);
+    alarm(PATIENCE_S);
     for (int i = 0; i < 200; i++) {
         cleanup_buf struct buf out = BUF_INIT(WORLD_BUF_BYTES);
         int r = authority_read_bytes(limited, STR("log"), NULL, &out, NULL);

@@ -25,7 +25,7 @@
 #include "permission/desk.h"
 #include "screen.h"
 
-enum { BENCH_IDS = 2048, BENCH_PATIENCE_MS = 20000 };
+enum { BENCH_IDS = 2048 };
 
 static const char bench_mark[] = "\x1b]end\x07";
 
@@ -129,7 +129,7 @@ static inline void bench_look(struct bench *bench)
             mark += wrote;
             mark_left -= (size_t)wrote;
         }
-        assert_int_equal(poll(&side, 1, BENCH_PATIENCE_MS), 1);
+        assert_int_equal(poll(&side, 1, PATIENCE_MS), 1);
         assert_int_equal(read(bench->keeper, &c, 1), 1);
         assert_int_equal(buf_append_char(&bench->written, c), 0);
         found = c == bench_mark[found] ? found + 1 : c == bench_mark[0];
@@ -164,7 +164,7 @@ static inline void bench_press(struct bench *bench, const char *keys)
     int there = 0;
 
     assert_int_equal(write(bench->keeper, keys, strlen(keys)), strlen(keys));
-    assert_int_equal(poll(&side, 1, BENCH_PATIENCE_MS), 1);
+    assert_int_equal(poll(&side, 1, PATIENCE_MS), 1);
     /* All of them: they come from the kernel's own queue. Lines are one piece. */
     do {
         sched_yield();

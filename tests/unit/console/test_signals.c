@@ -235,7 +235,7 @@ static void take_some(struct session *session)
     char bytes[4096];
     ssize_t got;
 
-    assert_int_equal(poll(&side, 1, BENCH_PATIENCE_MS), 1);
+    assert_int_equal(poll(&side, 1, PATIENCE_MS), 1);
     got = read(session->keeper, bytes, sizeof(bytes));
     assert_true(got > 0);
     assert_int_equal(buf_append(&session->written, bytes, (size_t)got), 0);

@@ -16,8 +16,8 @@ enum {
     CHUNK_BYTES = 32 << 10,
     /* More than a terminal takes that nobody reads from. */
     CHUNKS = 8,
-    TRIES = 100,
-    PATIENCE_MS = 100,
+    LOOK_MS = 100,
+    TRIES = PATIENCE_MS / LOOK_MS,
 };
 
 static struct loop *loop;
@@ -92,7 +92,7 @@ static bool is_shown(const char *words)
     struct pollfd ready = {.fd = master_fd, .events = POLLIN};
     ssize_t count;
 
-    if (poll(&ready, 1, PATIENCE_MS) <= 0)
+    if (poll(&ready, 1, LOOK_MS) <= 0)
         return false;
     count = read(master_fd, shown + shown_bytes, sizeof(shown) - shown_bytes);
     if (count > 0)

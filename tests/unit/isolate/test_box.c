@@ -566,7 +566,7 @@ static void start_with_strange_signals(void *data)
     struct trial trial = {.script = "kill -USR1 1; kill -CHLD $$; exit 7"};
 
     (void)data;
-    alarm(60); /* where the end is not heard of */
+    alarm(PATIENCE_S); /* where the end is not heard of */
     expect(signal(SIGCHLD, SIG_IGN) != SIG_ERR && signal(SIGUSR1, end_badly) != SIG_ERR);
     expect(run(&trial) == 0);
     expect(trial.end.is_known && !trial.end.is_signal && trial.end.value == 7);

@@ -9,7 +9,7 @@
 #include "isolate/confine.h"
 #include "isolate/threads.h"
 
-enum { THREADS_IN_TURN = 100, PATIENCE_MS = 60000 };
+enum { THREADS_IN_TURN = 100 };
 
 static const int standard_fds[] = {0, 1, 2};
 

@@ -230,7 +230,7 @@ static void watch(struct work *work)
 
     expect_ok(work, authority_watch(work->scope, STR("a"), &watch_of_a, &waiting.fd, &work->err));
     expect_ok(work, authority_write_text(work->scope, STR("a/seen"), STR(""), NULL, &work->err));
-    expect(poll(&waiting, 1, 10000) == 1);
+    expect(poll(&waiting, 1, PATIENCE_MS) == 1);
     expect_ok(work, authority_watch_read(watch_of_a, note_change, &has_seen));
     expect(has_seen);
     authority_watch_free(watch_of_a);

@@ -8,12 +8,9 @@
 #include "loop/signal.h"
 #include "loop/timer.h"
 
-/* Watches keep no loop running, so a timer does; it fires only when a signal got lost. */
-enum { LOST_AFTER_MS = 60 * 1000 };
-
 struct fixture {
     struct loop *loop;
-    struct timer lost;
+    struct timer lost; /* watches keep no loop running; it fires only when a signal got lost */
     struct signal_watch *watch;
     int count;
     int signum;
@@ -47,7 +44,7 @@ static void begin(struct fixture *fixture)
     *fixture = (struct fixture){.count = 0};
     assert_int_equal(loop_new(&clock_system, &fixture->loop), 0);
     timer_init(&fixture->lost, fixture->loop, fail_lost, NULL);
-    timer_start(&fixture->lost, LOST_AFTER_MS);
+    timer_start(&fixture->lost, PATIENCE_MS);
 }
 
 static void end(struct fixture *fixture)

@@ -16,7 +16,7 @@
 
 #include "tls_ends.h"
 
-enum { PATH_BYTES = 100, PATIENCE_S = 60, LONGEST = 40 };
+enum { PATH_BYTES = 100, LONGEST = 40 };
 
 static struct tls_world world;
 static char folder[] = "/tmp/gatehouse-tls-XXXXXX";

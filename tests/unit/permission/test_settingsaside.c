@@ -132,7 +132,7 @@ static void a_session_sees_what_others_change(void **state)
 
     child = start_child(write_rules, &writer);
     assert_int_equal(end_child(&child), 0);
-    assert_int_equal(poll(&waiting, 1, 60000), 1);
+    assert_int_equal(poll(&waiting, 1, PATIENCE_MS), 1);
     assert_true(settings_file_changed(world->file));
     load(world);
     assert_int_equal(world->settings.rule_count, RULES_EACH);
@@ -141,7 +141,7 @@ static void a_session_sees_what_others_change(void **state)
 
     /* Something else in there does not concern it; a file aside does. */
     plant(world, "other", "x", 0600);
-    assert_int_equal(poll(&waiting, 1, 60000), 1);
+    assert_int_equal(poll(&waiting, 1, PATIENCE_MS), 1);
     assert_false(settings_file_changed(world->file));
     plant(world, "settings.json.malformed-by-hand", "x", 0600);
     assert_true(settings_file_changed(world->file));

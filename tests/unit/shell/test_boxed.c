@@ -227,7 +227,7 @@ static void wait_for_lock(struct room *room)
     cleanup_fd int fd = openat(room->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
     assert_true(fd >= 0);
-    alarm(BOXED_PATIENCE_MS / 1000);
+    alarm(PATIENCE_S);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     alarm(0);
 }
