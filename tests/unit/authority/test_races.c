@@ -103,7 +103,8 @@ static void a_directory_that_is_swapped_for_a_link_leads_nowhere(void **state)
     plant_link(world, "l", "../outside/place");
     atomic_init(&swapper.is_over, false);
     assert_int_equal(pthread_create(&thread, NULL, swap, &swapper), 0);
-    for (int i = 0; i < TRIES; i++) {
+    /* Longer where the other one stood still with the link in its place. */
+    for (int i = 0; i < TRIES || entered == 0; i++) {
         struct authority_scope *scope = i % 2 == 0 ? world->scope : world->following;
         cleanup_buf struct buf out = BUF_INIT(1000);
         char name[32];
@@ -123,7 +124,6 @@ static void a_directory_that_is_swapped_for_a_link_leads_nowhere(void **state)
     }
     atomic_store(&swapper.is_over, true);
     pthread_join(thread, NULL);
-    assert_true(entered > 0);
     assert_content(world, WORLD_OUTSIDE, "place/f", "SECRET");
     assert_content(world, WORLD_OUTSIDE, "place/gone", "SECRET");
     assert_true(look(world, WORLD_OUTSIDE, "place", &about, NULL));
@@ -203,7 +203,7 @@ static void a_watch_tells_what_happens_in_its_directory(void **state)
     assert_ok(world, attempt_append(world, world->scope, STR("w/f")));
     assert_ok(world, attempt_remove(world, world->scope, STR("w/f")));
     assert_ok(world, attempt_write(world, world->scope, STR("w/below/deep")));
-    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000), 1);
+    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
     assert_int_equal(authority_watch_read(watch, note_change, &out), 0);
     assert_true(str_starts_with(buf_view(&out), STR("+f ")));
     assert_true(str_find(buf_view(&out), STR("*f ")) != SIZE_MAX);

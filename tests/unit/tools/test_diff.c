@@ -352,9 +352,9 @@ static void hostile_texts_take_bounded_time(void **state)
             add_random_line(&seed, varieties[v], &before);
             add_random_line(&seed, varieties[v], &after);
         }
-        clock_gettime(CLOCK_MONOTONIC, &start);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
         check_round_trip(buf_view(&before), buf_view(&after));
-        clock_gettime(CLOCK_MONOTONIC, &end);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
         assert_true(end.tv_sec - start.tv_sec < BOUNDED_SECONDS);
     }
 }
