@@ -6,10 +6,12 @@ as_ordinary_user.
 """
 import array
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -465,18 +467,33 @@ class Calls(Scene):
             file.write("line\n" * 10000)
             file.truncate(1 << 40)
         front = self.started()
-        for cancels in (True, False):
-            call, _ = front.prepared("read_file", {"filePath": "long", "startLine": 10 ** 6},
-                                     timeout_ms=PATIENCE * 1000 if cancels else 200)
-            front.send(call, RUN)
-            if cancels:
-                self.assertEqual(front.receive().type, PROGRESS)
-                front.send(call, CANCEL)
-            error = front.last_of(call).body
-            self.assertEqual(error["error"], "cancelled" if cancels else "timed_out")
-            self.assertTrue(error["hasBegun"])
+        call, _ = front.prepared("read_file", {"filePath": "long", "startLine": 10 ** 6})
+        front.send(call, RUN)
+        self.assertEqual(front.receive().type, PROGRESS)
+        front.send(call, CANCEL)
+        error = front.last_of(call).body
+        self.assertEqual((error["error"], error["hasBegun"]), ("cancelled", True))
+        run_until_over(front, "read_file", {"filePath": "long", "startLine": 10 ** 6})
         text_of(front.run("read_file", {"filePath": "notes.txt"}))
         self.assertEqual(front.close(), 0)
+
+
+# Of calls that hang: a later one where the machine was so slow that none hung in time.
+DEADLINES_MS = (300, 3000, 30000, 120000)
+
+
+def run_until_over(front, tool, arguments, has_hung=lambda: True):
+    """Runs what does not end before its deadline; again where it had not even begun by then."""
+    for timeout_ms in DEADLINES_MS:
+        call = front.prepare(tool, arguments, timeout_ms=timeout_ms)
+        frame = front.last_of(call)
+        if frame.type == PREPARED:
+            front.send(call, RUN)
+            frame = front.last_of(call)
+        assert (frame.type, frame.body["error"]) == (ERROR, "timed_out"), frame
+        if frame.body["hasBegun"] and has_hung():
+            return
+    raise AssertionError("it did not begin")
 
 
 class BrokenFronts(Scene):
@@ -513,7 +530,7 @@ class BrokenFronts(Scene):
         front.prepare("read_file", {"filePath": "notes.txt"})
         self.assert_refused_for_good(front, "in use")
         body = json.dumps({"tool": "read_file", "arguments": {"filePath": "notes.txt"},
-                           "timeoutMs": 60000}).encode()
+                           "timeoutMs": PATIENCE * 1000}).encode()
         for kind, word in ((RUN, "RUN"), (DROP, "DROP")):
             front = self.started()
             # In one piece, so that it cannot be prepared yet.
@@ -523,7 +540,7 @@ class BrokenFronts(Scene):
     def test_frames_may_come_in_any_pieces(self):
         front = self.started()
         body = json.dumps({"tool": "read_file", "arguments": {"filePath": "notes.txt"},
-                           "timeoutMs": 60000}).encode()
+                           "timeoutMs": PATIENCE * 1000}).encode()
         for byte in header(9, PREPARE, len(body)) + body:
             front.socket.send(bytes([byte]))
         self.assertEqual(front.receive().type, PREPARED)
@@ -606,7 +623,7 @@ class HungFiles(Scene):
         folder = self.place / "mount"
         folder.mkdir()
         server = subprocess.Popen([HUNG_FUSE, folder, *words], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
 
         def stop():
             server.stdin.close()
@@ -615,43 +632,64 @@ class HungFiles(Scene):
             server.stderr.close()
 
         self.addCleanup(stop)
+        self.said = server.stdout
+        self.hung = 0
         if server.stdout.readline() != b"mounted\n":
             self.skipTest("no FUSE to be had: " + server.stderr.readline().decode().strip())
         return folder, stop
 
+    def hang_by_now(self):
+        while select.select([self.said], [], [], 0)[0] and self.said.readline():
+            self.hung += 1
+        return self.hung
+
     def lose(self, front, count):
-        """Calls that hang, answered by their deadline."""
-        calls = {front.prepare("stat_file", {"path": f"hang{number}"}, timeout_ms=300)
-                 for number in range(count)}
-        for _ in range(count):
-            frame = front.receive()
-            calls.remove(frame.call)
-            self.assertEqual((frame.type, frame.body["error"]), (ERROR, "timed_out"))
+        """Calls that hang, answered by their deadline; whether it has said that it is lost."""
+        is_lost = False
+        for timeout_ms in DEADLINES_MS:
+            left = count - self.hang_by_now()
+            calls = {front.prepare("stat_file", {"path": f"hang{timeout_ms}.{number}"},
+                                   timeout_ms=timeout_ms) for number in range(left)}
+            while calls:
+                frame = front.receive()
+                if frame == Frame(0, LOST, None):
+                    is_lost = True
+                    continue
+                calls.remove(frame.call)
+                self.assertEqual(frame.type, ERROR)
+                self.assertIn(frame.body["error"],
+                              ("timed_out", "workers_lost") if is_lost else ("timed_out",))
+            if self.hang_by_now() >= count:
+                return is_lost
+        self.fail(f"{self.hung} hang and not {count}")
 
     def test_calls_are_answered_by_their_deadline_and_others_go_on(self):
         folder, _ = self.mount()
-        front = self.started("--log-level", "error", root=folder)
-        hanging = {front.prepare("read_file", {"filePath": f"hang{number}"}, timeout_ms=3000)
-                   for number in range(4)}
-        for _ in range(20):
-            result = text_of(front.run("read_file", {"filePath": "fine"}))
-            self.assertEqual(result["content"], "fine\n")
+        for timeout_ms in DEADLINES_MS[1:]:
+            front = self.started("--log-level", "error", root=folder)
+            hanging = {front.prepare("read_file", {"filePath": f"hang{number}"},
+                                     timeout_ms=timeout_ms) for number in range(4)}
+            answers = []
+            with contextlib.suppress(AssertionError):  # their deadline came before the last of these
+                for _ in range(20):
+                    result = text_of(front.run("read_file", {"filePath": "fine"}))
+                    answers.append(result["content"])
+                break
+        self.assertEqual(answers, ["fine\n"] * 20)
         for _ in range(4):
             frame = front.receive()
             self.assertIn(frame.call, hanging)
             self.assertEqual(frame.body["error"], "timed_out")
         # One that hangs when it is run may have done something.
-        frame = front.run("read_file", {"filePath": "stuck"}, timeout_ms=300)
-        self.assertEqual((frame.body["error"], frame.body["hasBegun"]), ("timed_out", True))
+        run_until_over(front, "read_file", {"filePath": "stuck"})
         text_of(front.run("read_file", {"filePath": "fine"}))
 
     def test_after_eight_it_says_that_it_is_lost(self):
         folder, _ = self.mount()
         front = self.started("--log-level", "error", root=folder)
         kept, _ = front.prepared("read_file", {"filePath": "fine"})
-        self.lose(front, 8)
-        frame = front.receive()
-        self.assertEqual(frame, Frame(0, LOST, None))
+        if not self.lose(front, 8):
+            self.assertEqual(front.receive(), Frame(0, LOST, None))
         self.assertEqual(front.refusal("read_file", {"filePath": "fine"})["error"],
                          "workers_lost")
         self.assertEqual(front.refusal("read_file", {"filePath": "hang9"})["error"],
@@ -678,9 +716,8 @@ class HungFiles(Scene):
     def test_the_end_waits_for_a_change_that_was_given_up(self):
         folder, _ = self.mount()
         front = self.started("--write", "--log-level", "info", root=folder)
-        frame = front.run("edit_file", {"filePath": "stuck", "oldString": "a", "newString": "b"},
-                          timeout_ms=300)
-        self.assertEqual((frame.body["error"], frame.body["hasBegun"]), ("timed_out", True))
+        run_until_over(front, "edit_file", {"filePath": "stuck", "oldString": "a", "newString": "b"},
+                       has_hung=lambda: self.hang_by_now() > 0)
         front.socket.shutdown(socket.SHUT_WR)
         self.assertTrue(is_so_in_time(lambda: "waiting for it" in front.errors_so_far()))
         self.assertIsNone(front.process.poll())

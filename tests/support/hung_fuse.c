@@ -6,9 +6,9 @@
  *
  *     hung_fuse DIR [stubborn]
  *
- * Says "mounted" and serves until its standard input ends. Processes that are
- * killed get their calls back, as from a server that minds interrupts; from a
- * stubborn one they do not, and cannot end before it does.
+ * Says "mounted", then "hung" for each that it does not answer, and serves until its
+ * standard input ends. Processes that are killed get their calls back, as from a server that minds
+ * interrupts; from a stubborn one they do not, and cannot end before it does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,12 +75,20 @@ static void start(int fd, const struct request *request)
     reply(fd, request->header.unique, 0, &out, sizeof(out));
 }
 
+static void leave_unanswered(void)
+{
+    if (write(STDOUT_FILENO, "hung\n", 5) != 5)
+        perror("hung_fuse: stdout");
+}
+
 static void look_up(int fd, const struct request *request)
 {
     struct fuse_entry_out out = {0};
 
-    if (strncmp(request->body, "hang", 4) == 0)
+    if (strncmp(request->body, "hang", 4) == 0) {
+        leave_unanswered();
         return;
+    }
     if (strcmp(request->body, "fine") == 0)
         out.nodeid = NODE_FINE;
     else if (strncmp(request->body, "stuck", 5) == 0)
@@ -114,6 +122,8 @@ static void serve(int fd, const struct request *request, bool is_stubborn)
     case FUSE_OPEN:
         if (request->header.nodeid != NODE_STUCK)
             reply(fd, unique, 0, &opened, sizeof(opened));
+        else
+            leave_unanswered();
         break;
     case FUSE_OPENDIR:
         reply(fd, unique, 0, &opened, sizeof(opened));
