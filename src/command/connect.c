@@ -165,6 +165,11 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                       .group = "Commands",
                                       .help = "how long a command may take that names no time "
                                               "itself"},
+    [CONNECT_OPTION_SHELL_OPEN] = {.name = "dangerously-disable-shell-sandbox",
+                                   .env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
+                                   .group = "Commands",
+                                   .help = "run commands without their boxes: they can do all "
+                                           "that you can"},
 };
 
 const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {

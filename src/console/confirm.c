@@ -46,6 +46,7 @@ struct confirm {
     struct err problem; /* what keeps the editor from being done */
 
     struct buf url;
+    bool shell_is_open;
     bool shell_has_network;
     struct buf writable[CONFIRM_MAX_WRITABLE];
     size_t writable_count;
@@ -134,6 +135,22 @@ static int settle(struct confirm *confirm)
 
 /* ---- how it looks ---- */
 
+static void write_commands(const struct confirm *confirm, struct page *page)
+{
+    if (confirm->shell_is_open) {
+        page_say(page, PAGE_WARNING, "Commands run without boxes: they can do all that you can.");
+        return;
+    }
+    page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
+             "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    if (confirm->writable_count == 0)
+        page_say(page, PAGE_PLAIN, "Commands can change no files.");
+    else
+        page_say(page, PAGE_WARNING, "Commands can change files in:");
+    for (size_t i = 0; i < confirm->writable_count; i++)
+        page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
+}
+
 static void write_offer(const struct confirm *confirm, struct page *page)
 {
     page_say(page, PAGE_FAINT, "Server:");
@@ -144,16 +161,8 @@ static void write_offer(const struct confirm *confirm, struct page *page)
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         page_say(page, mode_of(confirm, i) == PERMISSION_ALLOW ? PAGE_BOLD : PAGE_PLAIN,
                  "  %-24s%s", group_labels[i], mode_words(confirm, i));
-    if (mode_of(confirm, CATALOG_SHELL) == PERMISSION_DENY)
-        return;
-    page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
-             "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
-    if (confirm->writable_count == 0)
-        page_say(page, PAGE_PLAIN, "Commands can change no files.");
-    else
-        page_say(page, PAGE_WARNING, "Commands can change files in:");
-    for (size_t i = 0; i < confirm->writable_count; i++)
-        page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
+    if (mode_of(confirm, CATALOG_SHELL) != PERMISSION_DENY)
+        write_commands(confirm, page);
 }
 
 static void write_editor(const struct confirm *confirm, struct page *page)
@@ -544,6 +553,7 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->data = data;
     confirm->modes = offer->modes;
     confirm->has_write_access = offer->has_write_access;
+    confirm->shell_is_open = offer->shell_is_open;
     confirm->shell_has_network = offer->shell_has_network;
     buf_init(&confirm->typed, CONFIRM_MAX_TEXT);
     r = keep(&confirm->url, offer->url);

@@ -55,6 +55,7 @@ void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTE
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         add_number(&hash, terms->wishes->modes.of[i]);
     add_number(&hash, terms->wishes->has_write_access);
+    add_number(&hash, terms->shell_is_open);
     add_number(&hash, terms->shell_has_network);
     for (size_t i = 0; terms->shell_writable != NULL && terms->shell_writable[i] != NULL; i++)
         add_text(&hash, terms->shell_writable[i]);

@@ -23,6 +23,7 @@ enum { KEPT_TERMS_BYTES = 2 * SHA256_BYTES + 1 };
 struct kept_terms {
     const struct httpurl *url;
     const struct wishes *wishes;
+    bool shell_is_open;
     bool shell_has_network;
     const char *const *shell_writable; /* up to a NULL; or NULL */
 };

@@ -150,6 +150,28 @@ static int check_writable(const struct program *program, struct err *err)
     return 0;
 }
 
+/* What the user says must hold, or he would count on it. */
+static int check_openness(const struct program *program, struct err *err)
+{
+    const struct option_values *values = program->values;
+    bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&
+                         !options_is_on(values, CONNECT_OPTION_NON_INTERACTIVE);
+
+    if (!options_is_on(values, CONNECT_OPTION_SHELL_OPEN))
+        return 0;
+    if (options_source(values, CONNECT_OPTION_SHELL_NETWORK) == OPTION_FLAG ||
+        options_source(values, CONNECT_OPTION_SHELL_WRITABLE) == OPTION_FLAG)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-network and --shell-writable hold nothing without boxes: leave "
+                       "them or --dangerously-disable-shell-sandbox out");
+    if (options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG && !can_be_edited &&
+        program->wishes.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--dangerously-disable-shell-sandbox is of no use without commands: say "
+                       "--permission-shell ask or allow too");
+    return 0;
+}
+
 /* Both sides of it: where one is redirected nobody would see the question, or could answer. */
 bool program_has_terminal(const struct program *program)
 {
@@ -317,6 +339,8 @@ static int run(struct program *program, struct err *err)
         r = check_writable(program, err);
     if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
+    if (r == 0)
+        r = check_openness(program, err);
     if (r == 0)
         r = program_look_for_session(program, err);
     if (r == 0)

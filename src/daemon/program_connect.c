@@ -138,6 +138,11 @@ static void on_over(void *data, enum session_end end, const struct err *err)
     program_tell(program);
 }
 
+static bool is_shell_open(const struct program *program)
+{
+    return options_is_on(program->values, CONNECT_OPTION_SHELL_OPEN);
+}
+
 static bool has_network(const struct program *program)
 {
     return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
@@ -149,6 +154,7 @@ static void digest_terms(const struct program *program, const struct wishes *wis
     const struct kept_terms terms = {
         .url = &program->attempt.url,
         .wishes = wishes,
+        .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
     };
@@ -217,6 +223,7 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
         .libexec = GATEHOUSE_LIBEXECDIR,
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
         .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
@@ -300,6 +307,7 @@ static int ask(struct program *program, struct err *err)
         .dir = str_from(program->wishes.dir),
         .modes = program->wishes.modes,
         .has_write_access = program->wishes.has_write_access,
+        .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = shown,
     };
@@ -334,13 +342,23 @@ void program_leave(struct program *program)
         session_leave(program->session);
 }
 
+static bool has_commands(const struct program *program)
+{
+    return program->session != NULL &&
+           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+}
+
+bool program_has_open_commands(const struct program *program)
+{
+    return has_commands(program) && is_shell_open(program);
+}
+
 /* ---- what pages want ---- */
 
 /* Then a command, which runs as the user, could write any header and pass for a page. */
 static bool have_commands_network(const struct program *program)
 {
-    return program->session != NULL && has_network(program) &&
-           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+    return has_commands(program) && (has_network(program) || is_shell_open(program));
 }
 
 static int take_request(struct program *program, uint64_t number,

@@ -122,6 +122,9 @@ int program_connect(struct program *program, struct err *err);
 /* Tells the server and ends with 0. */
 void program_leave(struct program *program);
 
+/* There is a session, and its commands have no boxes. */
+bool program_has_open_commands(const struct program *program);
+
 /* What pages want, for the port. */
 extern const struct port_owner program_port_owner;
 

@@ -44,7 +44,8 @@ static void describe(struct program *program, char out_words[WORDS_BYTES])
 
     program_report(program, &report);
     if (report.is_connected)
-        snprintf(out_words, WORDS_BYTES, "Connected to %s", program->agreed.url_text);
+        snprintf(out_words, WORDS_BYTES, "Connected to %s%s", program->agreed.url_text,
+                 program_has_open_commands(program) ? "; commands run without boxes" : "");
     else if (program->attempt.state == ATTEMPT_ASKING)
         snprintf(out_words, WORDS_BYTES, "Asking whether to connect to %s",
                  program->attempt.url_text);

@@ -393,6 +393,7 @@ static int open_commands(struct session *session, struct err *err)
 {
     const struct commands_config config = {
         .ground = session->ground,
+        .is_open = session->config.shell_is_open,
         .has_network = session->config.shell_has_network,
         .writable = session->config.shell_writable,
         .timeout_ms = session->config.shell_timeout_ms,
@@ -407,6 +408,9 @@ static int open_commands(struct session *session, struct err *err)
                   "no commands are run here: something of the session before hangs; start again");
         return 0;
     }
+    if (config.is_open)
+        log_write(session->config.log, LOG_WARN,
+                  "commands run without boxes: they can do all that you can");
     r = commands_open(&config, &session->commands, &why);
     if (r == ERR_UNSUPPORTED) {
         log_write(session->config.log, LOG_WARN, "no commands are run here",

@@ -45,6 +45,7 @@ struct session_config {
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
+    bool shell_is_open; /* dangerous: there are no boxes, and the next two hold nothing */
     bool shell_has_network;
     const char *const *shell_writable; /* up to a NULL; or NULL */
     int64_t shell_timeout_ms;

@@ -17,6 +17,9 @@ import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
 from patience import PATIENCE
 
+SHELL = ("--permission-shell", "allow")
+OPEN = "--dangerously-disable-shell-sandbox"
+
 
 class Sessions(Scene):
     def test_a_session_from_its_beginning_to_its_end(self):
@@ -169,6 +172,7 @@ class Kept(Scene):
         other.mkdir()
         for changed in (("--permission-shell", "allow"), ("--filesystem-write-access",),
                         ("--shell-network", "allow"), ("--shell-writable", str(other)),
+                        ("--dangerously-disable-shell-sandbox",),
                         ("--dir", other)):
             with self.subTest(changed):
                 flags = changed if "--dir" in changed else (*changed, "--dir", self.root)
@@ -315,6 +319,11 @@ class Refusals(Scene):
             (2, "nothing", ("--auto-confirm", "--permission-filesystem-read", "deny",
                             "--permission-browser", "deny", url, server.token)),
             (2, "begin with /", ("--auto-confirm", "--shell-writable", "x", url, server.token)),
+            (2, "without commands", ("--auto-confirm", OPEN, url, server.token)),
+            (2, "hold nothing", ("--auto-confirm", *SHELL, OPEN, "--shell-network", "none", url,
+                                 server.token)),
+            (2, "hold nothing", ("--auto-confirm", *SHELL, OPEN, "--shell-writable", "/tmp", url,
+                                 server.token)),
             (1, "nowhere", ("--auto-confirm", url, server.token, self.place / "nowhere")),
             (1, "token is needed", ("--auto-confirm", url, "gw_wrong", self.root)),
         ):
@@ -566,6 +575,27 @@ class Commands(Scene):
             self.assertEqual(fifo.read(), b"")
 
 
+class OpenCommands(Scene):
+    """Without boxes, so also where none can be built."""
+
+    def test_they_can_do_all_that_the_user_can_and_that_is_said(self):
+        there = self.place / "there"
+        for flags, variables in (((OPEN,), {}),
+                                 ((), {"N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX": "true"})):
+            with self.subTest(flags):
+                server, daemon = self.connect(*SHELL, *flags, **variables)
+                daemon.until("commands run without boxes: they can do all that you can")
+                self.good(server, "shell_execute", command=f"echo x > {there}")
+                self.assertEqual(there.read_text(), "x\n")
+                there.unlink()
+                self.assertEqual(daemon.end()[0], 0)
+
+    def test_without_commands_a_variable_changes_nothing(self):
+        server, daemon = self.connect(N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX="true")
+        self.assertNotIn("shell_execute", self.tools(server))
+        self.assertNotIn("without boxes", daemon.end()[1])
+
+
 class Toolhost(Scene):
     def test_one_that_dies_is_replaced_and_its_calls_are_answered(self):
         server, daemon = self.connect()
@@ -609,6 +639,11 @@ class Terminal(AtTerminal):
         self.assertTrue(self.answer(server, b"1\n", called)["isError"])
         self.assertEqual((self.root / "a.txt").read_text(), "x")
         self.assertEqual(daemon.end()[0], 0)
+
+    def test_the_question_says_that_commands_have_no_boxes(self):
+        server, _ = self.begin(*SHELL, OPEN)
+        self.see("Commands run without boxes: they can do all that you can.")
+        self.assertFalse(server.state()["connected"])
 
     def test_always_is_kept_and_holds(self):
         server, _ = self.begin("--permission-filesystem-write", "ask")

@@ -335,8 +335,12 @@ class Again(PortScene):
         self.assertTrue(page.get("/health")[1]["connected"])
 
     def test_what_commands_with_network_could_have_sent_is_refused(self):
-        server, daemon, page = self.wait_for_page("--permission-shell", "allow",
-                                                  "--shell-network", "allow")
+        for flags in (("--shell-network", "allow"), ("--dangerously-disable-shell-sandbox",)):
+            with self.subTest(flags):
+                self.refuse_what_commands_could_have_sent(*flags)
+
+    def refuse_what_commands_could_have_sent(self, *flags):
+        server, daemon, page = self.wait_for_page("--permission-shell", "allow", *flags)
         self.broker(page, server)
         status, answer, _ = page.ask("POST", "/disconnect")
         self.assertEqual(status, 403)
@@ -531,6 +535,18 @@ class Around(PortScene):
             while "READY=1" not in manager.recv(4096).decode():
                 pass
             self.assertTrue(server.state()["connected"])
+
+    def test_the_status_of_a_service_says_that_commands_have_no_boxes(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(TIMEOUT)
+            manager.bind(str(self.place / "notify"))
+            server = self.serve()
+            self.daemon("--non-interactive", "--permission-shell", "allow",
+                        "--dangerously-disable-shell-sandbox", self.url(server), server.token,
+                        self.root, NOTIFY_SOCKET=str(self.place / "notify"))
+            while "STATUS=Connected" not in (told := manager.recv(4096).decode()):
+                pass
+            self.assertIn("; commands run without boxes", told)
 
 
 class Proxy:

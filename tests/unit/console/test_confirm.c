@@ -80,6 +80,15 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "Commands have the network.");
     assert_shows(&bench, "Commands can change no files.");
     bench_close(&bench);
+
+    /* Neither of which would be true. */
+    offer.shell_is_open = true;
+    offer.shell_has_network = false;
+    begin(&bench, &bench_colour, &offer, &asked);
+    assert_shows(&bench, "Commands run without boxes: they can do all that you can.");
+    assert_does_not_show(&bench, "network");
+    assert_does_not_show(&bench, "change no files");
+    bench_close(&bench);
 }
 
 static void it_connects_only_when_told_to(void **state)

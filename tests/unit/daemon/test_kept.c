@@ -203,7 +203,7 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     struct world *world = *state;
     struct wishes *wishes = calloc(1, sizeof(*wishes));
     struct kept_terms terms = {.url = &world->url, .wishes = wishes};
-    char digests[8][KEPT_TERMS_BYTES];
+    char digests[9][KEPT_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(wishes);
@@ -213,6 +213,8 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     wishes->has_write_access = true;
     kept_digest(&terms, digests[count++]);
     wishes->modes.of[CATALOG_SHELL] = PERMISSION_ALLOW;
+    kept_digest(&terms, digests[count++]);
+    terms.shell_is_open = true;
     kept_digest(&terms, digests[count++]);
     terms.shell_has_network = true;
     kept_digest(&terms, digests[count++]);
