@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/connect.h"
 
-#define LARGEST_FILE (INT64_C(64) << 20)
+#include "command/shared.h"
 
-/* In the order of enum permission_mode, which the program holds against it. */
-static const char *const modes[] = {"deny", "ask", "allow", NULL};
 static const char *const askers[] = {[CONNECT_CONFIRM_CLIENT] = "client",
                                      [CONNECT_CONFIRM_INSTANCE] = "instance",
                                      [CONNECT_CONFIRM_INSTANCE + 1] = NULL};
-static const char *const networks[] = {[CONNECT_NETWORK_NONE] = "none",
-                                       [CONNECT_NETWORK_ALLOW] = "allow",
-                                       [CONNECT_NETWORK_ALLOW + 1] = NULL};
-static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
-
 const struct option connect_options[CONNECT_OPTIONS] = {
     [CONNECT_OPTION_DIR] = {.name = "filesystem-dir",
                             .alias = "dir",
@@ -20,25 +13,9 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                             .env = "N8N_GATEWAY_FILESYSTEM_DIR",
                             .help = "the folder; that of the settings if not given, or the "
                                     "current one"},
-    [CONNECT_OPTION_MAX_FILE_SIZE] = {.name = "max-file-size",
-                                      .type = OPTION_BYTES,
-                                      .env = "GATEHOUSE_MAX_FILE_SIZE",
-                                      .min = 1,
-                                      .max = LARGEST_FILE,
-                                      .fallback = "512KiB",
-                                      .help = "largest file that is read whole, written or edited"},
-    [CONNECT_OPTION_MAX_LINES] = {.name = "max-lines",
-                                  .type = OPTION_INT,
-                                  .env = "GATEHOUSE_MAX_LINES",
-                                  .min = 1,
-                                  .max = 1000000,
-                                  .fallback = "500",
-                                  .help = "most lines that one read answers"},
-    [CONNECT_OPTION_STATE_DIR] = {.name = "state-dir",
-                                  .type = OPTION_DIR,
-                                  .env = "GATEHOUSE_STATE_DIR",
-                                  .help = "where the record of what was done and what undo needs "
-                                          "are kept; ~/.local/state/gatehouse if not given"},
+    [CONNECT_OPTION_MAX_FILE_SIZE] = {SHARED_MAX_FILE_SIZE, .env = "GATEHOUSE_MAX_FILE_SIZE"},
+    [CONNECT_OPTION_MAX_LINES] = {SHARED_MAX_LINES, .env = "GATEHOUSE_MAX_LINES"},
+    [CONNECT_OPTION_STATE_DIR] = {SHARED_STATE_DIR},
     [CONNECT_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
                                      .type = OPTION_DIR,
                                      .env = "GATEHOUSE_SETTINGS_DIR",
@@ -46,7 +23,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                              "~/.n8n-gateway if not given"},
     [CONNECT_OPTION_LOG_LEVEL] = {.name = "log-level",
                                   .type = OPTION_CHOICE,
-                                  .choices = levels,
+                                  .choices = shared_levels,
                                   .env = "N8N_GATEWAY_LOG_LEVEL",
                                   .help = "how much is told on standard error; info if neither "
                                           "this nor the settings say it"},
@@ -92,21 +69,21 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                              "without it, only reading"},
     [CONNECT_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                         .type = OPTION_CHOICE,
-                                        .choices = modes,
+                                        .choices = shared_modes,
                                         .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
                                         .group = "Consent",
                                         .help = "whether tools may look at files; allow if not "
                                                 "given"},
     [CONNECT_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
                                          .type = OPTION_CHOICE,
-                                         .choices = modes,
+                                         .choices = shared_modes,
                                          .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
                                          .group = "Consent",
                                          .help = "the same for changing them; ask and allow switch "
                                                  "write access on"},
     [CONNECT_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
                                          .type = OPTION_CHOICE,
-                                         .choices = modes,
+                                         .choices = shared_modes,
                                          .env = "N8N_GATEWAY_PERMISSION_SHELL",
                                          .group = "Consent",
                                          .help = "the same for commands, each in a box: the "
@@ -114,13 +91,13 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                                  "secrets; deny if not given"},
     [CONNECT_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
                                             .type = OPTION_CHOICE,
-                                            .choices = modes,
+                                            .choices = shared_modes,
                                             .env = "N8N_GATEWAY_PERMISSION_COMPUTER",
                                             .group = "Consent",
                                             .help = "the same for the screen; deny if not given"},
     [CONNECT_OPTION_PERMISSION_BROWSER] = {.name = "permission-browser",
                                            .type = OPTION_CHOICE,
-                                           .choices = modes,
+                                           .choices = shared_modes,
                                            .env = "N8N_GATEWAY_PERMISSION_BROWSER",
                                            .group = "Consent",
                                            .help = "the same for a browser; ask if not given"},
@@ -141,35 +118,11 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                         .group = "Consent",
                                         .help = "ask nothing on the terminal, neither before "
                                                 "connecting nor before calls"},
-    [CONNECT_OPTION_SHELL_NETWORK] = {.name = "shell-network",
-                                      .type = OPTION_CHOICE,
-                                      .choices = networks,
-                                      .env = "N8N_GATEWAY_SHELL_NETWORK",
-                                      .fallback = "none",
-                                      .group = "Commands",
-                                      .help = "whether commands reach the network"},
-    [CONNECT_OPTION_SHELL_WRITABLE] = {.name = "shell-writable",
-                                       .type = OPTION_LIST,
-                                       .env = "N8N_GATEWAY_SHELL_WRITABLE",
-                                       .placeholder = "DIR",
-                                       .group = "Commands",
-                                       .help = "directories that commands may change, besides the "
-                                               "folder where files may be changed; repeatable or "
-                                               "with commas"},
-    [CONNECT_OPTION_SHELL_TIMEOUT] = {.name = "computer-shell-timeout",
-                                      .type = OPTION_DURATION,
-                                      .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT",
-                                      .min = 100,
-                                      .max = 24 * 60 * 60 * INT64_C(1000),
-                                      .fallback = "30s",
-                                      .group = "Commands",
-                                      .help = "how long a command may take that names no time "
-                                              "itself"},
-    [CONNECT_OPTION_SHELL_OPEN] = {.name = "dangerously-disable-shell-sandbox",
-                                   .env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
-                                   .group = "Commands",
-                                   .help = "run commands without their boxes: they can do all "
-                                           "that you can"},
+    [CONNECT_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
+    [CONNECT_OPTION_SHELL_WRITABLE] = {SHARED_SHELL_WRITABLE},
+    [CONNECT_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},
+    [CONNECT_OPTION_SHELL_OPEN] = {SHARED_SHELL_OPEN,
+                                   .env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX"},
 };
 
 const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {

@@ -42,9 +42,6 @@ enum { CONNECT_ARGUMENT_URL, CONNECT_ARGUMENT_TOKEN, CONNECT_ARGUMENT_DIR, CONNE
 /* In the order of the choices of --permission-confirmation. */
 enum connect_confirmation { CONNECT_CONFIRM_CLIENT, CONNECT_CONFIRM_INSTANCE };
 
-/* In the order of the choices of --shell-network. */
-enum connect_network { CONNECT_NETWORK_NONE, CONNECT_NETWORK_ALLOW };
-
 extern const struct option connect_options[CONNECT_OPTIONS];
 extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
 

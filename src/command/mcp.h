@@ -45,9 +45,6 @@ enum mcp_client {
     MCP_CLIENTS
 };
 
-/* In the order of the choices of --shell-network. */
-enum mcp_shell_network { MCP_SHELL_NETWORK_NONE, MCP_SHELL_NETWORK_ALLOW };
-
 extern const struct option mcp_options[MCP_OPTIONS];
 extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
 

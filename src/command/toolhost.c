@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/toolhost.h"
 
-#define LARGEST_FILE (INT64_C(64) << 20)
-
-static const char *const levels[] = {"silent", "error", "warn", "info", "debug", NULL};
+#include "command/shared.h"
 
 const struct option toolhost_options[TOOLHOST_OPTIONS] = {
     [TOOLHOST_OPTION_FD] = {.name = "fd",
@@ -23,25 +21,9 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                .type = OPTION_LIST,
                                .placeholder = "GLOB",
                                .help = "the only names that exist; repeatable"},
-    [TOOLHOST_OPTION_MAX_FILE_SIZE] = {.name = "max-file-size",
-                                       .type = OPTION_BYTES,
-                                       .min = 1,
-                                       .max = LARGEST_FILE,
-                                       .fallback = "512KiB",
-                                       .help =
-                                           "largest file that is read whole, written or edited"},
-    [TOOLHOST_OPTION_MAX_LINES] = {.name = "max-lines",
-                                   .type = OPTION_INT,
-                                   .min = 1,
-                                   .max = 1000000,
-                                   .fallback = "500",
-                                   .help = "most lines that one read answers"},
-    [TOOLHOST_OPTION_MAX_MATCHES] = {.name = "max-matches",
-                                     .type = OPTION_INT,
-                                     .min = 1,
-                                     .max = INT64_C(1000000000),
-                                     .fallback = "1000000",
-                                     .help = "matches that a search counts before it ends"},
+    [TOOLHOST_OPTION_MAX_FILE_SIZE] = {SHARED_MAX_FILE_SIZE},
+    [TOOLHOST_OPTION_MAX_LINES] = {SHARED_MAX_LINES},
+    [TOOLHOST_OPTION_MAX_MATCHES] = {SHARED_MAX_MATCHES},
     [TOOLHOST_OPTION_STATE_DIR] = {.name = "state-dir",
                                    .type = OPTION_DIR,
                                    .help = "where the journal and what undo needs are kept"},
@@ -54,7 +36,7 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                     .help = "the same for its record"},
     [TOOLHOST_OPTION_LOG_LEVEL] = {.name = "log-level",
                                    .type = OPTION_CHOICE,
-                                   .choices = levels,
+                                   .choices = shared_levels,
                                    .fallback = "warn",
                                    .help = "how much is told on standard error"},
 };

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "command/alone.h"
+#include "command/shared.h"
 #include "daemon/authorities.h"
 #include "daemon/program_internal.h"
 #include "isolate/confine.h"
@@ -138,38 +139,22 @@ static int read_authorities(struct program *program, struct err *err)
     return path != NULL ? authorities_read(path, &program->authorities, err) : 0;
 }
 
-static int check_writable(const struct program *program, struct err *err)
+static int check_shell(const struct program *program, struct err *err)
 {
-    const struct option_list writable =
-        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
-
-    for (size_t i = 0; i < writable.count; i++)
-        if (writable.items[i][0] != '/')
-            return err_set(err, ERR_INVALID_OPTION, "--shell-writable: '%s' does not begin with /",
-                           writable.items[i]);
-    return 0;
-}
-
-/* What the user says must hold, or he would count on it. */
-static int check_openness(const struct program *program, struct err *err)
-{
+    static const struct shared_shell rows = {.network = CONNECT_OPTION_SHELL_NETWORK,
+                                             .writable = CONNECT_OPTION_SHELL_WRITABLE,
+                                             .open = CONNECT_OPTION_SHELL_OPEN};
     const struct option_values *values = program->values;
     bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&
                          !options_is_on(values, CONNECT_OPTION_NON_INTERACTIVE);
+    bool is_idle = program->wishes.modes.of[CATALOG_SHELL] == PERMISSION_DENY && !can_be_edited;
 
-    if (!options_is_on(values, CONNECT_OPTION_SHELL_OPEN))
-        return 0;
-    if (options_source(values, CONNECT_OPTION_SHELL_NETWORK) == OPTION_FLAG ||
-        options_source(values, CONNECT_OPTION_SHELL_WRITABLE) == OPTION_FLAG)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-network and --shell-writable hold nothing without boxes: leave "
-                       "them or --dangerously-disable-shell-sandbox out");
-    if (options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG && !can_be_edited &&
-        program->wishes.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+    if (is_idle && options_is_on(values, CONNECT_OPTION_SHELL_OPEN) &&
+        options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG)
         return err_set(err, ERR_INVALID_OPTION,
                        "--dangerously-disable-shell-sandbox is of no use without commands: say "
                        "--permission-shell ask or allow too");
-    return 0;
+    return shared_check_shell(values, &rows, err);
 }
 
 /* Both sides of it: where one is redirected nobody would see the question, or could answer. */
@@ -336,11 +321,9 @@ static int run(struct program *program, struct err *err)
     if (r == 0)
         r = read_authorities(program, err);
     if (r == 0)
-        r = check_writable(program, err);
-    if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
     if (r == 0)
-        r = check_openness(program, err);
+        r = check_shell(program, err);
     if (r == 0)
         r = program_look_for_session(program, err);
     if (r == 0)

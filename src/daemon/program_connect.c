@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "command/shared.h"
 #include "console/confirm.h"
 #include "tools/recorded.h"
 
@@ -145,7 +146,7 @@ static bool is_shell_open(const struct program *program)
 
 static bool has_network(const struct program *program)
 {
-    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == CONNECT_NETWORK_ALLOW;
+    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW;
 }
 
 static void digest_terms(const struct program *program, const struct wishes *wishes,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "command/shared.h"
 #include "daemon/about.h"
 #include "daemon/advice.h"
 #include "daemon/session_internal.h"
@@ -23,18 +24,12 @@ enum {
 
 static void write_record(struct session *session)
 {
-    bool is_failing;
+    struct recorded *recorded = &session->ground->recorded;
+    const char *words = recorded_flush(recorded);
 
-    audit_file_flush(session->ground->recorded.audit);
-    is_failing = audit_file_untold(session->ground->recorded.audit) > 0;
-    if (is_failing == session->is_record_failing)
-        return;
-    session->is_record_failing = is_failing;
-    log_write(session->config.log, LOG_WARN,
-              is_failing ? "the record cannot be written: changes are refused, and what is read "
-                           "goes unrecorded"
-                         : "the record is written again, and tells how much it misses",
-              LOG_TEXT("directory", session->ground->recorded.state_path));
+    if (words != NULL)
+        log_write(session->config.log, LOG_WARN, words,
+                  LOG_TEXT("directory", recorded->state_path));
 }
 
 static void flush_record(void *data)
@@ -409,8 +404,7 @@ static int open_commands(struct session *session, struct err *err)
         return 0;
     }
     if (config.is_open)
-        log_write(session->config.log, LOG_WARN,
-                  "commands run without boxes: they can do all that you can");
+        log_write(session->config.log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &session->commands, &why);
     if (r == ERR_UNSUPPORTED) {
         log_write(session->config.log, LOG_WARN, "no commands are run here",

@@ -43,7 +43,6 @@ struct session {
     enum reconnect_state told;
     int64_t open_wall_ms; /* when its stream was open first; 0: not yet */
     struct timer flush;
-    bool is_record_failing;
 };
 
 /* It could not be begun: with what the user can do about it, besides what the server said. */

@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "command/alone.h"
 #include "command/mcp.h"
+#include "command/shared.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "mcphost/consent.h"
@@ -55,7 +56,6 @@ struct program {
     struct timer flush;
     atomic_uint running;
     atomic_uint changing;
-    bool is_record_failing;
 };
 
 static void on_signal(void *data, int signum)
@@ -86,21 +86,13 @@ static void on_answered(void *data)
         timer_start(&program->flush, FLUSH_MS);
 }
 
-/* Said when it begins and when it is over, not for each record. */
 static void write_record(struct program *program)
 {
-    bool is_failing;
+    struct recorded *recorded = &program->ground->recorded;
+    const char *words = recorded_flush(recorded);
 
-    audit_file_flush(program->ground->recorded.audit);
-    is_failing = audit_file_untold(program->ground->recorded.audit) > 0;
-    if (is_failing == program->is_record_failing)
-        return;
-    program->is_record_failing = is_failing;
-    log_write(&program->log, LOG_WARN,
-              is_failing ? "the record cannot be written: changes are refused, and what is read "
-                           "goes unrecorded"
-                         : "the record is written again, and tells how much it misses",
-              LOG_TEXT("directory", program->ground->recorded.state_path));
+    if (words != NULL)
+        log_write(&program->log, LOG_WARN, words, LOG_TEXT("directory", recorded->state_path));
 }
 
 static void flush_record(void *data)
@@ -234,40 +226,32 @@ static int refuse_idle_flags(const struct option_values *values, struct err *err
 static int open_commands(struct program *program, const struct option_values *values,
                          struct err *err)
 {
+    static const struct shared_shell rows = {.network = MCP_OPTION_SHELL_NETWORK,
+                                             .writable = MCP_OPTION_SHELL_WRITABLE,
+                                             .open = MCP_OPTION_SHELL_OPEN};
     const struct commands_config config = {
         .ground = program->ground,
         .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
-        .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == MCP_SHELL_NETWORK_ALLOW,
+        .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
     };
-
     struct err why = ERR_INIT;
     int r;
 
     if (program->consent.ground.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return refuse_idle_flags(values, err);
-    for (size_t i = 0; i < options_list(values, MCP_OPTION_SHELL_WRITABLE).count; i++)
-        if (config.writable[i][0] != '/')
-            return err_set(err, ERR_INVALID_OPTION,
-                           "--shell-writable: '%s' does not begin with /, and clients start us "
-                           "anywhere",
-                           config.writable[i]);
+    r = shared_check_shell(values, &rows, err);
+    if (r < 0)
+        return r;
     /* What does not exist for the client would be there for its commands. */
     if (options_list(values, MCP_OPTION_DENY).count + options_list(values, MCP_OPTION_ALLOW).count >
         0)
         return err_set(err, ERR_INVALID_OPTION,
                        "--deny and --allow do not hold for commands, which see all of the folder: "
                        "leave them or --permission-shell out");
-    /* Where they would hold nothing they would only look safe. */
-    if (config.is_open && (options_source(values, MCP_OPTION_SHELL_NETWORK) == OPTION_FLAG ||
-                           options_source(values, MCP_OPTION_SHELL_WRITABLE) == OPTION_FLAG))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-network and --shell-writable hold nothing without boxes: leave "
-                       "them or --dangerously-disable-shell-sandbox out");
     if (config.is_open)
-        log_write(&program->log, LOG_WARN,
-                  "commands run without boxes: they can do all that you can");
+        log_write(&program->log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &program->commands, &why);
     if (r == ERR_UNSUPPORTED) {
         log_write(&program->log, LOG_WARN, "no commands are run here",

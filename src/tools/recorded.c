@@ -111,6 +111,19 @@ int recorded_open(const struct recorded_config *config, struct recorded *recorde
     return r == 0 ? open_state(recorded, config, err) : r;
 }
 
+const char *recorded_flush(struct recorded *recorded)
+{
+    bool was_failing = recorded->is_failing;
+
+    audit_file_flush(recorded->audit);
+    recorded->is_failing = audit_file_untold(recorded->audit) > 0;
+    if (recorded->is_failing == was_failing)
+        return NULL;
+    return was_failing ? "the record is written again, and tells how much it misses"
+                       : "the record cannot be written: changes are refused, and what is read "
+                         "goes unrecorded";
+}
+
 void recorded_close(struct recorded *recorded)
 {
     authority_free(recorded->authority);

@@ -18,6 +18,7 @@ struct recorded {
     struct authority *authority;
     struct audit_file *audit; /* NULL where somebody else keeps the record */
     int audit_dir_fd;
+    bool is_failing;           /* the record could not be written when it was last tried */
     char state_path[PATH_MAX]; /* absolute */
 };
 
@@ -34,6 +35,12 @@ struct recorded_config {
  */
 int recorded_open(const struct recorded_config *config, struct recorded *recorded, struct err *err);
 void recorded_close(struct recorded *recorded);
+
+/*
+ * Writes what waits for it. When that begins to fail, and when it is over, what is to be said to
+ * the user; else NULL.
+ */
+const char *recorded_flush(struct recorded *recorded);
 
 /*
  * The user's own place for state: $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse.
