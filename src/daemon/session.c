@@ -383,6 +383,15 @@ static int open_ground(struct session *session, struct err *err)
     return ground_open(&config, &session->ground, err);
 }
 
+static void on_no_commands(void *data)
+{
+    const struct session *session = data;
+
+    log_write(session->config.log, LOG_ERROR,
+              "the process that starts commands has ended, and they with it: start gatehouse "
+              "connect again to run any, or connect anew from the server's page");
+}
+
 /* The launcher is forked here, while there is one thread: those of a session before have ended. */
 static int open_commands(struct session *session, struct err *err)
 {
@@ -392,6 +401,8 @@ static int open_commands(struct session *session, struct err *err)
         .has_network = session->config.shell_has_network,
         .writable = session->config.shell_writable,
         .timeout_ms = session->config.shell_timeout_ms,
+        .on_final = on_no_commands,
+        .data = session,
     };
     struct err why = ERR_INIT;
     int r;

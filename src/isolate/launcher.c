@@ -110,12 +110,25 @@ int launcher_renew(struct launcher *launcher, struct err *err)
         /* An answer that comes too late would be taken for the next one's. */
         if (launcher->guard_fd >= 0)
             close(steal_fd(&launcher->guard_fd));
-        return err_set(err, ERR_IO, "the process that starts commands has ended for good");
+        return err_set(err, ERR_IO,
+                       "the process that starts commands has ended for good: start gatehouse "
+                       "again to run any");
     }
     take_fds(&message, &fds);
     launcher->fd = fds.fds[0];
     return launcher->fd >= 0 ? 0
                              : err_set(err, ERR_BUSY, "no process can be made to start commands");
+}
+
+bool launcher_is_final(const struct launcher *launcher)
+{
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    /* It says nothing unasked, so there is its end to be read or nothing. */
+    return launcher->guard_fd < 0 ||
+           recvmsg(launcher->guard_fd, &message, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* ---- life ---- */

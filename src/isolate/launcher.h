@@ -43,6 +43,9 @@ void launcher_free(struct launcher *launcher);
  */
 int launcher_renew(struct launcher *launcher, struct err *err);
 
+/* The guard has ended, or was given up: launcher_renew() will bring none any more. */
+bool launcher_is_final(const struct launcher *launcher);
+
 /* For a loop: readable when there is a notice, or when the launcher has gone. Non-blocking. */
 int launcher_fd(const struct launcher *launcher);
 

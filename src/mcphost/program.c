@@ -223,6 +223,15 @@ static int refuse_idle_flags(const struct option_values *values, struct err *err
     return 0;
 }
 
+static void on_no_commands(void *data)
+{
+    struct program *program = data;
+
+    log_write(&program->log, LOG_ERROR,
+              "the process that starts commands has ended, and they with it: start gatehouse mcp "
+              "again to run any");
+}
+
 static int open_commands(struct program *program, const struct option_values *values,
                          struct err *err)
 {
@@ -235,6 +244,8 @@ static int open_commands(struct program *program, const struct option_values *va
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
+        .on_final = on_no_commands,
+        .data = program,
     };
     struct err why = ERR_INIT;
     int r;

@@ -23,6 +23,8 @@ struct launched {
     struct ready_watch *watch;
     launched_narrow_fn *narrow; /* or NULL */
     void *narrow_data;
+    launched_final_fn *final; /* or NULL: nobody wants to know, or knows already */
+    void *final_data;
     struct list commands;
     uint32_t last_number;
     bool is_gone; /* the next command gets another one */
@@ -132,6 +134,16 @@ static void end_all(struct launched *launched, const struct err *err)
     } while (has_found);
 }
 
+static void tell_if_final(struct launched *launched)
+{
+    launched_final_fn *final = launched->final;
+
+    if (final == NULL || !launcher_is_final(launched->launcher))
+        return;
+    launched->final = NULL;
+    final(launched->final_data);
+}
+
 static void lose(struct launched *launched, const char *why)
 {
     struct err err = ERR_INIT;
@@ -139,8 +151,10 @@ static void lose(struct launched *launched, const char *why)
     launched->is_gone = true;
     ready_watch_free(steal_ptr(&launched->watch));
     timer_stop(&launched->hang);
-    err_set(&err, ERR_IO, "the process that starts commands %s; the next command gets another one",
-            why);
+    err_set(&err, ERR_IO, "the process that starts commands %s; %s", why,
+            launcher_is_final(launched->launcher) ? "start gatehouse again to run any"
+                                                  : "the next command gets another one");
+    tell_if_final(launched);
     end_all(launched, &err);
 }
 
@@ -174,6 +188,8 @@ static int replace(struct launched *launched, struct err *err)
         r = ready_watch_new(launched->loop, launcher_fd(launched->launcher), on_ready, launched,
                             &launched->watch);
     launched->is_gone = r < 0;
+    if (r < 0)
+        tell_if_final(launched);
     return r;
 }
 
@@ -376,4 +392,10 @@ void launched_set_narrow(struct launched *launched, launched_narrow_fn *narrow, 
 {
     launched->narrow = narrow;
     launched->narrow_data = data;
+}
+
+void launched_set_final(struct launched *launched, launched_final_fn *final, void *data)
+{
+    launched->final = final;
+    launched->final_data = data;
 }

@@ -23,4 +23,8 @@ const struct starter *launched_starter(const struct launched *launched);
 typedef size_t launched_narrow_fn(void *data, enum box_access out_at_most[BOX_MAX_PLACES]);
 void launched_set_narrow(struct launched *launched, launched_narrow_fn *narrow, void *data);
 
+/* Told once, when no command can be started any more. */
+typedef void launched_final_fn(void *data);
+void launched_set_final(struct launched *launched, launched_final_fn *final, void *data);
+
 #endif

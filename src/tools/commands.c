@@ -210,6 +210,7 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
     if (r < 0)
         return err_set_plain(err, r);
     launched_set_narrow(commands->launched, narrow, commands);
+    launched_set_final(commands->launched, commands->config.on_final, commands->config.data);
     config.starter = launched_starter(commands->launched);
     return shell_new(&config, &commands->shell, err);
 }

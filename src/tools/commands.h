@@ -24,6 +24,9 @@ struct commands_config {
     bool has_network;
     const char *const *writable; /* directories besides the folder, up to a NULL; or NULL */
     int64_t timeout_ms;
+    /* Once, when something has ended what starts them and none can be run any more. */
+    void (*on_final)(void *data);
+    void *data;
 };
 
 /*

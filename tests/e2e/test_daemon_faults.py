@@ -399,9 +399,12 @@ class KilledCommands(Faults):
         os.kill(self.parts(daemon)[0], signal.SIGKILL)
         self.assert_no_command_is_left(fifo)
         self.assertIn("isError", server.until(answer=called)["text"])
-        self.assertIn("has ended", self.error(server, "shell_execute", command="true"))
+        daemon.until("start gatehouse connect again")
+        for _ in range(2):
+            self.assertIn("start gatehouse again", self.error(server, "shell_execute", command="true"))
         self.good(server, "read_file", filePath="a.txt")
-        self.assertEqual(daemon.end()[0], 0)
+        status, told = daemon.end()
+        self.assertEqual((status, told.count("start gatehouse connect again")), (0, 1), told)
 
     def test_a_box(self):
         server, daemon, called, fifo, launcher = self.begin()

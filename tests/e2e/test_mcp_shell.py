@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import select
+import signal
 import socket
 import time
 
@@ -24,6 +26,11 @@ def alive(mark):
             except OSError:
                 pass
     return found
+
+
+def children(pid):
+    return [int(child) for child in
+            pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Commands(Scene):
@@ -113,6 +120,19 @@ class Results(Commands):
             server.discard()
             server.said.close()
             self.servers.remove(server)
+
+    def test_when_nothing_starts_commands_any_more_it_says_what_to_do(self):
+        server = self.begin()
+        (guard,) = children(server.pid)
+        (launcher,) = children(guard)
+        fd = os.pidfd_open(launcher)
+        self.addCleanup(os.close, fd)
+        os.kill(guard, signal.SIGKILL)
+        self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
+        for _ in range(2):
+            self.assertIn("start gatehouse again", self.answer(server, "true")["error"])
+        server.end()
+        self.assertEqual(server.words().count("start gatehouse mcp again"), 1, server.words())
 
     def test_a_job_goes_on_between_calls(self):
         server = self.begin()

@@ -396,9 +396,12 @@ static void without_the_guard_there_is_none(void **state)
 
     (void)state;
     launcher = launcher_for(NULL, 0);
+    assert_false(launcher_is_final(launcher));
     assert_int_equal(kill(child_of(getpid()), SIGKILL), 0);
     assert_int_equal(next(launcher, &notice, &fds), ERR_IO);
+    assert_true(launcher_is_final(launcher));
     assert_int_equal(launcher_renew(launcher, NULL), ERR_IO);
+    assert_true(launcher_is_final(launcher));
     assert_int_equal(launcher_renew(launcher, NULL), ERR_IO);
     launcher_free(launcher);
 }
