@@ -59,6 +59,11 @@ void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTE
     add_number(&hash, terms->shell_has_network);
     for (size_t i = 0; terms->shell_writable != NULL && terms->shell_writable[i] != NULL; i++)
         add_text(&hash, terms->shell_writable[i]);
+    add_text(&hash, ""); /* the list's end */
+    add_number(&hash, terms->shell_timeout_ms);
+    add_number(&hash, terms->asks_here);
+    add_number(&hash, (int64_t)terms->max_file_bytes);
+    add_number(&hash, (int64_t)terms->max_lines);
     sha256_end(&hash, digest);
     write_hex(digest, sizeof(digest), out_digest);
 }

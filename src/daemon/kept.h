@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/secret.h"
@@ -26,6 +27,10 @@ struct kept_terms {
     bool shell_is_open;
     bool shell_has_network;
     const char *const *shell_writable; /* up to a NULL; or NULL */
+    int64_t shell_timeout_ms;
+    bool asks_here; /* about calls; else the instance does */
+    uint64_t max_file_bytes;
+    uint64_t max_lines;
 };
 void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTES]);
 

@@ -182,11 +182,16 @@ static int choose_asker(struct program *program, struct err *err)
         return err_set(err, ERR_INVALID_OPTION,
                        "--permission-confirmation client needs a terminal on standard input and "
                        "output, and no --non-interactive");
+    program->asks_here = is_said ? is_client : program_has_terminal(program);
+    return 0;
+}
+
+static int check_agreement(const struct program *program, struct err *err)
+{
     if (program_needs_agreement(program) && !program_has_terminal(program))
         return err_set(err, ERR_INVALID_OPTION,
                        "there is no terminal to ask on before connecting: say --auto-confirm or "
                        "--non-interactive if you agree");
-    program->asks_here = is_said ? is_client : program_has_terminal(program);
     return 0;
 }
 
@@ -322,12 +327,14 @@ static int run(struct program *program, struct err *err)
         r = read_authorities(program, err);
     if (r == 0)
         r = wishes_read(program->values, &program->wishes, err);
+    if (r == 0) /* it is one of the terms of a session from before */
+        r = choose_asker(program, err);
     if (r == 0)
         r = check_shell(program, err);
     if (r == 0)
         r = program_look_for_session(program, err);
     if (r == 0)
-        r = choose_asker(program, err);
+        r = check_agreement(program, err);
     if (r < 0)
         return r;
     log_init(&program->log, STDERR_FILENO, program->wishes.log_level, &clock_system);

@@ -158,6 +158,10 @@ static void digest_terms(const struct program *program, const struct wishes *wis
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
+        .asks_here = program->asks_here,
+        .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
     };
 
     kept_digest(&terms, out_terms);

@@ -173,7 +173,8 @@ class Kept(Scene):
         for changed in (("--permission-shell", "allow"), ("--filesystem-write-access",),
                         ("--shell-network", "allow"), ("--shell-writable", str(other)),
                         ("--dangerously-disable-shell-sandbox",),
-                        ("--dir", other)):
+                        ("--computer-shell-timeout", "1000"), ("--max-file-size", "1MiB"),
+                        ("--max-lines", "1000"), ("--dir", other)):
             with self.subTest(changed):
                 flags = changed if "--dir" in changed else (*changed, "--dir", self.root)
                 daemon = self.daemon("--keep-session", *flags, self.url(server))
@@ -659,6 +660,21 @@ class Terminal(AtTerminal):
         called = server.call("read_file", filePath="a.txt")
         self.assertTrue(self.answer(server, b"5\n", called)["isError"])
         self.assertIn("denied", self.error(server, "read_file", filePath="a.txt"))
+
+    def test_who_asks_is_one_of_the_terms_of_a_session_that_is_kept(self):
+        server, daemon = self.begin("--keep-session")
+        self.agree(server)
+        self.assertEqual(daemon.end(signal.SIGTERM)[0], 0)
+        server.do("token")
+        words = ("--keep-session", self.url(server), server.until_has("token")["token"], self.root)
+        self.shown.clear()
+        daemon = self.daemon("--permission-confirmation", "instance", *words, TERM="dumb")
+        self.see("Connect to this server?")
+        self.assertEqual(daemon.end()[0], 0)
+        self.shown.clear()
+        self.daemon(*words, TERM="dumb")
+        server.until(streams=1)
+        self.assertNotIn(b"Connect to this server?", self.shown)
 
     def test_what_is_logged_waits_while_a_question_stands(self):
         self.all_there = True

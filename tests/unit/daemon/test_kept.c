@@ -203,7 +203,7 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     struct world *world = *state;
     struct wishes *wishes = calloc(1, sizeof(*wishes));
     struct kept_terms terms = {.url = &world->url, .wishes = wishes};
-    char digests[9][KEPT_TERMS_BYTES];
+    char digests[13][KEPT_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(wishes);
@@ -219,6 +219,14 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     terms.shell_has_network = true;
     kept_digest(&terms, digests[count++]);
     terms.shell_writable = writable;
+    kept_digest(&terms, digests[count++]);
+    terms.shell_timeout_ms = 1000;
+    kept_digest(&terms, digests[count++]);
+    terms.asks_here = true;
+    kept_digest(&terms, digests[count++]);
+    terms.max_file_bytes = 4096;
+    kept_digest(&terms, digests[count++]);
+    terms.max_lines = 100;
     kept_digest(&terms, digests[count++]);
     assert_int_equal(httpurl_parse(STR("https://other.example"), &world->url, NULL), 0);
     kept_digest(&terms, digests[count++]);
