@@ -137,16 +137,21 @@ static int settle(struct confirm *confirm)
 
 static void write_commands(const struct confirm *confirm, struct page *page)
 {
+    /* By what holds now: the editor changes both. */
+    bool changes_folder = mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
+
     if (confirm->shell_is_open) {
         page_say(page, PAGE_WARNING, "Commands run without boxes: they can do all that you can.");
         return;
     }
     page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
              "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
-    if (confirm->writable_count == 0)
+    if (!changes_folder && confirm->writable_count == 0)
         page_say(page, PAGE_PLAIN, "Commands can change no files.");
     else
         page_say(page, PAGE_WARNING, "Commands can change files in:");
+    if (changes_folder)
+        page_quote(page, PAGE_PLAIN, buf_view(&confirm->dir), PAGE_NAME);
     for (size_t i = 0; i < confirm->writable_count; i++)
         page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
 }

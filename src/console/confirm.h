@@ -27,7 +27,7 @@ struct confirm_offer {
     bool has_write_access; /* false: files are not changed, whatever the mode says */
     bool shell_is_open;    /* commands can do all that the user can; the next ones hold nothing */
     bool shell_has_network;
-    const struct str *shell_writable; /* what commands may change */
+    const struct str *shell_writable; /* what commands may change besides the folder */
     size_t shell_writable_count;
 };
 

@@ -318,9 +318,7 @@ static int ask(struct program *program, struct err *err)
     };
     int r;
 
-    if (offer.has_write_access)
-        shown[offer.shell_writable_count++] = offer.dir;
-    if (writable.count > array_size(shown) - offer.shell_writable_count)
+    if (writable.count > array_size(shown))
         return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
     for (size_t i = 0; i < writable.count; i++)
         shown[offer.shell_writable_count++] = str_from(writable.items[i]);

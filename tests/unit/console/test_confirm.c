@@ -19,7 +19,7 @@ static void note_result(void *data, const struct confirm_result *result)
     asked->dir[result->dir.len] = '\0';
 }
 
-static const struct str writable[] = {STR_LITERAL("/srv/me/src"), STR_LITERAL("/tmp/x\x1b[2J")};
+static const struct str writable[] = {STR_LITERAL("/srv/cache"), STR_LITERAL("/tmp/x\x1b[2J")};
 
 static struct confirm_offer an_offer(void)
 {
@@ -75,6 +75,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     bench_close(&bench);
 
     offer.shell_has_network = true;
+    offer.has_write_access = false;
     offer.shell_writable_count = 0;
     begin(&bench, &bench_colour, &offer, &asked);
     assert_shows(&bench, "Commands have the network.");
@@ -182,6 +183,44 @@ static void modes_are_edited_for_this_session(void **state)
     assert_int_equal(asked.result.modes.of[CATALOG_FILESYSTEM_WRITE], PERMISSION_ALLOW);
     assert_int_equal(asked.result.modes.of[CATALOG_SHELL], PERMISSION_ASK);
     assert_int_equal(asked.result.modes.of[CATALOG_BROWSER], PERMISSION_DENY);
+    bench_close(&bench);
+}
+
+static void what_commands_can_change_is_what_was_edited(void **state)
+{
+    const struct stage_look plain = {.is_plain = true};
+    struct confirm_offer offer = an_offer();
+    struct asked asked;
+    struct bench bench;
+    int row;
+
+    (void)state;
+    offer.modes.of[CATALOG_SHELL] = PERMISSION_ALLOW;
+    offer.shell_writable_count = 0;
+    begin(&bench, &plain, &offer, &asked);
+    assert_shows(&bench, "Commands can change no files.");
+    bench_press(&bench, "2\n");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "2 allow\n");
+    bench_press(&bench, "dir /srv/other\n");
+    screen_clear(&bench.screen);
+    bench_press(&bench, "done\n");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_does_not_show(&bench, "Commands can change no files.");
+    row = screen_find(&bench.screen, "Commands can change files in:");
+    assert_true(row >= 0);
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 1), "| \"/srv/other\"");
+    assert_does_not_show(&bench, "/srv/me/src");
+    bench_close(&bench);
+    /* And with write access from the beginning. */
+    offer.has_write_access = true;
+    begin(&bench, &bench_colour, &offer, &asked);
+    assert_shows(&bench, "Commands can change files in:");
+    bench_press(&bench, "2\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "2\x1b[D7\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_shows(&bench, "Commands can change no files.");
     bench_close(&bench);
 }
 
@@ -382,6 +421,7 @@ TEST_MAIN(cmocka_unit_test(the_offer_is_shown_as_a_table),
           cmocka_unit_test(it_connects_only_when_told_to),
           cmocka_unit_test(its_first_moments_do_not_count),
           cmocka_unit_test(modes_are_edited_for_this_session),
+          cmocka_unit_test(what_commands_can_change_is_what_was_edited),
           cmocka_unit_test(reading_denied_is_changing_denied),
           cmocka_unit_test(nothing_allowed_at_all_is_not_accepted),
           cmocka_unit_test(the_folder_is_typed), cmocka_unit_test(it_works_in_lines_too),
