@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/redact.h"
 #include "command/alone.h"
 #include "command/shared.h"
 #include "daemon/authorities.h"
@@ -15,7 +16,7 @@
 #include "isolate/confine.h"
 #include "net/tls.h"
 
-enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20 };
+enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20, COMPLAINT_BYTES = 4 * ERR_MESSAGE_BYTES };
 
 static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -343,9 +344,13 @@ static int run(struct program *program, struct err *err)
     return r;
 }
 
+/* As in the log: a server's words may have brought a key back. */
 static int complain(const struct err *err, int status)
 {
-    fprintf(stderr, "gatehouse connect: %s\n%s", err->message,
+    cleanup_buf struct buf words = BUF_INIT(COMPLAINT_BYTES);
+
+    (void)redact_all(str_from(err->message), &words); /* what fits is without secrets */
+    fprintf(stderr, "gatehouse connect: %.*s\n%s", STR_ARG(buf_view(&words)),
             status == EXIT_WRONG_USE ? "See 'gatehouse connect --help'.\n" : "");
     return status;
 }

@@ -136,7 +136,7 @@ static void on_posted(void *data, const struct httpclient_result *result)
     if (result->code == 0) {
         char words[GATEWAY_ERROR_BYTES];
 
-        gateway_error_parse(result->body, words);
+        gateway_error_parse(result->body, &pending->gateway->key, words);
         err_set(&err, status == 401 || status == 403 ? ERR_GATEWAY_DENIED : ERR_GATEWAY_STATUS,
                 "the server answered with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
     }

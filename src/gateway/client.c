@@ -44,7 +44,7 @@ void gateway_note_status(struct gateway *gateway, int status, struct str body)
 {
     char words[GATEWAY_ERROR_BYTES];
 
-    gateway_error_parse(body, words);
+    gateway_error_parse(body, &gateway->key, words);
     err_set(&gateway->why,
             status == 401 || status == 403 ? ERR_GATEWAY_DENIED
             : status == 404                ? ERR_GATEWAY_MISSING

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/jsonwrite.h"
+#include "base/redact.h"
 
 enum {
     ARENA_FACTOR = 24, /* 16 bytes a value, and the shortest value takes two characters */
@@ -54,15 +55,40 @@ int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_ke
     return r;
 }
 
-void gateway_error_parse(struct str body, char out_text[GATEWAY_ERROR_BYTES])
+/* Before anything is cut: half of a key is not recognised any more. */
+static int hide_key(struct str text, const struct secret *key, struct buf *out)
 {
+    struct str known = secret_reveal(key); /* to find it, and nothing else */
+    size_t at = known.len > 0 ? str_find(text, known) : SIZE_MAX;
+    int r = 0;
+
+    while (at != SIZE_MAX && r == 0) {
+        r = buf_append_str(out, str_slice(text, 0, at));
+        if (r == 0)
+            r = buf_append_str(out, STR(REDACT_MARK));
+        text = str_slice(text, at + known.len, text.len);
+        at = str_find(text, known);
+    }
+    return r == 0 ? buf_append_str(out, text) : r;
+}
+
+void gateway_error_parse(struct str body, const struct secret *key,
+                         char out_text[GATEWAY_ERROR_BYTES])
+{
+    cleanup_buf struct buf hidden = BUF_INIT(GATEWAY_MAX_REPLY_BYTES * sizeof(REDACT_MARK));
+    cleanup_buf struct buf shown = BUF_INIT(GATEWAY_ERROR_BYTES);
     cleanup_arena struct arena arena = ARENA_INIT(GATEWAY_MAX_REPLY_BYTES * ARENA_FACTOR);
     const struct json_value *reply = parse_reply(&arena, body);
     struct str text = STR_EMPTY;
+    size_t used;
     size_t len = 0;
 
     if (reply != NULL && !json_get_str(reply, STR("message"), &text))
         json_get_str(reply, STR("error"), &text);
+    if (hide_key(text, key, &hidden) < 0 ||
+        redact_cut(buf_view(&hidden), GATEWAY_ERROR_BYTES - 1, &shown, &used) < 0)
+        buf_clear(&shown); /* rather no words than all of them */
+    text = buf_view(&shown);
     /* It will be shown on a terminal and in a log, where nothing of it may steer anything. */
     for (size_t i = 0; i < text.len && len < GATEWAY_ERROR_BYTES - 1; i++)
         out_text[len++] = text.ptr[i] >= 0x20 && text.ptr[i] < 0x7f ? text.ptr[i] : '?';

@@ -26,9 +26,13 @@ enum {
  */
 int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_key);
 
-/* The message of {"code":403,"message":"..."}, one line of printable text; empty when there is
- * none. */
-void gateway_error_parse(struct str body, char out_text[GATEWAY_ERROR_BYTES]);
+/*
+ * The message of {"code":403,"message":"..."}, one line of printable text; empty when there is
+ * none. A server may repeat what it was sent: the key, which can have any form, and what looks like
+ * one are left out.
+ */
+void gateway_error_parse(struct str body, const struct secret *key,
+                         char out_text[GATEWAY_ERROR_BYTES]);
 
 /*
  * Appends the answer to a call. `result` is a CallToolResult as finished JSON; in the older shape

@@ -340,6 +340,21 @@ class Refusals(Scene):
         self.assertIn("does not take this key; a pairing token", told)
         self.assertNotIn("is needed", told)
 
+    def test_words_of_a_server_bring_no_key_to_the_terminal(self):
+        variable = "N8N_INSTANCE_AI_GATEWAY_API_KEY"
+        for key, behind, variables in (
+                ("zq8vN2static", (), {variable: "zq8vN2static"}),
+                ("gw_abcdefgh12345678", ("gw_abcdefgh12345678",), {})):
+            with self.subTest(key):
+                server = self.serve()
+                server.do("fail", endpoint="init", status=403, count=1,
+                          body=json.dumps({"message": f"the key {key} is unknown"}))
+                status, told = self.daemon("--auto-confirm", "--dir", self.root, self.url(server),
+                                           *behind, **variables).wait()
+                self.assertEqual(status, 1, told)
+                self.assertIn("is unknown", told)
+                self.assertNotIn(key, told)
+
     def test_a_variable_with_a_bad_value_is_an_error(self):
         self.assert_refused(2, "N8N_GATEWAY_PERMISSION_SHELL", "--auto-confirm", "http://x", "gw_x",
                             N8N_GATEWAY_PERMISSION_SHELL="maybe")

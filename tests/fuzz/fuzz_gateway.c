@@ -72,8 +72,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             assert_visible(secret_reveal(&key), SECRET_MAX_BYTES);
         break;
     case 2:
-        gateway_error_parse(text, words);
+        assert(secret_set(&key, STR("key")) == 0);
+        gateway_error_parse(text, &key, words);
         assert(strlen(words) < sizeof(words));
+        assert(strstr(words, "key") == NULL);
         break;
     default:
         write_answer(text);

@@ -2,6 +2,8 @@
 /* What comes on the stream, and the bodies that go between both sides. */
 #include "test.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/jsonwrite.h"
 #include "gateway/event.h"
@@ -171,21 +173,47 @@ static void init_gives_a_key_that_a_header_can_carry(void **state)
 
 static void the_server_s_words_cannot_steer_a_terminal(void **state)
 {
+    const struct secret none = SECRET_INIT;
     char text[GATEWAY_ERROR_BYTES];
     char large[1000];
 
     (void)state;
-    gateway_error_parse(STR("{\"code\":403,\"message\":\"Invalid \\u001b[31mAPI\\nkey\"}"), text);
+    gateway_error_parse(STR("{\"code\":403,\"message\":\"Invalid \\u001b[31mAPI\\nkey\"}"), &none,
+                        text);
     assert_string_equal(text, "Invalid ?[31mAPI?key");
-    gateway_error_parse(STR("{\"error\":\"no\"}"), text);
+    gateway_error_parse(STR("{\"error\":\"no\"}"), &none, text);
     assert_string_equal(text, "no");
-    gateway_error_parse(STR("<html>"), text);
+    gateway_error_parse(STR("<html>"), &none, text);
     assert_string_equal(text, "");
     memset(large, 'a', sizeof(large));
     memcpy(large, "{\"message\":\"", 12);
     memcpy(large + sizeof(large) - 2, "\"}", 2);
-    gateway_error_parse((struct str){large, sizeof(large)}, text);
+    gateway_error_parse((struct str){large, sizeof(large)}, &none, text);
     assert_int_equal(strlen(text), GATEWAY_ERROR_BYTES - 1);
+}
+
+static void the_server_s_words_bring_no_key_back(void **state)
+{
+    struct secret key = SECRET_INIT;
+    char text[GATEWAY_ERROR_BYTES];
+    char body[400];
+
+    (void)state;
+    assert_int_equal(secret_set(&key, STR("zq8vN2static")), 0);
+    gateway_error_parse(STR("{\"message\":\"zq8vN2static: no, zq8vN2static\"}"), &key, text);
+    assert_string_equal(text, "[redacted]: no, [redacted]");
+    gateway_error_parse(STR("{\"message\":\"what is gw_abcdefgh12345678?\"}"), &key, text);
+    assert_string_equal(text, "what is gw_[redacted]?");
+    /* Wherever it would be cut. */
+    for (int before = GATEWAY_ERROR_BYTES - 24; before < GATEWAY_ERROR_BYTES; before++) {
+        snprintf(body, sizeof(body), "{\"message\":\"%.*s zq8vN2static\"}", before,
+                 "..............................................................................."
+                 "................................................................................"
+                 "....");
+        gateway_error_parse(str_from(body), &key, text);
+        assert_null(strstr(text, "zq"));
+    }
+    secret_done(&key);
 }
 
 static void answers_have_the_shape_of_their_call(void **state)
@@ -252,5 +280,6 @@ TEST_MAIN(cmocka_unit_test(both_shapes_of_a_call_are_one_struct),
           cmocka_unit_test(a_name_has_a_ceiling),
           cmocka_unit_test(init_gives_a_key_that_a_header_can_carry),
           cmocka_unit_test(the_server_s_words_cannot_steer_a_terminal),
+          cmocka_unit_test(the_server_s_words_bring_no_key_back),
           cmocka_unit_test(answers_have_the_shape_of_their_call),
           cmocka_unit_test(an_answer_that_the_server_would_not_take_is_none))
