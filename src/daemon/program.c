@@ -62,12 +62,15 @@ bool program_keeps_session(const struct program *program)
 static void on_signal(void *data, int signum)
 {
     struct program *program = data;
+    bool is_final = program->is_leaving || (signum == SIGTERM && program_keeps_session(program));
 
     log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
-    if (program->is_leaving || (signum == SIGTERM && program_keeps_session(program)))
-        program_stop(program, EXIT_SUCCESS);
-    else
+    if (!is_final) {
         program_leave(program);
+        return;
+    }
+    program_stop_asking(program);
+    program_stop(program, EXIT_SUCCESS);
 }
 
 /* ---- from the command line ---- */
@@ -221,6 +224,9 @@ static void on_gone(void *data)
 {
     struct program *program = data;
 
+    /* The signal that ends us gives the terminal back, too. */
+    if (program->is_leaving)
+        return;
     log_write(&program->log, LOG_WARN,
               "the terminal to ask on is gone: what needs consent is refused from now on");
     program_terminal_gone(program);

@@ -336,9 +336,23 @@ int program_connect(struct program *program, struct err *err)
                                             : begin(program, &program->wishes, err);
 }
 
+void program_stop_asking(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    program->is_leaving = true;
+    if (program->session != NULL && !program->is_over)
+        session_end_calls(program->session);
+    if (program->attempt.state != ATTEMPT_ASKING)
+        return;
+    confirm_cancel(program->console);
+    err_set(&err, ERR_CANCELLED, "gatehouse connect was ended before the user answered");
+    fail_attempt(program, &err);
+}
+
 void program_leave(struct program *program)
 {
-    program->is_leaving = true;
+    program_stop_asking(program);
     if (program->session == NULL || program->is_over)
         finish(program);
     else

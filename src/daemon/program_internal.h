@@ -91,7 +91,7 @@ struct program {
     int64_t told_since_ms;
 
     struct signal_watch *watches[PROGRAM_SIGNALS];
-    bool is_leaving;
+    bool is_leaving; /* nobody is asked any more */
     int status;
     struct err err;
 };
@@ -119,6 +119,8 @@ int program_look_for_session(struct program *program, struct err *err);
 /* For what the command line says: asks the user, or begins. */
 int program_connect(struct program *program, struct err *err);
 
+/* What stands on the terminal is withdrawn: an end is nobody's answer. */
+void program_stop_asking(struct program *program);
 /* Tells the server and ends with 0. */
 void program_leave(struct program *program);
 

@@ -568,6 +568,12 @@ void session_free(struct session *session)
     free(session);
 }
 
+void session_end_calls(struct session *session)
+{
+    if (session->calls != NULL)
+        calls_end_session(session->calls);
+}
+
 void session_leave(struct session *session)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};

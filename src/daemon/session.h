@@ -64,6 +64,9 @@ int session_new(const struct session_config *config, struct session **out_sessio
  */
 void session_free(struct session *session);
 
+/* Questions that stand are withdrawn, what runs is cancelled, and nobody hears of either. */
+void session_end_calls(struct session *session);
+
 /* Tells the server, then on_over. */
 void session_leave(struct session *session);
 

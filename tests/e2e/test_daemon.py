@@ -661,6 +661,20 @@ class Terminal(AtTerminal):
         self.see("Commands run without boxes: they can do all that you can.")
         self.assertFalse(server.state()["connected"])
 
+    def test_a_signal_is_no_answer(self):
+        for flags, signum in (((), signal.SIGINT), (("--keep-session",), signal.SIGTERM)):
+            with self.subTest(signum):
+                self.shown.clear()
+                server, daemon = self.begin("--filesystem-write-access", *flags)
+                self.agree(server)
+                server.call("delete", path="a.txt")
+                self.see("DELETE")
+                status, told = daemon.end(signum)
+                self.assertEqual(status, 0, told)
+                self.assertNotIn("refused", told)
+                self.assertNotIn("terminal to ask on is gone", told)
+                self.assertNotIn('"outcome":"denied"', self.record_text())
+
     def test_always_is_kept_and_holds(self):
         server, _ = self.begin("--permission-filesystem-write", "ask")
         self.agree(server)
