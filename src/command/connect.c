@@ -108,7 +108,8 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                      .group = "Consent",
                                      .help = "who asks the user: this terminal (client) or the "
                                              "server's page (instance); client on a terminal if "
-                                             "not given, else instance"},
+                                             "not given, else instance; client and "
+                                             "--non-interactive: nobody, ask means deny"},
     [CONNECT_OPTION_AUTO_CONFIRM] = {.name = "auto-confirm",
                                      .env = "N8N_GATEWAY_AUTO_CONFIRM",
                                      .group = "Consent",

@@ -106,7 +106,8 @@ static struct decision_terms terms_of(const struct call *call)
         .can_ask = !is_here || desk_has_surface(config->desk),
         .is_by_client = !is_here,
         .choices = ONCE | (is_here && keeper_saves(config->keeper) ? ALWAYS : 0),
-        .how_to_ask = "the terminal is gone; start gatehouse connect again",
+        .how_to_ask = "no terminal is there for it; start gatehouse connect in one, without "
+                      "--non-interactive",
         .has_answer = call->has_answer,
         .answer = call->answer,
         .mark = call->answer_mark,

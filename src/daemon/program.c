@@ -182,10 +182,13 @@ static int choose_asker(struct program *program, struct err *err)
     bool is_client = is_said && options_choice(program->values, CONNECT_OPTION_CONFIRMATION) ==
                                     CONNECT_CONFIRM_CLIENT;
 
-    if (is_client && !program_has_terminal(program))
+    bool asks_nobody = options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
+
+    if (is_client && !asks_nobody && !program_has_terminal(program))
         return err_set(err, ERR_INVALID_OPTION,
                        "--permission-confirmation client needs a terminal on standard input and "
-                       "output, and no --non-interactive");
+                       "output; with --non-interactive nobody is asked, and what is set to ask is "
+                       "denied");
     program->asks_here = is_said ? is_client : program_has_terminal(program);
     return 0;
 }
@@ -214,6 +217,8 @@ static void tell_lacks(const struct program *program)
                   "remove them, everything is asked for",
                   LOG_TEXT("file", program->wishes.findings.set_aside),
                   LOG_TEXT("error", program->wishes.findings.why));
+    if (program->asks_here && program->console == NULL)
+        log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");
     if (!program->attempt.url.is_tls)
         log_write(&program->log, LOG_DEBUG, "the connection is not encrypted");
 }
@@ -252,12 +257,13 @@ static int open_notes(struct program *program, struct err *err)
 
 static int open_console(struct program *program, struct err *err)
 {
+    bool has_terminal = program_has_terminal(program);
     int r;
 
-    if (!program_has_terminal(program))
+    if (!has_terminal && !program->asks_here)
         return 0;
-    r = desk_new(&program->desk);
-    if (r == 0)
+    r = desk_new(&program->desk); /* where nobody sits without a terminal */
+    if (r == 0 && has_terminal)
         r = console_new(
             &(struct console_config){
                 .loop = program->loop,
@@ -272,7 +278,7 @@ static int open_console(struct program *program, struct err *err)
             &program->console);
     if (r < 0)
         return err_set(err, r, "the terminal: %s", err_text(r));
-    return isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
+    return has_terminal && isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
 }
 
 static int serve(struct program *program, struct err *err)

@@ -90,6 +90,31 @@ class Prompts(AtTerminal):
         self.question(server, "delete", path="a.txt")
         self.assertEqual(bytes(self.shown), b"")
 
+    def test_ask_cannot_be_had_without_somebody_to_ask(self):
+        """With both flags ask means deny, at a terminal as elsewhere; rules still decide."""
+        self.write_settings(resourcePermissions={
+            "filesystemWrite": {"allow": [str(self.root / "a.txt")], "deny": []}})
+        here = self.terminal
+        for terminal in (here, None):
+            with self.subTest(terminal=terminal is not None):
+                self.terminal = terminal
+                server = self.serve()
+                daemon = self.daemon(
+                    "--non-interactive", "--permission-confirmation", "client",
+                    "--permission-filesystem-write", "ask", self.url(server), server.token,
+                    self.root)
+                server.until(streams=1)
+                daemon.until("what is set to ask is denied")
+                self.assertIn("nobody can be asked", self.error(
+                    server, "write_file", filePath="b.txt", content="x"))
+                self.assertIn("nobody can be asked", self.error(
+                    server, "write_file", filePath="b.txt", content="x",
+                    _confirmation="allowOnce"))
+                self.assertFalse((self.root / "b.txt").exists())
+                self.good(server, "write_file", filePath="a.txt", content="x")
+                self.assertEqual(daemon.end()[0], 0)
+        self.terminal = here
+
     def test_prompts_for_write_and_delete_look_alike(self):
         server, _ = self.connect("--permission-filesystem-write", "ask", TERM="dumb")
         texts = []
