@@ -41,10 +41,11 @@ int permission_modes_constrain(struct permission_modes *modes, struct err *err)
     if (modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
         modes->of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
-        if (modes->of[i] != PERMISSION_DENY)
+        if (modes->of[i] != PERMISSION_DENY && catalog_has_group((enum catalog_group)i))
             return 0;
     return err_set(err, ERR_INVALID_OPTION,
-                   "every group of tools is denied, so there is nothing to offer: set at least one "
+                   "every group of tools that there is is denied, so there is nothing to offer: "
+                   "set at least one "
                    "to ask or allow, for example --permission-filesystem-read ask");
 }
 

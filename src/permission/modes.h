@@ -33,8 +33,8 @@ const char *permission_mode_name(enum permission_mode mode);
 bool permission_mode_from(struct str name, enum permission_mode *out_mode);
 
 /*
- * What cannot be read cannot be changed either. ERR_INVALID_OPTION when every group is denied: the
- * message says what to do.
+ * What cannot be read cannot be changed either. ERR_INVALID_OPTION when every group is denied that
+ * has tools: the message says what to do.
  */
 int permission_modes_constrain(struct permission_modes *modes, struct err *err);
 

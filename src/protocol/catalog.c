@@ -9,6 +9,14 @@ const struct catalog_tool *catalog_find(struct str name)
     return NULL;
 }
 
+bool catalog_has_group(enum catalog_group group)
+{
+    for (size_t i = 0; i < catalog_tool_count; i++)
+        if (catalog_tools[i].group == group)
+            return true;
+    return false;
+}
+
 const char *catalog_group_name(enum catalog_group group)
 {
     switch (group) {

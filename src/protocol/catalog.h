@@ -7,6 +7,7 @@
 #ifndef PROTOCOL_CATALOG_H
 #define PROTOCOL_CATALOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
@@ -55,6 +56,9 @@ extern const size_t catalog_tool_count;
 
 /* NULL when there is none of that name. */
 const struct catalog_tool *catalog_find(struct str name);
+
+/* False: this version has no tools for it, whatever the user allows. */
+bool catalog_has_group(enum catalog_group group);
 
 /* "filesystemRead", … */
 const char *catalog_group_name(enum catalog_group group);

@@ -318,7 +318,7 @@ class Refusals(Scene):
             (2, "given twice", ("--auto-confirm", "--dir", "/tmp", url, server.token, "/tmp")),
             (2, "maybe", ("--permission-shell", "maybe", url, server.token)),
             (2, "nothing", ("--auto-confirm", "--permission-filesystem-read", "deny",
-                            "--permission-browser", "deny", url, server.token)),
+                            "--permission-browser", "allow", url, server.token)),
             (2, "begin with /", ("--auto-confirm", "--shell-writable", "x", url, server.token)),
             (2, "without commands", ("--auto-confirm", OPEN, url, server.token)),
             (2, "hold nothing", ("--auto-confirm", *SHELL, OPEN, "--shell-network", "none", url,
@@ -381,7 +381,8 @@ class WriteAccess(Scene):
             (True, ("--permission-filesystem-write", "ask"), {}, {}),
             (True, (), {}, {"N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE": "allow"}),
             (False, ("--filesystem-write-access", "--permission-filesystem-write", "deny"), {}, {}),
-            (False, ("--filesystem-write-access", "--permission-filesystem-read", "deny"), {}, {}),
+            (False, ("--filesystem-write-access", "--permission-filesystem-read", "deny",
+                     "--permission-shell", "ask"), {}, {}),
         ):
             with self.subTest((flags, settings, variables)):
                 self.assertEqual(
