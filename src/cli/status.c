@@ -106,6 +106,9 @@ struct answer {
     struct str dir;
     struct str url;
     struct str since;
+    struct str state;  /* empty, as the next two: an older daemon */
+    struct str server; /* also while it is not connected */
+    struct str reason;
 };
 
 static int read_answer(struct arena *arena, struct str bytes, struct answer *out_answer,
@@ -113,7 +116,11 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
 {
     const struct json_limits limits = {ANSWER_MAX_BYTES, ANSWER_DEPTH};
     const struct json_value *document;
-    struct answer answer = {.url = STR_EMPTY, .since = STR_EMPTY};
+    struct answer answer = {.url = STR_EMPTY,
+                            .since = STR_EMPTY,
+                            .state = STR_EMPTY,
+                            .server = STR_EMPTY,
+                            .reason = STR_EMPTY};
     size_t end = str_find(bytes, STR("\r\n\r\n"));
 
     if (!str_starts_with(bytes, STR("HTTP/1.1 200 ")) || end == SIZE_MAX)
@@ -125,30 +132,65 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
         return err_set(err, ERR_HTTP_ANSWER, "the daemon's answer is not understood");
     json_get_str(document, STR("url"), &answer.url);
     json_get_str(document, STR("connectedAt"), &answer.since);
+    json_get_str(document, STR("state"), &answer.state);
+    json_get_str(document, STR("server"), &answer.server);
+    json_get_str(document, STR("reason"), &answer.reason);
     *out_answer = answer;
     return 0;
 }
 
-static int tell_person(const struct answer *answer, struct buf *out)
+/* What it is about a server that it is not connected to. */
+static const struct {
+    struct str state;
+    struct str before;
+    struct str behind;
+} without_connection[] = {
+    {STR_LITERAL("asking"), STR_LITERAL("Not connected; it asks in its terminal whether to, to "),
+     STR_LITERAL("")},
+    {STR_LITERAL("connecting"), STR_LITERAL("Connecting to "), STR_LITERAL("")},
+    {STR_LITERAL("reconnecting"), STR_LITERAL("Not connected to "), STR_LITERAL("; trying again")},
+    {STR_LITERAL("refused"), STR_LITERAL("Not connected to "),
+     STR_LITERAL(", which does not take this session's key any more")},
+    {STR_LITERAL("leaving"), STR_LITERAL("Disconnecting from "), STR_LITERAL("")},
+};
+
+static int tell_three(struct str before, struct str shown, struct str behind, struct buf *out)
 {
+    int r = buf_append_str(out, before);
+
+    if (r == 0)
+        r = output_show(shown, out);
+    return r == 0 ? buf_append_str(out, behind) : r;
+}
+
+static int tell_connection(const struct answer *answer, struct buf *out)
+{
+    bool is_open = answer->state.len == 0 || str_eq(answer->state, STR("connected"));
     int r;
 
     if (answer->is_connected) {
-        r = buf_append_str(out, STR("Connected to "));
+        r = tell_three(STR("Connected to "), answer->url, STR(" since "), out);
         if (r == 0)
-            r = output_show(answer->url, out);
-        if (r == 0)
-            r = buf_append_str(out, STR(" since "));
-        if (r == 0)
-            r = output_show(answer->since, out);
-    } else {
-        r = buf_append_str(out, STR("Not connected; waiting for a page or a token"));
+            r = tell_three(STR(""), answer->since,
+                           is_open ? STR("") : STR("; the stream broke and is opened anew"), out);
+        return r;
     }
+    for (size_t i = 0; i < array_size(without_connection); i++)
+        if (str_eq(answer->state, without_connection[i].state))
+            return tell_three(without_connection[i].before, answer->server,
+                              without_connection[i].behind, out);
+    return buf_append_str(out, STR("Not connected; waiting for a page or a token"));
+}
+
+static int tell_person(const struct answer *answer, struct buf *out)
+{
+    int r = tell_connection(answer, out);
+
     if (r == 0)
-        r = buf_append_str(out, STR(".\nFolder: "));
-    if (r == 0)
-        r = output_show(answer->dir, out);
-    return r == 0 ? buf_append_char(out, '\n') : r;
+        r = buf_append_str(out, STR(".\n"));
+    if (r == 0 && answer->reason.len > 0)
+        r = tell_three(STR("Reason: "), answer->reason, STR("\n"), out);
+    return r == 0 ? tell_three(STR("Folder: "), answer->dir, STR("\n"), out) : r;
 }
 
 int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)

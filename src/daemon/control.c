@@ -68,7 +68,7 @@ static void on_health(void *data, struct exchange *exchange)
 
 static void on_status(void *data, struct exchange *exchange)
 {
-    answer(data, exchange, report_status);
+    answer(data, exchange, report_whole);
 }
 
 static const struct route routes[] = {

@@ -268,7 +268,7 @@ static void on_connect(void *data, struct exchange *exchange)
         return;
     }
     report_of(port, &report);
-    if (report.is_connected) {
+    if (report.has_session) {
         answer_words(exchange, 409, STR("Already connected. Disconnect first."));
         return;
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/redact.h"
 #include "command/status.h"
 
 enum { WORDS_BYTES = PROGRAM_URL_BYTES + 64 };
@@ -12,19 +13,56 @@ enum { WORDS_BYTES = PROGRAM_URL_BYTES + 64 };
 
 /* ---- what is told ---- */
 
+static enum report_state state_of(enum reconnect_state state)
+{
+    switch (state) {
+    case RECONNECT_OFF:
+    case RECONNECT_PAIRING:
+        return REPORT_CONNECTING;
+    case RECONNECT_OPEN:
+        return REPORT_CONNECTED;
+    case RECONNECT_OPENING:
+    case RECONNECT_WAITING:
+    case RECONNECT_RENEW_WAITING:
+    case RECONNECT_RENEWING:
+        return REPORT_RECONNECTING;
+    case RECONNECT_REFUSED:
+        return REPORT_REFUSED;
+    case RECONNECT_LEAVING:
+        return REPORT_LEAVING;
+    }
+    return REPORT_IDLE;
+}
+
+/* Some of the words are the server's. */
+static void tell_why(const struct err *why, struct report *report)
+{
+    cleanup_buf struct buf text = BUF_INIT(4 * ERR_MESSAGE_BYTES);
+
+    if (why->code != 0 && redact_all(str_from(why->message), &text) == 0)
+        snprintf(report->why, sizeof(report->why), "%.*s", STR_ARG(buf_view(&text)));
+}
+
 void program_report(void *data, struct report *out_report)
 {
     const struct program *program = data;
     struct session_state state = {.is_connected = false};
 
     *out_report = (struct report){.dir = str_from(program->wishes.dir), .url = STR_EMPTY};
-    if (program->session == NULL || program->is_over)
-        return;
-    session_state(program->session, &state);
-    out_report->dir = str_from(state.root_path);
-    out_report->is_connected = state.is_connected;
-    out_report->connected_wall_ms = state.connected_wall_ms;
-    out_report->url = str_from(program->agreed.url_text);
+    if (program->session != NULL && !program->is_over) {
+        session_state(program->session, &state);
+        out_report->state = state_of(state.state);
+        out_report->dir = str_from(state.root_path);
+        out_report->is_connected = state.is_connected;
+        out_report->has_session = state.has_session;
+        out_report->connected_wall_ms = state.connected_wall_ms;
+        out_report->url = str_from(program->agreed.url_text);
+        tell_why(&state.why, out_report);
+    }
+    if (program->attempt.state == ATTEMPT_ASKING) {
+        out_report->state = REPORT_ASKING;
+        out_report->url = str_from(program->attempt.url_text);
+    }
 }
 
 /* Nothing is on its way that would have to end before others count on us. */
@@ -40,19 +78,22 @@ static bool is_settled(const struct program *program)
 
 static void describe(struct program *program, char out_words[WORDS_BYTES])
 {
+    static const char *const words[] = {
+        [REPORT_IDLE] = "Not connected; waiting for a page",
+        [REPORT_ASKING] = "Asking whether to connect to ",
+        [REPORT_CONNECTING] = "Connecting to ",
+        [REPORT_CONNECTED] = "Connected to ",
+        [REPORT_RECONNECTING] = "Connection lost, trying again: ",
+        [REPORT_REFUSED] = "Another token is needed for ",
+        [REPORT_LEAVING] = "Disconnecting from ",
+    };
     struct report report;
 
     program_report(program, &report);
-    if (report.is_connected)
-        snprintf(out_words, WORDS_BYTES, "Connected to %s%s", program->agreed.url_text,
-                 program_has_open_commands(program) ? "; commands run without boxes" : "");
-    else if (program->attempt.state == ATTEMPT_ASKING)
-        snprintf(out_words, WORDS_BYTES, "Asking whether to connect to %s",
-                 program->attempt.url_text);
-    else if (program->session != NULL && !program->is_over)
-        snprintf(out_words, WORDS_BYTES, "Connecting to %s", program->agreed.url_text);
-    else
-        snprintf(out_words, WORDS_BYTES, "Not connected; waiting for a page");
+    snprintf(out_words, WORDS_BYTES, "%s%.*s%s", words[report.state], STR_ARG(report.url),
+             report.state == REPORT_CONNECTED && program_has_open_commands(program)
+                 ? "; commands run without boxes"
+                 : "");
 }
 
 static void tell_pages(struct program *program)

@@ -594,12 +594,16 @@ void session_leave(struct session *session)
 void session_state(const struct session *session, struct session_state *out_state)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};
+    bool has_session;
 
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);
+    has_session = session->open_wall_ms != 0 && is_joined(status.state);
     *out_state = (struct session_state){
         .state = status.state,
-        .is_connected = session->open_wall_ms != 0 && is_joined(status.state),
+        .is_connected = has_session && (status.state == RECONNECT_OPEN || status.failures == 0),
+        .has_session = has_session,
+        .why = status.why,
         .connected_wall_ms = session->open_wall_ms,
         .root_path = session->ground->root_path,
     };

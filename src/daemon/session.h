@@ -72,8 +72,10 @@ void session_leave(struct session *session);
 
 struct session_state {
     enum reconnect_state state;
-    bool is_connected; /* the server has it; also while a stream that broke is opened anew */
+    bool is_connected;         /* also while a stream that broke is opened anew, until that fails */
+    bool has_session;          /* that the server knows, or knew when it was heard last */
     int64_t connected_wall_ms; /* since then */
+    struct err why;            /* it is not; code 0 where nothing went wrong */
     const char *root_path;     /* lives as long as the session */
 };
 

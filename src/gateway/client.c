@@ -299,6 +299,7 @@ void gateway_status(const struct gateway *gateway, struct gateway_status *out_st
                                           .retry_ms = gateway->retry_ms,
                                           .pending = gateway->pending.count,
                                           .retrying = gateway->retrying,
+                                          .failures = gateway->reconnect.failures,
                                           .why = gateway->why};
 }
 

@@ -45,10 +45,11 @@ enum gateway_end {
 struct gateway_status {
     enum reconnect_state state;
     enum gateway_dialect dialect;
-    int64_t retry_ms; /* how long it waits in all, in the states that wait */
-    size_t pending;   /* calls that wait for an answer or whose answer is on its way */
-    size_t retrying;  /* of those, answers that wait to be sent once more */
-    struct err why;   /* the last thing that went wrong; code 0 once the stream is open */
+    int64_t retry_ms;  /* how long it waits in all, in the states that wait */
+    size_t pending;    /* calls that wait for an answer or whose answer is on its way */
+    size_t retrying;   /* of those, answers that wait to be sent once more */
+    unsigned failures; /* in a row, since a stream was open */
+    struct err why;    /* the last thing that went wrong; code 0 once the stream is open */
 };
 
 struct gateway_owner {

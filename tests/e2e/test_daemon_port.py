@@ -472,6 +472,34 @@ class Around(PortScene):
         self.assertEqual(daemon.end()[0], 0)
         self.assertIn("no daemon", self.status(page.port).stderr)
 
+    def until_status(self, port, words):
+        deadline = time.monotonic() + TIMEOUT
+        while words not in (told := self.status(port).stdout):
+            self.assertLess(time.monotonic(), deadline, told)
+            time.sleep(MOMENT)
+        return told
+
+    def test_a_server_that_is_away_is_not_told_as_connected(self):
+        server, _, page = self.wait_for_page()
+        self.broker(page, server)
+        server.close()
+        told = self.until_status(page.port, "trying again")
+        self.assertIn(f"Not connected to {self.url(server)};", told)
+        self.assertIn("Reason: ", told)
+        self.assertFalse(page.get("/health")[1]["connected"])
+        self.assertEqual(page.get("/status"), (200, {"connected": False, "dir": str(self.root),
+                                                     "connectedAt": None, "url": None}))
+        # Its session is there yet.
+        self.assertEqual(page.connect(self.url(server), "gw_other")[0], 409)
+
+    def test_a_session_that_is_forgotten_is_told_with_its_server(self):
+        server, _, page = self.wait_for_page()
+        self.broker(page, server)
+        server.do("forget")
+        told = self.until_status(page.port, "does not take this session's key")
+        self.assertIn(f"Not connected to {self.url(server)},", told)
+        self.assertIn("Reason: 127.0.0.1", told)
+
     def test_the_log_is_kept_for_the_user_alone_and_has_no_token(self):
         number, server, daemon, page = self.chosen()
         self.broker(page, server)

@@ -79,7 +79,8 @@ class Status(unittest.TestCase):
                 result.stdout,
                 "Not connected; waiting for a page or a token.\nFolder: /srv/work\n")
             self.assertEqual(json.loads(self.ask("--json").stdout), {
-                "connected": False, "dir": "/srv/work", "connectedAt": None, "url": None})
+                "connected": False, "dir": "/srv/work", "connectedAt": None, "url": None,
+                "state": "idle", "server": None, "reason": None})
 
     def test_a_daemon_with_one(self):
         with self.daemon("/srv/work", "https://n8n.example"):
@@ -89,7 +90,26 @@ class Status(unittest.TestCase):
                 "Folder: /srv/work\n")
             self.assertEqual(json.loads(self.ask("--json").stdout), {
                 "connected": True, "dir": "/srv/work",
-                "connectedAt": "2026-03-01T12:00:00.123Z", "url": "https://n8n.example"})
+                "connectedAt": "2026-03-01T12:00:00.123Z", "url": "https://n8n.example",
+                "state": "connected", "server": "https://n8n.example", "reason": None})
+
+    def test_a_daemon_that_lost_its_server_says_which_and_why(self):
+        for number, state, words in (
+                (1, "asking", "Not connected; it asks in its terminal whether to, to {}."),
+                (2, "connecting", "Connecting to {}."),
+                (4, "reconnecting", "Not connected to {}; trying again."),
+                (5, "refused", "Not connected to {}, which does not take this session's key any "
+                               "more."),
+                (6, "leaving", "Disconnecting from {}.")):
+            with self.subTest(state), self.daemon("/srv/work", "https://n8n.example", str(number),
+                                                  "nobody\033 answers"):
+                shown = words.format("https://n8n.example")
+                self.assertEqual(self.ask().stdout, f"{shown}\nReason: nobody\\u001b answers\n"
+                                                    "Folder: /srv/work\n")
+                told = json.loads(self.ask("--json").stdout)
+                self.assertEqual(
+                    (told["connected"], told["url"], told["state"], told["server"], told["reason"]),
+                    (False, None, state, "https://n8n.example", "nobody\033 answers"))
 
     def test_daemons_are_told_apart_by_their_port(self):
         with self.daemon("/srv/one"), self.daemon("/srv/two", port=7700):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of a daemon as `gatehouse status` asks: control_daemon PORT DIR [URL]. It says "ready",
- * and ends with its standard input.
+ * As much of a daemon as `gatehouse status` asks: control_daemon PORT DIR [URL [STATE REASON]], the
+ * state a number of enum report_state, of one that is not connected. It says "ready", and ends with
+ * its standard input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,19 @@
 
 static struct loop *loop;
 static char *const *words;
+static int64_t lost_state = -1;
 
 static void on_report(void *data, struct report *out_report)
 {
     (void)data;
     out_report->dir = str_from(words[2]);
-    out_report->is_connected = words[3] != NULL;
+    out_report->is_connected = words[3] != NULL && lost_state < 0;
+    if (out_report->is_connected)
+        out_report->state = REPORT_CONNECTED;
+    if (lost_state >= 0) {
+        out_report->state = (enum report_state)lost_state;
+        snprintf(out_report->why, sizeof(out_report->why), "%s", words[5]);
+    }
     out_report->url = words[3] != NULL ? str_from(words[3]) : STR_EMPTY;
     out_report->connected_wall_ms = 1772366400123;
 }
@@ -47,7 +55,9 @@ int main(int argc, char **argv)
     int64_t port;
 
     words = argv;
-    if (argc < 3 || !str_to_int64(str_from(argv[1]), &port) || loop_new(&clock_system, &loop) < 0)
+    if (argc < 3 || argc == 5 || !str_to_int64(str_from(argv[1]), &port) ||
+        (argc > 5 && !str_to_int64(str_from(argv[4]), &lost_state)) ||
+        loop_new(&clock_system, &loop) < 0)
         return 2;
     if (status_socket_dir(directory, &err) < 0 ||
         control_open(directory, (uint16_t)port, &control, &err) < 0) {
