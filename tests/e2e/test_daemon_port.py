@@ -473,7 +473,7 @@ class Around(PortScene):
         self.assertIn("no daemon", self.status(page.port).stderr)
 
     def until_status(self, port, words):
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while words not in (told := self.status(port).stdout):
             self.assertLess(time.monotonic(), deadline, told)
             time.sleep(MOMENT)
@@ -566,7 +566,7 @@ class Around(PortScene):
 
     def test_the_status_of_a_service_says_that_commands_have_no_boxes(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            manager.settimeout(TIMEOUT)
+            manager.settimeout(PATIENCE)
             manager.bind(str(self.place / "notify"))
             server = self.serve()
             self.daemon("--non-interactive", "--permission-shell", "allow",

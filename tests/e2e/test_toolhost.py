@@ -577,7 +577,7 @@ class BrokenFronts(Scene):
             front.socket.close()
             time.sleep(moment / 2000)
             front.process.kill()
-            self.assertIn(front.process.wait(TIMEOUT), (0, -signal.SIGKILL))
+            self.assertIn(front.process.wait(PATIENCE), (0, -signal.SIGKILL))
 
     def test_a_toolhost_that_is_killed_leaves_old_or_new(self):
         old = "old\n" * 20000
