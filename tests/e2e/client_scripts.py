@@ -15,7 +15,7 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 import npm_packages
-from patience import PATIENCE
+from patience import PATIENCE, in_memory
 
 CLIENTS = HERE / "clients"
 CACHE = None  # set by main()
@@ -27,9 +27,8 @@ class EveryClient(unittest.TestCase):
     tools = ()  # the names of its tools
 
     def setUp(self):
-        memory = pathlib.Path("/dev/shm")
-        place = memory if os.access(memory, os.W_OK) else None
-        self.room = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="clients-", dir=place)))
+        room = tempfile.mkdtemp(prefix="clients-", dir=in_memory())
+        self.room = pathlib.Path(os.path.realpath(room))
         self.addCleanup(shutil.rmtree, self.room)
         self.folder = self.room / "folder"
         self.folder.mkdir()

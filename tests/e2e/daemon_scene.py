@@ -22,7 +22,7 @@ import unittest
 import gateway_scene
 from gateway_scene import Server
 import patience
-from patience import PATIENCE
+from patience import PATIENCE, in_memory
 
 GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 REQUIRED = "GATEWAY_CONFIRMATION_REQUIRED::"
@@ -90,7 +90,7 @@ class Scene(unittest.TestCase):
     before = ()  # a command that starts the daemon
 
     def setUp(self):
-        self.place = pathlib.Path(tempfile.mkdtemp(prefix="gatehouse-daemon-"))
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="gatehouse-daemon-", dir=in_memory()))
         self.addCleanup(self.clear)
         self.root = self.place / "root"
         self.root.mkdir()

@@ -19,7 +19,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import patience
-from patience import PATIENCE
+from patience import PATIENCE, in_memory
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -258,7 +258,8 @@ class Scene(unittest.TestCase):
     """
 
     def setUp(self):
-        self.room = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="mcp-")))
+        room = tempfile.mkdtemp(prefix="mcp-", dir=in_memory())
+        self.room = pathlib.Path(os.path.realpath(room))
         self.addCleanup(shutil.rmtree, self.room, ignore_errors=True)
         self.root, self.outside = self.room / "root", self.room / "outside"
         self.twin, self.state = self.room / "root-evil", self.room / "state"

@@ -14,6 +14,7 @@ import time
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
 from mcp_client import PATIENCE, READING, WRITING, Refused, Scene, picture
+from patience import in_memory
 
 REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07")
 
@@ -151,8 +152,14 @@ class Limits(Scene):
         self.assertEqual("\n".join(pieces), whole)
 
     def test_a_call_has_a_time_limit(self):
+        with open(self.root / "long", "w") as file:
+            file.write("line\n" * 10000)
+            file.truncate(1 << 40)  # takes longer to read than anybody has
         server = self.start("--timeout", "100ms")
-        self.assertEqual(server.good("list_files", dirPath=".")["entries"], [])
+        with self.assertRaises(Refused) as refused:
+            server.call("read_file", filePath="long", startLine=10 ** 6)
+        (self.root / "long").unlink()  # or it would be looked into at the end
+        self.assertIn("time", str(refused.exception))
 
 
 class Denied(Scene):
@@ -397,8 +404,7 @@ class LongCalls(Scene):
 
     @classmethod
     def setUpClass(cls):
-        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        cls.tree = pathlib.Path(tempfile.mkdtemp(prefix="mcp-tree-", dir=place))
+        cls.tree = pathlib.Path(tempfile.mkdtemp(prefix="mcp-tree-", dir=in_memory()))
         cls.addClassCleanup(shutil.rmtree, cls.tree)
         for folder in range(100):
             (cls.tree / f"d{folder}").mkdir()
