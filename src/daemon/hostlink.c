@@ -49,7 +49,7 @@ static void leave_process(struct hostlink *link)
 {
     child_free(link->child);
     link->child = NULL;
-    leftovers_add(link->config.leftovers, link->pid);
+    leftovers_add(link->config.leftovers, link->pid, hostlink_may_be_changing(link));
 }
 
 static void let_go(struct hostlink *link)
@@ -267,9 +267,9 @@ void hostlink_free(struct hostlink *link)
 {
     if (link == NULL)
         return;
-    hostlink_free_calls(link);
     /* It finishes or puts back a change that it has begun, and goes by itself. */
     let_go(link);
+    hostlink_free_calls(link);
     free(link);
 }
 

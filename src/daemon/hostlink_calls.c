@@ -25,6 +25,7 @@ struct host_call {
     uint32_t number;
     enum call_phase phase;
     bool has_run; /* was sent RUN: what it did may be there */
+    bool writes;
     bool
         is_forgotten; /* by who asked; its last answer is waited for, since a hung one gives none */
     int64_t timeout_ms;
@@ -92,6 +93,20 @@ static void enter(struct host_call *call, enum call_phase phase)
             timer_start(&call->late, HOSTLINK_LATE_MS);
         break;
     }
+}
+
+bool hostlink_may_be_changing(const struct hostlink *link)
+{
+    struct str key;
+    void *value;
+
+    for (size_t cursor = 0; map_next(&link->calls, &cursor, &key, &value);) {
+        const struct host_call *call = value;
+
+        if (call->has_run && call->writes)
+            return true;
+    }
+    return false;
 }
 
 void hostlink_fail_calls(struct hostlink *link)
@@ -222,6 +237,7 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
                      uint32_t *out_number, struct err *err)
 {
     cleanup_buf struct buf body = BUF_INIT(toolwire_max_request(link->config.max_file_bytes));
+    const struct catalog_tool *known = catalog_find(tool);
     struct host_call *call = NULL;
     int r = write_prepare(tool, arguments, timeout_ms, &body);
 
@@ -238,6 +254,7 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
         free_call(call);
         return err_set_plain(err, r == ERR_TOO_LARGE ? ERR_BUSY : r);
     }
+    call->writes = known == NULL || known->group != CATALOG_FILESYSTEM_READ;
     enter(call, PHASE_PREPARING);
     *out_number = call->number;
     return 0;

@@ -55,6 +55,8 @@ void hostlink_kill(struct hostlink *link);
 
 /* An error for a frame that does not belong where its call stands. */
 int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err);
+/* One of them would change something and has begun, or its end is not known. */
+bool hostlink_may_be_changing(const struct hostlink *link);
 /* All of them, which are gone then. */
 void hostlink_fail_calls(struct hostlink *link);
 void hostlink_free_calls(struct hostlink *link);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -130,4 +131,13 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
                        err_errno_text(r));
     *out_companion = (struct companion){.pid = pid, .fd = steal_fd(&ours)};
     return 0;
+}
+
+void companion_wake_with_parent(void)
+{
+    /*
+     * No signal that kills: a change that was begun is finished or put back. And the end of a mere
+     * thread of who started us sends it as well.
+     */
+    (void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 }

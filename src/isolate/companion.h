@@ -25,4 +25,10 @@ struct companion {
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err);
 
+/*
+ * For the child, and as early as may be: who started it may be killed while it is stopped, and then
+ * it goes on and sees its socket close.
+ */
+void companion_wake_with_parent(void);
+
 #endif

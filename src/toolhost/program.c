@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "command/toolhost.h"
+#include "isolate/companion.h"
 #include "loop/signal.h"
 #include "protocol/toolwire.h"
 #include "toolhost/answer.h"
@@ -268,6 +269,7 @@ int program_run(int argc, char *const *argv)
     struct option_values *values = NULL;
     struct err err = ERR_INIT;
 
+    companion_wake_with_parent();
     signal(SIGPIPE, SIG_IGN);
     /* What a terminal sends to all its programs is the front's to answer: it closes the socket. */
     signal(SIGINT, SIG_IGN);

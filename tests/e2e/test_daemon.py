@@ -14,7 +14,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
-from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
+from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Daemon, Scene, has_boxes
 from patience import PATIENCE
 
 SHELL = ("--permission-shell", "allow")
@@ -630,12 +630,17 @@ class Toolhost(Scene):
         self.assertNotIn(toolhost, daemon.children())
 
     def test_it_ends_with_the_daemon(self):
-        _, daemon = self.connect()
-        (toolhost,) = daemon.children()
-        fd = os.pidfd_open(toolhost)
-        self.addCleanup(os.close, fd)
-        daemon.process.kill()
-        self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
+        for is_stopped in (False, True):
+            for end in (Daemon.end, lambda daemon: daemon.process.kill()):
+                with self.subTest(is_stopped=is_stopped, end=end):
+                    _, daemon = self.connect()
+                    (toolhost,) = daemon.children()
+                    fd = os.pidfd_open(toolhost)
+                    self.addCleanup(os.close, fd)
+                    if is_stopped:
+                        self.stop(toolhost)
+                    end(daemon)
+                    self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
 
 
 class Terminal(AtTerminal):

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../authority/scene.h"
@@ -153,13 +154,13 @@ static void on_end(void *data, struct str result, const struct err *err, bool ha
     world->has_begun = has_begun;
 }
 
-static void prepare(struct world *world)
+static void prepare(struct world *world, const char *tool)
 {
     static const struct hostlink_events events = {
         .on_prepared = on_prepared, .on_previewed = on_previewed, .on_end = on_end};
     static const struct json_value nothing = {.type = JSON_OBJECT, .span = 1};
 
-    assert_int_equal(hostlink_prepare(world->link, STR("read_file"), &nothing, TIMEOUT_MS, &events,
+    assert_int_equal(hostlink_prepare(world->link, str_from(tool), &nothing, TIMEOUT_MS, &events,
                                       world, &world->number, NULL),
                      0);
 }
@@ -182,14 +183,19 @@ static void start(struct world *world, const char *what_it_does)
 }
 
 /* Up to a call that is prepared. */
-static void start_call(struct world *world)
+static void start_call_of(struct world *world, const char *tool)
 {
     start(world, RELAY);
-    prepare(world);
+    prepare(world, tool);
     say(world, 0, TOOLWIRE_READY, READY);
     say(world, world->number, TOOLWIRE_PREPARED, "{}");
     loop_until(world->loop, world->prepared == 1);
     assert_int_equal(world->begun, 1);
+}
+
+static void start_call(struct world *world)
+{
+    start_call_of(world, "read_file");
 }
 
 static void pass(struct world *world, int64_t ms)
@@ -214,6 +220,7 @@ static int set_up(void **state)
     clock_fake_init(&world->clock, 0);
     assert_int_equal(loop_new(&world->clock, &world->loop), 0);
     leftovers_init(&world->leftovers, world->loop);
+    world->leftovers.wait_ms = 0; /* scripts do not end with their sockets */
     log_init(&world->log, STDERR_FILENO, LOG_SILENT, &world->clock);
     assert_int_equal(keeper_new(&config, &world->keeper, NULL, NULL), 0);
     *state = world;
@@ -309,7 +316,7 @@ static void nothing_comes_before_ready(void **state)
     struct world *world = *state;
 
     start(world, RELAY);
-    prepare(world);
+    prepare(world, "read_file");
     say(world, world->number, TOOLWIRE_PREPARED, "{}");
     loop_until(world->loop, world->begun_badly == 1);
     assert_int_equal(world->prepared, 0);
@@ -363,7 +370,7 @@ static void an_answer_that_crosses_with_a_cancel_is_no_fault(void **state)
     struct world *world = *state;
 
     start(world, RELAY);
-    prepare(world);
+    prepare(world, "read_file");
     say(world, 0, TOOLWIRE_READY, READY);
     loop_until(world->loop, world->begun == 1);
     hostlink_cancel(world->link, world->number);
@@ -392,17 +399,17 @@ static void what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_h
     pid_t pids[1] = {0};
 
     start(world, RELAY);
-    prepare(world);
+    prepare(world, "read_file");
     say(world, 0, TOOLWIRE_READY, READY);
     loop_until(world->loop, world->begun == 1);
     hostlink_forget(world->link, world->number);
     loop_until(world->loop, was_told(world, world->number, TOOLWIRE_CANCEL));
     say(world, world->number, TOOLWIRE_PREPARED, "{}");
     say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
-    prepare(world);
+    prepare(world, "read_file");
     say(world, world->number, TOOLWIRE_PREPARED, "{}");
     loop_until(world->loop, world->prepared == 1);
-    prepare(world);
+    prepare(world, "read_file");
     hostlink_forget(world->link, world->number);
     assert_int_equal(read_pids(world, pids, 1), 1);
     pass(world, TIMEOUT_MS + HOSTLINK_LATE_MS);
@@ -420,7 +427,7 @@ static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **stat
     close(frames);
     start(world, "cat frames >&3\nexec cat <&4");
     for (unsigned i = 0; i < ROUNDS; i++) {
-        prepare(world);
+        prepare(world, "read_file");
         loop_until(world->loop, world->ended == i + 1);
         assert_int_equal(read_pids(world, pids, ROUNDS), i + 1);
         if (i + 1 < ROUNDS)
@@ -428,6 +435,86 @@ static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **stat
     }
     loop_until(world->loop, is_gone(pids[0]));
     assert_false(is_gone(pids[ROUNDS - 1]));
+}
+
+/* ---- at the end of the daemon ---- */
+
+static pid_t only_pid(const struct world *world)
+{
+    pid_t pids[2] = {0};
+
+    assert_int_equal(read_pids(world, pids, 2), 1);
+    return pids[0];
+}
+
+static void end_daemon(struct world *world)
+{
+    hostlink_free(steal_ptr(&world->link));
+    leftovers_done(&world->leftovers);
+}
+
+static void assert_killed_by(pid_t pid, int signum)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), signum);
+}
+
+static void one_that_does_not_end_with_the_daemon_is_killed(void **state)
+{
+    struct world *world = *state;
+    pid_t pid;
+
+    start_call(world);
+    pid = only_pid(world);
+    hostlink_run(world->link, world->number);
+    end_daemon(world);
+    assert_killed_by(pid, SIGKILL);
+}
+
+static void one_that_may_be_changing_something_is_left_to_finish(void **state)
+{
+    struct world *world = *state;
+    pid_t pid;
+
+    start_call_of(world, "write_file");
+    pid = only_pid(world);
+    hostlink_run(world->link, world->number);
+    end_daemon(world);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_killed_by(pid, SIGTERM);
+}
+
+static void a_change_that_is_over_keeps_nobody(void **state)
+{
+    struct world *world = *state;
+    pid_t pid;
+
+    start_call_of(world, "write_file");
+    pid = only_pid(world);
+    hostlink_run(world->link, world->number);
+    say(world, world->number, TOOLWIRE_RESULT, "{}");
+    loop_until(world->loop, world->ended == 1);
+    end_daemon(world);
+    assert_killed_by(pid, SIGKILL);
+}
+
+static void one_that_is_stopped_goes_on_to_see_its_end(void **state)
+{
+    struct world *world = *state;
+    pid_t pid;
+    int status;
+
+    start_call(world);
+    pid = only_pid(world);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    hostlink_free(steal_ptr(&world->link));
+    assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+    assert_true(WIFCONTINUED(status));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -443,4 +530,8 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(an_answer_that_crosses_with_a_cancel_is_no_fault),
           CASE(a_cancel_that_nobody_hears_is_the_end_of_the_toolhost),
           CASE(what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs),
-          CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end))
+          CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end),
+          CASE(one_that_does_not_end_with_the_daemon_is_killed),
+          CASE(one_that_may_be_changing_something_is_left_to_finish),
+          CASE(a_change_that_is_over_keeps_nobody),
+          CASE(one_that_is_stopped_goes_on_to_see_its_end))
