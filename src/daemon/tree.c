@@ -46,14 +46,25 @@ struct path {
     size_t level;                /* of the last directory, below which an entry may stand */
 };
 
-/* An entry is indented, by its level; the first line and the note at the end are not. */
+/*
+ * An entry is indented, by its level; the first line and the note at the end are not. No name
+ * begins with a blank: see name_in().
+ */
 static size_t level_of(struct str line)
 {
     size_t blanks = 0;
 
     while (blanks < line.len && line.ptr[blanks] == ' ')
         blanks++;
-    return blanks / INDENT;
+    return blanks % INDENT == 0 ? blanks / INDENT : 0;
+}
+
+/* A backslash stands before a name that begins with a blank, or with one. */
+static struct str name_in(struct str line, size_t level)
+{
+    struct str name = str_slice(line, level * INDENT, line.len);
+
+    return str_starts_with(name, STR("\\")) ? str_slice(name, 1, name.len) : name;
 }
 
 /* One name, with a slash if it is a directory's. The text is a toolhost's, and may be a lie. */
@@ -107,7 +118,7 @@ static void write_level(struct json_writer *json, struct str text, size_t wanted
 
         if (level == 0 || level > TREE_DEPTH)
             continue;
-        whole = put(&path, level, str_slice(line, level * INDENT, line.len));
+        whole = put(&path, level, name_in(line, level));
         if (level == wanted && whole.len > 0)
             write_entry(json, whole);
     }

@@ -231,7 +231,11 @@ static int append_line(struct buf *out, const struct shortlist_item *item)
         return r;
     memset(out->data + out->len, ' ', indent);
     out->len += indent;
-    r = append_shown(out, last);
+    /* A blank at its beginning would look like a level more, and the name like one of elsewhere. */
+    if (last.len > 0 && (last.ptr[0] == ' ' || last.ptr[0] == '\\'))
+        r = buf_append_char(out, '\\');
+    if (r == 0)
+        r = append_shown(out, last);
     return r == 0 ? buf_append_str(out, item->is_directory ? STR("/\n") : STR("\n")) : r;
 }
 

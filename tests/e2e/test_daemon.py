@@ -99,8 +99,9 @@ class Sessions(Scene):
     def test_a_server_of_the_older_dialect_gets_a_tree_and_its_operations(self):
         (self.root / "sub" / "deep").mkdir(parents=True)
         (self.root / "sub" / "deep" / "f").touch()
-        for flags, tree in (((), [("sub", "directory"), ("a.txt", "file"), ("sub/deep", "directory"),
-                                  ("sub/deep/f", "file")]),
+        (self.root / "  f").touch()
+        for flags, tree in (((), [("sub", "directory"), ("  f", "file"), ("a.txt", "file"),
+                                  ("sub/deep", "directory"), ("sub/deep/f", "file")]),
                             (("--permission-filesystem-read", "ask"), [])):
             with self.subTest(flags):
                 server = self.serve("--dialect", "seed")

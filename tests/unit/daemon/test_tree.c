@@ -78,6 +78,16 @@ static void names_that_lead_elsewhere_are_left_out(void **state)
     assert_list("/r/\n  ../\n    x\n  .\n  /\n  a/b\n  //\n  \n  ..b\n", "..b file\n");
 }
 
+static void names_that_begin_with_blanks_stand_where_they_are(void **state)
+{
+    (void)state;
+    assert_list("/r/\n  \\  a/\n    \\ b\n    c\n  \\  d\n  \\\\e\n  f \n",
+                "  a directory\n  d file\n\\e file\nf  file\n  a/ b file\n  a/c file\n");
+    /* Nobody writes it so. */
+    assert_list("/r/\n  a/\n   b\n     c\n  d\n", "a directory\nd file\n");
+    assert_list("/r/\n  \\../\n    x\n  \\\n", "");
+}
+
 static void only_so_deep(void **state)
 {
     char text[TEXT_BYTES] = "/r/\n";
@@ -136,6 +146,8 @@ static void the_text_of_a_result_is_taken(void **state)
 TEST_MAIN(cmocka_unit_test(entries_come_level_by_level),
           cmocka_unit_test(the_note_at_the_end_is_no_entry),
           cmocka_unit_test(what_stands_below_no_directory_is_left_out),
-          cmocka_unit_test(names_that_lead_elsewhere_are_left_out), cmocka_unit_test(only_so_deep),
+          cmocka_unit_test(names_that_lead_elsewhere_are_left_out),
+          cmocka_unit_test(names_that_begin_with_blanks_stand_where_they_are),
+          cmocka_unit_test(only_so_deep),
           cmocka_unit_test(a_path_that_is_too_long_is_left_out_with_all_below),
           cmocka_unit_test(the_text_of_a_result_is_taken))

@@ -208,6 +208,19 @@ static void a_tree_is_indented_and_ends_at_its_depth(void **state)
                "src/\n  deep/\n    er/\n      x\n  a.c");
 }
 
+static void a_name_that_begins_with_blanks_is_not_taken_for_one_below(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_dir(bench, "a");
+    plant(bench, "a/x", "x");
+    plant(bench, "  x", "x");
+    plant(bench, "\\y", "x");
+    plant(bench, "z ", "x");
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\"}")),
+               "\n  a/\n    x\n  \\  x\n  \\\\y\n  z ");
+}
+
 static void a_tree_leaves_out_what_is_fetched_built_hidden_or_linked(void **state)
 {
     struct bench *bench = *state;
@@ -309,6 +322,7 @@ TEST_MAIN(BENCH_TEST(directories_come_first_then_names_in_order),
           BENCH_TEST(a_large_directory_has_sizes_for_what_is_shown),
           BENCH_TEST(a_name_that_is_no_utf8_is_shown_all_the_same),
           BENCH_TEST(a_tree_is_indented_and_ends_at_its_depth),
+          BENCH_TEST(a_name_that_begins_with_blanks_is_not_taken_for_one_below),
           BENCH_TEST(a_tree_leaves_out_what_is_fetched_built_hidden_or_linked),
           BENCH_TEST(a_tree_of_nothing_or_of_a_file_is_an_error),
           BENCH_TEST(names_cannot_fake_lines_of_a_tree),
