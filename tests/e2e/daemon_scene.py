@@ -7,9 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
-import pty
 import queue
-import select
 import shutil
 import signal
 import subprocess
@@ -23,10 +21,11 @@ import gateway_scene
 from gateway_scene import Server
 import patience
 from patience import PATIENCE, in_memory
+import watched_terminal
+from watched_terminal import MOMENT, WatchedTerminal
 
 GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 REQUIRED = "GATEWAY_CONFIRMATION_REQUIRED::"
-MOMENT = 0.05
 
 
 class Daemon:
@@ -193,43 +192,8 @@ class Scene(unittest.TestCase):
         return [json.loads(line) for line in self.record.read_text().splitlines()]
 
 
-class AtTerminal(Scene):
+class AtTerminal(WatchedTerminal, Scene):
     """Somebody is there: the daemon has a pseudo terminal on its standard input and output."""
-
-    def setUp(self):
-        super().setUp()
-        self.master, self.terminal = pty.openpty()
-        self.addCleanup(os.close, self.terminal)
-        self.shown = bytearray()
-        self.is_over = threading.Event()
-        self.watcher = threading.Thread(target=self.watch, daemon=True)
-        self.watcher.start()
-        self.addCleanup(self.leave)
-
-    def watch(self):
-        while not self.is_over.is_set():
-            if select.select([self.master], [], [], MOMENT)[0]:
-                with contextlib.suppress(OSError):
-                    self.shown += os.read(self.master, 1 << 16)
-
-    def leave(self):
-        self.is_over.set()
-        self.watcher.join()
-        os.close(self.master)
-
-    def see(self, text):
-        deadline = time.monotonic() + PATIENCE
-        while text.encode() not in self.shown:
-            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
-            time.sleep(MOMENT)
-
-    def press_until(self, key, is_done):
-        """Keys count only after a moment, so it is pressed again until something came of it."""
-        deadline = time.monotonic() + PATIENCE
-        while not is_done():
-            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
-            os.write(self.master, key)
-            time.sleep(MOMENT)
 
     def begin(self, *flags):
         server = self.serve()
@@ -268,7 +232,8 @@ def run_as_ordinary_user(as_ordinary_user):
     """All of it again, from copies where that user can reach them."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        for module in (__file__, gateway_scene.__file__, patience.__file__):
+        for module in (__file__, gateway_scene.__file__, patience.__file__,
+                       watched_terminal.__file__):
             shutil.copy(module, folder)
         for program in (*GATEHOUSE.parent.glob("gatehouse*"), SERVER):
             if program.is_file():

@@ -3,14 +3,14 @@
 import fcntl
 import json
 import os
-import pty
-import select
-import threading
+import pathlib
 import time
 import zipfile
 
 import mcp_client
+import watched_terminal
 from mcp_client import MODERN, PATIENCE, READING, Refused, Scene, WRITING
+from watched_terminal import WatchedTerminal
 
 ASKING = {"elicitation": {"form": {}}}
 ONCE = ["Deny once", "Allow once", "Allow for this session"]
@@ -457,44 +457,11 @@ class Offering(Consent):
             self.assertTrue(server.words())
 
 
-class Terminal(Consent):
-    """A pseudo terminal with a thread that takes in what is shown."""
-
+class Terminal(WatchedTerminal, Consent):
     def setUp(self):
         super().setUp()
-        self.master, slave = pty.openpty()
-        self.tty = os.ttyname(slave)
-        os.fchmod(slave, 0o600)
-        self.addCleanup(os.close, slave)
-        self.shown = bytearray()
-        self.is_over = threading.Event()
-        self.watcher = threading.Thread(target=self.watch, daemon=True)
-        self.watcher.start()
-        self.addCleanup(self.leave)
-
-    def watch(self):
-        while not self.is_over.is_set():
-            if select.select([self.master], [], [], 0.05)[0]:
-                self.shown += os.read(self.master, 1 << 16)
-
-    def leave(self):
-        self.is_over.set()
-        self.watcher.join()
-        os.close(self.master)
-
-    def see(self, text):
-        deadline = time.monotonic() + PATIENCE
-        while text.encode() not in self.shown:
-            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
-            time.sleep(0.01)
-
-    def press_until(self, key, is_done):
-        """Keys count only after a moment, so it is pressed again until something came of it."""
-        deadline = time.monotonic() + PATIENCE
-        while not is_done():
-            self.assertLess(time.monotonic(), deadline, bytes(self.shown))
-            os.write(self.master, key)
-            time.sleep(0.05)
+        self.tty = os.ttyname(self.terminal)
+        os.fchmod(self.terminal, 0o600)
 
     def test_the_terminal_is_asked_and_the_client_is_not(self):
         server = self.begin("--permission-filesystem-write", "ask", "--ask-tty", self.tty,
@@ -537,4 +504,4 @@ class Terminal(Consent):
 
 
 if __name__ == "__main__":
-    mcp_client.main()
+    mcp_client.main([pathlib.Path(watched_terminal.__file__)])
