@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on files, with a toolhost and a clock that do what the test says. */
-#include "test.h"
-
-#include <stdio.h>
+#include "callbench.h"
 
 #include "../authority/scene.h"
-#include "daemon/calls.h"
-#include "loop_until.h"
 
 enum {
     PATH_BYTES = 160,
-    TEXT_BYTES = 512,
     MOST_NOTES = 16,
-    NUMBER = 7, /* of every call at the toolhost */
-    ARENA_BYTES = 1 << 20,
 };
 
 #define WRITES                                                                                     \
@@ -28,65 +21,6 @@ enum {
 #define GOOD    "{\"content\":[{\"type\":\"text\",\"text\":\"{}\"}]}"
 #define BAD                                                                                        \
     "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"no\\\"}\"}],\"isError\":true}"
-
-/* ---- the toolhost ---- */
-
-static struct {
-    const struct hostlink_events *events; /* of the call that it has; NULL: none */
-    void *data;
-    unsigned prepared, previewed, run, cancelled, forgotten;
-} host;
-
-int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_value *arguments,
-                     int64_t timeout_ms, const struct hostlink_events *events, void *data,
-                     uint32_t *out_number, struct err *err)
-{
-    (void)link;
-    (void)tool;
-    (void)arguments;
-    (void)timeout_ms;
-    (void)err;
-    host.events = events;
-    host.data = data;
-    host.prepared++;
-    *out_number = NUMBER;
-    return 0;
-}
-
-void hostlink_preview(struct hostlink *link, uint32_t number, enum decision_telling telling)
-{
-    (void)link;
-    (void)telling;
-    assert_int_equal(number, NUMBER);
-    host.previewed++;
-}
-
-void hostlink_run(struct hostlink *link, uint32_t number)
-{
-    (void)link;
-    assert_int_equal(number, NUMBER);
-    host.run++;
-}
-
-void hostlink_cancel(struct hostlink *link, uint32_t number)
-{
-    (void)link;
-    assert_int_equal(number, NUMBER);
-    host.cancelled++;
-}
-
-void hostlink_forget(struct hostlink *link, uint32_t number)
-{
-    (void)link;
-    assert_int_equal(number, NUMBER);
-    host.events = NULL;
-    host.forgotten++;
-}
-
-void hostlink_tell_rules(struct hostlink *link)
-{
-    (void)link;
-}
 
 static void end_call(const char *result, int code, bool has_begun)
 {
@@ -107,57 +41,15 @@ struct world {
     char settings[PATH_BYTES];
     char state[PATH_BYTES];
     char root[PATH_BYTES];
-    struct clock clock;
-    struct loop *loop;
-    struct log log;
+    struct callbench bench;
     struct authority *authority;
     struct settings_file *file;
     struct keeper *keeper;
     struct authority_scope *scope;
-    struct desk *desk;
-    struct calls *calls;
-    uint64_t shown; /* the question that stands; 0: none */
-    enum desk_end withdrawn;
-    unsigned answers;
-    char answer[TEXT_BYTES];
     enum authority_outcome notes[MOST_NOTES]; /* of calls */
     int errors[MOST_NOTES];
     size_t note_count;
 };
-
-static void show(void *data, uint64_t id, const struct question *question)
-{
-    struct world *world = data;
-
-    (void)question;
-    world->shown = id;
-}
-
-static void withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
-{
-    struct world *world = data;
-
-    (void)by;
-    assert_int_equal(id, world->shown);
-    world->shown = 0;
-    world->withdrawn = end;
-}
-
-static bool offers(void *data, const struct catalog_tool *tool)
-{
-    (void)data;
-    (void)tool;
-    return true;
-}
-
-static void on_answer(void *data, struct str id, struct str result)
-{
-    struct world *world = data;
-
-    assert_str(id, "id");
-    world->answers++;
-    snprintf(world->answer, sizeof(world->answer), "%.*s", STR_ARG(result));
-}
 
 static int on_event(void *data, const struct authority_event *event)
 {
@@ -199,18 +91,13 @@ static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     struct authority_config config = {.backend = AUTHORITY_LINUX};
-    struct desk_surface surface = {.name = "test", .show = show, .withdraw = withdraw};
-    struct calls_config calls;
 
     assert_non_null(world);
-    memset(&host, 0, sizeof(host));
+    callbench_init(&world->bench);
     scene_make(&world->scene);
     snprintf(world->settings, sizeof(world->settings), "%s/settings", world->scene.path);
     snprintf(world->state, sizeof(world->state), "%s/state", world->scene.path);
     snprintf(world->root, sizeof(world->root), "%s/root", world->scene.path);
-    clock_fake_init(&world->clock, 0);
-    log_init(&world->log, STDERR_FILENO, LOG_SILENT, &world->clock);
-    assert_int_equal(loop_new(&world->clock, &world->loop), 0);
     config.state_dir = world->state;
     assert_int_equal(authority_new(&config, &world->authority, NULL), 0);
     assert_int_equal(authority_add_listener(world->authority, on_event, world), 0);
@@ -222,20 +109,8 @@ static int set_up(void **state)
         0);
     open_keeper(world);
     open_scope(world);
-    assert_int_equal(desk_new(&world->desk), 0);
-    surface.data = world;
-    assert_int_equal(desk_add(world->desk, &surface), 0);
-    calls = (struct calls_config){
-        .loop = world->loop,
-        .log = &world->log,
-        .keeper = world->keeper,
-        .recorded = world->scope,
-        .desk = world->desk,
-        .offers = offers,
-        .answer = on_answer,
-        .data = world,
-    };
-    assert_int_equal(calls_new(&calls, &world->calls), 0);
+    callbench_open(&world->bench,
+                   (struct calls_config){.keeper = world->keeper, .recorded = world->scope});
     *state = world;
     return 0;
 }
@@ -244,14 +119,12 @@ static int tear_down(void **state)
 {
     struct world *world = *state;
 
-    calls_end_session(world->calls);
-    calls_free(world->calls);
-    desk_free(world->desk);
+    callbench_close(&world->bench);
     authority_scope_free(world->scope);
     keeper_free(world->keeper);
     settings_file_free(world->file);
     authority_free(world->authority);
-    loop_free(world->loop);
+    callbench_done(&world->bench);
     scene_drop(&world->scene);
     free(world);
     return 0;
@@ -259,14 +132,7 @@ static int tear_down(void **state)
 
 static void begin(struct world *world, const char *tool, enum gateway_shape shape)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
-    const struct json_value *arguments;
-    struct gateway_call call = {.id = STR("id"), .name = str_from(tool), .shape = shape};
-
-    assert_int_equal(
-        json_parse(&arena, STR("{\"filePath\":\"a\"}"), JSON_LIMITS_DEFAULT, &arguments, NULL), 0);
-    call.arguments = arguments;
-    calls_begin(world->calls, &call);
+    callbench_begin(&world->bench, tool, "{\"filePath\":\"a\"}", shape);
 }
 
 static void begin_writing(struct world *world)
@@ -283,18 +149,17 @@ static void begin_reading(struct world *world, enum gateway_shape shape)
     host.events->on_prepared(host.data, STR(READS));
     assert_int_equal(host.previewed, 1);
     host.events->on_previewed(host.data, STR(PREVIEW));
-    assert_true(world->shown != 0);
+    assert_true(world->bench.shown != 0);
 }
 
 static void pass(struct world *world, int64_t ms)
 {
-    clock_fake_advance(&world->clock, ms);
-    loop_run_due_timers(world->loop);
+    callbench_pass(&world->bench, ms);
 }
 
 static bool answered_with(const struct world *world, const char *words)
 {
-    return world->answers == 1 && strstr(world->answer, words) != NULL;
+    return world->bench.answers == 1 && strstr(world->bench.answer, words) != NULL;
 }
 
 /* ---- what the server has given up ---- */
@@ -305,10 +170,10 @@ static void a_question_leaves_the_desk_when_its_time_is_over(void **state)
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
     pass(world, CALLS_N8N_MS - 1);
-    assert_true(world->shown != 0);
+    assert_true(world->bench.shown != 0);
     pass(world, 1);
-    assert_int_equal(world->shown, 0);
-    assert_int_equal(world->withdrawn, DESK_TIMED_OUT);
+    assert_int_equal(world->bench.shown, 0);
+    assert_int_equal(world->bench.withdrawn, DESK_TIMED_OUT);
     assert_true(answered_with(world, "did not answer in time"));
 }
 
@@ -318,8 +183,8 @@ static void the_older_dialect_waits_half_as_long(void **state)
 
     begin_reading(world, GATEWAY_SHAPE_DATA);
     pass(world, CALLS_SEED_MS);
-    assert_int_equal(world->shown, 0);
-    assert_int_equal(desk_waiting(world->desk), 0);
+    assert_int_equal(world->bench.shown, 0);
+    assert_int_equal(desk_waiting(world->bench.desk), 0);
 }
 
 static void the_time_of_day_means_nothing(void **state)
@@ -327,12 +192,12 @@ static void the_time_of_day_means_nothing(void **state)
     struct world *world = *state;
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
-    world->clock.fake_wall_ms += INT64_C(10) * 365 * 24 * 3600 * 1000;
-    loop_run_due_timers(world->loop);
-    assert_true(world->shown != 0);
-    world->clock.fake_wall_ms = 0;
+    world->bench.clock.fake_wall_ms += INT64_C(10) * 365 * 24 * 3600 * 1000;
+    loop_run_due_timers(world->bench.loop);
+    assert_true(world->bench.shown != 0);
+    world->bench.clock.fake_wall_ms = 0;
     pass(world, CALLS_N8N_MS);
-    assert_int_equal(world->shown, 0);
+    assert_int_equal(world->bench.shown, 0);
 }
 
 static void what_is_not_begun_is_called_back_from_the_toolhost(void **state)
@@ -354,9 +219,9 @@ static void what_runs_is_cancelled_and_the_record_has_how_it_ended(void **state)
     pass(world, CALLS_N8N_MS);
     assert_int_equal(host.cancelled, 1);
     assert_int_equal(host.forgotten, 0);
-    assert_int_equal(world->answers, 0);
+    assert_int_equal(world->bench.answers, 0);
     end_call(GOOD, 0, true); /* it was there first */
-    assert_int_equal(world->answers, 1);
+    assert_int_equal(world->bench.answers, 1);
     assert_int_equal(world->note_count, 2);
     assert_int_equal(world->notes[0], AUTHORITY_INTENT);
     assert_int_equal(world->notes[1], AUTHORITY_SUCCESS);
@@ -367,11 +232,12 @@ static void an_answer_that_is_kept_too_late_lets_nothing_run(void **state)
     struct world *world = *state;
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
-    assert_int_equal(desk_answer(world->desk, world->shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
+    assert_int_equal(
+        desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
     assert_int_equal(host.prepared, 2);
     host.events->on_prepared(host.data, STR(READS)); /* a worker keeps the answer from here on */
     pass(world, CALLS_N8N_MS);
-    loop_until(world->loop, world->answers == 1);
+    loop_until(world->bench.loop, world->bench.answers == 1);
     assert_true(answered_with(world, "not begun"));
     assert_int_equal(host.run, 0);
     /* It was said all the same, and holds. */
@@ -402,7 +268,7 @@ static void a_change_whose_end_nobody_knows_stays_begun(void **state)
     end_call(NULL, ERR_IO, true);
     assert_int_equal(world->note_count, 1);
     assert_int_equal(world->notes[0], AUTHORITY_INTENT);
-    assert_int_equal(world->answers, 1);
+    assert_int_equal(world->bench.answers, 1);
 }
 
 static void a_change_that_was_never_begun_has_failed(void **state)
@@ -421,11 +287,11 @@ static void what_runs_when_the_session_ends_is_recorded_and_not_answered(void **
     struct world *world = *state;
 
     begin_writing(world);
-    calls_end_session(world->calls);
+    calls_end_session(world->bench.calls);
     assert_int_equal(host.cancelled, 1);
     end_call(GOOD, 0, true);
     assert_int_equal(world->notes[1], AUTHORITY_SUCCESS);
-    assert_int_equal(world->answers, 0);
+    assert_int_equal(world->bench.answers, 0);
 }
 
 static void a_question_ends_with_its_session(void **state)
@@ -433,10 +299,10 @@ static void a_question_ends_with_its_session(void **state)
     struct world *world = *state;
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
-    calls_end_session(world->calls);
-    assert_int_equal(world->shown, 0);
-    assert_int_equal(world->withdrawn, DESK_CANCELLED);
-    assert_int_equal(world->answers, 0);
+    calls_end_session(world->bench.calls);
+    assert_int_equal(world->bench.shown, 0);
+    assert_int_equal(world->bench.withdrawn, DESK_CANCELLED);
+    assert_int_equal(world->bench.answers, 0);
 }
 
 static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(void **state)
@@ -444,12 +310,13 @@ static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(vo
     struct world *world = *state;
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
-    assert_int_equal(desk_answer(world->desk, world->shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
+    assert_int_equal(
+        desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
     host.events->on_prepared(host.data, STR(READS)); /* a worker keeps the answer from here on */
     host.forgotten = 0;
-    calls_end_session(world->calls);
-    loop_until(world->loop, host.forgotten == 1);
-    assert_int_equal(world->answers, 0);
+    calls_end_session(world->bench.calls);
+    loop_until(world->bench.loop, host.forgotten == 1);
+    assert_int_equal(world->bench.answers, 0);
     assert_int_equal(host.run, 0);
 }
 
@@ -459,10 +326,10 @@ static void what_it_says_of_all_calls_has_a_ceiling(void **state)
 {
     const size_t len = (size_t)15 << 20;
     const unsigned fitting = (unsigned)(CALLS_MAX_HELD_BYTES / len) - 1;
-    cleanup_buf struct buf body = BUF_INIT(len + TEXT_BYTES);
+    cleanup_buf struct buf body = BUF_INIT(len + CALLBENCH_TEXT_BYTES);
     struct world *world = *state;
 
-    assert_int_equal(buf_reserve(&body, len + TEXT_BYTES), 0);
+    assert_int_equal(buf_reserve(&body, len + CALLBENCH_TEXT_BYTES), 0);
     assert_int_equal(
         buf_append_str(&body, STR("{\"resources\":[{\"access\":\"reads\",\"resolved\":\"")), 0);
     memset(body.data + body.len, 'x', len);
@@ -476,10 +343,10 @@ static void what_it_says_of_all_calls_has_a_ceiling(void **state)
         begin(world, "read_file", GATEWAY_SHAPE_RESULT);
         host.events->on_prepared(host.data, buf_view(&body));
         if (i < fitting)
-            assert_int_equal(world->answers, 0);
+            assert_int_equal(world->bench.answers, 0);
     }
-    assert_true(world->answers > 0);
-    assert_non_null(strstr(world->answer, "too much is waiting"));
+    assert_true(world->bench.answers > 0);
+    assert_non_null(strstr(world->bench.answer, "too much is waiting"));
 }
 
 static void a_toolhost_can_ask_about_nothing_but_files(void **state)
@@ -510,8 +377,8 @@ static void a_call_about_nothing_is_not_run(void **state)
     for (size_t i = 0; i < array_size(bodies); i++) {
         begin(world, "write_file", GATEWAY_SHAPE_RESULT);
         host.events->on_prepared(host.data, str_from(bodies[i]));
-        assert_int_equal(world->answers, i + 1);
-        assert_non_null(strstr(world->answer, "isError"));
+        assert_int_equal(world->bench.answers, i + 1);
+        assert_non_null(strstr(world->bench.answer, "isError"));
     }
     assert_int_equal(host.run, 0);
     assert_int_equal(host.forgotten, array_size(bodies));

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calls need around them: a clock, a desk with one surface, and a toolhost, all the test's. */
+#ifndef DAEMON_CALLBENCH_H
+#define DAEMON_CALLBENCH_H
+
+#include <stdio.h>
+
+#include "daemon/calls.h"
+#include "loop_until.h"
+#include "test.h"
+
+enum {
+    CALLBENCH_TEXT_BYTES = 512,
+    CALLBENCH_ARENA_BYTES = 1 << 20,
+    CALLBENCH_NUMBER = 7, /* of every call at the toolhost */
+};
+
+/* ---- the toolhost ---- */
+
+static struct {
+    const struct hostlink_events *events; /* of the call that it has; NULL: none */
+    void *data;
+    unsigned prepared, previewed, run, cancelled, forgotten;
+} host;
+
+int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_value *arguments,
+                     int64_t timeout_ms, const struct hostlink_events *events, void *data,
+                     uint32_t *out_number, struct err *err)
+{
+    (void)link;
+    (void)tool;
+    (void)arguments;
+    (void)timeout_ms;
+    (void)err;
+    host.events = events;
+    host.data = data;
+    host.prepared++;
+    *out_number = CALLBENCH_NUMBER;
+    return 0;
+}
+
+void hostlink_preview(struct hostlink *link, uint32_t number, enum decision_telling telling)
+{
+    (void)link;
+    (void)telling;
+    assert_int_equal(number, CALLBENCH_NUMBER);
+    host.previewed++;
+}
+
+void hostlink_run(struct hostlink *link, uint32_t number)
+{
+    (void)link;
+    assert_int_equal(number, CALLBENCH_NUMBER);
+    host.run++;
+}
+
+void hostlink_cancel(struct hostlink *link, uint32_t number)
+{
+    (void)link;
+    assert_int_equal(number, CALLBENCH_NUMBER);
+    host.cancelled++;
+}
+
+void hostlink_forget(struct hostlink *link, uint32_t number)
+{
+    (void)link;
+    assert_int_equal(number, CALLBENCH_NUMBER);
+    host.events = NULL;
+    host.forgotten++;
+}
+
+void hostlink_tell_rules(struct hostlink *link)
+{
+    (void)link;
+}
+
+/* ---- everything around it ---- */
+
+struct callbench {
+    struct clock clock;
+    struct loop *loop;
+    struct log log;
+    struct desk *desk;
+    struct calls *calls;
+    uint64_t shown; /* the question that stands; 0: none */
+    enum desk_end withdrawn;
+    unsigned answers;
+    char answer[CALLBENCH_TEXT_BYTES];
+};
+
+static inline void callbench_show(void *data, uint64_t id, const struct question *question)
+{
+    struct callbench *bench = data;
+
+    (void)question;
+    bench->shown = id;
+}
+
+static inline void callbench_withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
+{
+    struct callbench *bench = data;
+
+    (void)by;
+    assert_int_equal(id, bench->shown);
+    bench->shown = 0;
+    bench->withdrawn = end;
+}
+
+static inline bool callbench_offers(void *data, const struct catalog_tool *tool)
+{
+    (void)data;
+    (void)tool;
+    return true;
+}
+
+static inline void callbench_on_answer(void *data, struct str id, struct str result)
+{
+    struct callbench *bench = data;
+
+    assert_str(id, "id");
+    bench->answers++;
+    snprintf(bench->answer, sizeof(bench->answer), "%.*s", STR_ARG(result));
+}
+
+/* First of all, for what the calls need. */
+static inline void callbench_init(struct callbench *bench)
+{
+    memset(&host, 0, sizeof(host));
+    clock_fake_init(&bench->clock, 0);
+    log_init(&bench->log, STDERR_FILENO, LOG_SILENT, &bench->clock);
+    assert_int_equal(loop_new(&bench->clock, &bench->loop), 0);
+}
+
+/* The config says by what they are decided and recorded, and which shell they have. */
+static inline void callbench_open(struct callbench *bench, struct calls_config config)
+{
+    const struct desk_surface surface = {
+        .name = "test", .show = callbench_show, .withdraw = callbench_withdraw, .data = bench};
+
+    assert_int_equal(desk_new(&bench->desk), 0);
+    assert_int_equal(desk_add(bench->desk, &surface), 0);
+    config.loop = bench->loop;
+    config.log = &bench->log;
+    config.desk = bench->desk;
+    config.offers = callbench_offers;
+    config.answer = callbench_on_answer;
+    config.data = bench;
+    assert_int_equal(calls_new(&config, &bench->calls), 0);
+}
+
+/* Before what they are decided by; then callbench_done(). */
+static inline void callbench_close(struct callbench *bench)
+{
+    if (bench->calls != NULL) {
+        calls_end_session(bench->calls);
+        calls_free(bench->calls);
+    }
+    desk_free(bench->desk);
+}
+
+static inline void callbench_done(struct callbench *bench)
+{
+    loop_free(bench->loop);
+}
+
+static inline void callbench_begin(struct callbench *bench, const char *tool, const char *arguments,
+                                   enum gateway_shape shape)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALLBENCH_ARENA_BYTES);
+    struct gateway_call call = {.id = STR("id"), .name = str_from(tool), .shape = shape};
+
+    assert_int_equal(
+        json_parse(&arena, str_from(arguments), JSON_LIMITS_DEFAULT, &call.arguments, NULL), 0);
+    calls_begin(bench->calls, &call);
+}
+
+static inline void callbench_pass(struct callbench *bench, int64_t ms)
+{
+    clock_fake_advance(&bench->clock, ms);
+    loop_run_due_timers(bench->loop);
+}
+
+#endif
