@@ -41,6 +41,7 @@ struct confirm {
 
     struct permission_modes modes;
     bool has_write_access;
+    int (*take_dir)(void *data, struct str typed, struct buf *out_dir, struct err *err);
     struct buf dir;
     struct buf typed;
     struct err problem; /* what keeps the editor from being done */
@@ -111,11 +112,23 @@ static void step_mode(struct confirm *confirm, size_t group, int by)
     set_mode(confirm, group, (enum permission_mode)((mode + 3) % 3));
 }
 
-static void set_dir(struct confirm *confirm, struct str dir)
+/* False: it cannot be used, for the reason that is shown, and the one before stays. */
+static bool set_dir(struct confirm *confirm, struct str typed)
 {
+    cleanup_buf struct buf dir = BUF_INIT(CONFIRM_MAX_TEXT);
+    int r = confirm->take_dir != NULL
+                ? confirm->take_dir(confirm->data, typed, &dir, &confirm->problem)
+                : buf_append_str(&dir, typed);
+
+    if (r < 0 && confirm->problem.code == 0)
+        err_set_plain(&confirm->problem, r);
+    if (r < 0)
+        return false;
+    confirm->problem.code = 0;
     buf_clear(&confirm->dir);
-    if (buf_append_str(&confirm->dir, dir) < 0) /* cannot be: it has room for as much */
+    if (buf_append_str(&confirm->dir, buf_view(&dir)) < 0) /* cannot be: there is room */
         buf_clear(&confirm->dir);
+    return true;
 }
 
 /* What holds becomes what is written, so that nobody has to know the exceptions. */
@@ -128,6 +141,7 @@ static int settle(struct confirm *confirm)
     r = permission_modes_constrain(&modes, &confirm->problem);
     if (r < 0)
         return r;
+    confirm->problem.code = 0;
     confirm->modes = modes;
     confirm->has_write_access = modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY;
     return 0;
@@ -170,19 +184,25 @@ static void write_offer(const struct confirm *confirm, struct page *page)
         write_commands(confirm, page);
 }
 
+static void write_problem(const struct confirm *confirm, struct page *page)
+{
+    if (confirm->problem.code != 0)
+        page_quote(page, PAGE_WARNING, str_from(confirm->problem.message), PAGE_LINE);
+}
+
 static void write_editor(const struct confirm *confirm, struct page *page)
 {
     page_say(page, PAGE_PLAIN, "For this session only; nothing is saved.");
     if (confirm->look.is_plain)
         page_say(page, PAGE_PLAIN, "\"2 ask\" sets row 2, \"dir NAME\" the folder.");
-    if (confirm->problem.code != 0)
-        page_quote(page, PAGE_WARNING, str_from(confirm->problem.message), PAGE_LINE);
+    write_problem(confirm, page);
 }
 
 static void write_typing(const struct confirm *confirm, struct page *page)
 {
     page_say(page, PAGE_PLAIN, "Folder for this session:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->typed), PAGE_LINE);
+    write_problem(confirm, page);
 }
 
 /* What a sheet needs besides. */
@@ -279,20 +299,17 @@ static void move_to(struct confirm *confirm, enum confirm_state state, size_t ch
 
 static void answer(struct confirm *confirm, enum answer given)
 {
-    if (given == ANSWER_EDIT) {
-        move_to(confirm, CONFIRM_EDITING, 0);
+    bool is_yes = given == ANSWER_YES;
+    bool can_be = is_yes && settle(confirm) == 0 && set_dir(confirm, buf_view(&confirm->dir));
+
+    if (given == ANSWER_EDIT || (is_yes && !can_be)) {
+        move_to(confirm, CONFIRM_EDITING, 0); /* which says what is wrong */
         stage_renew(confirm->console->stage);
         return;
     }
-    if (given == ANSWER_YES && settle(confirm) < 0) {
-        move_to(confirm, CONFIRM_EDITING, 0); /* which says why */
-        stage_renew(confirm->console->stage);
-        return;
-    }
-    confirm->is_accepted = given == ANSWER_YES;
+    confirm->is_accepted = is_yes;
     move_to(confirm, CONFIRM_OVER, 0);
-    stage_end(confirm->console->stage,
-              given == ANSWER_YES ? STR("Connecting") : STR("Not connected"));
+    stage_end(confirm->console->stage, is_yes ? STR("Connecting") : STR("Not connected"));
     loop_defer(confirm->console->config.loop, &confirm->console->turn);
 }
 
@@ -386,9 +403,11 @@ static void key_typing(struct confirm *confirm, const struct key *key)
         erase_last(&confirm->typed);
     else if (key->code == KEY_ERASE_ALL)
         buf_clear(&confirm->typed);
-    else if (key->code == KEY_ENTER && confirm->typed.len > 0)
-        set_dir(confirm, buf_view(&confirm->typed));
-    if (key->code == KEY_ENTER || key->code == KEY_ESCAPE)
+    if (key->code == KEY_ESCAPE)
+        confirm->problem.code = 0;
+    if (key->code == KEY_ESCAPE ||
+        (key->code == KEY_ENTER &&
+         (confirm->typed.len == 0 || set_dir(confirm, buf_view(&confirm->typed)))))
         move_to(confirm, CONFIRM_EDITING, ROW_DIR);
     stage_redraw(confirm->console->stage);
 }
@@ -466,8 +485,10 @@ static void line_editing(struct confirm *confirm, struct str line)
     if (str_starts_with(line, STR("dir "))) {
         struct str dir = str_trim(str_slice(line, 4, line.len));
 
-        if (dir.len > 0 && dir.len <= CONFIRM_MAX_TEXT)
-            set_dir(confirm, dir);
+        if (dir.len > 0 && dir.len <= CONFIRM_MAX_TEXT && !set_dir(confirm, dir)) {
+            stage_renew(confirm->console->stage); /* with the reason */
+            return;
+        }
     } else {
         (void)set_row(confirm, line);
     }
@@ -558,6 +579,7 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->data = data;
     confirm->modes = offer->modes;
     confirm->has_write_access = offer->has_write_access;
+    confirm->take_dir = offer->take_dir;
     confirm->shell_is_open = offer->shell_is_open;
     confirm->shell_has_network = offer->shell_has_network;
     buf_init(&confirm->typed, CONFIRM_MAX_TEXT);

@@ -2,7 +2,7 @@
 /*
  * The question before a session: which server, which folder, what each group of
  * tools may do. Yes, No, or Edit, for this session alone: nothing is written, and
- * whether the folder can be used is for the program to see.
+ * whether the folder can be used is for the program to say.
  *
  * The default is No. The prompt also comes up when a page asks the daemon's port to
  * connect, and then an Enter that was meant for something else must not give the
@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "console/console.h"
 #include "permission/modes.h"
@@ -29,6 +31,11 @@ struct confirm_offer {
     bool shell_has_network;
     const struct str *shell_writable; /* what commands may change besides the folder */
     size_t shell_writable_count;
+    /*
+     * What was typed as a folder, whole and as it will be used; its error stays in the editor. With
+     * the data of `done`. NULL: everything is taken as it is.
+     */
+    int (*take_dir)(void *data, struct str typed, struct buf *out_dir, struct err *err);
 };
 
 struct confirm_result {

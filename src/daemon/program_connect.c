@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "command/shared.h"
 #include "console/confirm.h"
+#include "daemon/folder.h"
 #include "tools/recorded.h"
 
 #define DOUBT "Commands with network run here, and one of them could have sent this. "
@@ -302,6 +303,17 @@ static void on_confirmed(void *data, const struct confirm_result *result)
         refuse_attempt(program, &err);
 }
 
+static int take_dir(void *data, struct str typed, struct buf *out_dir, struct err *err)
+{
+    const struct program *program = data;
+    char path[PATH_MAX];
+    int r = folder_name(typed, path, err);
+
+    if (r == 0)
+        r = folder_check(program->wishes.state_dir, path, err);
+    return r == 0 ? buf_append_str(out_dir, str_from(path)) : r;
+}
+
 static int ask(struct program *program, struct err *err)
 {
     const struct option_list writable =
@@ -315,6 +327,7 @@ static int ask(struct program *program, struct err *err)
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = shown,
+        .take_dir = take_dir,
     };
     int r;
 

@@ -682,6 +682,28 @@ class Terminal(AtTerminal):
                 self.assertNotIn("terminal to ask on is gone", told)
                 self.assertNotIn('"outcome":"denied"', self.record_text())
 
+    def test_a_folder_that_is_not_there_can_be_mended(self):
+        (self.home / "work").mkdir()
+        server, daemon = self.begin()
+        self.press_until(b"2\n", lambda: b"Permissions and folder" in self.shown)
+        self.press_until(b"dir ~/nowhere\n", lambda: b"cannot" in self.shown)
+        work = f'Folder "{self.home}/work"'.encode()
+        self.press_until(b"dir ~/work\n", lambda: work in self.shown)
+        self.shown.clear()
+        self.press_until(b"done\n", lambda: b"Connect to this server?" in self.shown)
+        self.agree(server)
+        self.assertEqual(server.state()["init"]["rootPath"], str(self.home / "work"))
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_a_folder_that_is_gone_is_found_out_before_connecting(self):
+        gone = self.place / "gone"
+        server = self.serve()
+        daemon = self.daemon(self.url(server), server.token, gone, TERM="dumb")
+        self.see(str(gone))
+        self.press_until(b"1\n", lambda: b"cannot" in self.shown)
+        self.assertEqual(server.state()["hits"]["init"], 0)
+        self.assertEqual(daemon.end()[0], 0)
+
     def test_always_is_kept_and_holds(self):
         server, _ = self.begin("--permission-filesystem-write", "ask")
         self.agree(server)

@@ -308,6 +308,59 @@ static void the_folder_is_typed(void **state)
     bench_close(&bench);
 }
 
+/* A program that has /srv/other alone, which it also calls ~/other. */
+static int take_other(void *data, struct str typed, struct buf *out_dir, struct err *err)
+{
+    (void)data;
+    if (str_eq_c(typed, "~/other") || str_eq_c(typed, "/srv/other"))
+        return buf_append_str(out_dir, STR("/srv/other"));
+    return err_set(err, ERR_NOT_FOUND, "there is no '%.*s'", STR_ARG(typed));
+}
+
+static void a_folder_that_cannot_be_used_stays_in_the_editor(void **state)
+{
+    const struct stage_look plain = {.is_plain = true};
+    struct confirm_offer offer = an_offer();
+    struct asked asked;
+    struct bench bench;
+
+    (void)state;
+    offer.take_dir = take_other;
+    begin(&bench, &bench_colour, &offer, &asked);
+    bench_press(&bench, "1\r"); /* the one that is offered is not there either */
+    assert_int_equal(asked.count, 0);
+    assert_shows(&bench, "Permissions and folder");
+    assert_shows(&bench, "there is no '/srv/me/src'");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "6\r\x15/srv/wrong\r");
+    assert_shows(&bench, "| /srv/wrong");
+    assert_shows(&bench, "there is no '/srv/wrong'");
+    bench_press(&bench, "\x15~/other\r");
+    assert_shows(&bench, "> 6 Folder \"/srv/other\"");
+    assert_does_not_show(&bench, "there is no");
+    bench_press(&bench, "7\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "1\r");
+    assert_true(asked.result.is_accepted);
+    assert_string_equal(asked.dir, "/srv/other");
+    bench_close(&bench);
+
+    offer.dir = STR("/srv/other");
+    begin(&bench, &plain, &offer, &asked);
+    bench_press(&bench, "2\n");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "dir /srv/wrong\n");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_shows(&bench, "there is no '/srv/wrong'");
+    assert_shows(&bench, "Folder \"/srv/other\"");
+    bench_press(&bench, "done\n");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "1\n");
+    assert_true(asked.result.is_accepted);
+    assert_string_equal(asked.dir, "/srv/other");
+    bench_close(&bench);
+}
+
 static void it_works_in_lines_too(void **state)
 {
     const struct stage_look plain = {.is_plain = true};
@@ -424,7 +477,9 @@ TEST_MAIN(cmocka_unit_test(the_offer_is_shown_as_a_table),
           cmocka_unit_test(what_commands_can_change_is_what_was_edited),
           cmocka_unit_test(reading_denied_is_changing_denied),
           cmocka_unit_test(nothing_allowed_at_all_is_not_accepted),
-          cmocka_unit_test(the_folder_is_typed), cmocka_unit_test(it_works_in_lines_too),
+          cmocka_unit_test(the_folder_is_typed),
+          cmocka_unit_test(a_folder_that_cannot_be_used_stays_in_the_editor),
+          cmocka_unit_test(it_works_in_lines_too),
           cmocka_unit_test(a_small_window_shows_what_is_chosen),
           cmocka_unit_test(questions_wait_for_it_and_it_for_them),
           cmocka_unit_test(a_terminal_that_is_gone_says_no))
