@@ -200,6 +200,11 @@ bool form_host(struct str given, struct form_host *out_host)
 
 /* ---- Commands ---- */
 
+static bool is_redirection(char c)
+{
+    return c == '<' || c == '>';
+}
+
 /* Of a shell: what ends a word without a blank. */
 static bool is_operator(char c)
 {
@@ -235,6 +240,7 @@ void form_words_init(struct form_words *words, struct str command, bool is_loose
     words->is_loose = is_loose;
     words->is_first = true;
     words->begins_command = false;
+    words->is_redirected = false;
 }
 
 static struct str take_plain_word(struct str *rest)
@@ -247,6 +253,12 @@ static struct str take_plain_word(struct str *rest)
     return word;
 }
 
+/* A backslash at the end of a line: shells read on as if there were no end. */
+static bool is_joint(struct str text, size_t at)
+{
+    return text.ptr[at] == '\\' && at + 1 < text.len && text.ptr[at + 1] == '\n';
+}
+
 static struct str take_loose_word(struct form_words *words)
 {
     struct str *rest = &words->rest;
@@ -256,6 +268,10 @@ static struct str take_loose_word(struct form_words *words)
     for (; i < rest->len; i++) {
         char c = rest->ptr[i];
 
+        if (is_joint(*rest, i)) {
+            i++;
+            continue;
+        }
         if (is_blank(c) || is_operator(c))
             break;
         if (c == '\'' || c == '"' || c == '\\' || (c == '$' && len == 0))
@@ -267,23 +283,48 @@ static struct str take_loose_word(struct form_words *words)
     return (struct str){words->room, len};
 }
 
+static bool is_descriptor(const struct form_words *words, struct str word)
+{
+    return words->rest.len > 0 && is_redirection(words->rest.ptr[0]) && is_number(word);
+}
+
 bool form_words_next(struct form_words *words, struct str *out_word)
 {
     struct str *rest = &words->rest;
 
     words->begins_command = words->is_first;
+    words->is_redirected = false;
     words->is_first = false;
     while (rest->len > 0) {
         char c = rest->ptr[0];
+        size_t len = 1;
 
-        if (words->is_loose && is_operator(c))
-            words->begins_command = words->begins_command || (c != '<' && c != '>');
-        else if (!is_blank(c))
+        if (words->is_loose && is_joint(*rest, 0)) {
+            len = 2;
+        } else if (words->is_loose && is_operator(c)) {
+            words->is_redirected = words->is_redirected || is_redirection(c);
+            words->begins_command = words->begins_command || !is_redirection(c);
+        } else if (!is_blank(c)) {
             break;
-        *rest = str_slice(*rest, 1, rest->len);
+        }
+        *rest = str_slice(*rest, len, rest->len);
     }
     if (rest->len == 0)
         return false;
     *out_word = words->is_loose ? take_loose_word(words) : take_plain_word(rest);
+    if (words->is_loose && is_descriptor(words, *out_word))
+        words->is_redirected = true;
     return true;
+}
+
+struct str form_program(struct str word, struct path_name *room)
+{
+    struct str below;
+
+    if (!form_path(word, true, room, &below) || below.ptr != room->text ||
+        below.len + 1 >= sizeof(room->text))
+        return word;
+    memmove(room->text + 1, below.ptr, below.len);
+    room->text[0] = '/';
+    return (struct str){room->text, below.len + 1};
 }

@@ -47,14 +47,16 @@ bool form_is_plain_command(struct str command);
 
 /*
  * The words of a command. Plainly: cut at blanks, bytes as they are. Loosely, for what may find too
- * much and never too little: without quotes and backslashes, cut at operators of a shell too; a
- * word behind such an operator begins a command of its own.
+ * much and never too little: without quotes and backslashes, lines that a backslash joins as one,
+ * cut at operators of a shell too; a word behind such an operator begins a command of its own.
  */
 struct form_words {
     struct str rest;
     bool is_loose;
     bool is_first;
-    bool begins_command; /* of the word that was read last */
+    /* Of the word that was read last, loosely: */
+    bool begins_command;
+    bool is_redirected; /* it is the target of a redirection, or the number before one */
     char room[FORM_WORD_MAX_BYTES];
 };
 
@@ -63,5 +65,11 @@ void form_words_init(struct form_words *words, struct str command, bool is_loose
 /* False at the end. A loose word that does not fit the room is cut, and so equals none of a rule.
  */
 bool form_words_next(struct form_words *words, struct str *out_word);
+
+/*
+ * The name of a program as a loose word has it: an absolute path without empty components, "." and
+ * "..", as far as the room holds it; all else as it is.
+ */
+struct str form_program(struct str word, struct path_name *room);
 
 #endif

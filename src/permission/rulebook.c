@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "permission/command_starts.h"
 #include "permission/form.h"
 #include "permission/rulebook_internal.h"
 
@@ -208,30 +209,78 @@ static bool command_holds(struct search *search, const struct rulebook_node *at,
     return way_holds(search, at, name);
 }
 
-/* Whether a rule holds for the first words; `first` is how the first of them is reached. */
-static bool words_hold(struct search *search, const struct rulebook_node *root,
-                       enum rulebook_step first, struct str command, struct str cwd)
+/* Whether a rule that allows holds for the first words. */
+static bool words_hold(struct search *search, const struct rulebook_node *root, struct str command,
+                       struct str cwd)
 {
-    bool is_loose = first == STEP_LOOSE_WORD;
     const struct rulebook_node *at = root;
-    enum rulebook_step step = first;
     __attribute__((uninitialized)) struct form_words words;
     struct str word;
 
-    form_words_init(&words, command, is_loose);
+    form_words_init(&words, command, false);
     while (form_words_next(&words, &word)) {
-        if (words.begins_command) {
-            at = root;
-            step = first;
-        }
-        if (at == NULL) {
-            if (is_loose)
-                continue;
+        at = go(search, at, STEP_WORD, word);
+        if (at == NULL)
             return false;
-        }
-        at = go(search, at, step, word);
-        step = STEP_WORD;
-        if (at != NULL && command_holds(search, at, cwd, is_loose))
+        if (command_holds(search, at, cwd, false))
+            return true;
+    }
+    return false;
+}
+
+/* Whether one that denies holds for the words on from `at`, which the program has led to. */
+static bool denied_words_hold(struct search *search, const struct rulebook_node *at,
+                              struct str behind, struct str cwd, bool skips_redirections)
+{
+    __attribute__((uninitialized)) struct form_words words;
+    struct str word;
+
+    form_words_init(&words, behind, true);
+    words.is_first = false;
+    while (!command_holds(search, at, cwd, true)) {
+        do {
+            if (!form_words_next(&words, &word) || words.begins_command)
+                return false;
+        } while (skips_redirections && words.is_redirected);
+        at = go(search, at, STEP_WORD, word);
+        if (at == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool denied_program_holds(struct search *search, const struct rulebook_node *root,
+                                 struct str program, struct str behind, struct str cwd)
+{
+    const struct rulebook_node *at = go(search, root, STEP_LOOSE_WORD, program);
+
+    return at != NULL && (denied_words_hold(search, at, behind, cwd, false) ||
+                          denied_words_hold(search, at, behind, cwd, true));
+}
+
+/* By its path, or by its name in any directory. */
+static bool denied_prefix_holds(struct search *search, const struct rulebook_node *root,
+                                struct str command, struct str cwd)
+{
+    __attribute__((uninitialized)) struct form_words words;
+    __attribute__((uninitialized)) struct path_name room;
+    struct command_starts starts;
+    struct str text, word;
+
+    command_starts_init(&starts, command);
+    while (command_starts_next(&starts, &text)) {
+        const char *slash;
+
+        form_words_init(&words, text, true);
+        if (!form_words_next(&words, &word))
+            continue;
+        slash = word.len == 0 ? NULL : memrchr(word.ptr, '/', word.len);
+        if (slash != NULL &&
+            denied_program_holds(search, root, rulebook_behind(word, slash), words.rest, cwd))
+            return true;
+        if (slash != NULL)
+            word = form_program(word, &room);
+        if (denied_program_holds(search, root, word, words.rest, cwd))
             return true;
     }
     return false;
@@ -265,10 +314,10 @@ static bool shell_holds(struct search *search, const struct rulebook_node *root,
         return true;
     is_plain = form_is_plain_command(command);
     if (is_denied)
-        return words_hold(search, root, STEP_LOOSE_WORD, command, cwd) ||
+        return denied_prefix_holds(search, root, command, cwd) ||
                (is_plain && same_words_hold(search, root, command, cwd));
     /* "prefix:git" is no consent to "git x; rm -rf ~". */
-    return is_plain && words_hold(search, root, STEP_WORD, command, cwd);
+    return is_plain && words_hold(search, root, command, cwd);
 }
 
 /* ---- Hosts ---- */

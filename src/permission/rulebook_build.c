@@ -117,8 +117,12 @@ static int add_words(struct rulebook *book, uint32_t root, enum rulebook_step fi
 
     form_words_init(&words, book->rules[rule].pattern, first != STEP_WORD);
     while (form_words_next(&words, &word)) {
-        const char *copy = arena_copy(&book->arena, word);
+        __attribute__((uninitialized)) struct path_name room;
+        const char *copy;
 
+        if (step == STEP_LOOSE_WORD)
+            word = form_program(word, &room);
+        copy = arena_copy(&book->arena, word);
         if (copy == NULL)
             return book->arena.error;
         r = go(book, &at, step, (struct str){copy, word.len});

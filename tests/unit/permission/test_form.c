@@ -164,6 +164,8 @@ static void words_are_cut_plainly_and_loosely(void **state)
     check_words("a >b", true, "!a/b/");
     check_words("a\nb", true, "!a/!b/");
     check_words("; a", true, "!a/");
+    check_words("a\\\nb \\\n c", true, "!ab/c/");
+    check_words("a \\\nb", false, "!a/\\\nb/");
 }
 
 TEST_MAIN(cmocka_unit_test(paths_have_one_form), cmocka_unit_test(hosts_have_one_form),

@@ -93,23 +93,144 @@ static void squeeze(const char *from, bool is_loose, char *to)
     to[len] = '\0';
 }
 
+/* The first word of a squeezed text, which goes on behind it. */
+static const char *take_word(const char *text, char *word)
+{
+    size_t len = strcspn(text, " ");
+
+    snprintf(word, TEXT_BYTES, "%.*s", (int)len, text);
+    return text + len + (text[len] == ' ');
+}
+
+static bool is_one_of(const char *word, const char *list)
+{
+    char wanted[TEXT_BYTES + 2];
+
+    snprintf(wanted, sizeof(wanted), " %s ", word);
+    return strstr(list, wanted) != NULL;
+}
+
+/* A program is named by its path, written in any way, or by its name alone. */
+static bool begins_with_program(const char *text, const char *wanted)
+{
+    char word[TEXT_BYTES], spelled[3 * TEXT_BYTES];
+    const char *behind = take_word(text, word);
+    char *twice;
+
+    if (begins(text, wanted))
+        return true;
+    if (strchr(word, '/') == NULL)
+        return false;
+    snprintf(spelled, sizeof(spelled), "%s %s", strrchr(word, '/') + 1, behind);
+    if (begins(spelled, wanted))
+        return true;
+    while ((twice = strstr(word, "//")) != NULL)
+        memmove(twice, twice + 1, strlen(twice));
+    snprintf(spelled, sizeof(spelled), "%s %s", word, behind);
+    return begins(spelled, wanted);
+}
+
+/* Behind what may stand before a program: NULL when this word is the program. */
+static const char *behind_preamble(const char *text, bool *has_runner, bool *has_option,
+                                   unsigned *operands)
+{
+    char word[TEXT_BYTES];
+    const char *behind = take_word(text, word);
+    const char *name = strrchr(word, '/') != NULL ? strrchr(word, '/') + 1 : word;
+    bool is_value = *has_option;
+
+    *has_option = false;
+    if (word[0] == '\0')
+        return NULL;
+    if (is_one_of(word, " if then ! { "))
+        return behind;
+    if (strchr(word, '=') != NULL || word[0] == '>')
+        return behind;
+    if (is_one_of(name, " sudo env timeout sh ")) {
+        *has_runner = true;
+        *operands = strcmp(name, "timeout") == 0;
+        return behind;
+    }
+    if (*has_runner && word[0] == '-') {
+        *has_option = strcmp(word, "-c") != 0;
+        return behind;
+    }
+    if (is_value)
+        return behind;
+    if (*operands > 0) {
+        --*operands;
+        return behind;
+    }
+    return NULL;
+}
+
+/* One part of a command line: wherever in it a program may be named. */
+static bool part_begins(const char *part, const char *wanted)
+{
+    bool has_runner = false, has_option = false;
+    unsigned operands = 0;
+    const char *find = strstr(part, " -exec ");
+
+    if (find != NULL && part_begins(find + strlen(" -exec "), wanted))
+        return true;
+    while (part != NULL) {
+        if (begins_with_program(part, wanted))
+            return true;
+        part = behind_preamble(part, &has_runner, &has_option, &operands);
+    }
+    return false;
+}
+
+/* Redirections become blanks, or go with their target; or stay, as words that begin with ">". */
+static void redirect(const char *from, char how, char *to)
+{
+    for (; *from != '\0'; from++) {
+        if (from[0] == '2' && from[1] == '>' && how != 'b')
+            continue;
+        if (*from != '<' && *from != '>') {
+            *to++ = *from;
+            continue;
+        }
+        *to++ = ' ';
+        if (how == 'b')
+            continue;
+        while (from[1] == ' ')
+            from++;
+        if (how == 's')
+            *to++ = '>';
+        else
+            while (from[1] != '\0' && from[1] != ' ')
+                from++;
+    }
+    *to = '\0';
+}
+
 /* The parts of a command line, each of which may begin with the words. */
 static bool has_part_that_begins(const char *command, const char *words)
 {
-    char part[TEXT_BYTES], plain[TEXT_BYTES + 2], wanted[TEXT_BYTES + 2];
+    static const char ways[] = {'b', 'd', 's'};
+    char part[TEXT_BYTES], plain[TEXT_BYTES + 2], wanted[TEXT_BYTES + 2],
+        redirected[2 * TEXT_BYTES];
     size_t len = 0;
 
     squeeze(words, true, wanted);
     for (const char *at = command;; at++) {
+        if (at[0] == '\\' && at[1] == '\n') { /* one line */
+            at++;
+            continue;
+        }
         if (*at != '\0' && strchr("|;&`()\n", *at) == NULL) {
-            part[len++] = *at == '<' || *at == '>' ? ' ' : *at;
+            part[len++] = *at;
             continue;
         }
         part[len] = '\0';
         len = 0;
-        squeeze(part, true, plain);
-        if (begins(plain, wanted))
-            return true;
+        for (size_t i = 0; i < sizeof(ways); i++) {
+            redirect(part, ways[i], redirected);
+            squeeze(redirected, true, plain);
+            if (part_begins(plain, wanted))
+                return true;
+        }
         if (*at == '\0')
             return false;
     }
@@ -249,8 +370,33 @@ static const char *const commands[] = {
     "git status\nls",
     "'git' \"status\"",
     "(git status)",
+    "sudo git status",
+    "/usr/bin/sudo -u make git",
+    "X=1 git status",
+    "PATH='a' Y=2 git",
+    "if git status",
+    "! git",
+    "{ git status",
+    "ls; then make",
+    "> x git status",
+    "2>x git",
+    "git >x status",
+    "git 2>x status -s",
+    "/bin//git status",
+    "./git",
+    "timeout 5 git status",
+    "timeout git make",
+    "env -u make git status",
+    "sh -c 'git status'",
+    "sh -c make git",
+    "echo sudo git",
+    "find . -exec git status",
+    "git \\\n status",
+    "gi\\\nt",
 };
-static const char *const prefixes[] = {"git", "git status", "git status -s", "ls", "make", "'git'"};
+static const char *const prefixes[] = {"git",       "git status", "git status -s", "ls",
+                                       "make",      "'git'",      "sudo",          "/bin/git",
+                                       "timeout 5", "X=1",        "git x status"};
 static const char *const hosts[] = {
     "a.de", "b.a.de", "c.b.a.de", "xa.de", "de", "127.0.0.1", "[::1]", "*", "a.de.org",
 };

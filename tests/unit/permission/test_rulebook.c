@@ -199,6 +199,83 @@ static void a_denied_prefix_is_found_in_disguise(void **state)
         check_one(RULE_DENY, CATALOG_SHELL, "prefix:git push", others[i], false);
 }
 
+static void a_denied_prefix_is_found_behind_what_may_stand_before_a_program(void **state)
+{
+    static const char *const denied[] = {
+        "PATH=$PATH touch a",
+        "X='a b' touch a",
+        "X=\"a;b\" touch a",
+        "X=$'a\\'b c' touch a",
+        "X=${Y:-a b} touch a",
+        "X+=1 touch a",
+        "X[0]=1 touch a",
+        "{ touch a; }",
+        "if true; then touch a; fi",
+        "while touch a; do :; done",
+        "for i in a; do touch $i; done",
+        "! touch a",
+        "f() { touch a; }; f",
+        "function f { touch a; }; f",
+        ">/dev/null touch a",
+        "2>/dev/null touch a",
+        "{fd}>x touch a",
+        ">&2 touch a",
+        "&>x touch a",
+        ">|x touch a",
+        "<x >y touch a",
+        "X=\\> touch a",
+        "/usr//bin/touch a",
+        "ls; /usr/bin/../bin/touch a",
+        "../bin/touch a",
+        "command touch a",
+        "command -p touch a",
+        "exec touch a",
+        "exec -a x touch a",
+        "eval touch a",
+        "eval 'touch a'",
+        "time -p touch a",
+        "timeout 5 touch a",
+        "timeout -s KILL 5 touch a",
+        "/usr/bin/timeout 5 touch a",
+        "env -C / touch a",
+        "env 'X=a b' touch a",
+        "sudo -i touch a",
+        "sudo -u root -- touch a",
+        "sudo nice -n 10 touch a",
+        "nice -n 10 sudo touch a",
+        "echo a | xargs -I {} touch {}",
+        "find . -exec touch a ;",
+        "sh -c 'touch a'",
+        "bash -lc \"touch a\"",
+        "su root -c 'touch a'",
+        "stdbuf -oL touch a",
+        "busybox touch a",
+        "flock /tmp/l touch a",
+        "touch\\\n a",
+        "to\\\nuch a",
+    };
+    static const char *const others[] = {
+        "echo touch a",       "X=touch make",     "git commit -m touch",
+        "ls sudo touch",      "sh -c 'ls touch'", "\"my prog\" touch",
+        "make touch",         "sudo ls touch",    "timeout 5 make touch",
+        "find . -name touch", "touchx a",         "/touch/x a",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(denied); i++) {
+        check_one(RULE_DENY, CATALOG_SHELL, "prefix:touch", denied[i], true);
+        check_one(RULE_ALLOW, CATALOG_SHELL, "prefix:touch", denied[i], false);
+    }
+    for (size_t i = 0; i < array_size(others); i++)
+        check_one(RULE_DENY, CATALOG_SHELL, "prefix:touch", others[i], false);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:git push", "git \\\n push", true);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:git push", "git 2>x push", true);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:/usr//bin/touch", "/usr/./bin/touch a", true);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:/usr/bin/touch", "/bin/touch a", false);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:sudo", "ls; /bin/sudo -n x", true);
+    check_one(RULE_DENY, CATALOG_SHELL, "prefix:sudo apt", "sudo apt install x", true);
+}
+
 static void a_denied_command_is_found_with_other_blanks_and_quotes(void **state)
 {
     (void)state;
@@ -447,6 +524,8 @@ TEST_MAIN(cmocka_unit_test_teardown(files_are_matched_by_whole_components, reset
           cmocka_unit_test_teardown(a_prefix_is_whole_words_of_a_plain_command, reset),
           cmocka_unit_test_teardown(a_compound_command_is_allowed_only_as_a_whole, reset),
           cmocka_unit_test_teardown(a_denied_prefix_is_found_in_disguise, reset),
+          cmocka_unit_test_teardown(a_denied_prefix_is_found_behind_what_may_stand_before_a_program,
+                                    reset),
           cmocka_unit_test_teardown(a_denied_command_is_found_with_other_blanks_and_quotes, reset),
           cmocka_unit_test_teardown(a_rule_may_want_a_directory, reset),
           cmocka_unit_test_teardown(hosts_are_matched_by_whole_labels, reset),
