@@ -47,11 +47,11 @@ int job_new_decision(const struct front_config *config, const struct decision_te
     if (job == NULL)
         return ERR_NO_MEMORY;
     resource = &job->command.resource;
-    *resource =
-        (struct permission_resource){.group = command->resource.group, .resolved = STR_EMPTY};
+    *resource = (struct permission_resource){.group = command->resource.group};
     job->step = JOB_COMMAND_DECIDED;
     job->tool = tool;
     if (!copy_str(&job->arena, command->resource.given, &resource->given) ||
+        !copy_str(&job->arena, command->resource.resolved, &resource->resolved) ||
         !copy_str(&job->arena, command->resource.cwd, &resource->cwd) ||
         !copy_str(&job->arena, command->text, &job->command.text)) {
         int error = job->arena.error;

@@ -95,7 +95,8 @@ static void say_subject(struct account *account, const struct permission_resourc
     say(account, " ");
     quote(account, resource->given);
     if (resource->resolved.len > 0 && !str_eq(resource->given, resource->resolved)) {
-        say(account, ", which leads to ");
+        say(account,
+            resource->group == CATALOG_SHELL ? ", which rules know as " : ", which leads to ");
         quote(account, resource->resolved);
     }
     if (resource->cwd.len > 0) {
@@ -118,8 +119,9 @@ static bool say_denial(struct account *account, const struct permission_moment *
     }
     say_holds(account, denial.rule,
               denial.rule->group != subject->group ? " for reading, which changing needs"
-              : denial.is_for_given                ? " for the name as it was given"
-                                                   : "");
+              : !denial.is_for_given               ? ""
+              : subject->group == CATALOG_SHELL    ? " for the command as it was given"
+                                                   : " for the name as it was given");
     return true;
 }
 

@@ -200,6 +200,7 @@ bool permission_subject(const struct permission_resource *resource,
         return is_path(out_subject->resolved) && form_given(out_subject);
     case CATALOG_SHELL:
         return resource->given.len > 0 && !str_has_nul(resource->given) &&
+               !str_has_nul(resource->resolved) &&
                (resource->cwd.len == 0 || is_path(resource->cwd));
     case CATALOG_BROWSER:
         return is_host(out_subject->given) && is_host(out_subject->resolved);

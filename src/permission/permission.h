@@ -51,9 +51,10 @@ struct permission_modes permission_modes(struct permission *permission);
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): as it is read, few are held */
 struct permission_resource {
     enum catalog_group group;
-    struct str given;    /* files: absolute, as it was asked for; the command; the host; "*" */
-    struct str resolved; /* files: absolute, where it leads; empty: the same as given */
-    struct str cwd;      /* of a command */
+    struct str given; /* files: absolute, as it was asked for; the command; the host; "*" */
+    /* Files: absolute, where it leads; commands: as rules know it. Empty: the same as given. */
+    struct str resolved;
+    struct str cwd; /* of a command */
     /* A file that would be gone, or a directory with all in it: that it may be changed in this
      * session is no consent to that. Rules, which a person can look at, do not tell them apart. */
     bool deletes;
@@ -97,6 +98,7 @@ struct permission_decision {
  *
  * A protection or a deny rule counts for the given name and for where it leads; what allows has to
  * hold for where it leads, since that is what is touched. What may not be read may not be changed.
+ * A command is denied as it was given and as rules know it, and allowed as they know it.
  */
 void permission_decide(struct permission *permission, const struct permission_resource *resource,
                        struct permission_decision *out_decision);

@@ -15,7 +15,9 @@ static int read_resource(struct arena *arena, const struct explain_question *que
         return err_set(err, ERR_INVALID_OPTION, "--resolved is for paths");
     if (question->cwd != NULL && question->group != CATALOG_SHELL)
         return err_set(err, ERR_INVALID_OPTION, "--cwd is for commands");
-    r = subject_resource(arena, question->group, str_from(question->resource), &resource.given,
+    resource.given = str_from(question->resource);
+    r = subject_resource(arena, question->group, resource.given,
+                         question->group == CATALOG_SHELL ? &resource.resolved : &resource.given,
                          err);
     if (r == 0 && question->resolved != NULL)
         r = subject_path(arena, str_from(question->resolved), &resource.resolved, err);

@@ -340,7 +340,8 @@ bool shell_resource(const struct shell_call *call, const void *session,
         return false;
     *out_resource = (struct permission_resource){
         .group = CATALOG_SHELL,
-        .given = command->name,
+        .given = command->whole, /* what denies a wrapper has to see it */
+        .resolved = command->name,
         .cwd = command->cwd,
     };
     if (out_text != NULL)

@@ -86,9 +86,9 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
                   struct err *err);
 
 /*
- * What would be executed: the command as rules know it and where, and as it was written
- * (out_text, or NULL). Of shell_input it is the job's, which outlives the texts. False when
- * nothing is executed: reading, stopping, or a job that is not there.
+ * What would be executed: the command as it was written and as rules know it, and where; and the
+ * text alone (out_text, or NULL). Of shell_input it is the job's, which outlives the texts. False
+ * when nothing is executed: reading, stopping, or a job that is not there.
  */
 bool shell_resource(const struct shell_call *call, const void *session,
                     struct permission_resource *out_resource, struct str *out_text);

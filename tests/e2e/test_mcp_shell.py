@@ -249,10 +249,11 @@ class Asking(Commands):
     def test_rules_decide_without_asking(self):
         self.settings.parent.mkdir(mode=0o700)
         self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {
-            "allow": ["prefix:echo"], "deny": ["prefix:rm"]}}}))
+            "allow": ["prefix:echo"], "deny": ["prefix:rm", "prefix:nice"]}}}))
         server = self.begin_asking()
         self.assertEqual(self.answer(server, "echo by rule")["stdout"], "by rule\n")
-        self.assertTrue(self.run_command(server, "rm -rf x")["isError"])
+        for command in ("rm -rf x", "if true; then rm -rf x; fi", "nice echo x"):
+            self.assertIn("denied by a rule", self.answer(server, command)["error"])
         _, result = self.ask(server, "echo $(id)", "Deny once")
         self.assertTrue(result["isError"])
 

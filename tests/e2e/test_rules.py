@@ -290,6 +290,15 @@ class Explaining(Rules):
         self.assertIn("So: allow (allow-rule)\n", self.do("explain", "shell", "sudo git  status"))
         self.assertIn("So: ask (mode)\n", self.do("explain", "shell", "git push", "--cwd", "."))
 
+    def test_a_wrapper_can_be_denied(self):
+        self.plant({"permissions": {"shell": "allow"}})
+        self.add("deny", "shell", "prefix:sudo")
+        out = self.do("explain", "shell", "sudo -n ls")
+        self.assertIn('shell "sudo -n ls", which rules know as "ls"\n', out)
+        self.assertIn('prefix:"sudo" holds for the command as it was given\n', out)
+        self.assertTrue(out.endswith("So: deny (deny-rule)\n"), out)
+        self.assertIn("So: allow (mode)\n", self.do("explain", "shell", "ls"))
+
     def test_write_access_is_an_opt_in(self):
         self.plant({"permissions": {"filesystemWrite": "allow"}})
         self.assertIn("So: deny (mode)\n", self.do("explain", "filesystemWrite", "/x"))

@@ -461,6 +461,9 @@ static void draw_resource(struct model_resource *resource)
         break;
     }
     copy_to(resource->resolved, resource->given);
+    /* What rules know a command as. */
+    if (resource->group == CATALOG_SHELL && !resource->is_malformed && draw(2) == 0)
+        copy_to(resource->resolved, draw_one(commands));
     if (resource->group <= CATALOG_FILESYSTEM_WRITE && draw(2) == 0)
         copy_to(resource->resolved, draw_one(paths));
 }
@@ -524,7 +527,9 @@ static struct permission_resource spell(const struct model_resource *resource,
 
     if (resource->is_malformed)
         return spelled;
-    if (resource->group == CATALOG_BROWSER) {
+    if (resource->group == CATALOG_SHELL) {
+        spelled.resolved = str_from(resource->resolved);
+    } else if (resource->group == CATALOG_BROWSER) {
         spelled.given = (struct str){spelling->given, spell_host(resource->given, spelling->given)};
     } else if (resource->group <= CATALOG_FILESYSTEM_WRITE) {
         bool has_resolved = strcmp(resource->given, resource->resolved) != 0 || draw(2) == 0;

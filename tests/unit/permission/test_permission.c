@@ -124,6 +124,30 @@ static void a_deny_rule_wins_in_every_mode(void **state)
           PERMISSION_BY_DENY_RULE);
 }
 
+static void a_command_is_denied_as_it_was_given_and_allowed_as_rules_know_it(void **state)
+{
+    struct permission_resource resource = command("sudo git status", "/w");
+    struct permission_resource plain = command("git status", "/w");
+
+    (void)state;
+    resource.resolved = plain.given;
+    add(RULE_ALLOW, CATALOG_SHELL, "git status");
+    use_rules();
+    check(resource, PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    add(RULE_DENY, CATALOG_SHELL, "prefix:sudo");
+    use_rules();
+    check(resource, PERMISSION_DENY, PERMISSION_BY_DENY_RULE);
+    check(plain, PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    rule_count = 0;
+    add(RULE_ALLOW, CATALOG_SHELL, "sudo git status");
+    use_rules();
+    check(resource, PERMISSION_ASK, PERMISSION_BY_MODE);
+    rule_count = 0;
+    use_rules();
+    assert_int_equal(permission_allow_for_session(permission, &resource), 0);
+    check(plain, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
+}
+
 static void what_allows_counts_in_mode_ask_alone(void **state)
 {
     struct permission_resource resource = file(CATALOG_FILESYSTEM_READ, "/w/a", "");
@@ -390,7 +414,9 @@ static void every_source_has_a_name(void **state)
 #define decides(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
-          decides(a_deny_rule_wins_in_every_mode), decides(what_allows_counts_in_mode_ask_alone),
+          decides(a_deny_rule_wins_in_every_mode),
+          decides(a_command_is_denied_as_it_was_given_and_allowed_as_rules_know_it),
+          decides(what_allows_counts_in_mode_ask_alone),
           decides(a_rule_of_one_group_is_none_of_another),
           decides(denials_hold_for_both_names_and_allowances_for_where_it_leads),
           decides(protected_directories_are_for_nobody),

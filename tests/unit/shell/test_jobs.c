@@ -311,7 +311,7 @@ static void jobs_of_other_sessions_are_not_there(void **state)
     /* Typing is decided about as the command itself was. */
     assert_false(shell_resource(call, state, &resource, NULL));
     assert_true(shell_resource(call, bench, &resource, NULL));
-    assert_str(resource.given, "server");
+    assert_str(permission_resource_name(&resource), "server");
     assert_str(resource.cwd, "/folder");
     shell_drop(call);
     call = prepare(bench, "shell_output", "{\"jobId\":\"job1\"}");
@@ -327,11 +327,11 @@ static void a_job_that_makes_words_of_its_input_says_so(void **state)
     struct permission_resource resource;
 
     assert_true(shell_resource(call, bench, &resource, NULL));
-    assert_str(resource.given, "nice xargs cat");
+    assert_str(permission_resource_name(&resource), "nice xargs cat");
     shell_drop(call);
     call = prepare(bench, "shell_execute", "{\"command\":\"nice xargs cat\"}");
     assert_true(shell_resource(call, bench, &resource, NULL));
-    assert_str(resource.given, "cat");
+    assert_str(permission_resource_name(&resource), "cat");
     shell_drop(call);
 }
 
