@@ -74,6 +74,9 @@ static const struct option_argument revoke_arguments[RULES_REVOKE_ARGUMENTS] = {
                                        "listed"},
 };
 
+/* As permission_mode_from() reads them. */
+static const char *const modes[] = {"deny", "ask", "allow", NULL};
+
 static const struct option explain_options[RULES_EXPLAIN_OPTIONS] = {
     [RULES_EXPLAIN_CWD] = {.name = "cwd",
                            .type = OPTION_DIR,
@@ -81,6 +84,26 @@ static const struct option explain_options[RULES_EXPLAIN_OPTIONS] = {
     [RULES_EXPLAIN_RESOLVED] = {.name = "resolved",
                                 .type = OPTION_PATH,
                                 .help = "of a path: where it leads through links"},
+    [RULES_EXPLAIN_PERMISSION_READ] = {.name = "permission-filesystem-read",
+                                       .type = OPTION_CHOICE,
+                                       .choices = modes,
+                                       .help = "as in a session with this option"},
+    [RULES_EXPLAIN_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
+                                        .type = OPTION_CHOICE,
+                                        .choices = modes,
+                                        .help = "the same"},
+    [RULES_EXPLAIN_PERMISSION_SHELL] = {.name = "permission-shell",
+                                        .type = OPTION_CHOICE,
+                                        .choices = modes,
+                                        .help = "the same"},
+    [RULES_EXPLAIN_PERMISSION_COMPUTER] = {.name = "permission-computer",
+                                           .type = OPTION_CHOICE,
+                                           .choices = modes,
+                                           .help = "the same"},
+    [RULES_EXPLAIN_PERMISSION_BROWSER] = {.name = "permission-browser",
+                                          .type = OPTION_CHOICE,
+                                          .choices = modes,
+                                          .help = "the same"},
 };
 
 static const struct option_argument explain_arguments[RULES_EXPLAIN_ARGUMENTS] = {

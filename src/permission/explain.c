@@ -147,14 +147,21 @@ static bool say_allowance(struct account *account, const struct permission_momen
 
 /* True when this decides. */
 static bool say_mode(struct account *account, const struct permission_moment *moment,
-                     enum catalog_group group)
+                     const struct permission_subject *subject)
 {
-    enum permission_mode mode = permission_mode_of(moment, group);
+    enum permission_mode mode = permission_mode_of(moment, subject->group);
+    const struct rule *allowance =
+        mode == PERMISSION_DENY ? permission_allowance(moment, subject, moment->wall_ms) : NULL;
 
     begin_step(account, "mode of the group");
     say(account, permission_mode_name(mode));
-    if (mode != moment->modes.of[group])
+    if (mode != moment->modes.of[subject->group])
         say(account, ", since reading is denied");
+    if (allowance != NULL) {
+        say(account, "; in mode ask ");
+        say_rule(account, allowance);
+        say(account, " would allow it");
+    }
     say(account, "\n");
     return mode != PERMISSION_ASK;
 }
@@ -181,7 +188,7 @@ static void say_steps(struct account *account, const struct permission_moment *m
         return;
     }
     say(account, "it lies in none\n");
-    if (say_denial(account, moment, &subject) || say_mode(account, moment, subject.group) ||
+    if (say_denial(account, moment, &subject) || say_mode(account, moment, &subject) ||
         say_allowance(account, moment, &subject))
         return;
     begin_step(account, "allowed for this session");

@@ -28,16 +28,22 @@ static int read_resource(struct arena *arena, const struct explain_question *que
     return r;
 }
 
-/* As a session has them that is started without options. */
-static struct permission_modes modes_of(const struct settings *settings)
+/* As a session has them that is started with these options. */
+static struct permission_modes modes_of(const struct settings *settings,
+                                        const struct explain_question *question)
 {
     const struct permission_write_sources sources = {
         .settings = settings->write_access,
         .has_settings_mode = settings->has_mode[CATALOG_FILESYSTEM_WRITE],
         .settings_mode = settings->modes.of[CATALOG_FILESYSTEM_WRITE],
+        .has_flag_mode = question->has_mode[CATALOG_FILESYSTEM_WRITE],
+        .flag_mode = question->modes.of[CATALOG_FILESYSTEM_WRITE],
     };
     struct permission_modes modes = settings->modes;
 
+    for (size_t group = 0; group < PERMISSION_GROUPS; group++)
+        if (question->has_mode[group])
+            modes.of[group] = question->modes.of[group];
     modes.of[CATALOG_FILESYSTEM_WRITE] = permission_write_access(&sources).mode;
     /* Where all are denied no session starts, and that is what is told. */
     (void)permission_modes_constrain(&modes, NULL);
@@ -47,7 +53,7 @@ static struct permission_modes modes_of(const struct settings *settings)
 int explain_decision(struct arena *arena, const struct settings *settings,
                      const struct explain_question *question, struct buf *out, struct err *err)
 {
-    const struct permission_config config = {.modes = modes_of(settings),
+    const struct permission_config config = {.modes = modes_of(settings, question),
                                              .protected_dirs = question->protected_dirs};
     cleanup_rulebook struct rulebook *book = NULL;
     struct permission_resource resource;

@@ -13,6 +13,10 @@ struct explain_question {
     const char *resource;
     const char *resolved; /* or NULL */
     const char *cwd;      /* or NULL */
+    /* What the session's options say, by enum catalog_group; where they say nothing the settings
+     * do. */
+    bool has_mode[PERMISSION_GROUPS];
+    struct permission_modes modes;
     /* Absolute, up to a NULL: directories that nobody may use. */
     const char *const *protected_dirs;
 };

@@ -246,13 +246,23 @@ static int run_revoke(struct program *program, struct err *err)
     return r == 0 ? tell_change(program, STR("Revoked "), &program->settings.rules[index], err) : r;
 }
 
+static void read_modes(const struct option_values *values, struct explain_question *question)
+{
+    for (size_t group = 0; group < PERMISSION_GROUPS; group++) {
+        const char *mode = options_text(values, RULES_EXPLAIN_PERMISSION_READ + group);
+
+        question->has_mode[group] =
+            mode != NULL && permission_mode_from(str_from(mode), &question->modes.of[group]);
+    }
+}
+
 static int run_explain(struct program *program, struct err *err)
 {
     const struct option_values *values = program->values;
     const char *protected_dirs[] = {
         program->place.recorded.state_path,
         program->place.file != NULL ? settings_file_dir(program->place.file) : NULL, NULL};
-    const struct explain_question question = {
+    struct explain_question question = {
         .group = group_of(options_argument(values, RULES_EXPLAIN_ARG_GROUP)),
         .resource = options_argument(values, RULES_EXPLAIN_ARG_RESOURCE),
         .resolved = options_text(values, RULES_EXPLAIN_RESOLVED),
@@ -264,6 +274,7 @@ static int run_explain(struct program *program, struct err *err)
     struct str line;
     int r = look(program, err);
 
+    read_modes(values, &question);
     if (r == 0)
         r = explain_decision(&program->arena, &program->settings, &question, &text, err);
     if (r < 0)

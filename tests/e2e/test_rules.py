@@ -305,6 +305,27 @@ class Explaining(Rules):
         self.plant({"permissions": {"filesystemWrite": "allow"}, "filesystemWriteAccess": True})
         self.assertIn("So: allow (mode)\n", self.do("explain", "filesystemWrite", "/x"))
 
+    def test_the_session_in_use(self):
+        self.plant({"resourcePermissions": {"shell": {"allow": ["git status"]}}})
+        out = self.do("explain", "shell", "git status")
+        self.assertIn('mode of the group: deny; in mode ask "git status" would allow it\n', out)
+        self.assertTrue(out.endswith("So: deny (mode)\n"), out)
+        self.assertNotIn("would allow", self.do("explain", "shell", "git push"))
+        for mode, end in (("ask", "allow (allow-rule)"), ("allow", "allow (mode)"),
+                          ("deny", "deny (mode)")):
+            self.assertIn(f"So: {end}\n",
+                          self.do("explain", "shell", "git status", "--permission-shell", mode))
+        for group, option in (("filesystemRead", "filesystem-read"), ("computer", "computer"),
+                              ("filesystemWrite", "filesystem-write"), ("browser", "browser")):
+            for mode in ("deny", "ask", "allow"):
+                out = self.do("explain", group, {"computer": "*", "browser": "a.org"}.get(group, "/x"),
+                              f"--permission-{option}", mode)
+                self.assertIn(f"So: {mode} (mode)\n", out)
+        self.assertIn("So: deny (mode)\n", self.do(
+            "explain", "filesystemWrite", "/x", "--permission-filesystem-write", "allow",
+            "--permission-filesystem-read", "deny"))
+        self.fails("explain", "shell", "ls", "--permission-shell", "maybe", status=2)
+
     def test_our_own_directories_are_nobodys(self):
         self.plant({})
         self.assertIn("So: deny (protected)\n", self.do("explain", "filesystemRead", self.file))
