@@ -97,11 +97,13 @@ struct audit_query {
     struct str operation; /* by its name */
     struct str outcome;   /* by its name */
     struct str tool;
-    struct str decision;    /* what let it through, or what decided: policySource */
-    struct str name_prefix; /* by whole components, of name or destination */
-    uint64_t request_id;    /* 0: any */
-    size_t max_records;     /* 0: all */
-    bool newest_first;      /* else in the order of time */
+    struct str decision; /* what let it through, or what decided: policySource */
+    /* By whole components, of name or destination. Of an absolute one each end counts: where the
+     * root lies is not recorded. */
+    struct str name_prefix;
+    uint64_t request_id; /* 0: any */
+    size_t max_records;  /* 0: all */
+    bool newest_first;   /* else in the order of time */
 };
 
 /*

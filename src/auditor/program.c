@@ -150,6 +150,9 @@ static int make_query(const struct option_values *values, struct audit_query *ou
         r = read_moment(values, AUDIT_OPTION_UNTIL, out_until_ms, err);
     if (r < 0)
         return r;
+    if (*out_until_ms != 0 && out_query->since_ms >= *out_until_ms)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--since is not before --until: nothing is between");
     out_query->until_ms = *out_until_ms != 0 ? *out_until_ms + OUTCOME_MARGIN_MS : 0;
     out_query->tool = text_option(values, AUDIT_OPTION_TOOL);
     out_query->name_prefix = text_option(values, AUDIT_OPTION_PATH);
@@ -254,6 +257,8 @@ static int show_what_is_there(struct showing *showing, struct err *err)
 
     if (r == 0)
         r = finish_output(showing->output, err);
+    if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
+        complain("nothing in the record matches");
     if (r == 0 && skipped > 0) {
         char words[96];
 

@@ -32,6 +32,7 @@ struct view {
     struct arena record;
     struct row *rows; /* the newest first */
     size_t row_count;
+    size_t printed;
     struct list held; /* the oldest first */
     size_t held_bytes;
     struct pairs outcomes; /* met on the way back, whose intents were not */
@@ -123,6 +124,7 @@ static void print_escaped(struct output *output, struct str line)
 static void print(struct view *view, struct str line, const struct json_value *record,
                   bool is_interrupted)
 {
+    view->printed++;
     if (!view->config.is_json) {
         table_row(view->config.output, view->config.has_colour, record, is_interrupted);
         return;
@@ -132,6 +134,11 @@ static void print(struct view *view, struct str line, const struct json_value *r
     else
         output_str(view->config.output, line);
     output_line_end(view->config.output);
+}
+
+size_t view_printed(const struct view *view)
+{
+    return view->printed;
 }
 
 /* ---- from the newest back ---- */

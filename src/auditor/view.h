@@ -41,6 +41,9 @@ enum { VIEW_FULL = 1 };
 int view_gather(void *data, struct str line, const struct json_value *record); /* newest first */
 int view_stream(void *data, struct str line, const struct json_value *record);
 
+/* How many rows so far. */
+size_t view_printed(const struct view *view);
+
 /* Prints what was gathered, and forgets it. */
 int view_print(struct view *view);
 /* At the end of a stream: the intents that still wait have no outcome. */

@@ -76,16 +76,25 @@ static int copy_hex(struct audit_match *match, struct str bytes, struct str *out
     return 0;
 }
 
-/* One component must be there, as text or in hex; between them may stand anything. */
+static bool is_absolute(struct str name)
+{
+    return name.len > 0 && name.ptr[0] == '/';
+}
+
+/*
+ * One component must be there, as text or in hex; between them may stand anything. Of an absolute
+ * name it is the last, which all its ends have.
+ */
 static int add_name(struct audit_match *match, struct str prefix)
 {
+    bool is_last = is_absolute(prefix);
     struct str longest = STR_EMPTY;
     struct audit_needle *needle;
     struct str component;
     int r;
 
     while (next_component(&prefix, &component))
-        if (component.len > longest.len)
+        if (is_last || component.len > longest.len)
             longest = component;
     if (longest.len == 0)
         return 0;
@@ -191,13 +200,33 @@ static bool is_below(struct str name, struct str prefix)
     return true;
 }
 
+static bool has_component(struct str name)
+{
+    struct str component;
+
+    return next_component(&name, &component);
+}
+
+/* Where the folder lies that names begin in is not recorded: each end of the path may be meant. */
+static bool is_below_an_end(struct str name, struct str path)
+{
+    struct str component;
+
+    do {
+        if (is_below(name, path))
+            return true;
+    } while (next_component(&path, &component) && has_component(path));
+    return false;
+}
+
 static bool fits_name(const struct json_value *record, struct str field, struct str prefix)
 {
     char bytes[PATH_MAX];
-    size_t len;
+    struct str name = {bytes, 0};
 
-    return audit_record_name(record, field, bytes, &len) &&
-           is_below((struct str){bytes, len}, prefix);
+    if (!audit_record_name(record, field, bytes, &name.len))
+        return false;
+    return is_absolute(prefix) ? is_below_an_end(name, prefix) : is_below(name, prefix);
 }
 
 static bool fits_text(const struct json_value *holder, struct str field, struct str wanted)

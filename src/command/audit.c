@@ -7,6 +7,20 @@ static const char *const outcomes[] = {
     [AUDIT_SHOWN_INTERRUPTED + 1] = NULL,
 };
 
+/* As records have them: tests/unit/command/test_audit.c holds both against who writes them. */
+static const char *const operations[] = {
+    "request-root",   "read",        "write",  "append",
+    "list",           "metadata",    "mkdir",  "move",
+    "copy",           "copy-in",     "delete", "archive-extract",
+    "archive-create", "create-temp", "watch",  "walk",
+    "search",         "execute",     NULL,
+};
+
+static const char *const decisions[] = {
+    "protected", "deny-rule", "allow-rule", "session-rule", "mode", "user",
+    "nobody",    "malformed", "grant",      "default",      NULL,
+};
+
 static const char *const colours[] = {
     [AUDIT_COLOUR_AUTO] = "auto",
     [AUDIT_COLOUR_ALWAYS] = "always",
@@ -31,9 +45,11 @@ const struct option audit_options[AUDIT_OPTIONS] = {
     [AUDIT_OPTION_PATH] = {.name = "path",
                            .type = OPTION_PATH,
                            .placeholder = "NAME",
-                           .help = "done to this, or to what is below it; from the folder on"},
+                           .help = "done to this, or to what is below it; from the folder on, or "
+                                   "absolute"},
     [AUDIT_OPTION_OPERATION] = {.name = "operation",
-                                .type = OPTION_TEXT,
+                                .type = OPTION_CHOICE,
+                                .choices = operations,
                                 .placeholder = "WORD",
                                 .help = "read, write, delete, move, execute, …"},
     [AUDIT_OPTION_OUTCOME] = {.name = "outcome",
@@ -41,7 +57,8 @@ const struct option audit_options[AUDIT_OPTIONS] = {
                               .choices = outcomes,
                               .help = "how it ended"},
     [AUDIT_OPTION_DECISION] = {.name = "decision",
-                               .type = OPTION_TEXT,
+                               .type = OPTION_CHOICE,
+                               .choices = decisions,
                                .placeholder = "WORD",
                                .help = "let through or refused by: allow-rule, deny-rule, mode, "
                                        "user, …"},

@@ -247,6 +247,8 @@ class Choosing(Audit):
                 (("--outcome", "denied"), [3]), (("--operation", "move"), [4]),
                 (("--subject", "cli"), [5]), (("--session", "run-1"), [1, 2, 3, 4, 6]),
                 (("--path", "src"), [1, 2, 4, 5]), (("--path", "/src/"), [1, 2, 4, 5]),
+                (("--path", "/home/alice/ws/src/"), [1, 2, 4, 5]), (("--path", "/src/ws"), []),
+                (("--path", "/home/alice/ws/src/b.c"), [2]), (("--path", "/"), [1, 2, 3, 4, 5]),
                 (("--path", "src/b.c"), [2]), (("--path", "src/d\n"), [5]), (("--path", "sr"), []),
                 (("--since", "2026-03-01T12:03:00.123Z"), [3, 4, 5, 6]),
                 (("--until", "2026-03-01T12:03:00.123Z"), [1, 2]),
@@ -255,6 +257,18 @@ class Choosing(Audit):
                 (("--tool", "file_write", "--outcome", "success", "--path", "src"), [2])):
             self.assertEqual(self.ids(*words), ids, words)
             self.assertEqual(self.ids("-n", "0", *words) if "-n" not in words else ids, ids, words)
+
+    def test_nothing_that_matches_is_said_on_a_terminal(self):
+        self.fill()
+        keeper, terminal = pty.openpty()
+        self.addCleanup(os.close, keeper)
+        for words, expected in ((("--tool", "file"), b"nothing in the record matches"),
+                                (("--tool", "file", "-n", "0"), b"nothing in the record matches"),
+                                (("--tool", "file_read"), b"")):
+            said = self.open(*words, stdout=terminal).communicate(timeout=PATIENCE)[1]
+            self.assertIn(expected, said)
+            self.assertEqual(bool(said), bool(expected), words)
+        os.close(terminal)
 
     def test_times_near_now(self):
         moment = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 3600))
@@ -270,6 +284,9 @@ class Choosing(Audit):
                             (("--outcome", "maybe"), "--outcome"), (("--limit", "-1"), "--limit"),
                             (("--follow", "--until", "today"), "--until"),
                             (("--follow", "--outcome", "interrupted"), "interrupted"),
+                            (("--decision", "nonsense"), "deny-rule"),
+                            (("--operation", "bogus"), "archive-extract"),
+                            (("--since", "1h", "--until", "2h"), "--since is not before"),
                             (("extra",), "extra")):
             self.put(record(1))
             code, out, said = self.run_it(*words)
