@@ -127,6 +127,13 @@ static bool wants_interrupted(const struct option_values *values)
            options_choice(values, AUDIT_OPTION_OUTCOME) == AUDIT_SHOWN_INTERRUPTED;
 }
 
+/* Unless somebody asks for just that. */
+static bool hides_own(const struct option_values *values)
+{
+    return !options_is_on(values, AUDIT_OPTION_ALL) && !options_is_on(values, AUDIT_OPTION_JSON) &&
+           !is_given(values, AUDIT_OPTION_SUBJECT) && !is_given(values, AUDIT_OPTION_OPERATION);
+}
+
 static int check_options(const struct option_values *values, struct err *err)
 {
     if (!options_is_on(values, AUDIT_OPTION_FOLLOW))
@@ -303,6 +310,7 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
         .is_on_terminal = isatty(STDOUT_FILENO),
         .has_colour = wants_colour(values),
         .only_interrupted = wants_interrupted(values),
+        .hides_own = hides_own(values),
         .limit = (size_t)options_int(values, AUDIT_OPTION_LIMIT),
     };
     struct showing showing = {.values = values, .output = &output};

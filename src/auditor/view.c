@@ -92,6 +92,31 @@ static bool may_have_intent(const struct json_value *record)
     return audit_record_is_change(record) && json_get(record, STR("more")) == NULL;
 }
 
+static bool has_text(const struct json_value *holder, struct str field, const char *wanted)
+{
+    struct str text;
+
+    return holder != NULL && json_get_str(holder, field, &text) && str_eq_c(text, wanted);
+}
+
+/* A program's own housekeeping, and the grants with which a session begins; but no record that
+ * tells of others. */
+static bool is_own(const struct json_value *record)
+{
+    return json_get(record, STR("tool")) == NULL && json_get(record, STR("dropped")) == NULL &&
+           json_get(record, STR("more")) == NULL &&
+           has_text(record, STR("outcome"), authority_outcome_name(AUTHORITY_SUCCESS)) &&
+           (has_text(json_get(record, STR("subject")), STR("type"),
+                     authority_subject_type_name(AUTHORITY_CORE)) ||
+            has_text(record, STR("operation"),
+                     authority_operation_name(AUTHORITY_OP_REQUEST_ROOT)));
+}
+
+static bool is_left_out(const struct view *view, const struct json_value *record)
+{
+    return view->config.hides_own && is_own(record);
+}
+
 static bool makes_pairs(const struct view *view)
 {
     return !view->config.is_json || view->config.only_interrupted;
@@ -167,7 +192,8 @@ int view_gather(void *data, struct str line, const struct json_value *record)
     } else if (makes_pairs(view) && may_have_intent(record)) {
         pairs_add(&view->outcomes, pairs_key(record));
     }
-    if (is_too_late(view, record) || (view->config.only_interrupted && !is_interrupted))
+    if (is_too_late(view, record) || is_left_out(view, record) ||
+        (view->config.only_interrupted && !is_interrupted))
         return 0;
     return add_row(view, line, is_interrupted);
 }
@@ -256,7 +282,7 @@ int view_stream(void *data, struct str line, const struct json_value *record)
         return is_too_late(view, record) ? 0 : hold(view, line, record);
     if (makes_pairs(view) && may_have_intent(record))
         forget_intent(view, pairs_key(record));
-    if (!is_too_late(view, record) && !view->config.only_interrupted)
+    if (!is_too_late(view, record) && !view->config.only_interrupted && !is_left_out(view, record))
         print(view, line, record, false);
     return 0;
 }

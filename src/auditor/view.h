@@ -25,6 +25,7 @@ struct view_config {
     bool is_on_terminal;
     bool has_colour;
     bool only_interrupted;
+    bool hides_own;   /* leaves out what went well and is no agent's doing */
     int64_t until_ms; /* rows from then on are not shown; 0: all are */
     size_t limit;     /* of rows that are gathered */
 };

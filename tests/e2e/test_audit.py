@@ -143,6 +143,26 @@ class ForPeople(Audit):
         self.assertEqual(out[1].split()[2:7], ["file_move", "move", "success", "user", "default"])
         self.assertTrue(out[2].endswith("make all  in src"), out[2])
 
+    def test_what_is_done_for_itself_is_left_out(self):
+        core = {"subject": {"type": "core", "id": "settings"}}
+        self.put(record(1, operation="request-root", name=None),
+                 record(2, operation="read", name="settings.json", **core),
+                 record(3, "intent", name="settings.json", **core),
+                 record(4, requestId="3", name="settings.json", **core),
+                 record(5, operation="read", name="a"),
+                 record(6, operation="read", name="b", tool="read_file", **core),
+                 record(7, "failed", operation="read", name="c", **core),
+                 record(8, operation="read", name="d", dropped=3, **core),
+                 record(9, "denied", operation="request-root", name=None))
+        for words in ((), ("-n", "5"), ("-n", "0")):
+            self.assertEqual(self.names(*words), ["a", "b", "c", "d", "."], words)
+        for words in (("--all",), ("-a", "-n", "0")):
+            self.assertEqual(self.names(*words), [".", "settings.json", "settings.json",
+                                                  "a", "b", "c", "d", "."], words)
+        self.assertEqual(len(self.objects()), 9)
+        self.assertEqual(len(self.names("--subject", "settings")), 5)
+        self.assertEqual(len(self.names("--operation", "request-root")), 2)
+
     def test_times_are_the_users(self):
         self.put(record(1))
         row, = self.shown(env={"TZ": "UTC-5"})
