@@ -183,6 +183,11 @@ class Calls(unittest.TestCase):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*words, "--help").stdout):
                 self.assertIn(f"Fl Fl {option}", page)
 
+    def test_programs_that_pages_speak_of_are_there(self):
+        for path in MAN_PAGE.parent.glob("*.1"):
+            for name in re.findall(r"^\.Nm (\S+)\nis the program", path.read_text(), re.MULTILINE):
+                self.assertTrue(GATEHOUSE.with_name(name).exists(), (path.name, name))
+
     def test_and_that_of_rules_with_its_commands(self):
         page = MAN_PAGE.with_name("gatehouse-rules.1").read_text()
         for command in ("list", "add", "revoke", "explain"):
