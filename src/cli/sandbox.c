@@ -2,6 +2,7 @@
 #include "cli/sandbox.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,19 @@ static void tell_what_holds(const struct box *box)
         fwrite(words.data, 1, words.len, stderr);
 }
 
+/* The status alone does not tell it from others: a script's own 124, a kill by hand. */
+static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
+{
+    if (is_timed_out)
+        fputs("gatehouse sandbox: its time was over, and everything in it was killed (--timeout)\n",
+              stderr);
+    else if (end->ran_out)
+        fputs("gatehouse sandbox: something in it was killed for want of memory (--memory)\n",
+              stderr);
+    else if (end->is_signal && end->value == SIGKILL)
+        fputs("gatehouse sandbox: the command was killed\n", stderr);
+}
+
 static int exit_status(const struct box_end *end, bool is_timed_out)
 {
     if (is_timed_out)
@@ -164,6 +178,7 @@ static int run(struct arena *arena, const struct option_values *values, struct e
         tell_what_holds(box);
     is_timed_out =
         follow_box(&process, &terminal, options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
+    tell_why_it_ended(&end, is_timed_out);
     return exit_status(&end, is_timed_out);
 }
 

@@ -380,6 +380,9 @@ void box_finish(struct box_process *process, struct box_end *out_end)
         while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
+    /* A command that ended well is not asked about. */
+    if (process->end.is_signal || process->end.value != 0)
+        process->end.ran_out = cgroup_leaf_ran_out(&process->leaf);
     cgroup_leaf_remove(&process->leaf);
     for (size_t i = 0; i < array_size(fds); i++)
         if (*fds[i] >= 0)

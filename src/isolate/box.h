@@ -93,6 +93,7 @@ struct box_command {
 struct box_end {
     bool is_known; /* false: the box was killed before it could tell */
     bool is_signal;
+    bool ran_out;        /* something in it was killed for want of memory: box_finish() knows */
     int value;           /* exit code or signal */
     struct rusage usage; /* of the command and what it waited for */
 };

@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "isolate/sanitized.h"
 
-enum { TEXT_MAX_BYTES = 64 << 10, CPU_PERIOD_US = 100000 };
+enum { TEXT_MAX_BYTES = 64 << 10, EVENTS_MAX_BYTES = 4096, CPU_PERIOD_US = 100000 };
 
 static const char prefix[] = "gatehouse-box.";
 
@@ -32,10 +32,10 @@ static const struct {
 
 /* ---- Where we are ---- */
 
-/* Of /proc/self: one read is all of it, for as long as it fits. */
-static bool read_text(const char *path, char *out_text, size_t size)
+/* Of the kernel's files: all of it, if it fits. */
+static bool read_text_at(int dir_fd, const char *path, char *out_text, size_t size)
 {
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
     size_t len = 0;
 
     while (fd >= 0 && len < size - 1) {
@@ -306,8 +306,10 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
             where = malloc(sizeof(*where));
             if (where == NULL)
                 return err_set_plain(err, ERR_NO_MEMORY);
-            if (!read_text("/proc/self/cgroup", where->groups, sizeof(where->groups)) ||
-                !read_text("/proc/self/mountinfo", where->mounts, sizeof(where->mounts)))
+            if (!read_text_at(AT_FDCWD, "/proc/self/cgroup", where->groups,
+                              sizeof(where->groups)) ||
+                !read_text_at(AT_FDCWD, "/proc/self/mountinfo", where->mounts,
+                              sizeof(where->mounts)))
                 where->groups[0] = where->mounts[0] = '\0';
             snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
         }
@@ -348,6 +350,26 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
     for (size_t i = 0; i < leaf->dir_count; i++)
         if (leaf->dirs[i].is_v2)
             (void)write_at(leaf->dirs[i].parent_fd, leaf->name, "cgroup.kill", "1");
+}
+
+/* A line "oom_kill 1", in version 1 among the settings. */
+bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++) {
+        char path[NAME_MAX + CGROUP_NAME_BYTES];
+        char text[EVENTS_MAX_BYTES];
+        struct str rest;
+
+        snprintf(path, sizeof(path), "%s/%s", leaf->name,
+                 leaf->dirs[i].is_v2 ? "memory.events" : "memory.oom_control");
+        if (!read_text_at(leaf->dirs[i].parent_fd, path, text, sizeof(text)))
+            continue;
+        rest = str_from(text);
+        for (struct str line; str_cut(&rest, '\n', &line);)
+            if (str_starts_with(line, STR("oom_kill ")) && !str_eq(line, STR("oom_kill 0")))
+                return true;
+    }
+    return false;
 }
 
 void cgroup_leaf_remove(struct cgroup_leaf *leaf)

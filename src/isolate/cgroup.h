@@ -61,6 +61,9 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
 /* Kills all that is in it, where the kernel can do that at once. */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
 
+/* Whether the kernel has killed something in it for want of memory, as far as that can be known. */
+bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf);
+
 /* When nothing is in it any more. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);
 

@@ -39,9 +39,17 @@ class Use(Sandbox):
     def test_a_time_out_is_124_and_kills_everything(self):
         process = self.open("-t", "300ms", "--", "sh", "-c",
                             "echo partial; setsid sleep 1000 & sleep 1000")
-        out, _ = process.communicate(timeout=PATIENCE)  # to the end of the pipe that both hold
+        out, said = process.communicate(timeout=PATIENCE)  # to the end of the pipe that both hold
         self.assertEqual(process.returncode, 124)
         self.assertEqual(out, b"partial\n")
+        self.assertEqual(said, b"gatehouse sandbox: its time was over, and everything in it was "
+                               b"killed (--timeout)\n")
+
+    def test_a_kill_is_said_and_another_end_is_not(self):
+        self.assertEqual(self.run_it("--", "sh", "-c", "kill -KILL $$")[2],
+                         "gatehouse sandbox: the command was killed\n")
+        for end in ("exit 0", "exit 124", "exit 137", "kill -TERM $$"):
+            self.assertEqual(self.run_it("-m", "100MB", "--", "sh", "-c", end)[2], "", end)
 
     def test_streams_are_passed_through(self):
         process = self.open("--", "sh", "-c", "cat; echo err >&2", stdin=subprocess.PIPE)
@@ -137,6 +145,11 @@ class Use(Sandbox):
         code, _, said = self.run_it("-v", "-m", "100MB", "--", "python3", "-c", hog)
         self.assertEqual("memory: limited" in said, code != 0, said)
         self.assertTrue(code != 0 or is_sanitized(), said)
+        # Of its own process or of one that it waits for.
+        for command in (["python3", "-c", hog], ["sh", "-c", f'python3 -c "{hog}"; exit 3']):
+            code, _, said = self.run_it("-v", "-m", "100MB", "--", *command)
+            self.assertEqual("killed for want of memory (--memory)" in said,
+                             "memory: limited for all" in said, said)
         code, _, said = self.run_it("-v", "--pids", "5", "--", "python3", "-c",
                                     "import os, signal\n"
                                     "for i in range(20):\n"
