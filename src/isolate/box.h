@@ -28,6 +28,7 @@
 
 enum {
     BOX_MAX_PLACES = 256,
+    BOX_MAX_DENIALS = 4096,
     BOX_PATH_BYTES = 4096,
     BOX_WORDS_BYTES = 200,
 };
@@ -45,6 +46,15 @@ struct box_place {
     const char *path;
     enum box_access access;
     uint64_t grant; /* of the authority, for those who narrow it later; 0: none */
+};
+
+/*
+ * What one command gets less, whatever the places say: laid over all of them, with all below it. An
+ * absolute path; it may be missing, and links are followed.
+ */
+struct box_denial {
+    const char *path;
+    enum box_access at_most; /* BOX_HIDDEN or BOX_READ */
 };
 
 enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_HOST };
@@ -87,6 +97,8 @@ struct box_command {
     unsigned short columns;
     /* What it gets less than the plan. */
     const enum box_access *at_most; /* for each place; or NULL */
+    const struct box_denial *denials;
+    size_t denial_count;
     bool has_no_network;
 };
 

@@ -190,7 +190,9 @@ static int confine_files(struct box_build *build)
     for (size_t i = 0; i < box->place_count; i++)
         if (box_access_now(build, i) == BOX_WRITE)
             places[request.place_count++] =
-                (struct landlock_place){.path = box->places[i].path, .rights = LANDLOCK_MAY_WRITE};
+                (struct landlock_place){.path = box->places[i].path,
+                                        .rights = LANDLOCK_MAY_WRITE,
+                                        .may_be_missing = build->command->denial_count > 0};
     if (landlock_confine(&request, &result, &err) < 0) {
         snprintf(build->what, sizeof(build->what), "%.100s", err.message);
         return EACCES;

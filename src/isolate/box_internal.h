@@ -34,6 +34,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "a /dev of its own") \
     X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "the covers over what is the host's alone") \
     X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "the places in their order") \
+    X(BOX_STEP_DENIALS, box_mount_denials, BOX_CLOSED, "what rules deny") \
     X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "the covers over what is the kernel's own") \
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "the working directory") \
@@ -131,6 +132,7 @@ int box_mount_proc(struct box_build *build);
 int box_mount_dev(struct box_build *build);
 int box_mount_covers(struct box_build *build);
 int box_mount_layers(struct box_build *build);
+int box_mount_denials(struct box_build *build);
 int box_cover_kernel(struct box_build *build);
 int box_reopen_files(struct box_build *build);
 int box_begin_network(struct box_build *build);
@@ -150,6 +152,16 @@ void box_open_end_descendants(void);
 
 /* Under a cover that shows nothing; what cannot be reached needs none. 0 or an errno value. */
 int box_hide(struct box_build *build, const char *path);
+
+/*
+ * The folders on the way to what is hidden or only read, as far as they lie in one of the first
+ * `count` places and it is writable: renamed by one command, they would take it along, and the next
+ * would find it under another name, or not start. 0 or an errno value.
+ */
+int box_pin_way(struct box_build *build, const char *path, size_t count);
+
+/* What the box shows there, with all below it, can only be read from now on. */
+int box_hold_to_reading(struct box_build *build, const char *path);
 
 /* A file that must be what it was and be reached without links; its descriptor or -errno. */
 int box_open_place(const char *path);

@@ -472,19 +472,28 @@ int box_mount_covers(struct box_build *build)
     return 0;
 }
 
-/*
- * The folders between a writable place and one in it that is hidden or only read: renamed by one
- * command, they would take it along, and the next would find it under another name, or not start.
- */
-static int pin_way_to(struct box_build *build, size_t place_in_it)
+int box_hold_to_reading(struct box_build *build, const char *path)
+{
+    cleanup_fd int found = box_open_place(path);
+    cleanup_fd int tree = -1;
+    int r;
+
+    say(build, path);
+    if (found < 0)
+        return is_unreachable(-found) ? 0 : -found;
+    r = cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
+    return r != 0 ? r : lay(tree, found, "");
+}
+
+int box_pin_way(struct box_build *build, const char *path, size_t count)
 {
     const struct box *box = build->box;
-    const char *path = box->places[place_in_it].path;
 
-    for (size_t i = 0; i < place_in_it; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *place = box->places[i].path;
 
-        if (box_access_now(build, i) != BOX_WRITE || !box_is_beneath(path, place))
+        if (box_access_now(build, i) != BOX_WRITE || !box_is_beneath(path, place) ||
+            strcmp(path, place) == 0)
             continue;
         for (const char *end = strchr(path + strlen(place) + 1, '/'); end != NULL;
              end = strchr(end + 1, '/')) {
@@ -519,7 +528,7 @@ static int hide_place(struct box_build *build, size_t i)
 
     if (r != 0 || target < 0)
         return r;
-    r = pin_way_to(build, i);
+    r = box_pin_way(build, path, i);
     if (r != 0)
         return r;
     /* Where a folder on the way was pinned, the path leads through it now. */
@@ -545,7 +554,7 @@ int box_mount_layers(struct box_build *build)
         if (box_access_now(build, i) == BOX_HIDDEN)
             r = hide_place(build, i);
         else if (build->trees[i] >= 0 && box_access_now(build, i) == BOX_READ)
-            r = pin_way_to(build, i);
+            r = box_pin_way(build, place->path, i);
         if (r == 0 && build->trees[i] >= 0)
             r = lay_at(build->trees[i], place->path, place->is_directory);
         if (r != 0)

@@ -139,7 +139,9 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
     cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
     cleanup_with(free_box) struct box *box = NULL;
     struct launcher_service service = {.place_count = envelope->plan->place_count,
-                                       .env = envelope->env};
+                                       .env = envelope->env,
+                                       .denials = envelope->denials,
+                                       .denial_count = envelope->denial_count};
     int r = threads_check_alone(err);
 
     if (launcher == NULL)

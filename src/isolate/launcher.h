@@ -25,7 +25,9 @@ enum {
 
 struct launcher_envelope {
     const struct box_plan *plan;
-    const char *const *env; /* of all commands; see environment.h */
+    const char *const *env;           /* of all commands; see environment.h */
+    const struct box_denial *denials; /* for all of them */
+    size_t denial_count;
 };
 
 struct launcher;

@@ -10,6 +10,8 @@ struct launcher_service {
     struct box *box;
     size_t place_count;
     const char *const *env;
+    const struct box_denial *denials;
+    size_t denial_count;
 };
 
 /*

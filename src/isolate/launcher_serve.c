@@ -193,6 +193,8 @@ static int start_in(struct server *server, struct running *running,
                                   .rows = request->rows,
                                   .columns = request->columns,
                                   .at_most = at_most,
+                                  .denials = server->service->denials,
+                                  .denial_count = server->service->denial_count,
                                   .has_no_network = request->has_no_network};
     int r = open_streams(request, &streams, err);
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "authority/path.h"
 #include "isolate/environment.h"
 #include "isolate/launcher.h"
 #include "isolate/places.h"
 #include "shell/launched.h"
+#include "tools/denied.h"
 
 enum {
     PLACES_BYTES = 4 << 20,
@@ -25,45 +25,11 @@ struct commands {
     struct commands_config config;
     struct arena arena;
     struct places *places; /* of the envelope */
+    struct denied denied;  /* the envelope's */
     struct launcher *launcher;
     struct launched *launched;
     struct shell *shell;
 };
-
-/* ---- what a command sees ---- */
-
-/*
- * Rules about one file or folder hold for commands too: what may not be read is not there, what
- * may not be changed is read-only. Patterns hold for the tools of files alone.
- */
-static int add_rules(struct places *places, const struct ground *ground, struct err *err)
-{
-    struct rulebook *book = permission_book(keeper_permission(ground->keeper));
-    struct str root = str_slice(str_from(ground->root_path), 1, PATH_MAX);
-    int r = 0;
-
-    for (size_t i = 0; i < rulebook_count(book) && r == 0; i++) {
-        const struct rule *rule = rulebook_at(book, i);
-        const char *path;
-
-        if (rule->effect != RULE_DENY || (rule->kind != RULE_EXACT && rule->kind != RULE_DIR) ||
-            rule->group > CATALOG_FILESYSTEM_WRITE ||
-            !path_is_within(str_slice(rule->pattern, 1, PATH_MAX), root))
-            continue;
-        path = arena_copy(places->arena, rule->pattern);
-        if (path == NULL) {
-            r = err_set_plain(err, places->arena->error);
-            break;
-        }
-        r = places_add(places, path, rule->group == CATALOG_FILESYSTEM_READ ? BOX_HIDDEN : BOX_READ,
-                       err);
-        /* What is not there cannot be held open to reading alone. */
-        if (r == ERR_NOT_FOUND)
-            r = 0;
-    }
-    rulebook_unref(book);
-    return r;
-}
 
 /* ---- the folder, as far as it is granted ---- */
 
@@ -119,8 +85,6 @@ static int gather_places(const struct commands_config *config, struct places *pl
     if (r == 0 && ground->settings != NULL)
         r = places_add(places, settings_file_dir(ground->settings), BOX_HIDDEN, err);
     if (r == 0)
-        r = add_rules(places, ground, err);
-    if (r == 0)
         r = add_folder(places, ground, err);
     for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
         r = places_add(places, config->writable[i], BOX_WRITE, err);
@@ -153,6 +117,9 @@ static int fork_launcher(struct commands *commands, struct err *err)
         return err_set_plain(err, arena->error);
     *commands->places = (struct places)PLACES_INIT(arena);
     r = gather_places(&commands->config, commands->places, err);
+    if (r == 0 && !commands->config.is_open)
+        r = denied_gather(&commands->denied, keeper_permission(commands->config.ground->keeper),
+                          err);
     if (r == 0)
         r = environment_clean(arena, environ, NULL, &envelope.env, err);
     if (r < 0)
@@ -162,6 +129,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
     plan.is_open = commands->config.is_open;
     plan.network = commands->config.has_network ? BOX_NETWORK_HOST : BOX_NETWORK_NONE;
     envelope.plan = &plan;
+    envelope.denials = commands->denied.items;
+    envelope.denial_count = commands->denied.count;
     return launcher_new(&envelope, &commands->launcher, err);
 }
 
@@ -180,6 +149,7 @@ int commands_open(const struct commands_config *config, struct commands **out_co
         return err_set_plain(err, ERR_NO_MEMORY);
     commands->config = *config;
     arena_init(&commands->arena, PLACES_BYTES);
+    denied_init(&commands->denied);
     r = fork_launcher(commands, err);
     if (r < 0) {
         commands_free(commands);
@@ -236,6 +206,7 @@ void commands_free(struct commands *commands)
     shell_free(commands->shell);
     launched_free(commands->launched);
     launcher_free(commands->launcher);
+    denied_done(&commands->denied);
     arena_done(&commands->arena);
     free(commands);
 }

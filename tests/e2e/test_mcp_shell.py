@@ -186,14 +186,48 @@ class Walls(Commands):
     def test_what_a_rule_denies_is_denied_to_commands_too(self):
         (self.root / "keys").write_text("needle")
         (self.root / "fixed").write_text("old")
-        self.settings.parent.mkdir(mode=0o700)
-        self.settings.write_text(json.dumps({"resourcePermissions": {
-            "filesystemRead": {"allow": [], "deny": [str(self.root / "keys")]},
-            "filesystemWrite": {"allow": [], "deny": [str(self.root / "fixed")]}}}))
+        self.deny([self.root / "keys"], [self.root / "fixed"])
         server = self.begin("--write")
         self.assertNotIn("needle", self.answer(server, "cat keys")["stdout"])
         self.assertNotEqual(self.answer(server, "echo new > fixed")["exitCode"], 0)
         self.assertEqual((self.root / "fixed").read_text(), "old")
+
+    def deny(self, reading=(), writing=()):
+        self.settings.parent.mkdir(mode=0o700, exist_ok=True)
+        self.settings.write_text(json.dumps({"resourcePermissions": {
+            "filesystemRead": {"allow": [], "deny": [str(rule) for rule in reading]},
+            "filesystemWrite": {"allow": [], "deny": [str(rule) for rule in writing]}}}))
+
+    def test_what_a_rule_denies_outside_the_folder_is_denied_to_commands_too(self):
+        (self.outside / "customers").mkdir()
+        (self.outside / "customers" / "list").write_text("needle")
+        (self.outside / "fixed").mkdir()
+        self.deny([f"dir:{self.outside}/customers"], [f"dir:{self.outside}/fixed"])
+        server = self.begin("--shell-writable", self.outside)
+        self.assertNotIn("needle", self.answer(server, f"cat {self.outside}/customers/list")["stdout"])
+        self.assertNotEqual(self.answer(server, f"touch {self.outside}/fixed/new")["exitCode"], 0)
+        self.assertNotEqual(self.answer(server, f"mv {self.outside}/customers {self.outside}/x")["exitCode"], 0)
+        self.assertEqual(self.answer(server, f"touch {self.outside}/free")["exitCode"], 0)
+
+    def test_what_a_rule_denies_above_a_writable_folder_is_denied_with_it(self):
+        (self.outside / "deep").mkdir()
+        (self.outside / "deep" / "secret").write_text("needle")
+        self.deny([f"dir:{self.outside}"])
+        server = self.begin("--shell-writable", self.outside / "deep")
+        self.assertNotIn("needle", self.answer(server, f"cat {self.outside}/deep/secret")["stdout"])
+        self.assertEqual(self.answer(server, "echo on")["stdout"], "on\n")
+
+    def test_hundreds_of_rules_leave_the_commands(self):
+        (self.root / "kept").write_text("needle")
+        self.deny([self.root / f"missing-{i}" for i in range(600)] + [self.root / "kept"])
+        server = self.begin()
+        self.assertEqual(self.answer(server, "cat kept; echo on")["stdout"], "on\n")
+
+    def test_more_rules_than_a_box_holds_cost_the_commands_alone(self):
+        self.deny([self.root / f"missing-{i}" for i in range(4097)])
+        server = self.start("--permission-shell", "allow")
+        self.assertNotIn("shell_execute", {tool["name"] for tool in server.request("tools/list")["tools"]})
+        self.assertIn("more than 4096 rules deny files", server.words())
 
     def test_the_network_is_there_only_where_it_was_opened(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:

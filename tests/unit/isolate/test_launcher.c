@@ -14,18 +14,25 @@ enum { OUTPUT_BYTES = 4096 };
 
 static const char *const envelope_env[] = {"PATH=/usr/bin:/bin", "ONE=1", "TWO=2", NULL};
 
-static struct launcher *launcher_for(const struct box_place *places, size_t count)
+static struct launcher *launcher_denying(const struct box_place *places, size_t count,
+                                         const struct box_denial *denials, size_t denial_count)
 {
     const struct box_plan plan = {.places = places,
                                   .place_count = count,
                                   .may_lack_landlock = landlock_abi() < LANDLOCK_MIN_ABI};
-    const struct launcher_envelope envelope = {.plan = &plan, .env = envelope_env};
+    const struct launcher_envelope envelope = {
+        .plan = &plan, .env = envelope_env, .denials = denials, .denial_count = denial_count};
     struct launcher *launcher = NULL;
     struct err err = ERR_INIT;
 
     if (launcher_new(&envelope, &launcher, &err) < 0)
         fail_msg("%s", err.message);
     return launcher;
+}
+
+static struct launcher *launcher_for(const struct box_place *places, size_t count)
+{
+    return launcher_denying(places, count, NULL, 0);
 }
 
 /* The next notice, waited for. */
@@ -125,6 +132,64 @@ static void commands_give_their_output_and_their_end(void **state)
     assert_string_equal(output, "1 zwei 3\n");
     (void)end_of(launcher, 5);
     close_fds(&fds);
+    launcher_free(launcher);
+}
+
+/* Whatever the places say: above one, in one, by a link, and what is not there. */
+static void what_is_denied_lies_over_all_places(void **state)
+{
+    const struct place *place = *state;
+    char secret[PLACE_PATH_BYTES + 16];
+    char fixed[PLACE_PATH_BYTES + 16];
+    char linked[PLACE_PATH_BYTES + 16];
+    char missing[PLACE_PATH_BYTES + 16];
+    const struct box_place places[] = {{.path = place->base, .access = BOX_WRITE},
+                                       {.path = place->inside, .access = BOX_WRITE}};
+    const struct box_denial denials[] = {
+        {missing, BOX_HIDDEN}, {fixed, BOX_READ}, {secret, BOX_HIDDEN}, {linked, BOX_HIDDEN}};
+    struct launcher *launcher;
+    const struct launcher_command command = {
+        .text = "cat outside/secret inside/a/hidden; cat inside/a/f; echo 2 > inside/a/f;"
+                "mv inside/a inside/c; rm inside/a/f; echo 2 > inside/new; echo done",
+        .cwd = place->base};
+    struct launcher_fds fds;
+    char output[OUTPUT_BYTES];
+
+    skip_without_boxes();
+    snprintf(secret, sizeof(secret), "%s/secret", place->outside);
+    snprintf(fixed, sizeof(fixed), "%s/a", place->inside);
+    snprintf(linked, sizeof(linked), "%s/link/a/hidden", place->base);
+    snprintf(missing, sizeof(missing), "%s/missing", place->inside);
+    assert_int_equal(symlinkat("inside", place->base_fd, "link"), 0);
+    place_write(place->base_fd, "inside/a/f", "kept\n");
+    place_write(place->base_fd, "inside/a/hidden", "hidden\n");
+    launcher = launcher_denying(places, 2, denials, 4);
+    start(launcher, 1, &command, &fds);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "kept\ndone\n");
+    (void)end_of(launcher, 1);
+    close_fds(&fds);
+    launcher_free(launcher);
+    assert_int_equal(faccessat(place->base_fd, "inside/a/f", F_OK, 0), 0);
+    assert_int_equal(faccessat(place->base_fd, "inside/new", F_OK, 0), 0);
+}
+
+/* Nothing can lie over the root of a file system tree: no command is better than that. */
+static void who_denies_everything_has_no_commands(void **state)
+{
+    const struct box_denial everything = {"/", BOX_HIDDEN};
+    const struct launcher_command command = {.text = "true", .cwd = "/"};
+    struct launcher_notice notice;
+    struct launcher_fds fds;
+    struct launcher *launcher;
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_denying(NULL, 0, &everything, 1);
+    assert_int_equal(launcher_start(launcher, 1, &command, NULL), 0);
+    assert_int_equal(next(launcher, &notice, &fds), 0);
+    assert_int_equal(notice.kind, LAUNCHER_REFUSED);
+    assert_non_null(strstr(notice.err.message, "whole system"));
     launcher_free(launcher);
 }
 
@@ -456,6 +521,8 @@ static void a_confined_process_has_commands_run(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
+          place_test(what_is_denied_lies_over_all_places),
+          cmocka_unit_test(who_denies_everything_has_no_commands),
           cmocka_unit_test(a_terminal_comes_alone), cmocka_unit_test(a_time_out_ends_everything),
           cmocka_unit_test(signals_reach_one_command),
           place_test(requests_take_away_and_add_nothing),

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user's rules deny of files, for the boxes of commands: what may not
+ * be read is not there, what may not be changed is read-only. Patterns are left
+ * out: they name no path.
+ */
+#ifndef TOOLS_DENIED_H
+#define TOOLS_DENIED_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "isolate/box.h"
+#include "permission/permission.h"
+
+struct denied {
+    struct arena arena;
+    struct rulebook *book; /* of which they are; or NULL */
+    struct box_denial *items;
+    size_t count;
+};
+
+void denied_init(struct denied *denied);
+void denied_done(struct denied *denied);
+
+/*
+ * By the rules as they are now. ERR_UNSUPPORTED where a box cannot hold so many, with words for
+ * the user.
+ */
+int denied_gather(struct denied *denied, struct permission *permission, struct err *err);
+
+#endif
