@@ -144,6 +144,10 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
                                        .denial_count = envelope->denial_count};
     int r = threads_check_alone(err);
 
+    if (envelope->denial_count > BOX_MAX_DENIALS)
+        return err_set(err, ERR_TOO_LARGE, "a sandbox that denies more than %d paths",
+                       BOX_MAX_DENIALS);
+
     if (launcher == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (r == 0)
@@ -229,7 +233,7 @@ int launcher_start(struct launcher *launcher, uint32_t number,
         .cwd = command->cwd,
         .at_most_count = command->at_most != NULL ? command->at_most_count : 0,
     };
-    int r = command->at_most_count > BOX_MAX_PLACES
+    int r = command->at_most_count > BOX_MAX_PLACES || command->denial_count > LAUNCHER_MAX_DENIALS
                 ? ERR_TOO_LARGE
                 : list(command->text != NULL ? shell : command->argv, request.words,
                        &request.word_count);
@@ -240,6 +244,9 @@ int launcher_start(struct launcher *launcher, uint32_t number,
         if (command->at_most != NULL)
             memcpy(request.at_most, command->at_most,
                    request.at_most_count * sizeof(request.at_most[0]));
+        request.denial_count = command->denial_count;
+        for (size_t i = 0; i < command->denial_count; i++)
+            request.denials[i] = command->denials[i];
         r = send_request(launcher, &request);
     }
     return r < 0 ? err_set_plain(err, r) : 0;

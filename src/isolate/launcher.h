@@ -68,6 +68,9 @@ struct launcher_command {
     /* For the envelope's places, in its order: what is left of each this time; or NULL. */
     const enum box_access *at_most;
     size_t at_most_count;
+    /* What it is denied besides the envelope's; LAUNCHER_MAX_DENIALS at most. */
+    const struct box_denial *denials;
+    size_t denial_count;
 };
 
 /*

@@ -33,6 +33,7 @@ struct server {
     const struct launcher_service *service;
     struct running running[LAUNCHER_MAX_RUNNING];
     char message[LAUNCHER_MAX_MESSAGE + 1];
+    struct box_denial denials[BOX_MAX_DENIALS + LAUNCHER_MAX_DENIALS]; /* of one start */
 };
 
 /* Everything goes with us: the boxes are tied to this process. */
@@ -181,6 +182,19 @@ static void tell_started(const struct server *server, const struct launcher_requ
     tell(server, &notice, fds, count);
 }
 
+/* The envelope's, and what the request has besides. */
+static size_t gather_denials(struct server *server, const struct launcher_request *request)
+{
+    const struct launcher_service *service = server->service;
+    size_t count = 0;
+
+    for (size_t i = 0; i < service->denial_count; i++)
+        server->denials[count++] = service->denials[i];
+    for (size_t i = 0; i < request->denial_count; i++)
+        server->denials[count++] = request->denials[i];
+    return count;
+}
+
 static int start_in(struct server *server, struct running *running,
                     const struct launcher_request *request, struct err *err)
 {
@@ -193,8 +207,8 @@ static int start_in(struct server *server, struct running *running,
                                   .rows = request->rows,
                                   .columns = request->columns,
                                   .at_most = at_most,
-                                  .denials = server->service->denials,
-                                  .denial_count = server->service->denial_count,
+                                  .denials = server->denials,
+                                  .denial_count = gather_denials(server, request),
                                   .has_no_network = request->has_no_network};
     int r = open_streams(request, &streams, err);
 

@@ -27,6 +27,8 @@ struct request_head {
     uint16_t variable_count;
     uint32_t at_most_count;
     uint32_t cwd_bytes;
+    uint32_t denial_count;
+    uint32_t zero;
 };
 
 struct notice_head {
@@ -42,7 +44,7 @@ struct notice_head {
     int64_t peak_kb;
 };
 
-_Static_assert(sizeof(struct request_head) == 40, "no padding");
+_Static_assert(sizeof(struct request_head) == 48, "no padding");
 _Static_assert(sizeof(struct notice_head) == 56, "no padding");
 
 /* ---- Writing ---- */
@@ -71,7 +73,8 @@ static bool is_variable(const char *text)
 static bool is_sound_start(const struct launcher_request *request)
 {
     if (request->word_count < 1 || request->word_count > LAUNCHER_MAX_WORDS ||
-        request->variable_count > LAUNCHER_MAX_WORDS || request->at_most_count > BOX_MAX_PLACES)
+        request->variable_count > LAUNCHER_MAX_WORDS || request->at_most_count > BOX_MAX_PLACES ||
+        request->denial_count > LAUNCHER_MAX_DENIALS)
         return false;
     if (request->timeout_ms < 0 || request->timeout_ms > LAUNCHER_MAX_TIMEOUT_MS)
         return false;
@@ -84,6 +87,9 @@ static bool is_sound_start(const struct launcher_request *request)
             return false;
     for (size_t i = 0; i < request->at_most_count; i++)
         if (request->at_most[i] > BOX_WRITE)
+            return false;
+    for (size_t i = 0; i < request->denial_count; i++)
+        if (request->denials[i].path[0] != '/' || request->denials[i].at_most > BOX_READ)
             return false;
     return request->signal == 0;
 }
@@ -121,6 +127,7 @@ int launcher_wire_write_request(const struct launcher_request *request, struct b
         head.word_count = (uint16_t)request->word_count;
         head.variable_count = (uint16_t)request->variable_count;
         head.at_most_count = (uint32_t)request->at_most_count;
+        head.denial_count = (uint32_t)request->denial_count;
         head.cwd_bytes = (uint32_t)strlen(request->cwd) + 1;
     }
     r = buf_append(out, &head, sizeof(head));
@@ -132,6 +139,11 @@ int launcher_wire_write_request(const struct launcher_request *request, struct b
         r = put_text(out, request->variables[i]);
     for (size_t i = 0; is_start && i < request->at_most_count && r == 0; i++)
         r = buf_append_char(out, (char)request->at_most[i]);
+    for (size_t i = 0; is_start && i < request->denial_count && r == 0; i++) {
+        r = buf_append_char(out, (char)request->denials[i].at_most);
+        if (r == 0)
+            r = put_text(out, request->denials[i].path);
+    }
     return r == 0 && out->len - before > LAUNCHER_MAX_MESSAGE ? ERR_TOO_LARGE : r;
 }
 
@@ -178,11 +190,27 @@ static bool take_texts(struct str *rest, size_t count, const char **out_list)
     return true;
 }
 
+/* The access and the path of each, to the end of the message. */
+static bool take_denials(struct str rest, size_t count, struct launcher_request *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rest.len == 0)
+            return false;
+        out->denials[i].at_most = (enum box_access)(unsigned char)rest.ptr[0];
+        rest = str_slice(rest, 1, rest.len);
+        if (!take_text(&rest, &out->denials[i].path))
+            return false;
+    }
+    out->denial_count = count;
+    return rest.len == 0;
+}
+
 static bool read_start(const struct request_head *head, struct str rest,
                        struct launcher_request *out)
 {
     if (head->word_count > LAUNCHER_MAX_WORDS || head->variable_count > LAUNCHER_MAX_WORDS ||
-        head->at_most_count > BOX_MAX_PLACES || (head->flags & ~(uint32_t)ALL_FLAGS) != 0)
+        head->at_most_count > BOX_MAX_PLACES || head->denial_count > LAUNCHER_MAX_DENIALS ||
+        head->zero != 0 || (head->flags & ~(uint32_t)ALL_FLAGS) != 0)
         return false;
     out->timeout_ms = head->timeout_ms;
     out->wants_stdin = (head->flags & WANTS_STDIN) != 0;
@@ -195,11 +223,11 @@ static bool read_start(const struct request_head *head, struct str rest,
     out->at_most_count = head->at_most_count;
     if (!take_text(&rest, &out->cwd) || strlen(out->cwd) + 1 != head->cwd_bytes ||
         !take_texts(&rest, out->word_count, out->words) ||
-        !take_texts(&rest, out->variable_count, out->variables) || rest.len != out->at_most_count)
+        !take_texts(&rest, out->variable_count, out->variables) || rest.len < out->at_most_count)
         return false;
     for (size_t i = 0; i < out->at_most_count; i++)
         out->at_most[i] = (enum box_access)(unsigned char)rest.ptr[i];
-    return true;
+    return take_denials(str_slice(rest, out->at_most_count, rest.len), head->denial_count, out);
 }
 
 static bool is_plain_signal(const struct request_head *head, struct str rest)

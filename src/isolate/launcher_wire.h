@@ -18,6 +18,7 @@
 enum {
     LAUNCHER_MAX_MESSAGE = 128 << 10,
     LAUNCHER_MAX_WORDS = 256, /* of a command, and of variables */
+    LAUNCHER_MAX_DENIALS = 512,
     LAUNCHER_MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000,
 };
 
@@ -41,6 +42,8 @@ struct launcher_request {
     const char *variables[LAUNCHER_MAX_WORDS + 1];
     size_t at_most_count; /* places of the envelope, in its order; the rest stay as they are */
     enum box_access at_most[BOX_MAX_PLACES];
+    size_t denial_count; /* besides the envelope's */
+    struct box_denial denials[LAUNCHER_MAX_DENIALS];
 };
 
 enum launcher_notice_kind {

@@ -199,7 +199,7 @@ static int start(void *data, const struct starter_command *asked,
                  const struct starter_events *events, uint64_t *out_id, struct err *err)
 {
     struct launched *launched = data;
-    enum box_access at_most[BOX_MAX_PLACES];
+    struct launched_less less;
     struct launcher_command request = {
         .argv = asked->argv,
         .cwd = asked->cwd,
@@ -217,6 +217,16 @@ static int start(void *data, const struct starter_command *asked,
         if (r < 0)
             return r;
     }
+    if (launched->narrow != NULL) {
+        less.at_most_count = less.denial_count = 0;
+        r = launched->narrow(launched->narrow_data, &less, err);
+        if (r < 0)
+            return r;
+        request.at_most = less.at_most;
+        request.at_most_count = less.at_most_count;
+        request.denials = less.denials;
+        request.denial_count = less.denial_count;
+    }
     command = malloc(sizeof(*command));
     if (command == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
@@ -226,10 +236,6 @@ static int start(void *data, const struct starter_command *asked,
         .events = *events,
         .has_terminal = asked->has_terminal,
     };
-    if (launched->narrow != NULL) {
-        request.at_most = at_most;
-        request.at_most_count = launched->narrow(launched->narrow_data, at_most);
-    }
     r = launcher_start(launched->launcher, command->number, &request, err);
     if (r < 0) {
         free(command);

@@ -16,11 +16,19 @@ void launched_free(struct launched *launched);
 
 const struct starter *launched_starter(const struct launched *launched);
 
+/* What one command gets less than the envelope. */
+struct launched_less {
+    enum box_access at_most[BOX_MAX_PLACES]; /* of its places, in its order */
+    size_t at_most_count;
+    const struct box_denial *denials; /* until the next question */
+    size_t denial_count;
+};
+
 /*
- * Asked before each start: what is left by now of the envelope's places, in its order, since
- * grants end. Returns for how many of them it has said so.
+ * Asked before each start, since grants end and rules are made; the list is empty then. After an
+ * error the command is not started.
  */
-typedef size_t launched_narrow_fn(void *data, enum box_access out_at_most[BOX_MAX_PLACES]);
+typedef int launched_narrow_fn(void *data, struct launched_less *less, struct err *err);
 void launched_set_narrow(struct launched *launched, launched_narrow_fn *narrow, void *data);
 
 /* Told once, when no command can be started any more. */

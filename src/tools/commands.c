@@ -26,6 +26,7 @@ struct commands {
     struct arena arena;
     struct places *places; /* of the envelope */
     struct denied denied;  /* the envelope's */
+    struct denied since;   /* what rules of later deny besides */
     struct launcher *launcher;
     struct launched *launched;
     struct shell *shell;
@@ -59,14 +60,28 @@ static struct granted grant_of(const struct ground *ground)
     return granted;
 }
 
-static size_t narrow(void *data, enum box_access out_at_most[BOX_MAX_PLACES])
+/* Rules that were made since the launcher was forked; those that ended since hold on. */
+static int add_since(struct commands *commands, struct launched_less *less, struct err *err)
 {
-    const struct commands *commands = data;
+    struct permission *permission = keeper_permission(commands->config.ground->keeper);
+    int r = denied_gather_since(&commands->since, &commands->denied, permission, err);
+
+    if (r < 0)
+        return r;
+    less->denials = commands->since.items;
+    less->denial_count = commands->since.count;
+    return 0;
+}
+
+static int narrow(void *data, struct launched_less *less, struct err *err)
+{
+    struct commands *commands = data;
     struct granted granted = grant_of(commands->config.ground);
 
     places_narrow(commands->places, &granted.grant, granted.is_there ? 1 : 0,
-                  clock_wall_ms(&clock_system), out_at_most);
-    return commands->places->count;
+                  clock_wall_ms(&clock_system), less->at_most);
+    less->at_most_count = commands->places->count;
+    return commands->config.is_open ? 0 : add_since(commands, less, err);
 }
 
 static int add_folder(struct places *places, const struct ground *ground, struct err *err)
@@ -150,6 +165,7 @@ int commands_open(const struct commands_config *config, struct commands **out_co
     commands->config = *config;
     arena_init(&commands->arena, PLACES_BYTES);
     denied_init(&commands->denied);
+    denied_init(&commands->since);
     r = fork_launcher(commands, err);
     if (r < 0) {
         commands_free(commands);
@@ -207,6 +223,7 @@ void commands_free(struct commands *commands)
     launched_free(commands->launched);
     launcher_free(commands->launcher);
     denied_done(&commands->denied);
+    denied_done(&commands->since);
     arena_done(&commands->arena);
     free(commands);
 }

@@ -9,14 +9,15 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "isolate/box.h"
+#include "isolate/launcher.h"
 #include "permission/permission.h"
 
 struct denied {
     struct arena arena;
-    struct rulebook *book; /* of which they are; or NULL */
-    struct box_denial *items;
+    struct rulebook *book;    /* of which they are; or NULL */
+    struct box_denial *items; /* by path and access */
     size_t count;
+    bool is_complete;
 };
 
 void denied_init(struct denied *denied);
@@ -27,5 +28,12 @@ void denied_done(struct denied *denied);
  * the user.
  */
 int denied_gather(struct denied *denied, struct permission *permission, struct err *err);
+
+/*
+ * What they deny now and did not when `before` was gathered: quick where they have not changed.
+ * ERR_DENIED_BY_POLICY where it is more than a launcher is told with one command.
+ */
+int denied_gather_since(struct denied *denied, const struct denied *before,
+                        struct permission *permission, struct err *err);
 
 #endif

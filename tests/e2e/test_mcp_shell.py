@@ -217,6 +217,19 @@ class Walls(Commands):
         self.assertNotIn("needle", self.answer(server, f"cat {self.outside}/deep/secret")["stdout"])
         self.assertEqual(self.answer(server, "echo on")["stdout"], "on\n")
 
+    def test_a_rule_that_is_made_later_holds_for_the_next_command(self):
+        for name in ("keys", "more", "fixed"):
+            (self.root / name).write_text("needle")
+        self.deny([self.root / "keys"])
+        server = self.begin("--write")
+        self.assertEqual(self.answer(server, "cat keys more")["stdout"], "needle")
+        self.deny([self.root / "keys", self.root / "more"], [self.root / "fixed"])
+        answer = self.answer(server, "cat keys more; echo new > fixed")
+        self.assertEqual((answer["stdout"], answer["exitCode"] != 0), ("", True))
+        self.assertEqual((self.root / "fixed").read_text(), "needle")
+        self.deny([self.root / f"missing-{i}" for i in range(513)])
+        self.assertIn("were made since this session began", str(self.run_command(server, "true")))
+
     def test_hundreds_of_rules_leave_the_commands(self):
         (self.root / "kept").write_text("needle")
         self.deny([self.root / f"missing-{i}" for i in range(600)] + [self.root / "kept"])

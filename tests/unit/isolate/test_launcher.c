@@ -152,6 +152,10 @@ static void what_is_denied_lies_over_all_places(void **state)
         .text = "cat outside/secret inside/a/hidden; cat inside/a/f; echo 2 > inside/a/f;"
                 "mv inside/a inside/c; rm inside/a/f; echo 2 > inside/new; echo done",
         .cwd = place->base};
+    /* What one command is denied besides. */
+    const struct box_denial besides = {fixed, BOX_HIDDEN};
+    const struct launcher_command more = {
+        .text = command.text, .cwd = place->base, .denials = &besides, .denial_count = 1};
     struct launcher_fds fds;
     char output[OUTPUT_BYTES];
 
@@ -168,6 +172,11 @@ static void what_is_denied_lies_over_all_places(void **state)
     read_all(fds.fds[1], output);
     assert_string_equal(output, "kept\ndone\n");
     (void)end_of(launcher, 1);
+    close_fds(&fds);
+    start(launcher, 2, &more, &fds);
+    read_all(fds.fds[1], output);
+    assert_string_equal(output, "done\n");
+    (void)end_of(launcher, 2);
     close_fds(&fds);
     launcher_free(launcher);
     assert_int_equal(faccessat(place->base_fd, "inside/a/f", F_OK, 0), 0);

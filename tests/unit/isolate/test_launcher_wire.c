@@ -23,6 +23,8 @@ static struct launcher_request a_start(void)
         .variables = {"A=b=c"},
         .at_most_count = 3,
         .at_most = {BOX_WRITE, BOX_HIDDEN, BOX_READ},
+        .denial_count = 2,
+        .denials = {{"/home/user/a", BOX_HIDDEN}, {"/home/user/\xff", BOX_READ}},
     };
 }
 
@@ -49,6 +51,10 @@ static void requests_survive_the_wire(void **state)
     assert_int_equal(got.at_most_count, 3);
     assert_int_equal(got.at_most[0], BOX_WRITE);
     assert_int_equal(got.at_most[2], BOX_READ);
+    assert_int_equal(got.denial_count, 2);
+    assert_int_equal(got.denials[0].at_most, BOX_HIDDEN);
+    assert_string_equal(got.denials[1].path, "/home/user/\xff");
+    assert_int_equal(got.denials[1].at_most, BOX_READ);
 
     buf_clear(&message);
     assert_int_equal(
@@ -84,6 +90,8 @@ static void damaged_requests_are_refused_or_sound(void **state)
                         got.timeout_ms <= LAUNCHER_MAX_TIMEOUT_MS);
             for (size_t i = 0; i < got.at_most_count; i++)
                 assert_true(got.at_most[i] <= BOX_WRITE);
+            for (size_t i = 0; i < got.denial_count; i++)
+                assert_true(got.denials[i].path[0] == '/' && got.denials[i].at_most <= BOX_READ);
         }
         message.data[at] = before;
     }
@@ -104,6 +112,12 @@ static void unsound_requests_are_not_written(void **state)
     assert_int_equal(launcher_wire_write_request(&request, &message), ERR_INVALID_ARGUMENT);
     request = a_start();
     request.timeout_ms = INT64_C(1) << 40;
+    assert_int_equal(launcher_wire_write_request(&request, &message), ERR_INVALID_ARGUMENT);
+    request = a_start();
+    request.denials[0].path = "relative";
+    assert_int_equal(launcher_wire_write_request(&request, &message), ERR_INVALID_ARGUMENT);
+    request = a_start();
+    request.denials[0].at_most = BOX_WRITE;
     assert_int_equal(launcher_wire_write_request(&request, &message), ERR_INVALID_ARGUMENT);
     request = a_start();
     request.variables[0] = "=x";

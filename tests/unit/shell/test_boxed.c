@@ -431,12 +431,14 @@ static void jobs_end_with_the_program(void **state)
     wait_for_lock(room);
 }
 
-static size_t leave_reading(void *data, enum box_access out_at_most[BOX_MAX_PLACES])
+static int leave_reading(void *data, struct launched_less *less, struct err *err)
 {
     const bool *is_read_only = data;
 
-    out_at_most[0] = *is_read_only ? BOX_READ : BOX_WRITE;
-    return 1;
+    (void)err;
+    less->at_most[0] = *is_read_only ? BOX_READ : BOX_WRITE;
+    less->at_most_count = 1;
+    return 0;
 }
 
 static void a_place_that_was_taken_back_is_gone_from_the_next_command(void **state)
