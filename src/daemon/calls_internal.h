@@ -59,7 +59,7 @@ struct call {
     bool deletes;
     struct shell_call *shell_call; /* of a command, until it is run */
     uint64_t shell_id;             /* while it runs; else 0 */
-    struct str command;            /* as it was written */
+    struct str command;            /* as it was written; or what is typed, in words */
     const char *refused_by;        /* of a command: what decided so */
     struct decision decision;
     struct err err;

@@ -47,7 +47,8 @@ int job_new_decision(const struct front_config *config, const struct decision_te
     if (job == NULL)
         return ERR_NO_MEMORY;
     resource = &job->command.resource;
-    *resource = (struct permission_resource){.group = command->resource.group};
+    *resource = (struct permission_resource){.group = command->resource.group,
+                                             .is_typed = command->resource.is_typed};
     job->step = JOB_COMMAND_DECIDED;
     job->tool = tool;
     if (!copy_str(&job->arena, command->resource.given, &resource->given) ||

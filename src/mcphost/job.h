@@ -29,7 +29,7 @@ enum job_step { JOB_WHOLE, JOB_COMMAND_PREPARED, JOB_COMMAND_DECIDED };
 /* What such a call would execute, copied. */
 struct job_command {
     struct permission_resource resource;
-    struct str text;
+    struct str text; /* as it was written; or what is typed, in words */
 };
 
 struct job {

@@ -88,6 +88,15 @@ static int refuse(const struct deciding *deciding, size_t index, enum permission
 
 /* ---- asking ---- */
 
+/* What is typed into a command is another thing each time, which an answer cannot be kept for. */
+static unsigned choices_of(const struct deciding *deciding)
+{
+    for (size_t i = 0; i < deciding->subject->count; i++)
+        if (deciding->subject->resources[i].is_typed)
+            return deciding->terms->choices & (1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE);
+    return deciding->terms->choices;
+}
+
 /*
  * Of what is asked about, and of nothing else: another place to go to is another question, and so
  * is another change to undo.
@@ -172,7 +181,7 @@ static int make_question(const struct deciding *deciding, enum decision_telling 
     *out_question = (struct question){
         .tool = subject->tool->name,
         .resources = shown,
-        .choices = deciding->terms->choices,
+        .choices = choices_of(deciding),
         .mark = subject->mark,
     };
     for (size_t i = 0; i < subject->count; i++) {
@@ -228,6 +237,8 @@ static void allow_for_session(const struct deciding *deciding)
 static int follow_answer(const struct deciding *deciding, size_t index, struct err *unkept,
                          struct err *err)
 {
+    if ((choices_of(deciding) & 1U << deciding->terms->answer) == 0) /* it was not offered */
+        return refuse(deciding, index, PERMISSION_BY_USER, err);
     switch (deciding->terms->answer) {
     case CHOICE_ALLOW_ONCE:
         return 0;

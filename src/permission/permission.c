@@ -194,6 +194,7 @@ bool permission_subject(const struct permission_resource *resource,
     out_subject->resolved = resource->resolved.len > 0 ? resource->resolved : resource->given;
     out_subject->cwd = resource->cwd;
     out_subject->deletes = resource->deletes;
+    out_subject->is_typed = resource->is_typed;
     switch (resource->group) {
     case CATALOG_FILESYSTEM_READ:
     case CATALOG_FILESYSTEM_WRITE:
@@ -343,7 +344,7 @@ bool permission_in_session(const struct permission_moment *moment,
     unsigned char digest[SHA256_BYTES];
     bool is_there;
 
-    if (permission_session_count(permission) == 0)
+    if (subject->is_typed || permission_session_count(permission) == 0)
         return false;
     digest_of(subject, digest);
     pthread_mutex_lock(&permission->lock);
@@ -359,7 +360,7 @@ int permission_allow_for_session(struct permission *permission,
     struct session_rule *rule;
     int r;
 
-    if (!permission_subject(resource, &subject))
+    if (!permission_subject(resource, &subject) || subject.is_typed)
         return ERR_INVALID_ARGUMENT;
     rule = malloc(sizeof(*rule));
     if (rule == NULL)

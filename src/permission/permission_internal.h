@@ -21,6 +21,7 @@ struct permission_subject {
     struct str resolved;
     struct str cwd;
     bool deletes;
+    bool is_typed;
     char room[PATH_MAX + 1]; /* for a given name that had to be changed */
 };
 

@@ -58,6 +58,7 @@ struct shell_call {
     struct arena arena;
     const struct json_value *arguments; /* fit the schema */
     struct shell_command command;       /* of those that start a command */
+    struct str typed;                   /* of shell_input: in words, for whoever is asked */
     struct str directory;               /* the same as cwd, from its place on, to be shown */
     struct shell_events events;
     struct record_mark mark;
@@ -125,6 +126,15 @@ void record_outcome(struct shell *shell, struct record_mark *mark,
                     const struct shell_command *command, int error, struct starter_end end);
 void record_refusal(struct shell *shell, const struct record_mark *mark,
                     const struct shell_command *command, int error);
+
+/* ---- typed.c ---- */
+
+/*
+ * What shell_input would type, for a person: a line of text in quotes for each line, a line for
+ * each key, and whether the input ends. ERR_TOO_LARGE for more than a job can be given.
+ */
+int typed_words(struct arena *arena, const struct json_value *arguments, struct str *out_words,
+                struct err *err);
 
 /* ---- results.c ---- */
 

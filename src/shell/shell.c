@@ -302,6 +302,8 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
     }
     if (r == 0 && tool->id == TOOL_SHELL_INPUT)
         r = check_grant(shell, err);
+    if (r == 0 && tool->id == TOOL_SHELL_INPUT)
+        r = typed_words(&call->arena, call->arguments, &call->typed, err);
     if (r == 0 && is_starting(tool)) {
         r = name_command(call, err);
         if (r == 0)
@@ -343,9 +345,10 @@ bool shell_resource(const struct shell_call *call, const void *session,
         .given = command->whole, /* what denies a wrapper has to see it */
         .resolved = command->name,
         .cwd = command->cwd,
+        .is_typed = !is_starting(call->tool),
     };
     if (out_text != NULL)
-        *out_text = command->whole;
+        *out_text = is_starting(call->tool) ? command->whole : call->typed;
     return true;
 }
 

@@ -258,7 +258,12 @@ class Walls(Commands):
 
 class Asking(Commands):
     def ask(self, server, command, decision):
-        message = server.call_message("shell_execute", {"command": command})
+        params, result = self.decide(server, decision, "shell_execute", command=command)
+        return params["message"], result
+
+    def decide(self, server, decision, tool, **arguments):
+        """Calls, answers the question, and returns both it and the result."""
+        message = server.call_message(tool, arguments)
         server.send(message)
 
         def found():
@@ -270,7 +275,7 @@ class Asking(Commands):
         question = server.wait_until(found)
         server.send({"jsonrpc": "2.0", "id": question["id"],
                      "result": {"action": "accept", "content": {"decision": decision}}})
-        return question["params"]["message"], server.result(message["id"])
+        return question["params"], server.result(message["id"])
 
     def begin_asking(self):
         return self.begin("--permission-shell", "ask", capabilities=ASKING)
@@ -292,6 +297,31 @@ class Asking(Commands):
         self.assertEqual(self.answer(server, "echo one")["stdout"], "one\n")
         _, result = self.ask(server, "echo one; echo two", "Deny once")
         self.assertTrue(result["isError"])
+
+    def test_what_is_typed_into_a_job_is_shown_and_asked_about_each_time(self):
+        server = self.begin_asking()
+        _, result = self.decide(server, "Allow for this session", "shell_start", command="cat")
+        job = result["structuredContent"]["jobId"]
+        params, result = self.decide(server, "Deny once", "shell_input", jobId=job,
+                                     text='one\n"two"', close=True)
+        self.assertTrue(result["isError"])
+        self.assertIn(f"{self.root}: cat", params["message"])
+        for words in ('"one\\n"', '"\\"two\\""', "end of the input"):
+            self.assertIn(words, params["message"])
+        self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"],
+                         ["Deny once", "Allow once"])
+        # An answer that was not offered is none.
+        _, result = self.decide(server, "Allow for this session", "shell_input", jobId=job, text="two")
+        self.assertTrue(result["isError"])
+        for text in ("three ", "four "):
+            params, result = self.decide(server, "Allow once", "shell_input", jobId=job, text=text)
+            self.assertFalse(result.get("isError"), result)
+            self.assertIn(f'"{text}"', params["message"])
+        self.decide(server, "Allow once", "shell_input", jobId=job, close=True)
+        output = server.good("shell_output", jobId=job, cursor=0, waitMs=1000)
+        while output["state"] == "running":
+            output = server.good("shell_output", jobId=job, cursor=0, waitMs=1000)
+        self.assertEqual(output["output"], "three four ")
 
     def test_rules_decide_without_asking(self):
         self.settings.parent.mkdir(mode=0o700)

@@ -48,8 +48,8 @@ static struct rule *add(enum rule_effect effect, enum catalog_group group, const
 static void check(enum catalog_group group, const char *given, const char *resolved,
                   const char *cwd, const char *expected)
 {
-    struct permission_resource resource = {group, str_from(given), str_from(resolved),
-                                           str_from(cwd), false};
+    struct permission_resource resource = {group,         str_from(given), str_from(resolved),
+                                           str_from(cwd), false,           false};
     cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
     cleanup_rulebook struct rulebook *book = NULL;
     const char *text;

@@ -66,20 +66,20 @@ static void use_rules(void)
 static struct permission_resource file(enum catalog_group group, const char *given,
                                        const char *resolved)
 {
-    return (struct permission_resource){group, str_from(given), str_from(resolved), STR_EMPTY,
-                                        false};
+    return (struct permission_resource){group,     str_from(given), str_from(resolved),
+                                        STR_EMPTY, false,           false};
 }
 
 static struct permission_resource command(const char *text, const char *cwd)
 {
-    return (struct permission_resource){CATALOG_SHELL, str_from(text), STR_EMPTY, str_from(cwd),
-                                        false};
+    return (struct permission_resource){CATALOG_SHELL, str_from(text), STR_EMPTY,
+                                        str_from(cwd), false,          false};
 }
 
 static struct permission_resource page(const char *host)
 {
-    return (struct permission_resource){CATALOG_BROWSER, str_from(host), STR_EMPTY, STR_EMPTY,
-                                        false};
+    return (struct permission_resource){CATALOG_BROWSER, str_from(host), STR_EMPTY,
+                                        STR_EMPTY,       false,          false};
 }
 
 static void check(struct permission_resource resource, enum permission_mode verdict,
@@ -230,7 +230,8 @@ static void bad_protected_directories_are_refused(void **state)
 
 static void what_is_no_name_is_denied(void **state)
 {
-    struct permission_resource nul = {CATALOG_SHELL, STR("ls\0x"), STR_EMPTY, STR("/w"), false};
+    struct permission_resource nul = {CATALOG_SHELL, STR("ls\0x"), STR_EMPTY,
+                                      STR("/w"),     false,        false};
 
     (void)state;
     permission_set_modes(permission, &(struct permission_modes){{PERMISSION_ALLOW, PERMISSION_ALLOW,
@@ -295,6 +296,10 @@ static void a_session_remembers_the_very_thing(void **state)
     check(command("make", "/v"), PERMISSION_ASK, PERMISSION_BY_MODE);
     check(command("make", ""), PERMISSION_ASK, PERMISSION_BY_MODE);
     check(command("make x", "/w"), PERMISSION_ASK, PERMISSION_BY_MODE);
+    /* What is typed into it was not seen then. */
+    make.is_typed = true;
+    check(make, PERMISSION_ASK, PERMISSION_BY_MODE);
+    assert_int_equal(permission_allow_for_session(permission, &make), ERR_INVALID_ARGUMENT);
     check(page("a.de"), PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
     check(page("b.a.de"), PERMISSION_ASK, PERMISSION_BY_MODE);
     permission_end_session(permission);
