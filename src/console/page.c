@@ -14,6 +14,7 @@ enum {
     TOKEN_BYTES = 16,
     SAID_BYTES = 512,
     TAB_COLUMNS = 4,
+    MANY_BLANKS = 64, /* more of them in a row could push the rest out of sight */
 };
 
 /* One character as it is shown. */
@@ -155,11 +156,30 @@ static void flow_put(struct flow *flow, const struct token *token)
     flow->columns += token->columns;
 }
 
+/* Many blanks are told by their number; false: there are not many. */
+static bool flow_blanks(struct flow *flow, struct str *text, bool takes_tabs)
+{
+    struct token token;
+    size_t count = 0;
+
+    while (count < text->len &&
+           (text->ptr[count] == ' ' || (takes_tabs && text->ptr[count] == '\t')))
+        count++;
+    if (count <= MANY_BLANKS)
+        return false;
+    write_out(&token, "\\s{%zu}", count);
+    flow_put(flow, &token);
+    *text = str_slice(*text, count, text->len);
+    return true;
+}
+
 static void flow_text(struct flow *flow, struct str text, bool is_quoted)
 {
     struct token token;
 
     while (text.len > 0 && flow->page->error == 0) {
+        if (flow_blanks(flow, &text, false))
+            continue;
         next_token(&text, is_quoted, flow->page->is_utf8, &token);
         flow_put(flow, &token);
     }
@@ -229,14 +249,18 @@ static void quote_code(struct page *page, enum page_style style, struct str line
 {
     const struct token space = {"    ", TAB_COLUMNS, TAB_COLUMNS};
     struct flow flow = flow_begin(page, style);
-    struct str part;
-    bool is_first = true;
+    struct token token;
 
-    while (str_cut(&line, '\t', &part)) {
-        if (!is_first)
+    while (line.len > 0 && page->error == 0) {
+        if (flow_blanks(&flow, &line, true))
+            continue;
+        if (line.ptr[0] == '\t') {
             flow_put(&flow, &space);
-        flow_text(&flow, part, false);
-        is_first = false;
+            line = str_slice(line, 1, line.len);
+        } else {
+            next_token(&line, false, page->is_utf8, &token);
+            flow_put(&flow, &token);
+        }
     }
     end_line(page);
 }

@@ -147,7 +147,12 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
         (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks (%zu more)", more);
     else
         (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks");
-    if (prompt->look.is_plain)
+    if (prompt->is_too_early)
+        (void)snprintf(out->keys, sizeof(out->keys), "%s",
+                       prompt->look.is_plain
+                           ? "It is allowed when its end was shown (m shows more):"
+                           : "It is allowed when its end was shown: space, or G for the end");
+    else if (prompt->look.is_plain)
         (void)snprintf(
             out->keys, sizeof(out->keys),
             "Answer 1-%zu and Enter (Enter alone: 1, deny once):", prompt->offered_count);
@@ -190,6 +195,26 @@ void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t m
 
 /* ---- what is answered ---- */
 
+/* What is to be hidden stands behind a long beginning: nobody allows what he was not shown. */
+static bool is_too_early(const struct prompt *prompt, enum permission_choice choice)
+{
+    return permission_choice_allows(choice) && !prompt->place.has_shown_end;
+}
+
+static enum prompt_result answer(struct prompt *prompt, enum permission_choice *out_choice)
+{
+    enum permission_choice choice = prompt->offered[prompt->chosen];
+
+    if (prompt->place.step == 0) /* in a window that shows nothing, nothing is answered */
+        return PROMPT_NOTHING;
+    if (is_too_early(prompt, choice)) {
+        prompt->is_too_early = true;
+        return PROMPT_REDRAW;
+    }
+    *out_choice = choice;
+    return PROMPT_ANSWERED;
+}
+
 static enum prompt_result choose(struct prompt *prompt, size_t index)
 {
     if (index >= prompt->offered_count || index == prompt->chosen)
@@ -214,6 +239,8 @@ static enum prompt_result take_text(struct prompt *prompt, char c)
         return turn_page(prompt, true);
     case 'b':
         return turn_page(prompt, false);
+    case 'G':
+        return sheet_turn_to_end(&prompt->place) ? PROMPT_REDRAW : PROMPT_NOTHING;
     default:
         /* A number only chooses: it takes two keys to allow anything. */
         return c >= '1' && c <= '9' ? choose(prompt, (size_t)(c - '1')) : PROMPT_NOTHING;
@@ -223,16 +250,14 @@ static enum prompt_result take_text(struct prompt *prompt, char c)
 enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
                               enum permission_choice *out_choice)
 {
+    prompt->is_too_early = false;
     switch (key->code) {
     case KEY_ESCAPE:
     case KEY_INTERRUPT:
         *out_choice = CHOICE_DENY_ONCE;
         return PROMPT_ANSWERED;
     case KEY_ENTER:
-        if (prompt->place.step == 0) /* in a window that shows nothing, nothing is answered */
-            return PROMPT_NOTHING;
-        *out_choice = prompt->offered[prompt->chosen];
-        return PROMPT_ANSWERED;
+        return answer(prompt, out_choice);
     case KEY_UP:
         return take_text(prompt, 'k');
     case KEY_DOWN:
@@ -264,9 +289,12 @@ enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct bu
         *out_choice = CHOICE_DENY_ONCE;
         return PROMPT_ANSWERED;
     }
+    prompt->is_too_early = false;
     if (str_to_int64(line, &number) && number >= 1 && (uint64_t)number <= prompt->offered_count) {
         *out_choice = prompt->offered[number - 1];
-        return PROMPT_ANSWERED;
+        prompt->is_too_early = is_too_early(prompt, *out_choice);
+        if (!prompt->is_too_early)
+            return PROMPT_ANSWERED;
     }
     lay_out(prompt, prompt->body.columns, 0, &layout);
     if (str_eq_c(line, "m"))

@@ -24,6 +24,7 @@ struct prompt {
     size_t offered_count;
     size_t chosen; /* index in offered */
     struct sheet_place place;
+    bool is_too_early; /* it was to be allowed before its end was shown, and is said so */
     struct page body;
     bool has_body;
 };

@@ -2,6 +2,7 @@
 #include "console/sheet.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void draw_body(const struct sheet *sheet, const struct stage_look *look, 
     size_t below;
 
     if (body->lines <= rows) {
-        *place = (struct sheet_place){.top = 0, .step = rows};
+        *place = (struct sheet_place){.top = 0, .step = rows, .has_shown_end = true};
         stage_lines(look, body, 0, rows, out);
         return;
     }
@@ -63,6 +64,7 @@ static void draw_body(const struct sheet *sheet, const struct stage_look *look, 
     else
         row(look, body->columns, PAGE_FAINT, out, "%s",
             is_wide ? "(the end; b goes back)" : "end; b: back");
+    place->has_shown_end |= below == 0;
 }
 
 static void draw_choices(const struct sheet *sheet, const struct stage_look *look, size_t columns,
@@ -114,6 +116,14 @@ bool sheet_turn(struct sheet_place *place, bool is_forward)
     return place->top != top;
 }
 
+bool sheet_turn_to_end(struct sheet_place *place)
+{
+    if (place->has_shown_end && place->top == 0)
+        return false; /* all of it is there */
+    place->top = SIZE_MAX / 2;
+    return true;
+}
+
 /* ---- in lines ---- */
 
 void sheet_print_choices(const struct sheet *sheet, struct buf *out)
@@ -124,7 +134,7 @@ void sheet_print_choices(const struct sheet *sheet, struct buf *out)
 }
 
 static void print_part(const struct sheet *sheet, const struct stage_look *look,
-                       const struct sheet_place *place, struct buf *out)
+                       struct sheet_place *place, struct buf *out)
 {
     size_t lines = sheet->body->lines;
     size_t below = lines - at_most(lines, place->top + place->step);
@@ -132,6 +142,7 @@ static void print_part(const struct sheet *sheet, const struct stage_look *look,
     stage_lines(look, sheet->body, place->top, place->step, out);
     if (below > 0)
         (void)buf_printf(out, "... %zu more lines (m shows them)\n", below);
+    place->has_shown_end |= below == 0;
 }
 
 void sheet_print(const struct sheet *sheet, const struct stage_look *look,

@@ -28,6 +28,7 @@ struct sheet {
 struct sheet_place {
     size_t top;  /* the first line */
     size_t step; /* how many were shown last; 0 in a window that is too small for anything */
+    bool has_shown_end;
 };
 
 /* All of a screen, never more rows than it has. */
@@ -36,6 +37,7 @@ void sheet_draw(const struct sheet *sheet, const struct stage_look *look,
 
 /* True when there is something else to be seen. */
 bool sheet_turn(struct sheet_place *place, bool is_forward);
+bool sheet_turn_to_end(struct sheet_place *place);
 
 /* In lines: as much of the body as the window has room for, and the choices. */
 void sheet_print(const struct sheet *sheet, const struct stage_look *look,

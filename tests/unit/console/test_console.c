@@ -666,6 +666,7 @@ static void a_stopped_terminal_neither_blocks_nor_answers(void **state)
     assert_shows(&bench, "> 1 Deny once");
     assert_int_equal(bench.answers[id], 0);
     bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "G");
     bench_press(&bench, "2\r");
     assert_int_equal(bench.choice[id], CHOICE_ALLOW_ONCE);
     bench_close(&bench);

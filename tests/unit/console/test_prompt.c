@@ -55,6 +55,110 @@ static void the_end_of_a_long_command_is_there(void **state)
     prompt_done(&prompt);
 }
 
+static struct question long_question(char *command, size_t len, struct question_resource *resource)
+{
+    memset(command, 'x', len);
+    *resource = (struct question_resource){CATALOG_SHELL, {command, len}};
+    return (struct question){.tool = STR_LITERAL("shell_execute"),
+                             .group = CATALOG_SHELL,
+                             .resources = resource,
+                             .resource_count = 1,
+                             .choices = ALL_CHOICES};
+}
+
+static void nothing_is_allowed_before_its_end_was_shown(void **state)
+{
+    static const struct key keys[][3] = {
+        {{.code = KEY_TEXT, .text = " "}, {.code = KEY_TEXT, .text = "b"}, {.code = KEY_ENTER}},
+        {{.code = KEY_TEXT, .text = "G"}, {.code = KEY_NONE}, {.code = KEY_ENTER}},
+    };
+    static const struct key two = {.code = KEY_TEXT, .text = "2"};
+    static const struct key five = {.code = KEY_TEXT, .text = "5"};
+    static char command[2000];
+    struct question_resource resource;
+    const struct question question = long_question(command, sizeof(command), &resource);
+    enum permission_choice choice = CHOICES;
+    struct prompt prompt;
+    struct screen screen;
+
+    (void)state;
+    for (size_t i = 0; i < array_size(keys); i++) {
+        choice = CHOICES;
+        prompt_init(&prompt, &question, &colour);
+        show(&prompt, 24, 80, &screen);
+        assert_int_equal(prompt_key(&prompt, &two, &choice), PROMPT_REDRAW);
+        assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_REDRAW);
+        assert_int_equal(choice, CHOICES);
+        show(&prompt, 24, 80, &screen);
+        assert_true(screen_find(&screen, "allowed when its end was shown") >= 0);
+        /* The end, and back: it was shown. */
+        for (size_t k = 0; k + 1 < array_size(keys[i]); k++)
+            if (prompt_key(&prompt, &keys[i][k], &choice) == PROMPT_REDRAW)
+                show(&prompt, 24, 80, &screen);
+        assert_true(screen_find(&screen, "> 2 Allow once") >= 0);
+        assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_ANSWERED);
+        assert_int_equal(choice, CHOICE_ALLOW_ONCE);
+        prompt_done(&prompt);
+    }
+    /* To deny it takes no reading. */
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_int_equal(prompt_key(&prompt, &five, &choice), PROMPT_REDRAW);
+    assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_ANSWERED);
+    assert_int_equal(choice, CHOICE_ALWAYS_DENY);
+    prompt_done(&prompt);
+}
+
+static void in_lines_nothing_is_allowed_before_its_end_was_shown(void **state)
+{
+    static char command[2000];
+    struct question_resource resource;
+    const struct question question = long_question(command, sizeof(command), &resource);
+    const struct stage_look plain = {.is_plain = true};
+    cleanup_buf struct buf out = BUF_INIT(STAGE_FRAME_MAX);
+    enum permission_choice choice = CHOICES;
+    struct prompt prompt;
+
+    (void)state;
+    prompt_init(&prompt, &question, &plain);
+    prompt_print(&prompt, &(struct stage_size){24, 80}, 0, &out);
+    buf_clear(&out);
+    assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_REDRAW);
+    assert_true(str_find(buf_view(&out), STR("allowed when its end was shown")) < out.len);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(prompt_line(&prompt, STR("m"), &out, &choice), PROMPT_REDRAW);
+    assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_ANSWERED);
+    assert_int_equal(choice, CHOICE_ALLOW_ONCE);
+    prompt_done(&prompt);
+}
+
+/* What stands behind them is seen at once. */
+static void many_blanks_are_told_by_their_number(void **state)
+{
+    static char command[6000];
+    struct question_resource resource;
+    struct question question = long_question(command, sizeof(command), &resource);
+    struct prompt prompt;
+    struct screen screen;
+
+    (void)state;
+    memset(command, ' ', sizeof(command));
+    memcpy(command, "echo hi", 7);
+    memcpy(command + sizeof(command) - 6, "; rm x", 6);
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "| echo hi\\s{5987}; rm x") >= 0);
+    prompt_done(&prompt);
+    for (size_t i = 8; i < sizeof(command) - 6; i += 2)
+        command[i] = '\t';
+    question.resource_count = 0;
+    question.detail = resource.shown;
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "| echo hi\\s{5987}; rm x") >= 0);
+    prompt_done(&prompt);
+}
+
 static void what_cannot_be_shown_whole_can_only_be_denied(void **state)
 {
     static char detail[8 << 20];
@@ -148,5 +252,8 @@ static void a_summary_is_one_line(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(the_end_of_a_long_command_is_there),
+          cmocka_unit_test(nothing_is_allowed_before_its_end_was_shown),
+          cmocka_unit_test(in_lines_nothing_is_allowed_before_its_end_was_shown),
+          cmocka_unit_test(many_blanks_are_told_by_their_number),
           cmocka_unit_test(what_cannot_be_shown_whole_can_only_be_denied),
           cmocka_unit_test(any_question_fits_any_window), cmocka_unit_test(a_summary_is_one_line))
