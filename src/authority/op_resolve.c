@@ -78,6 +78,17 @@ static bool may_pass(void *data, struct str resolved)
     return op->has_resolved && scope_admits_directory(op->scope, resolved, SCOPE_LOOK);
 }
 
+/* What would be removed or moved is told of, too; a link there is none that is followed. */
+static void look_at_last(struct operation *op, struct str name, struct authority_stat *out_stat)
+{
+    struct authority_stat about;
+
+    op->lookup.follows_links = false;
+    if (operation_ops(op)->stat(op->scope->root, &op->lookup, name, &about) == 0)
+        *out_stat = about;
+    op->lookup.follows_links = true;
+}
+
 static int resolve(struct operation *op, enum authority_operation operation,
                    struct path_name *out_name, struct authority_stat *out_stat)
 {
@@ -98,6 +109,8 @@ static int resolve(struct operation *op, enum authority_operation operation,
         op->lookup.admits = admits;
         if (r == 0 && !admits(op, path_view(out_name)))
             r = ERR_DENIED_BY_POLICY;
+        if (r == 0 && out_stat != NULL && keeps_last_link(operation))
+            look_at_last(op, path_view(out_name), out_stat);
     }
     return r;
 }

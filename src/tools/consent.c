@@ -128,20 +128,44 @@ int tool_permission_resources(struct tool_call *call,
     return 0;
 }
 
-static uint64_t mark_of_archive(const struct authority_stat *about)
+/*
+ * A directory that something is put into may have got other entries meanwhile; one that would be
+ * gone may not.
+ */
+static uint64_t mark_of_resource(const struct tool_resource *resource, uint64_t before)
 {
-    const uint64_t facts[] = {about->device, about->inode, about->size, about->changed_ns};
+    const struct authority_stat *about = &resource->about;
+    bool is_place = about->type == AUTHORITY_DIRECTORY && resource->access != CATALOG_DELETES;
+    const uint64_t facts[] = {
+        before,
+        about->inode,
+        about->inode != 0 ? (uint64_t)about->type : 0,
+        about->device,
+        is_place ? 0 : about->size,
+        is_place ? 0 : about->changed_ns,
+    };
 
     return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
+}
+
+/* What a change was shown to do depends on what is there now. Reading is consent to what will be.
+ */
+static uint64_t mark_of_files(const struct tool_call *call)
+{
+    uint64_t mark = 0;
+
+    if (call->tool->group != CATALOG_FILESYSTEM_WRITE)
+        return 0;
+    for (size_t i = 0; i < call->resource_count; i++)
+        mark = mark_of_resource(&call->resources[i], mark);
+    return mark;
 }
 
 int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint64_t *out_mark)
 {
     int r;
 
-    *out_mark = 0;
-    if (call->tool->id == TOOL_EXTRACT_ARCHIVE)
-        *out_mark = mark_of_archive(&call->resources[0].about);
+    *out_mark = mark_of_files(call);
     if (call->tool->id != TOOL_UNDO_CHANGES)
         return 0;
     r = tool_take_turn(call->box, cancel);

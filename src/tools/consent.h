@@ -28,7 +28,9 @@ int tool_permission_resources(struct tool_call *call,
 
 /*
  * Of what the call goes by and neither its arguments nor its resources say: which changes are the
- * last ones, what the archive is. Another number means that something else would happen.
+ * last ones, and of the files of a call that changes something which ones they are and whether they
+ * were touched. A directory that would be gone is known with its entries, and not with what lies
+ * deeper. Another number means that something else would happen.
  */
 int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint64_t *out_mark);
 

@@ -185,6 +185,52 @@ class Asking(Consent):
         self.assertTrue(server.result(message["id"])["isError"])
         self.assertEqual((self.root / "yours").read_text(), "yours")
 
+    def test_what_has_changed_since_it_was_shown_is_asked_about_again(self):
+        def swap_for_folder():
+            (self.root / "d").unlink()
+            (self.root / "d").mkdir()
+            (self.root / "d" / "precious").write_text("x")
+        server = self.begin("--permission-filesystem-write", "ask")
+        (self.root / "full").mkdir()
+        (self.root / "d").write_text("1")
+        (self.root / "a").write_text("shown\n")
+        (self.root / "from").write_text("x")
+        cases = (
+            ("delete", {"path": "d"}, swap_for_folder, "d/precious"),
+            ("delete", {"path": "full"}, lambda: (self.root / "full" / "more").write_text("y"), "full/more"),
+            ("write_file", {"filePath": "a", "content": "new\n"},
+             lambda: (self.root / "a").write_text("other\n"), "a"),
+            ("write_file", {"filePath": "absent", "content": "new\n"},
+             lambda: (self.root / "absent").write_text("there by now\n"), "absent"),
+            ("move", {"sourcePath": "from", "destinationPath": "to"},
+             lambda: (self.root / "to").write_text("there by now\n"), "to"),
+        )
+        for tool, arguments, change, left in cases:
+            message = server.call_message(tool, arguments)
+            server.send(message)
+            question = self.question(server)
+            change()
+            before = (self.root / left).read_text()
+            self.reply(server, question, decision="Allow once")
+            again = self.question(server)
+            self.assertNotEqual(again["params"]["message"], question["params"]["message"], tool)
+            self.reply(server, again, decision="Deny once")
+            self.assertTrue(server.result(message["id"])["isError"], tool)
+            self.assertEqual((self.root / left).read_text(), before, tool)
+
+    def test_what_others_put_beside_it_changes_no_question(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        (self.root / "sub").mkdir()
+        for tool, arguments, made in (("create_directory", {"dirPath": "sub"}, "sub"),
+                                      ("write_file", {"filePath": "sub/a", "content": "x"}, "sub/a")):
+            message = server.call_message(tool, arguments)
+            server.send(message)
+            question = self.question(server)
+            (self.root / "sub" / f"beside {tool}").write_text("y")
+            self.reply(server, question, decision="Allow once")
+            self.assertFalse(server.result(message["id"]).get("isError"), tool)
+            self.assertTrue((self.root / made).exists())
+
     def test_another_change_to_undo_is_another_question(self):
         server = self.begin("--permission-filesystem-write", "ask")
         for name in ("a", "b"):

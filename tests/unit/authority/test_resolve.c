@@ -102,12 +102,25 @@ static void a_dangling_link_cannot_be_written_through(void **state)
 static void removing_and_moving_mean_a_last_link_itself(void **state)
 {
     struct world *world = *state;
+    struct authority_stat about;
+    char found[PATH_MAX];
+    size_t len;
 
     plant_links(world);
     plant_link(world, "dir/inner", "file");
     assert_leads(world, world->following, AUTHORITY_OP_REMOVE, "to_file", "to_file");
     assert_leads(world, world->following, AUTHORITY_OP_MOVE, "to_dir/inner", "dir/inner");
     assert_leads(world, world->following, AUTHORITY_OP_REMOVE, "out", "out");
+    /* It is told of what would be gone, and not of where a link leads. */
+    assert_ok(world, authority_resolve(world->following, AUTHORITY_OP_REMOVE, STR("dir/file"),
+                                       found, &len, &about, &world->err));
+    assert_true(about.inode != 0 && about.type == AUTHORITY_FILE && about.size == 4);
+    assert_ok(world, authority_resolve(world->following, AUTHORITY_OP_MOVE, STR("dir/none"), found,
+                                       &len, &about, &world->err));
+    assert_int_equal(about.inode, 0);
+    assert_ok(world, authority_resolve(world->following, AUTHORITY_OP_REMOVE, STR("to_file"), found,
+                                       &len, &about, &world->err));
+    assert_true(about.inode == 0 || about.type == AUTHORITY_SYMLINK);
 }
 
 static void the_root_is_neither_removed_nor_moved_under_any_name(void **state)
