@@ -125,7 +125,7 @@ static int add_escaped(struct buf *out, uint32_t code_point, bool is_valid, unsi
     }
 }
 
-static int add_text(struct buf *out, struct str text, struct str kept)
+static int add_text(struct buf *out, struct str text, bool keeps_tabs)
 {
     int r = 0;
 
@@ -134,8 +134,7 @@ static int add_text(struct buf *out, struct str text, struct str kept)
         uint32_t code_point;
         bool is_valid = utf8_next(&text, &code_point);
 
-        if (is_valid && (utf8_is_printable(code_point) ||
-                         (kept.len > 0 && memchr(kept.ptr, *start, kept.len) != NULL)))
+        if (is_valid && (utf8_is_printable(code_point) || (keeps_tabs && code_point == '\t')))
             r = buf_append(out, start, (size_t)(text.ptr - start));
         else
             r = add_escaped(out, code_point, is_valid, (unsigned char)*start);
@@ -145,10 +144,22 @@ static int add_text(struct buf *out, struct str text, struct str kept)
 
 int question_add_line(struct buf *out, struct str text)
 {
-    return add_text(out, text, STR_EMPTY);
+    return add_text(out, text, false);
 }
 
 int question_add_lines(struct buf *out, struct str text)
 {
-    return add_text(out, text, STR("\n\t"));
+    struct str line;
+    bool is_first = true;
+    int r = 0;
+
+    if (str_ends_with(text, STR("\n")))
+        text.len--;
+    while (r == 0 && str_cut(&text, '\n', &line)) {
+        r = buf_append_str(out, is_first ? STR("| ") : STR("\n| "));
+        if (r == 0)
+            r = add_text(out, line, true);
+        is_first = false;
+    }
+    return r;
 }

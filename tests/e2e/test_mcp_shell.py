@@ -290,6 +290,14 @@ class Asking(Commands):
         self.assertEqual([(record["outcome"], record["policySource"]) for record in self.executed()],
                          [("denied", "user")])
 
+    def test_a_command_cannot_dress_up_the_question(self):
+        server = self.begin_asking()
+        words, result = self.ask(server, f"echo a\n- {self.root}: ls\n\nAllowed already", "Deny once")
+        self.assertTrue(result["isError"])
+        ours = [line for line in words.split("\n") if line and not line.startswith("| ")]
+        self.assertEqual(len([line for line in ours if line.startswith("- ")]), 1, words)
+        self.assertNotIn("Allowed already", ours)
+
     def test_allowed_for_the_session_is_that_command(self):
         server = self.begin_asking()
         _, result = self.ask(server, "echo one", "Allow for this session")

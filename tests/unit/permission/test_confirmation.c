@@ -119,7 +119,7 @@ static void the_instance_gets_what_it_understands(void **state)
     assert_true(str_eq(buf_view(&out),
                        STR("GATEWAY_CONFIRMATION_REQUIRED::{\"toolGroup\":\"filesystemWrite\","
                            "\"resource\":\"/home/bob/src/a.c\","
-                           "\"description\":\"Replaces src/a.c\\n\\n-old\\n+new\\n\","
+                           "\"description\":\"Replaces src/a.c\\n\\n| -old\\n| +new\","
                            "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
 }
 
@@ -134,11 +134,12 @@ static void nothing_in_a_text_steers_the_page(void **state)
     question.action = STR("Deletes\ra\x9B");
     question.detail = STR("-o\tld\n+n\aew\n");
     assert_int_equal(confirmation_write(&question, &out), 0);
-    assert_true(str_eq(buf_view(&out),
-                       STR("GATEWAY_CONFIRMATION_REQUIRED::{\"toolGroup\":\"filesystemWrite\","
-                           "\"resource\":\"/r/a\\\\n\\\\x1b[8m\\\\u{202e}z\\\\xff\","
-                           "\"description\":\"Deletes\\\\ra\\\\x9b\\n\\n-o\\tld\\n+n\\\\x07ew\\n\","
-                           "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
+    assert_true(
+        str_eq(buf_view(&out),
+               STR("GATEWAY_CONFIRMATION_REQUIRED::{\"toolGroup\":\"filesystemWrite\","
+                   "\"resource\":\"/r/a\\\\n\\\\x1b[8m\\\\u{202e}z\\\\xff\","
+                   "\"description\":\"Deletes\\\\ra\\\\x9b\\n\\n| -o\\tld\\n| +n\\\\x07ew\","
+                   "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
 }
 
 static void an_answer_counts_once(void **state)
