@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcphost/elicit.h"
 
+#include <string.h>
+
 #include "base/jsonwrite.h"
+#include "base/utf8.h"
 
 enum {
     MESSAGE_BYTES = 1 << 20,
-    /* Clients show it in a box, some to its end only. */
+    /* Clients show it in a box. */
     DETAIL_BYTES = 8 << 10,
 };
 
@@ -21,24 +24,53 @@ static const struct str words[CHOICES] = {
     [CHOICE_ALWAYS_DENY] = STR_LITERAL("Always deny"),
 };
 
-/* Cut at a line's end, and said so. */
-static int write_detail(struct str detail, struct buf *out)
+/* At the end of a line, where there is one near. */
+static struct str head_of(struct str detail)
 {
-    struct str shown = str_slice(detail, 0, DETAIL_BYTES);
+    struct str head = str_slice(detail, 0, DETAIL_BYTES / 2);
+    size_t len = head.len;
+
+    while (len > 0 && head.ptr[len - 1] != '\n')
+        len--;
+    return len > 0 ? str_slice(head, 0, len) : utf8_cut(head, head.len);
+}
+
+static struct str tail_of(struct str detail)
+{
+    struct str tail = str_slice(detail, detail.len - DETAIL_BYTES / 2, detail.len);
+    const char *end = memchr(tail.ptr, '\n', tail.len - 1);
+
+    if (end != NULL)
+        return str_slice(tail, (size_t)(end - tail.ptr) + 1, tail.len);
+    while (tail.len > 0 && ((unsigned char)tail.ptr[0] & 0xC0) == 0x80)
+        tail = str_slice(tail, 1, tail.len);
+    return tail;
+}
+
+/*
+ * Both ends, where it is long, and said so. What is run or typed is there whole: its middle may be
+ * what matters, and what is too long for that is not asked about.
+ */
+static int write_detail(const struct question *question, struct buf *out)
+{
+    struct str detail = question->detail;
+    struct str head;
+    struct str tail;
     int r;
 
     if (detail.len == 0)
         return 0;
-    while (shown.len < detail.len && shown.len > 0 && shown.ptr[shown.len - 1] != '\n')
-        shown.len--;
-    if (shown.len == 0)
-        shown = str_slice(detail, 0, DETAIL_BYTES);
     r = buf_append_str(out, STR("\n\n"));
+    if (r < 0)
+        return r;
+    if (question->group == CATALOG_SHELL || detail.len <= DETAIL_BYTES)
+        return question_add_lines(out, detail);
+    head = head_of(detail);
+    tail = tail_of(detail);
+    r = question_add_lines(out, head);
     if (r == 0)
-        r = question_add_lines(out, shown);
-    if (r == 0 && shown.len < detail.len)
-        r = buf_printf(out, "\n(%zu more bytes are not shown)", detail.len - shown.len);
-    return r;
+        r = buf_printf(out, "\n(%zu bytes are not shown here)\n", detail.len - head.len - tail.len);
+    return r == 0 ? question_add_lines(out, tail) : r;
 }
 
 static int write_message(const struct question *question, struct buf *out)
@@ -53,7 +85,7 @@ static int write_message(const struct question *question, struct buf *out)
         if (r == 0)
             r = question_add_line(out, question->resources[i].shown);
     }
-    return r == 0 ? write_detail(question->detail, out) : r;
+    return r == 0 ? write_detail(question, out) : r;
 }
 
 static void write_schema(struct json_writer *json, const struct question *question)

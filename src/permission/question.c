@@ -110,6 +110,22 @@ int question_copy(const struct question *question, struct question **out_copy)
 
 /* ---- showing ---- */
 
+enum { MANY_BLANKS = 64 }; /* more of them in a row could push the rest out of sight */
+
+/* Many blanks are told by their number; false: there are not many. */
+static bool add_blanks(struct buf *out, struct str *text, int *result)
+{
+    size_t count = 0;
+
+    while (count < text->len && (text->ptr[count] == ' ' || text->ptr[count] == '\t'))
+        count++;
+    if (count <= MANY_BLANKS)
+        return false;
+    *result = buf_printf(out, "\\s{%zu}", count);
+    *text = str_slice(*text, count, text->len);
+    return true;
+}
+
 static int add_escaped(struct buf *out, uint32_t code_point, bool is_valid, unsigned char byte)
 {
     switch (code_point) {
@@ -132,8 +148,11 @@ static int add_text(struct buf *out, struct str text, bool keeps_tabs)
     while (text.len > 0 && r == 0) {
         const char *start = text.ptr;
         uint32_t code_point;
-        bool is_valid = utf8_next(&text, &code_point);
+        bool is_valid;
 
+        if (add_blanks(out, &text, &r))
+            continue;
+        is_valid = utf8_next(&text, &code_point);
         if (is_valid && (utf8_is_printable(code_point) || (keeps_tabs && code_point == '\t')))
             r = buf_append(out, start, (size_t)(text.ptr - start));
         else

@@ -83,6 +83,16 @@ class Asking(Consent):
         self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"], ONCE)
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
+    def test_a_long_question_shows_both_ends(self):
+        server = self.begin("--permission-filesystem-write", "ask")
+        content = "".join(f"line {number} {'x' * 90}\n" for number in range(200))
+        params, _ = self.decide(server, "Deny once", "write_file", filePath="a.txt", content=content)
+        lines = params["message"].split("\n")
+        self.assertIn(f"| +line 0 {'x' * 90}", lines)
+        self.assertEqual(lines[-1], f"| +line 199 {'x' * 90}")
+        self.assertRegex(params["message"], r"\n\([0-9]+ bytes are not shown here\)\n\| \+line")
+        self.assertLess(len(params["message"]), 10000)
+
     def test_a_question_is_no_way_to_read(self):
         (self.root / "a.txt").write_text("needle\n")
         server = self.begin("--permission-filesystem-read", "ask",

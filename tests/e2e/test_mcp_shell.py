@@ -298,6 +298,14 @@ class Asking(Commands):
         self.assertEqual(len([line for line in ours if line.startswith("- ")]), 1, words)
         self.assertNotIn("Allowed already", ours)
 
+    def test_the_end_of_a_long_command_is_there(self):
+        server = self.begin_asking()
+        words, _ = self.ask(server, f"echo hi{' ' * 9000}; rm x", "Deny once")
+        self.assertIn("echo hi\\s{9000}; rm x", words)
+        long = "echo " + "".join(f"{number} " for number in range(3000)) + "; rm x"
+        words, _ = self.ask(server, f"FOO=1 {long}", "Deny once")
+        self.assertIn(f"FOO=1 {long}", words)
+
     def test_allowed_for_the_session_is_that_command(self):
         server = self.begin_asking()
         _, result = self.ask(server, "echo one", "Allow for this session")
