@@ -135,6 +135,9 @@ void record_refusal(struct shell *shell, const struct record_mark *mark,
  */
 int typed_words(struct arena *arena, const struct json_value *arguments, struct str *out_words,
                 struct err *err);
+/* The reason of its records: how much, the digest of it, and both ends. */
+enum { TYPED_REASON_BYTES = 480 };
+int typed_reason(struct str bytes, bool is_closing, char out_reason[TYPED_REASON_BYTES]);
 
 /* ---- results.c ---- */
 

@@ -122,6 +122,7 @@ static int send_input(struct shell_call *call, struct shell_job *job, size_t *ou
 {
     cleanup_buf struct buf bytes = BUF_INIT(PROCESS_MAX_INPUT);
     struct record_mark mark = record_mark_of(call);
+    char reason[TYPED_REASON_BYTES];
     bool is_closing = false;
     int r;
 
@@ -131,8 +132,10 @@ static int send_input(struct shell_call *call, struct shell_job *job, size_t *ou
     if (r < 0)
         return r;
     (void)json_get_bool(call->arguments, STR("close"), &is_closing);
-    mark.reason = "input for a job that runs";
-    r = record_intent(call->shell, &mark, &job->command);
+    mark.reason = reason;
+    r = typed_reason(buf_view(&bytes), is_closing, reason);
+    if (r == 0)
+        r = record_intent(call->shell, &mark, &job->command);
     if (r < 0)
         return err_set_plain(err, r);
     if (bytes.len > 0)

@@ -2,9 +2,16 @@
 /* What is typed into a job, in words. */
 #include "shell/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { WORDS_BYTES = 8 * PROCESS_MAX_INPUT }; /* escaped, a byte takes six */
+#include "base/sha256.h"
+#include "base/utf8.h"
+
+enum {
+    WORDS_BYTES = 8 * PROCESS_MAX_INPUT, /* escaped, a byte takes six */
+    KEPT_BYTES = 48,                     /* in the record: whole, or half of it from each end */
+};
 
 /* One line in quotes, with its end: a break that was typed differs from one that is only shown. */
 static int add_line(struct str line, struct buf *out)
@@ -71,5 +78,53 @@ int typed_words(struct arena *arena, const struct json_value *arguments, struct 
     if (copy == NULL)
         return err_set_plain(err, arena->error);
     *out_words = (struct str){copy, words.len};
+    return 0;
+}
+
+/* ---- for the record ---- */
+
+static int add_quoted(struct str text, struct buf *out)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_write_str_lossy(&w, text);
+    return json_writer_finish(&w);
+}
+
+static int add_ends(struct str bytes, struct buf *out)
+{
+    struct str tail;
+    int r;
+
+    if (bytes.len <= KEPT_BYTES)
+        return add_quoted(bytes, out);
+    tail = str_slice(bytes, bytes.len - KEPT_BYTES / 2, bytes.len);
+    while (tail.len > 0 && ((unsigned char)tail.ptr[0] & 0xC0) == 0x80)
+        tail = str_slice(tail, 1, tail.len);
+    r = add_quoted(utf8_cut(bytes, KEPT_BYTES / 2), out);
+    if (r == 0)
+        r = buf_append_str(out, STR(" ... "));
+    return r == 0 ? add_quoted(tail, out) : r;
+}
+
+int typed_reason(struct str bytes, bool is_closing, char out_reason[TYPED_REASON_BYTES])
+{
+    cleanup_buf struct buf ends = BUF_INIT(TYPED_REASON_BYTES);
+    unsigned char digest[SHA256_BYTES];
+    char hex[2 * SHA256_BYTES + 1];
+    struct sha256 sha;
+    int r = add_ends(bytes, &ends);
+
+    if (r < 0)
+        return r;
+    sha256_init(&sha);
+    sha256_add(&sha, bytes);
+    sha256_end(&sha, digest);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    snprintf(out_reason, TYPED_REASON_BYTES,
+             "input for a job that runs: %zu bytes%s, SHA-256 %s: %.*s", bytes.len,
+             is_closing ? " and its end" : "", hex, STR_ARG(buf_view(&ends)));
     return 0;
 }

@@ -2,6 +2,10 @@
 /* Jobs, with commands that the test plays. */
 #include "shellbench.h"
 
+#define Y_TYPED                                                                                    \
+    "input for a job that runs: 2 bytes, SHA-256 "                                                 \
+    "3bb2abb69ebb27fbfe63c7639624c6ec5e331b841a5bc8c3ebc10b9285e90877: \"y\\n\""
+
 /* The first job of a bench. */
 static struct played *start_job(struct shellbench *bench, const char *arguments)
 {
@@ -155,9 +159,8 @@ static void input_reaches_the_job_and_the_record(void **state)
     assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"y\\n\"}"), false,
                   "{\"jobId\":\"job1\",\"bytes\":2}");
     assert_str(typed(played, text, sizeof(text)), "y\n");
-    assert_recorded(bench,
-                    "shell_input intent 'cat' in '' - by user: input for a job that runs\n"
-                    "shell_input success 'cat' in '' - by user: input for a job that runs\n");
+    assert_recorded(bench, "shell_input intent 'cat' in '' - by user: " Y_TYPED "\n"
+                           "shell_input success 'cat' in '' - by user: " Y_TYPED "\n");
     assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"keys\":[\"enter\"]}"), true,
                   "{\"error\":\"keys are for jobs that were started with terminal; send text\"}");
     assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"end\",\"close\":true}"),
@@ -169,6 +172,25 @@ static void input_reaches_the_job_and_the_record(void **state)
     let_exit(bench, played, 0);
     assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"more\"}"), true,
                   "{\"error\":\"the job has ended\"}");
+}
+
+static void both_ends_of_what_was_typed_stand_in_the_record(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"sh\"}");
+    char arguments[BENCH_TEXT];
+
+    buf_clear(&bench->record);
+    snprintf(arguments, sizeof(arguments),
+             "{\"jobId\":\"job1\",\"text\":\"echo hi%*s; rm x\",\"close\":true}", 100, "");
+    assert_answer(ask(bench, "shell_input", arguments), false,
+                  "{\"jobId\":\"job1\",\"bytes\":113}");
+    assert_true(str_find(buf_view(&bench->record),
+                         STR("input for a job that runs: 113 bytes and its end, SHA-256 "
+                             "3f62e1ce59b7cee766809f9880d0ad7b0493f83b40820fa55249bfb5428b8cd6"
+                             ": \"echo hi                 \" ... \"                  ; rm x\"")) <
+                bench->record.len);
+    let_exit(bench, played, 0);
 }
 
 static void a_job_may_close_its_input(void **state)
@@ -407,8 +429,9 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(a_reader_waits_for_output_or_its_time),
           shell_test(a_reader_that_waits_is_told_of_the_end),
           shell_test(what_is_no_longer_kept_is_counted), shell_test(much_output_comes_in_steps),
-          shell_test(input_reaches_the_job_and_the_record), shell_test(a_job_may_close_its_input),
-          shell_test(input_that_nobody_reads_has_a_ceiling),
+          shell_test(input_reaches_the_job_and_the_record),
+          shell_test(both_ends_of_what_was_typed_stand_in_the_record),
+          shell_test(a_job_may_close_its_input), shell_test(input_that_nobody_reads_has_a_ceiling),
           shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
           shell_test(a_job_whose_end_nobody_tells_is_given_up),
           shell_test(a_named_signal_is_sent_alone),
