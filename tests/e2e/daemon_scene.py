@@ -202,7 +202,8 @@ class AtTerminal(WatchedTerminal, Scene):
         return server, daemon
 
     def agree(self, server):
-        self.press_until(b"1\n", lambda: server.state()["connected"])
+        # Calls without a stream would be lost.
+        self.press_until(b"1\n", lambda: server.state()["streams"] > 0)
         self.see("onnect")
 
     def answer(self, server, key, called):

@@ -253,14 +253,20 @@ static void nothing_of_a_command_outlives_it(void **state)
 
 static void time_ends_the_whole_tree_and_keeps_what_was_printed(void **state)
 {
+    /* The later ones are for a machine that has not come to it. */
+    static const char *const commands[] = {
+        "{\"command\":\"echo begun; " HOLD "; sleep 1000\",\"timeout\":3000}",
+        "{\"command\":\"echo begun; " HOLD "; sleep 1000\",\"timeout\":30000}",
+        "{\"command\":\"echo begun; " HOLD "; sleep 1000\",\"timeout\":200000}"};
     struct room *room = *state;
-    const struct json_value *object;
+    const struct json_value *object = NULL;
     bool is_timed_out = false;
     bool is_error;
 
     open_room(room, (struct shell_config){0});
-    object = execute(room, "{\"command\":\"echo begun; " HOLD "; sleep 1000\",\"timeout\":3000}",
-                     &is_error);
+    for (size_t i = 0;
+         i == 0 || (i < array_size(commands) && text_member(object, "stdout").len == 0); i++)
+        object = execute(room, commands[i], &is_error);
     assert_str(text_member(object, "stdout"), "begun\n");
     expect_no_code(object);
     assert_true(json_get_bool(object, STR("timedOut"), &is_timed_out) && is_timed_out);
