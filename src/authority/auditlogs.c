@@ -85,15 +85,20 @@ static int await_end(int fd, uint64_t from, bool is_growing, uint64_t *out_end)
 }
 
 /* A line that has begun is read to its end, unless that never comes. */
-static int measure(struct audit_log *log, const struct stat *about, bool *out_is_torn)
+static int measure(struct audit_log *log, bool *out_is_torn)
 {
-    uint64_t size = (uint64_t)about->st_size;
-    int r = find_last_end(log->fd, log->from, size, &log->end);
+    struct stat about;
+    uint64_t size;
+    int r;
 
     *out_is_torn = false;
+    if (fstat(log->fd, &about) < 0)
+        return err_from_errno(errno);
+    size = (uint64_t)about.st_size;
+    r = find_last_end(log->fd, log->from, size, &log->end);
     if (r < 0 || log->end >= size)
         return r;
-    r = await_end(log->fd, size, !audit_is_sealed(about), &log->end);
+    r = await_end(log->fd, size, !audit_is_sealed(&about), &log->end);
     *out_is_torn = r == ERR_NOT_FOUND;
     return r == ERR_NOT_FOUND ? 0 : r;
 }
@@ -107,17 +112,36 @@ static struct audit_log *find_log(struct audit_logs *logs, const struct stat *ab
     return NULL;
 }
 
-static int add_log(struct audit_logs *logs, int *fd, const struct stat *about)
+static void add_log(struct audit_logs *logs, int *fd, const struct stat *about)
 {
-    struct audit_log log = {.fd = *fd, .device = about->st_dev, .inode = about->st_ino};
-    bool is_torn;
-    int r = measure(&log, about, &is_torn);
+    logs->files[logs->count++] =
+        (struct audit_log){.fd = steal_fd(fd), .device = about->st_dev, .inode = about->st_ino};
+}
 
-    if (r < 0)
-        return r;
-    logs->torn += is_torn;
-    log.fd = steal_fd(fd);
-    logs->files[logs->count++] = log;
+/* What was met in between has come after it. */
+static void move_last(struct audit_logs *logs, struct audit_log *log)
+{
+    struct audit_log moved = *log;
+    size_t behind = logs->count - 1 - (size_t)(log - logs->files);
+
+    memmove(log, log + 1, behind * sizeof(*log));
+    logs->files[logs->count - 1] = moved;
+}
+
+/*
+ * When all are open: of a file that others have followed nothing is missing, then, but what was
+ * written to it while it was looked for might have been.
+ */
+static int measure_all(struct audit_logs *logs)
+{
+    for (size_t i = 0; i < logs->count; i++) {
+        bool is_torn;
+        int r = measure(&logs->files[i], &is_torn);
+
+        if (r < 0)
+            return r;
+        logs->torn += is_torn;
+    }
     return 0;
 }
 
@@ -134,9 +158,9 @@ int audit_logs_open(struct audit_logs *logs, const struct audit_config *config,
     audit_stem(config->name, kind, stem);
     for (unsigned number = 0; number <= AUDIT_MAX_FILES; number++) {
         char name[AUDIT_NAME_BYTES];
+        struct audit_log *known;
         struct stat about;
         cleanup_fd int fd = -1;
-        int r;
 
         audit_file_name(stem, number, name);
         fd = audit_open_to_read(config->dir_fd, name, &about);
@@ -144,13 +168,13 @@ int audit_logs_open(struct audit_logs *logs, const struct audit_config *config,
             logs->torn++;
         } else if (fd < 0 && fd != ERR_NOT_FOUND) {
             return fd;
-        } else if (fd >= 0 && find_log(logs, &about) == NULL) {
-            r = add_log(logs, &fd, &about);
-            if (r < 0)
-                return r;
+        } else if (fd >= 0 && (known = find_log(logs, &about)) != NULL) {
+            move_last(logs, known);
+        } else if (fd >= 0) {
+            add_log(logs, &fd, &about);
         }
     }
-    return 0;
+    return measure_all(logs);
 }
 
 /* ---- what comes later ---- */
