@@ -16,7 +16,8 @@
 #include "isolate/launcher_internal.h"
 #include "isolate/threads.h"
 
-enum { GUARD_SECONDS = 2 }; /* for a fork; a guard that needs longer is given up */
+/* For a fork, on a machine that is short of everything; a guard that needs longer is given up. */
+enum { GUARD_SECONDS = 10 };
 
 struct launcher {
     int fd;       /* -1: none is there */

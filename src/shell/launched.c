@@ -12,7 +12,7 @@
 
 enum {
     RETRY_MS = 10,    /* until a launcher that is behind takes a kill */
-    HANG_MS = 10000,  /* without a word about a command that is to start */
+    HANG_MS = 30000,  /* without a word about a command that is to start */
     NOTICES_MAX = 64, /* in one turn of the loop */
 };
 
