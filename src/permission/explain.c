@@ -166,6 +166,87 @@ static bool say_mode(struct account *account, const struct permission_moment *mo
     return mode != PERMISSION_ASK;
 }
 
+/* Why a path is in no usable form, and which one is. */
+static void say_bad_path(struct account *account, struct str path)
+{
+    __attribute__((uninitialized)) struct path_name room;
+    struct str below;
+
+    quote(account, path);
+    if (path.len == 0 || path.ptr[0] != '/') {
+        say(account, " is no absolute path\n");
+    } else if (!form_path(path, true, &room, &below)) {
+        say(account, " leads above /, or is too long for a path\n");
+    } else {
+        char formed[PATH_MAX + 1] = "/";
+
+        memcpy(formed + 1, below.ptr, below.len);
+        say(account,
+            " has \"..\" in it, and where that leads depends on links; without them it is ");
+        quote(account, (struct str){formed, below.len + 1});
+        say(account, "\n");
+    }
+}
+
+/* Of an address as browsers show it. */
+static struct str host_of_url(struct str url)
+{
+    size_t scheme = str_find(url, STR("://"));
+    struct str host = scheme == SIZE_MAX ? url : str_slice(url, scheme + 3, url.len);
+    const char *at;
+    size_t len = 0;
+
+    while (len < host.len && strchr("/?#", host.ptr[len]) == NULL)
+        len++;
+    host.len = len;
+    at = host.len == 0 ? NULL : memrchr(host.ptr, '@', host.len);
+    return at == NULL ? host : str_slice(host, (size_t)(at + 1 - host.ptr), host.len);
+}
+
+static void say_bad_host(struct account *account, struct str given)
+{
+    struct form_host host;
+
+    quote(account, given);
+    if (!form_host(host_of_url(given), &host)) {
+        say(account, " is no host name\n");
+        return;
+    }
+    say(account, " is more than a host; the host alone is ");
+    quote(account, (struct str){host.text, host.len});
+    say(account, "\n");
+}
+
+static void say_bad_form(struct account *account, const struct permission_resource *resource)
+{
+    __attribute__((uninitialized)) struct path_name room;
+    struct str below;
+
+    say(account, "not usable: ");
+    switch (resource->group) {
+    case CATALOG_FILESYSTEM_READ:
+    case CATALOG_FILESYSTEM_WRITE:
+        say_bad_path(account, form_path(permission_resource_name(resource), false, &room, &below)
+                                  ? resource->given
+                                  : permission_resource_name(resource));
+        return;
+    case CATALOG_SHELL:
+        if (resource->given.len == 0)
+            say(account, "the command is empty\n");
+        else if (str_has_nul(resource->given) || str_has_nul(resource->resolved))
+            say(account, "no command has a NUL character\n");
+        else
+            say_bad_path(account, resource->cwd);
+        return;
+    case CATALOG_BROWSER:
+        say_bad_host(account, resource->given);
+        return;
+    case CATALOG_COMPUTER:
+        say(account, "there is only \"*\", the whole screen\n");
+        return;
+    }
+}
+
 /* The steps of permission_judge(), up to the one that decides. */
 static void say_steps(struct account *account, const struct permission_moment *moment,
                       const struct permission_resource *resource)
@@ -175,7 +256,7 @@ static void say_steps(struct account *account, const struct permission_moment *m
 
     begin_step(account, "form");
     if (!permission_subject(resource, &subject)) {
-        say(account, "not a usable name for this group\n");
+        say_bad_form(account, resource);
         return;
     }
     say(account, "usable\n");

@@ -336,6 +336,10 @@ class Explaining(Rules):
         self.assertIn("So: deny (mode)\n", self.do("explain", "shell", "ls"))
         self.assertFalse(self.settings.exists())
 
+    def test_a_name_that_is_not_usable(self):
+        self.assertIn('without them it is "/b"', self.do("explain", "filesystemRead", "/a/../b"))
+        self.assertIn('the host alone is "a.org"', self.do("explain", "browser", "https://a.org/x"))
+
     def test_options_that_do_not_fit(self):
         self.assertIn("--cwd is for", self.fails("explain", "browser", "x.org", "--cwd", "/"))
         self.assertIn("--resolved is for", self.fails("explain", "shell", "ls", "--resolved", "/"))

@@ -68,7 +68,7 @@ static void every_step_is_told_up_to_the_one_that_decides(void **state)
     (void)state;
     check(CATALOG_FILESYSTEM_READ, "a", "", "",
           "filesystemRead \"a\"\n"
-          "1. form: not a usable name for this group\n"
+          "1. form: not usable: \"a\" is no absolute path\n"
           "So: deny (malformed)\n");
     check(CATALOG_FILESYSTEM_READ, "/w/a", "/s/x", "",
           "filesystemRead \"/w/a\", which leads to \"/s/x\"\n"
@@ -163,8 +163,48 @@ static void names_do_not_steer_the_terminal(void **state)
     (void)state;
     check(CATALOG_COMPUTER, "\x1b[2J\n\"\\\xff\xc3\xa9\xe2\x80\xae", "", "",
           "computer \"\\x1b[2J\\x0a\\\"\\\\\\xff\xc3\xa9\\xe2\\x80\\xae\"\n"
-          "1. form: not a usable name for this group\n"
+          "1. form: not usable: there is only \"*\", the whole screen\n"
           "So: deny (malformed)\n");
+}
+
+static void check_form(enum catalog_group group, const char *given, const char *resolved,
+                       const char *cwd, const char *expected)
+{
+    struct permission_resource resource = {group, str_from(given), str_from(resolved),
+                                           str_from(cwd), false};
+    cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
+    struct str rest;
+    struct str line;
+
+    assert_int_equal(permission_explain(permission, &resource, &out), 0);
+    rest = buf_view(&out);
+    assert_true(str_cut(&rest, '\n', &line) && str_cut(&rest, '\n', &line));
+    assert_true(str_starts_with(line, STR("1. form: not usable: ")));
+    if (!str_eq_c(str_slice(line, strlen("1. form: not usable: "), line.len), expected))
+        fail_msg("%.*s", STR_ARG(line));
+    assert_str(rest, "So: deny (malformed)\n");
+}
+
+static void what_is_wrong_with_a_form_is_told_and_which_is_usable(void **state)
+{
+    (void)state;
+    check_form(CATALOG_FILESYSTEM_READ, "/w/../a//b", "", "",
+               "\"/w/../a//b\" has \"..\" in it, and where that leads depends on links; without "
+               "them it is \"/a/b\"");
+    check_form(CATALOG_FILESYSTEM_READ, "/w/a", "/w/..", "",
+               "\"/w/..\" has \"..\" in it, and where that leads depends on links; without them "
+               "it is \"/\"");
+    check_form(CATALOG_FILESYSTEM_WRITE, "/w/../../..", "/w", "",
+               "\"/w/../../..\" leads above /, or is too long for a path");
+    check_form(CATALOG_SHELL, "", "", "", "the command is empty");
+    check_form(CATALOG_SHELL, "ls", "", "w", "\"w\" is no absolute path");
+    check_form(CATALOG_BROWSER, "https://Example.com/", "", "",
+               "\"https://Example.com/\" is more than a host; the host alone is \"example.com\"");
+    check_form(CATALOG_BROWSER, "me:x@example.com:80?q", "", "",
+               "\"me:x@example.com:80?q\" is more than a host; the host alone is "
+               "\"example.com\"");
+    check_form(CATALOG_BROWSER, "a..b", "", "", "\"a..b\" is no host name");
+    check_form(CATALOG_COMPUTER, "screen", "", "", "there is only \"*\", the whole screen");
 }
 
 static void what_does_not_fit_leaves_nothing_behind(void **state)
@@ -183,4 +223,5 @@ static void what_does_not_fit_leaves_nothing_behind(void **state)
 TEST_MAIN(explains(every_step_is_told_up_to_the_one_that_decides),
           explains(the_rule_that_decides_is_named), explains(rules_that_nearly_hold_are_named),
           explains(a_mode_that_another_denies_is_told), explains(names_do_not_steer_the_terminal),
+          explains(what_is_wrong_with_a_form_is_told_and_which_is_usable),
           explains(what_does_not_fit_leaves_nothing_behind))
