@@ -45,11 +45,15 @@ static int add_list(struct places *places, const struct option_values *values, s
                     enum box_access access, struct err *err)
 {
     struct option_list list = options_list(values, option);
-    int r = 0;
 
-    for (size_t i = 0; i < list.count && r == 0; i++)
-        r = places_add(places, list.items[i], access, err);
-    return r;
+    for (size_t i = 0; i < list.count; i++) {
+        struct err why = ERR_INIT;
+        int r = places_add(places, list.items[i], access, &why);
+
+        if (r < 0)
+            return err_set(err, r, "--%s: %s", values->command->options[option].name, why.message);
+    }
+    return 0;
 }
 
 /* What was named holds over the current directory, and over what is hidden by default. */
@@ -57,16 +61,19 @@ static int gather_places(const struct option_values *values, struct places *plac
                          const char **out_cwd, struct err *err)
 {
     struct places here = PLACES_INIT(places->arena);
+    struct err why = ERR_INIT;
     int r = add_list(places, values, SANDBOX_OPTION_HIDE, BOX_HIDDEN, err);
 
     if (r == 0)
         r = add_list(places, values, SANDBOX_OPTION_RW, BOX_WRITE, err);
     if (r == 0)
         r = add_list(places, values, SANDBOX_OPTION_RO, BOX_READ, err);
-    if (r == 0)
-        r = places_add(&here, ".", BOX_READ, err);
     if (r < 0)
         return r;
+    r = places_add(&here, ".", BOX_READ, &why);
+    if (r < 0)
+        return r == ERR_NOT_FOUND ? err_set(err, r, "the current directory is gone")
+                                  : err_set(err, r, "the current directory: %s", why.message);
     assert(here.count == 1);
     *out_cwd = here.items[0].path;
     if (strcmp(*out_cwd, "/") != 0)

@@ -95,14 +95,18 @@ static int gather_places(const struct commands_config *config, struct places *pl
                          struct err *err)
 {
     const struct ground *ground = config->ground;
+    struct err why = ERR_INIT;
     int r = places_add(places, ground->recorded.state_path, BOX_HIDDEN, err);
 
     if (r == 0 && ground->settings != NULL)
         r = places_add(places, settings_file_dir(ground->settings), BOX_HIDDEN, err);
     if (r == 0)
         r = add_folder(places, ground, err);
-    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
-        r = places_add(places, config->writable[i], BOX_WRITE, err);
+    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++) {
+        r = places_add(places, config->writable[i], BOX_WRITE, &why);
+        if (r < 0)
+            return err_set(err, r, "--shell-writable: %s", why.message);
+    }
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
     places_sort(places);

@@ -387,6 +387,12 @@ class Offering(Commands):
         server.end()
         self.assertIn("without boxes", server.words())
 
+    def test_a_writable_place_that_is_missing_is_named_with_its_option(self):
+        server = self.start("--permission-shell", "allow", "--shell-writable", self.room / "none",
+                            opens=False)
+        self.assertEqual(server.end(), 1)
+        self.assertIn(f"--shell-writable: {self.room}/none: No such file", server.words())
+
     def test_options_that_make_no_sense_are_refused(self):
         for flags in (("--dangerously-disable-shell-sandbox",),
                       ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox",

@@ -36,6 +36,14 @@ class Use(Sandbox):
             self.assertEqual((code, out), (125, ""), words)
             self.assertTrue(said.startswith("gatehouse"), said)
 
+    def test_what_cannot_be_a_place_is_named_with_its_option(self):
+        for option in ("--rw", "--ro"):
+            self.assertEqual(self.run_it(option, "/nowhere", "--", "true")[2],
+                             f"gatehouse sandbox: {option}: /nowhere: No such file or directory\n")
+        code, _, said = self.run_it("--", "true", before=[
+            "sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"])
+        self.assertEqual((code, said), (125, "gatehouse sandbox: the current directory is gone\n"))
+
     def test_a_time_out_is_124_and_kills_everything(self):
         process = self.open("-t", "300ms", "--", "sh", "-c",
                             "echo partial; setsid sleep 1000 & sleep 1000")
