@@ -405,6 +405,7 @@ static int open_commands(struct session *session, struct err *err)
         .data = session,
     };
     struct err why = ERR_INIT;
+    const char *risk;
     int r;
 
     if (session->config.wishes->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
@@ -422,8 +423,12 @@ static int open_commands(struct session *session, struct err *err)
                   LOG_TEXT("why", why.message));
         return 0;
     }
-    return r < 0 ? err_set(err, r, "%s", why.message)
-                 : commands_start(session->commands, session->config.loop, err);
+    if (r < 0)
+        return err_set(err, r, "%s", why.message);
+    risk = commands_risk(session->commands);
+    if (risk != NULL)
+        log_write(session->config.log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));
+    return commands_start(session->commands, session->config.loop, err);
 }
 
 static void add_words(struct session *session, size_t *count, const char *option, const char *value)

@@ -248,6 +248,7 @@ static int open_commands(struct program *program, const struct option_values *va
         .data = program,
     };
     struct err why = ERR_INIT;
+    const char *risk;
     int r;
 
     if (program->consent.ground.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
@@ -269,7 +270,12 @@ static int open_commands(struct program *program, const struct option_values *va
                   LOG_TEXT("why", why.message));
         return 0;
     }
-    return r < 0 ? err_set(err, r, "%s", why.message) : 0;
+    if (r < 0)
+        return err_set(err, r, "%s", why.message);
+    risk = commands_risk(program->commands);
+    if (risk != NULL)
+        log_write(&program->log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));
+    return 0;
 }
 
 /* ---- walls, then input ---- */

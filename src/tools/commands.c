@@ -8,6 +8,7 @@
 #include "isolate/environment.h"
 #include "isolate/launcher.h"
 #include "isolate/places.h"
+#include "isolate/startfiles.h"
 #include "shell/launched.h"
 #include "tools/denied.h"
 
@@ -177,6 +178,11 @@ int commands_open(const struct commands_config *config, struct commands **out_co
     }
     *out_commands = commands;
     return 0;
+}
+
+const char *commands_risk(const struct commands *commands)
+{
+    return commands->config.is_open ? NULL : startfiles_writable(commands->places, getenv("HOME"));
 }
 
 /* ---- on the loop ---- */

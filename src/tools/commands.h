@@ -36,6 +36,13 @@ struct commands_config {
 int commands_open(const struct commands_config *config, struct commands **out_commands,
                   struct err *err);
 
+/* A place where commands can leave something that the user's own programs run later; or NULL. */
+const char *commands_risk(const struct commands *commands);
+
+#define COMMANDS_RISK_WARNING                                                                      \
+    "commands can change files that are run by themselves later, outside of any box, as at the "   \
+    "next login"
+
 /* Behind the walls. */
 int commands_start(struct commands *commands, struct loop *loop, struct err *err);
 

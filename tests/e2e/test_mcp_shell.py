@@ -387,6 +387,14 @@ class Offering(Commands):
         server.end()
         self.assertIn("without boxes", server.words())
 
+    def test_a_place_with_files_that_are_started_later_is_warned_of(self):
+        warning = f"outside of any box, as at the next login place={self.state}"
+        for flags, is_warned in ((("--shell-writable", self.state), True),
+                                 (("--shell-writable", self.outside), False), ((), False)):
+            server = self.begin(*flags)
+            server.end()
+            self.assertEqual(warning in server.words(), is_warned, server.words())
+
     def test_a_writable_place_that_is_missing_is_named_with_its_option(self):
         server = self.start("--permission-shell", "allow", "--shell-writable", self.room / "none",
                             opens=False)

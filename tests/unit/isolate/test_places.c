@@ -5,6 +5,7 @@
 #include "isolate/environment.h"
 #include "isolate/places.h"
 #include "isolate/secrets.h"
+#include "isolate/startfiles.h"
 
 enum { ARENA_BYTES = 1 << 20, NOW_MS = 1000 };
 
@@ -238,10 +239,57 @@ static void the_environment_opens_nothing(void **state)
     assert_int_equal(environment_clean(&arena, from, wrong, &env, NULL), ERR_INVALID_ARGUMENT);
 }
 
+static const char *risk_of(const char *path, enum box_access access, const char *home)
+{
+    static char found[PLACE_PATH_BYTES];
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const char *risk;
+
+    assert_int_equal(places_add(&places, path, access, NULL), 0);
+    risk = startfiles_writable(&places, home);
+    if (risk == NULL)
+        return NULL;
+    snprintf(found, sizeof(found), "%s", risk);
+    return found;
+}
+
+static void a_writable_place_with_files_that_are_started_later_is_known(void **state)
+{
+    const struct place *place = *state;
+    char path[PLACE_PATH_BYTES + 32];
+
+    /* The home, what is above it, and start files in it, whether they are there or not. */
+    assert_string_equal(risk_of(place->inside, BOX_WRITE, place->inside), place->inside);
+    assert_string_equal(risk_of(place->base, BOX_WRITE, place->inside), place->base);
+    assert_string_equal(risk_of("/", BOX_WRITE, place->inside), "/");
+    assert_int_equal(mkdirat(place->base_fd, "inside/.config", 0700), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside/.config/autostart", 0700), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside/.config/autostart/x", 0700), 0);
+    snprintf(path, sizeof(path), "%s/.config", place->inside);
+    assert_string_equal(risk_of(path, BOX_WRITE, place->inside), path);
+    snprintf(path, sizeof(path), "%s/.config/autostart/x", place->inside);
+    assert_string_equal(risk_of(path, BOX_WRITE, place->inside), path);
+    /* By its real path. */
+    assert_int_equal(symlinkat(place->inside, place->base_fd, "home"), 0);
+    snprintf(path, sizeof(path), "%s/home", place->base);
+    assert_string_equal(risk_of(place->inside, BOX_WRITE, path), place->inside);
+    /* A project in it, another folder, and what is only read are none. */
+    snprintf(path, sizeof(path), "%s/a", place->inside);
+    assert_null(risk_of(path, BOX_WRITE, place->inside));
+    assert_null(risk_of(place->outside, BOX_WRITE, place->inside));
+    assert_null(risk_of(place->inside, BOX_READ, place->inside));
+    assert_null(risk_of(place->inside, BOX_WRITE, NULL));
+    /* The home of somebody else shows itself. */
+    place_write(place->base_fd, "outside/.profile", "");
+    assert_string_equal(risk_of(place->outside, BOX_WRITE, place->inside), place->outside);
+}
+
 TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once),
           place_test(grants_become_places_while_they_last),
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
           place_test(secrets_behind_links_are_hidden_where_they_lie),
+          place_test(a_writable_place_with_files_that_are_started_later_is_known),
           cmocka_unit_test(the_environment_opens_nothing))
