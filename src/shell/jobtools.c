@@ -13,14 +13,17 @@ enum {
 
 /* ---- output ---- */
 
-static int write_output(struct json_writer *w, const struct shell_call *call, struct shell_job *job)
+/* *out_has_more: of what the job has printed, some is still to be read. */
+static int write_output(struct json_writer *w, const struct shell_call *call, struct shell_job *job,
+                        bool *out_has_more)
 {
     cleanup_buf struct buf text = BUF_INIT(OBJECT_BYTES);
     struct history_window window;
     int64_t cursor = (int64_t)job->unread;
     int r;
 
-    (void)json_get_whole(call->arguments, STR("cursor"), &cursor);
+    if (call->tool->id == TOOL_SHELL_OUTPUT)
+        (void)json_get_whole(call->arguments, STR("cursor"), &cursor);
     r = history_read(&job->history, (uint64_t)cursor, STEP_BYTES, has_ended(job), &text, &window);
     if (r < 0)
         return r;
@@ -38,18 +41,21 @@ static int write_output(struct json_writer *w, const struct shell_call *call, st
         json_key(w, STR("droppedBytes"));
         json_write_int(w, (int64_t)window.dropped);
     }
+    *out_has_more = window.is_cut;
     return 0;
 }
 
-static void answer_output(struct shell_call *call, struct shell_job *job)
+/* True when there is more to read. */
+static bool answer_output(struct shell_call *call, struct shell_job *job)
 {
     cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
+    bool has_more = false;
     struct json_writer w;
     int r;
 
     json_writer_init(&w, &object);
     json_begin_object(&w);
-    r = write_output(&w, call, job);
+    r = write_output(&w, call, job, &has_more);
     job_write_state(&w, job);
     json_end_object(&w);
     if (r == 0)
@@ -58,6 +64,7 @@ static void answer_output(struct shell_call *call, struct shell_job *job)
         call_end(call, r);
     else
         call_finish(call, buf_view(&object), false);
+    return has_more;
 }
 
 static void on_waited(void *data)
@@ -66,7 +73,7 @@ static void on_waited(void *data)
     struct shell_job *job = steal_ptr(&call->job);
 
     list_remove(&call->waiting);
-    answer_output(call, job);
+    (void)answer_output(call, job);
 }
 
 void job_output(struct shell_call *call)
@@ -81,7 +88,7 @@ void job_output(struct shell_call *call)
     (void)json_get_whole(call->arguments, STR("cursor"), &cursor);
     (void)json_get_whole(call->arguments, STR("waitMs"), &wait_ms);
     if (has_ended(job) || wait_ms <= 0 || (uint64_t)cursor < job->history.total) {
-        answer_output(call, job);
+        (void)answer_output(call, job);
         return;
     }
     call->job = job;
@@ -209,8 +216,9 @@ void job_stop(struct shell_call *call)
     if (job == NULL)
         return;
     if (has_ended(job)) {
-        loop_defer(call->shell->config.loop, &job->bury);
-        job_answer_state(call, job);
+        /* What nobody has read would go with it. */
+        if (!answer_output(call, job))
+            loop_defer(job->shell->config.loop, &job->bury);
         return;
     }
     is_named = json_get_str(call->arguments, STR("signal"), &name);

@@ -275,10 +275,51 @@ static void stopping_asks_and_then_kills(void **state)
     assert_int_equal(played->last_signal, SIGKILL);
     let_end(bench, played, (struct starter_end){.is_signal = true, .value = SIGKILL});
     assert_answer(answer, false,
-                  "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":null,\"signal\":\"KILL\"}");
+                  "{\"output\":\"\",\"cursor\":0,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":null,\"signal\":\"KILL\"}");
     assert_answer(again, false,
-                  "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":null,\"signal\":\"KILL\"}");
+                  "{\"output\":\"\",\"cursor\":0,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":null,\"signal\":\"KILL\"}");
     assert_int_equal(reader->count, 1);
+    assert_answer(ask(bench, "shell_list", "{}"), false, "{\"jobs\":[]}");
+}
+
+static void stopping_returns_what_was_not_read(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"server\"}");
+    struct answer *answer;
+
+    print(bench, played->output, STR("one "));
+    ask(bench, "shell_output", "{\"jobId\":\"job1\"}");
+    print(bench, played->output, STR("two "));
+    /* An argument of another tool counts for nothing. */
+    answer = ask(bench, "shell_stop", "{\"jobId\":\"job1\",\"cursor\":0}");
+    print(bench, played->errors, STR("bye"));
+    let_exit(bench, played, 0);
+    assert_answer(answer, false,
+                  "{\"output\":\"two bye\",\"cursor\":11,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":0}");
+    assert_answer(ask(bench, "shell_list", "{}"), false, "{\"jobs\":[]}");
+}
+
+static void a_stopped_job_stays_until_all_of_it_was_read(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"server\"}");
+    const char *object;
+    char piece[4096];
+
+    memset(piece, 'x', sizeof(piece));
+    for (int i = 0; i < 64; i++)
+        print(bench, played->output, (struct str){piece, sizeof(piece)});
+    print(bench, played->output, STR("end"));
+    let_exit(bench, played, 0);
+    object = object_of(bench, ask(bench, "shell_stop", "{\"jobId\":\"job1\"}"), false);
+    assert_non_null(strstr(object, "\"hasMore\":true"));
+    assert_answer(ask(bench, "shell_stop", "{\"jobId\":\"job1\"}"), false,
+                  "{\"output\":\"end\",\"cursor\":262147,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":0}");
     assert_answer(ask(bench, "shell_list", "{}"), false, "{\"jobs\":[]}");
 }
 
@@ -293,7 +334,9 @@ static void a_job_whose_end_nobody_tells_is_given_up(void **state)
     assert_int_equal(answer->count, 0);
     pass_time(bench, 1);
     assert_true(played->is_forgotten);
-    assert_answer(answer, false, "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":null}");
+    assert_answer(answer, false,
+                  "{\"output\":\"\",\"cursor\":0,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":null}");
 }
 
 static void a_named_signal_is_sent_alone(void **state)
@@ -308,7 +351,8 @@ static void a_named_signal_is_sent_alone(void **state)
     assert_int_equal(played->signals, 1);
     let_exit(bench, played, 130);
     assert_answer(ask(bench, "shell_stop", "{\"jobId\":\"job1\"}"), false,
-                  "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":130}");
+                  "{\"output\":\"\",\"cursor\":0,\"jobId\":\"job1\",\"state\":\"ended\","
+                  "\"exitCode\":130}");
     assert_answer(ask(bench, "shell_stop", "{\"jobId\":\"job1\"}"), true,
                   "{\"error\":\"there is no such job; shell_list shows those that there are\"}");
 }
@@ -433,6 +477,8 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(both_ends_of_what_was_typed_stand_in_the_record),
           shell_test(a_job_may_close_its_input), shell_test(input_that_nobody_reads_has_a_ceiling),
           shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
+          shell_test(stopping_returns_what_was_not_read),
+          shell_test(a_stopped_job_stays_until_all_of_it_was_read),
           shell_test(a_job_whose_end_nobody_tells_is_given_up),
           shell_test(a_named_signal_is_sent_alone),
           shell_test(jobs_of_other_sessions_are_not_there),
