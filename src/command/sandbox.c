@@ -43,7 +43,7 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                                .min = 1 << 20,
                                .max = INT64_MAX,
                                .help = "most memory, of all its processes where a cgroup can be "
-                                       "made, else of each"},
+                                       "made, else of each without what they share"},
     [SANDBOX_OPTION_CPUS] = {.name = "cpus",
                              .type = OPTION_TEXT,
                              .placeholder = "N",

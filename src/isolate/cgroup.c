@@ -392,5 +392,8 @@ void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold_by,
         [CGROUP_NOT_HELD] = "NOT LIMITED: no cgroup may be made here",
     };
 
-    snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s", limits_of[limit].words, words[hold_by]);
+    bool leaves_shared = limit == CGROUP_MEMORY && hold_by == CGROUP_BY_PROCESS;
+
+    snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s%s", limits_of[limit].words, words[hold_by],
+             leaves_shared ? "; what they share is NOT LIMITED" : "");
 }

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-enum { CGROUP_MAX_DIRS = 3, CGROUP_NAME_BYTES = 64, CGROUP_WORDS_BYTES = 96 };
+enum { CGROUP_MAX_DIRS = 3, CGROUP_NAME_BYTES = 64, CGROUP_WORDS_BYTES = 128 };
 
 /* 0: none. */
 struct cgroup_limits {

@@ -80,6 +80,21 @@ static void nothing_is_made_where_nothing_is_asked(void **state)
         assert_int_equal(leaf.holds[i], CGROUP_NOT_ASKED);
 }
 
-TEST_MAIN(cmocka_unit_test(what_a_killed_starter_left_is_swept),
+static void what_does_not_hold_is_said(void **state)
+{
+    char words[CGROUP_WORDS_BYTES];
+
+    (void)state;
+    cgroup_describe(CGROUP_MEMORY, CGROUP_BY_PROCESS, words);
+    assert_string_equal(words, "memory: limited for each process (no cgroup may be made here); "
+                               "what they share is NOT LIMITED");
+    cgroup_describe(CGROUP_PROCESSES, CGROUP_BY_PROCESS, words);
+    assert_null(strstr(words, "NOT"));
+    cgroup_describe(CGROUP_MEMORY, CGROUP_BY_GROUP, words);
+    assert_null(strstr(words, "NOT"));
+}
+
+TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
+          cmocka_unit_test(what_a_killed_starter_left_is_swept),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
           cmocka_unit_test(nothing_is_made_where_nothing_is_asked))
