@@ -160,6 +160,8 @@ static void write_commands(const struct confirm *confirm, struct page *page)
     }
     page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
              "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    page_say(page, PAGE_PLAIN,
+             "Rules with patterns hold for commands where they match what is there.");
     if (!changes_folder && confirm->writable_count == 0)
         page_say(page, PAGE_PLAIN, "Commands can change no files.");
     else

@@ -152,7 +152,8 @@ static int check_command(const struct box_command *command, struct err *err)
     if (command->cwd == NULL || command->cwd[0] != '/')
         return err_set(err, ERR_INVALID_PATH, "the working directory is an absolute path");
     for (size_t i = 0; i < command->denial_count; i++)
-        if (command->denials[i].path[0] != '/' || strcmp(command->denials[i].path, "/") == 0)
+        if (command->denials[i].is_pattern || command->denials[i].path[0] != '/' ||
+            strcmp(command->denials[i].path, "/") == 0)
             return err_set(err, ERR_DENIED_BY_POLICY,
                            "a rule denies the whole system, and commands are part of it");
     for (int i = 0; i < STANDARD_FDS; i++) {

@@ -55,6 +55,7 @@ struct box_place {
 struct box_denial {
     const char *path;
     enum box_access at_most; /* BOX_HIDDEN or BOX_READ */
+    bool is_pattern;         /* of authority/glob.h, from / on: for a launcher, which finds paths */
 };
 
 enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_HOST };

@@ -139,7 +139,8 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
 {
     cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
     cleanup_with(free_box) struct box *box = NULL;
-    struct launcher_service service = {.place_count = envelope->plan->place_count,
+    struct launcher_service service = {.places = envelope->plan->places,
+                                       .place_count = envelope->plan->place_count,
                                        .env = envelope->env,
                                        .denials = envelope->denials,
                                        .denial_count = envelope->denial_count};

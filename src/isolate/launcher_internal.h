@@ -8,6 +8,7 @@
 /* What every launcher of a client has. */
 struct launcher_service {
     struct box *box;
+    const struct box_place *places;
     size_t place_count;
     const char *const *env;
     const struct box_denial *denials;

@@ -15,8 +15,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "isolate/launcher.h"
+#include "isolate/matches.h"
 
-enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS };
+enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS, MATCHES_BYTES = 32 << 20 };
 
 /* A command, from its start until nothing of it is left. */
 struct running {
@@ -182,17 +183,25 @@ static void tell_started(const struct server *server, const struct launcher_requ
     tell(server, &notice, fds, count);
 }
 
-/* The envelope's, and what the request has besides. */
-static size_t gather_denials(struct server *server, const struct launcher_request *request)
+/* The envelope's, what the request has besides, and what is found of the patterns among them. */
+static int gather_denials(struct server *server, const struct launcher_request *request,
+                          struct arena *arena, size_t *out_count, struct err *err)
 {
     const struct launcher_service *service = server->service;
-    size_t count = 0;
+    struct matches matches = {.items = server->denials, .room = array_size(server->denials)};
+    const struct box_denial *const lists[] = {service->denials, request->denials};
+    const size_t counts[] = {service->denial_count, request->denial_count};
+    int r = 0;
 
-    for (size_t i = 0; i < service->denial_count; i++)
-        server->denials[count++] = service->denials[i];
-    for (size_t i = 0; i < request->denial_count; i++)
-        server->denials[count++] = request->denials[i];
-    return count;
+    for (size_t list = 0; list < array_size(lists); list++)
+        for (size_t i = 0; i < counts[list]; i++)
+            if (!lists[list][i].is_pattern)
+                matches.items[matches.count++] = lists[list][i];
+    for (size_t list = 0; list < array_size(lists) && r == 0; list++)
+        r = matches_find(arena, lists[list], counts[list], service->places, service->place_count,
+                         &matches, err);
+    *out_count = matches.count;
+    return r;
 }
 
 static int start_in(struct server *server, struct running *running,
@@ -208,10 +217,12 @@ static int start_in(struct server *server, struct running *running,
                                   .columns = request->columns,
                                   .at_most = at_most,
                                   .denials = server->denials,
-                                  .denial_count = gather_denials(server, request),
                                   .has_no_network = request->has_no_network};
+    cleanup_arena struct arena arena = ARENA_INIT(MATCHES_BYTES);
     int r = open_streams(request, &streams, err);
 
+    if (r == 0)
+        r = gather_denials(server, request, &arena, &command.denial_count, err);
     if (r < 0)
         return r;
     make_env(server, request, env);

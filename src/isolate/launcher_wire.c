@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/launcher_wire.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum {
     HAS_NO_NETWORK = 1 << 2,
     ALL_FLAGS = (1 << 3) - 1
 };
+enum { DENIAL_IS_PATTERN = 1 << 2, DENIAL_ACCESS = DENIAL_IS_PATTERN - 1 };
 enum { IS_SIGNAL = 1 << 0, IS_TIMED_OUT = 1 << 1, ALL_END_FLAGS = (1 << 2) - 1 };
 
 /* The parts of fixed size, written whole so that no padding of ours gets out. */
@@ -89,7 +91,8 @@ static bool is_sound_start(const struct launcher_request *request)
         if (request->at_most[i] > BOX_WRITE)
             return false;
     for (size_t i = 0; i < request->denial_count; i++)
-        if (request->denials[i].path[0] != '/' || request->denials[i].at_most > BOX_READ)
+        if ((request->denials[i].path[0] != '/' && !request->denials[i].is_pattern) ||
+            request->denials[i].at_most > BOX_READ)
             return false;
     return request->signal == 0;
 }
@@ -140,7 +143,8 @@ int launcher_wire_write_request(const struct launcher_request *request, struct b
     for (size_t i = 0; is_start && i < request->at_most_count && r == 0; i++)
         r = buf_append_char(out, (char)request->at_most[i]);
     for (size_t i = 0; is_start && i < request->denial_count && r == 0; i++) {
-        r = buf_append_char(out, (char)request->denials[i].at_most);
+        r = buf_append_char(out, (char)(request->denials[i].at_most |
+                                        (request->denials[i].is_pattern ? DENIAL_IS_PATTERN : 0U)));
         if (r == 0)
             r = put_text(out, request->denials[i].path);
     }
@@ -194,9 +198,12 @@ static bool take_texts(struct str *rest, size_t count, const char **out_list)
 static bool take_denials(struct str rest, size_t count, struct launcher_request *out)
 {
     for (size_t i = 0; i < count; i++) {
-        if (rest.len == 0)
+        unsigned char byte = rest.len > 0 ? (unsigned char)rest.ptr[0] : UCHAR_MAX;
+
+        if ((byte & ~(DENIAL_ACCESS | DENIAL_IS_PATTERN)) != 0)
             return false;
-        out->denials[i].at_most = (enum box_access)(unsigned char)rest.ptr[0];
+        out->denials[i].at_most = (enum box_access)(byte & DENIAL_ACCESS);
+        out->denials[i].is_pattern = (byte & DENIAL_IS_PATTERN) != 0;
         rest = str_slice(rest, 1, rest.len);
         if (!take_text(&rest, &out->denials[i].path))
             return false;

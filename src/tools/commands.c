@@ -7,6 +7,7 @@
 
 #include "isolate/environment.h"
 #include "isolate/launcher.h"
+#include "isolate/matches.h"
 #include "isolate/places.h"
 #include "isolate/startfiles.h"
 #include "shell/launched.h"
@@ -18,7 +19,13 @@ enum {
     MOST_PROCESSES = 2048,
     /* Of the machine's memory. */
     MEMORY_SHARE = 2,
+    WALK_BYTES = 32 << 20,
+    MAX_WARNINGS = 4,
 };
+
+#define CUT_WARNING                                                                                \
+    "rules with patterns do not hold for all that commands see: the folder and what they may "     \
+    "change have too many entries to be looked through before each, and only the nearest are"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -31,6 +38,8 @@ struct commands {
     struct launcher *launcher;
     struct launched *launched;
     struct shell *shell;
+    const char *warnings[MAX_WARNINGS + 1]; /* up to a NULL */
+    size_t warning_count;
 };
 
 /* ---- the folder, as far as it is granted ---- */
@@ -125,6 +134,27 @@ static struct cgroup_limits limits(void)
     return limits;
 }
 
+/* Before every command the launcher looks for what patterns match: does it come to an end? */
+static int try_patterns(struct commands *commands, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(WALK_BYTES);
+    struct matches matches = {.room = BOX_MAX_DENIALS};
+    struct err why = ERR_INIT;
+    int r;
+
+    matches.items = arena_alloc_array(&arena, matches.room, sizeof(*matches.items));
+    if (matches.items == NULL)
+        return err_set_plain(err, arena.error);
+    r = matches_find(&arena, commands->denied.items, commands->denied.count,
+                     commands->places->items, commands->places->count, &matches, &why);
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "commands cannot be held to your patterns: %s",
+                       why.message);
+    if (!matches.is_complete)
+        commands->warnings[commands->warning_count++] = CUT_WARNING;
+    return 0;
+}
+
 static int fork_launcher(struct commands *commands, struct err *err)
 {
     struct arena *arena = &commands->arena;
@@ -140,6 +170,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
     if (r == 0 && !commands->config.is_open)
         r = denied_gather(&commands->denied, keeper_permission(commands->config.ground->keeper),
                           err);
+    if (r == 0 && denied_has_patterns(&commands->denied))
+        r = try_patterns(commands, err);
     if (r == 0)
         r = environment_clean(arena, environ, NULL, &envelope.env, err);
     if (r < 0)
@@ -209,6 +241,11 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
     launched_set_final(commands->launched, commands->config.on_final, commands->config.data);
     config.starter = launched_starter(commands->launched);
     return shell_new(&config, &commands->shell, err);
+}
+
+const char *commands_warning(const struct commands *commands, size_t index)
+{
+    return commands != NULL && index < commands->warning_count ? commands->warnings[index] : NULL;
 }
 
 struct shell *commands_shell(const struct commands *commands)

@@ -36,6 +36,12 @@ struct commands_config {
 int commands_open(const struct commands_config *config, struct commands **out_commands,
                   struct err *err);
 
+/*
+ * What the user should know: where commands can do what rules or modes deny to other tools. NULL
+ * after the last.
+ */
+const char *commands_warning(const struct commands *commands, size_t index);
+
 /* A place where commands can leave something that the user's own programs run later; or NULL. */
 const char *commands_risk(const struct commands *commands);
 

@@ -21,7 +21,6 @@ void denied_done(struct denied *denied)
 static bool is_for_boxes(const struct rule *rule, int64_t wall_ms)
 {
     return rule->effect == RULE_DENY && rule->group <= CATALOG_FILESYSTEM_WRITE &&
-           (rule->kind == RULE_EXACT || rule->kind == RULE_DIR) &&
            (rule->expires_ms == 0 || rule->expires_ms > wall_ms);
 }
 
@@ -36,13 +35,16 @@ static int compare(const void *a_pointer, const void *b_pointer)
     const struct box_denial *b = b_pointer;
     int order = strcmp(a->path, b->path);
 
-    return order != 0 ? order : (a->at_most > b->at_most) - (a->at_most < b->at_most);
+    if (order == 0)
+        order = (a->at_most > b->at_most) - (a->at_most < b->at_most);
+    return order != 0 ? order : a->is_pattern - b->is_pattern;
 }
 
 static int add(struct denied *denied, const struct denied *before, const struct rule *rule,
                size_t most, struct err *err)
 {
-    struct box_denial denial = {arena_copy(&denied->arena, rule->pattern), left_by(rule)};
+    struct box_denial denial = {arena_copy(&denied->arena, rule->pattern), left_by(rule),
+                                rule->kind == RULE_GLOB};
 
     if (denial.path == NULL)
         return err_set_plain(err, denied->arena.error);
@@ -90,6 +92,14 @@ int denied_gather(struct denied *denied, struct permission *permission, struct e
                     "remove some, or deny their folders (gatehouse rules)",
                     BOX_MAX_DENIALS);
     return r;
+}
+
+bool denied_has_patterns(const struct denied *denied)
+{
+    for (size_t i = 0; i < denied->count; i++)
+        if (denied->items[i].is_pattern)
+            return true;
+    return false;
 }
 
 int denied_gather_since(struct denied *denied, const struct denied *before,

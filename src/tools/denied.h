@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the user's rules deny of files, for the boxes of commands: what may not
- * be read is not there, what may not be changed is read-only. Patterns are left
- * out: they name no path.
+ * be read is not there, what may not be changed is read-only.
  */
 #ifndef TOOLS_DENIED_H
 #define TOOLS_DENIED_H
@@ -28,6 +27,9 @@ void denied_done(struct denied *denied);
  * the user.
  */
 int denied_gather(struct denied *denied, struct permission *permission, struct err *err);
+
+/* Whether there are some that name no path. */
+bool denied_has_patterns(const struct denied *denied);
 
 /*
  * What they deny now and did not when `before` was gathered: quick where they have not changed.

@@ -233,6 +233,33 @@ class Walls(Commands):
         self.deny([self.root / f"missing-{i}" for i in range(513)])
         self.assertIn("were made since this session began", str(self.run_command(server, "true")))
 
+    def test_what_a_pattern_denies_is_denied_where_it_is_when_a_command_starts(self):
+        (self.root / "deep" / "er").mkdir(parents=True)
+        for name in (".env", "deep/er/.env", "a.lock", "plain"):
+            (self.root / name).write_text("needle")
+        (self.root / "keys").mkdir()
+        (self.root / "keys" / "x").write_text("needle")
+        self.deny(["glob:**/.env", f"glob:{self.root}/k*"], ["glob:*.lock"])
+        server = self.begin("--write")
+        self.assertNotIn("patterns", server.words())
+        self.assertEqual(self.answer(server, "cat .env deep/er/.env keys/x")["stdout"], "")
+        self.assertNotEqual(self.answer(server, "echo new > a.lock")["exitCode"], 0)
+        self.assertEqual(self.answer(server, "cat plain; echo > plain")["exitCode"], 0)
+        (self.root / "new").mkdir()
+        (self.root / "new" / ".env").write_text("needle")
+        self.assertEqual(self.answer(server, "cat new/.env; mv deep other")["stdout"], "")
+        self.assertTrue((self.root / "deep").exists())
+        self.deny(["glob:**/.env", "glob:pl*"])
+        self.assertEqual(self.answer(server, "cat .env plain")["stdout"], "")
+
+    def test_a_tree_that_patterns_cannot_be_looked_for_in_is_warned_of(self):
+        (self.root / "many").mkdir()
+        for i in range(4097):
+            os.close(os.open(self.root / "many" / f"{i}.key", os.O_CREAT))
+        self.deny(["glob:*.key"])
+        server = self.begin()
+        self.assertIn("rules with patterns do not hold for all", server.words())
+
     def test_hundreds_of_rules_leave_the_commands(self):
         (self.root / "kept").write_text("needle")
         self.deny([self.root / f"missing-{i}" for i in range(600)] + [self.root / "kept"])

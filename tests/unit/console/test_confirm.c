@@ -69,6 +69,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     begin(&bench, &bench_colour, &offer, &asked);
     assert_shows(&bench, "  Change files            Ask");
     assert_shows(&bench, "Commands have no network.");
+    assert_shows(&bench, "Rules with patterns hold for commands where they match");
     assert_shows(&bench, "Commands can change files in:");
     assert_shows(&bench, "| \"/tmp/x\\x1b[2J\"");
     assert_int_equal(bench.screen.foreign, 0);

@@ -145,15 +145,17 @@ static void what_is_denied_lies_over_all_places(void **state)
     char missing[PLACE_PATH_BYTES + 16];
     const struct box_place places[] = {{.path = place->base, .access = BOX_WRITE},
                                        {.path = place->inside, .access = BOX_WRITE}};
-    const struct box_denial denials[] = {
-        {missing, BOX_HIDDEN}, {fixed, BOX_READ}, {secret, BOX_HIDDEN}, {linked, BOX_HIDDEN}};
+    const struct box_denial denials[] = {{missing, BOX_HIDDEN, false},
+                                         {fixed, BOX_READ, false},
+                                         {secret, BOX_HIDDEN, false},
+                                         {linked, BOX_HIDDEN, false}};
     struct launcher *launcher;
     const struct launcher_command command = {
         .text = "cat outside/secret inside/a/hidden; cat inside/a/f; echo 2 > inside/a/f;"
                 "mv inside/a inside/c; rm inside/a/f; echo 2 > inside/new; echo done",
         .cwd = place->base};
     /* What one command is denied besides. */
-    const struct box_denial besides = {fixed, BOX_HIDDEN};
+    const struct box_denial besides = {fixed, BOX_HIDDEN, false};
     const struct launcher_command more = {
         .text = command.text, .cwd = place->base, .denials = &besides, .denial_count = 1};
     struct launcher_fds fds;
@@ -186,7 +188,7 @@ static void what_is_denied_lies_over_all_places(void **state)
 /* Nothing can lie over the root of a file system tree: no command is better than that. */
 static void who_denies_everything_has_no_commands(void **state)
 {
-    const struct box_denial everything = {"/", BOX_HIDDEN};
+    const struct box_denial everything = {"/", BOX_HIDDEN, false};
     const struct launcher_command command = {.text = "true", .cwd = "/"};
     struct launcher_notice notice;
     struct launcher_fds fds;

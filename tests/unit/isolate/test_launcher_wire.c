@@ -23,8 +23,10 @@ static struct launcher_request a_start(void)
         .variables = {"A=b=c"},
         .at_most_count = 3,
         .at_most = {BOX_WRITE, BOX_HIDDEN, BOX_READ},
-        .denial_count = 2,
-        .denials = {{"/home/user/a", BOX_HIDDEN}, {"/home/user/\xff", BOX_READ}},
+        .denial_count = 3,
+        .denials = {{.path = "/home/user/a", .at_most = BOX_HIDDEN},
+                    {.path = "/home/user/\xff", .at_most = BOX_READ},
+                    {.path = "*.pem", .at_most = BOX_READ, .is_pattern = true}},
     };
 }
 
@@ -51,10 +53,11 @@ static void requests_survive_the_wire(void **state)
     assert_int_equal(got.at_most_count, 3);
     assert_int_equal(got.at_most[0], BOX_WRITE);
     assert_int_equal(got.at_most[2], BOX_READ);
-    assert_int_equal(got.denial_count, 2);
+    assert_int_equal(got.denial_count, 3);
     assert_int_equal(got.denials[0].at_most, BOX_HIDDEN);
     assert_string_equal(got.denials[1].path, "/home/user/\xff");
     assert_int_equal(got.denials[1].at_most, BOX_READ);
+    assert_true(got.denials[2].is_pattern && !got.denials[1].is_pattern);
 
     buf_clear(&message);
     assert_int_equal(
@@ -91,7 +94,8 @@ static void damaged_requests_are_refused_or_sound(void **state)
             for (size_t i = 0; i < got.at_most_count; i++)
                 assert_true(got.at_most[i] <= BOX_WRITE);
             for (size_t i = 0; i < got.denial_count; i++)
-                assert_true(got.denials[i].path[0] == '/' && got.denials[i].at_most <= BOX_READ);
+                assert_true((got.denials[i].path[0] == '/' || got.denials[i].is_pattern) &&
+                            got.denials[i].at_most <= BOX_READ);
         }
         message.data[at] = before;
     }
