@@ -13,12 +13,13 @@
 #include "base/cleanup.h"
 
 /* By its own name: what the way to it is pinned by. False where there is nothing to be denied. */
-static bool find(const char *path, char out_found[PATH_MAX])
+static bool find(const struct box_build *build, const char *path, char out_found[PATH_MAX])
 {
     struct stat about;
 
     /* Few of them may be there, and to hear that from stat takes half as long. */
-    return stat(path, &about) == 0 && realpath(path, out_found) != NULL;
+    return stat(path, &about) == 0 && !box_is_led_astray(build, path) &&
+           realpath(path, out_found) != NULL;
 }
 
 static int hold(struct box_build *build, const struct box_denial *denial)
@@ -26,7 +27,7 @@ static int hold(struct box_build *build, const struct box_denial *denial)
     char found[PATH_MAX];
     int r;
 
-    if (!find(denial->path, found))
+    if (!find(build, denial->path, found))
         return 0;
     r = box_pin_way(build, found, build->box->place_count);
     if (r != 0)

@@ -154,6 +154,15 @@ void box_open_end_descendants(void);
 int box_hide(struct box_build *build, const char *path);
 
 /*
+ * Does a link lead from a path that is to be hidden to what nobody wants hidden: the system, or the
+ * folder in which the link itself lies?
+ */
+bool box_is_astray(const char *path, const char *found);
+
+/* The same for a path as it is now; and to where the command works or has a place. */
+bool box_is_led_astray(const struct box_build *build, const char *path);
+
+/*
  * The folders on the way to what is hidden or only read, as far as they lie in one of the first
  * `count` places and it is writable: renamed by one command, they would take it along, and the next
  * would find it under another name, or not start. 0 or an errno value.

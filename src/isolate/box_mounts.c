@@ -196,12 +196,16 @@ static bool is_unreachable(int errno_value)
 }
 
 /* Whoever cannot reach it with the rights of the builder cannot with those of a command. */
-static int find_hidden(const char *path, int *out_target)
+static int find_hidden(const struct box_build *build, const char *path, int *out_target)
 {
     struct stat about;
     /* Few of them are there, and to hear that from stat takes half as long. */
     bool is_missing = stat(path, &about) < 0 && errno == ENOENT;
-    int fd = is_missing ? -1 : open(path, O_PATH | O_CLOEXEC);
+    int fd;
+
+    if (!is_missing && box_is_led_astray(build, path))
+        is_missing = true;
+    fd = is_missing ? -1 : open(path, O_PATH | O_CLOEXEC);
 
     if (fd < 0 && !is_missing && !is_unreachable(errno))
         return errno;
@@ -225,7 +229,7 @@ static int cover_it(struct box_build *build, int target, const char *cover, uint
 int box_hide(struct box_build *build, const char *path)
 {
     cleanup_fd int target = -1;
-    int r = find_hidden(path, &target);
+    int r = find_hidden(build, path, &target);
 
     say(build, path);
     if (r != 0 || target < 0)
@@ -524,7 +528,7 @@ static int hide_place(struct box_build *build, size_t i)
     const char *path = build->box->places[i].path;
     cleanup_fd int target = -1;
     char cover[32];
-    int r = find_hidden(path, &target);
+    int r = find_hidden(build, path, &target);
 
     if (r != 0 || target < 0)
         return r;
@@ -538,7 +542,7 @@ static int hide_place(struct box_build *build, size_t i)
     snprintf(cover, sizeof(cover), "cover-%zu", i);
     if (mkdirat(build->scratch_fd, cover, MODE_DIRECTORY) < 0)
         return errno;
-    r = find_hidden(path, &target);
+    r = find_hidden(build, path, &target);
     return r != 0 || target < 0 ? r : cover_it(build, target, cover, 0);
 }
 

@@ -123,6 +123,9 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
         return true;
     if (is_among(places, named, found))
         return false;
+    /* A command may have made the link, so that nothing works in the boxes of others. */
+    if (box_is_astray(path, found))
+        return true;
     *out_r = put(places, found, BOX_HIDDEN, 0, err);
     return *out_r == 0;
 }

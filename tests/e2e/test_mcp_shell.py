@@ -260,6 +260,13 @@ class Walls(Commands):
         server = self.begin()
         self.assertIn("rules with patterns do not hold for all", server.words())
 
+    def test_a_link_in_the_place_of_what_is_denied_hides_no_more_than_that(self):
+        self.deny([self.root / "denied", "glob:**/.env"])
+        server = self.begin("--write")
+        for target in ("/usr", "/etc", "..", "."):
+            self.assertEqual(self.answer(server, f"ln -sfn {target} denied; ln -sfn {target} .env")["exitCode"], 0)
+            self.assertEqual(self.answer(server, "cat /etc/hostname > found; echo on")["stdout"], "on\n")
+
     def test_hundreds_of_rules_leave_the_commands(self):
         (self.root / "kept").write_text("needle")
         self.deny([self.root / f"missing-{i}" for i in range(600)] + [self.root / "kept"])

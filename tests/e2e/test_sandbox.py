@@ -117,6 +117,16 @@ class Use(Sandbox):
                                      self.home / ".config/new")[0], 0)
         self.assertTrue((self.home / ".config/new").exists())
 
+    def test_a_link_cannot_hide_the_system_from_the_next(self):
+        link = self.home / ".aws"
+        for target in ("/usr", "/usr/bin", "/etc", "/proc", "/tmp", "/", self.home, self.home.parent):
+            self.assertEqual(self.run_it("--rw", self.home, "--", "ln", "-sfn", target, link)[0], 0)
+            code, out, said = self.run_it("--rw", self.home, "--", "sh", "-c",
+                                          f"cat /etc/passwd; ls /proc/self; touch /tmp/x && ls -d {link}")
+            self.assertEqual(code, 0, (target, said))
+            self.assertIn("root:", out)
+            link.unlink()
+
     def test_a_place_inside_something_hidden(self):
         inside = self.home / ".var/app/editor"
         inside.mkdir(parents=True)
