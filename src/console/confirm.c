@@ -160,6 +160,8 @@ static void write_commands(const struct confirm *confirm, struct page *page)
     }
     page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
              "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    if (mode_of(confirm, CATALOG_FILESYSTEM_READ) == PERMISSION_DENY)
+        page_say(page, PAGE_WARNING, "Commands read the files of the folder all the same.");
     page_say(page, PAGE_PLAIN,
              "Rules with patterns hold for commands where they match what is there.");
     if (!changes_folder && confirm->writable_count == 0)

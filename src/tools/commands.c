@@ -27,6 +27,10 @@ enum {
     "rules with patterns do not hold for all that commands see: the folder and what they may "     \
     "change have too many entries to be looked through before each, and only the nearest are"
 
+#define READ_WARNING                                                                               \
+    "commands read the files of the folder all the same: that reading is denied holds for the "    \
+    "tools of files alone"
+
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 struct commands {
@@ -155,6 +159,14 @@ static int try_patterns(struct commands *commands, struct err *err)
     return 0;
 }
 
+static void warn_of_modes(struct commands *commands)
+{
+    struct permission *permission = keeper_permission(commands->config.ground->keeper);
+
+    if (permission_modes(permission).of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
+        commands->warnings[commands->warning_count++] = READ_WARNING;
+}
+
 static int fork_launcher(struct commands *commands, struct err *err)
 {
     struct arena *arena = &commands->arena;
@@ -203,6 +215,7 @@ int commands_open(const struct commands_config *config, struct commands **out_co
     arena_init(&commands->arena, PLACES_BYTES);
     denied_init(&commands->denied);
     denied_init(&commands->since);
+    warn_of_modes(commands);
     r = fork_launcher(commands, err);
     if (r < 0) {
         commands_free(commands);

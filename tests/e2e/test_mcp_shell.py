@@ -393,6 +393,11 @@ class Asking(Commands):
 
 
 class Offering(Commands):
+    def test_commands_that_read_what_tools_may_not_are_warned_of(self):
+        said = "commands read the files of the folder all the same"
+        self.assertIn(said, self.begin("--permission-filesystem-read", "deny").words())
+        self.assertNotIn(said, self.begin().words())
+
     def test_tools_exist_only_where_the_user_opened_them(self):
         names = {tool["name"] for tool in self.begin().request("tools/list")["tools"]}
         self.assertLessEqual(SHELL, names)

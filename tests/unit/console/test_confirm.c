@@ -70,6 +70,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "  Change files            Ask");
     assert_shows(&bench, "Commands have no network.");
     assert_shows(&bench, "Rules with patterns hold for commands where they match");
+    assert_does_not_show(&bench, "all the same");
     assert_shows(&bench, "Commands can change files in:");
     assert_shows(&bench, "| \"/tmp/x\\x1b[2J\"");
     assert_int_equal(bench.screen.foreign, 0);
@@ -81,6 +82,11 @@ static void the_offer_is_shown_as_a_table(void **state)
     begin(&bench, &bench_colour, &offer, &asked);
     assert_shows(&bench, "Commands have the network.");
     assert_shows(&bench, "Commands can change no files.");
+    bench_close(&bench);
+
+    offer.modes.of[CATALOG_FILESYSTEM_READ] = PERMISSION_DENY;
+    begin(&bench, &bench_colour, &offer, &asked);
+    assert_shows(&bench, "Commands read the files of the folder all the same.");
     bench_close(&bench);
 
     /* Neither of which would be true. */
