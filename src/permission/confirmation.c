@@ -246,11 +246,25 @@ static void drop_old(struct confirmations *confirmations, int64_t now_ms)
     }
 }
 
+/* One at most: what is asked again is the same question. */
+static struct waiting *find(const struct confirmations *confirmations,
+                            const unsigned char digest[SHA256_BYTES])
+{
+    list_each (node, &confirmations->open) {
+        struct waiting *waiting = list_entry(node, struct waiting, link);
+
+        if (memcmp(waiting->digest, digest, SHA256_BYTES) == 0)
+            return waiting;
+    }
+    return NULL;
+}
+
 int confirmations_expect(struct confirmations *confirmations, const struct question *question,
                          const struct json_value *arguments)
 {
     int64_t now_ms = clock_monotonic_ms(confirmations->clock);
     struct waiting *waiting = malloc(sizeof(*waiting));
+    struct waiting *same;
     int r;
 
     if (waiting == NULL)
@@ -260,27 +274,16 @@ int confirmations_expect(struct confirmations *confirmations, const struct quest
         free(waiting);
         return r;
     }
+    /* Two that look alike leave room for one answer, or the second would be nobody's. */
+    same = find(confirmations, waiting->digest);
+    if (same != NULL)
+        forget(confirmations, same);
     drop_old(confirmations, now_ms);
     waiting->ends_ms = now_ms + CONFIRMATION_LIFE_MS;
     waiting->choices = question->choices;
     list_append(&confirmations->open, &waiting->link);
     confirmations->count++;
     return 0;
-}
-
-/* The newest: asked again, it is the last one that the user saw. */
-static struct waiting *find(const struct confirmations *confirmations,
-                            const unsigned char digest[SHA256_BYTES])
-{
-    struct waiting *found = NULL;
-
-    list_each (node, &confirmations->open) {
-        struct waiting *waiting = list_entry(node, struct waiting, link);
-
-        if (memcmp(waiting->digest, digest, SHA256_BYTES) == 0)
-            found = waiting;
-    }
-    return found;
 }
 
 int confirmations_use(struct confirmations *confirmations, const struct question *question,

@@ -44,7 +44,10 @@ struct confirmations;
 int confirmations_new(const struct clock *clock, struct confirmations **out_confirmations);
 void confirmations_free(struct confirmations *confirmations);
 
-/* This question was sent. Arguments as confirmation_take() leaves them. */
+/*
+ * This question was sent; while the same one is open they are one, for one answer. Arguments as
+ * confirmation_take() leaves them.
+ */
 int confirmations_expect(struct confirmations *confirmations, const struct question *question,
                          const struct json_value *arguments);
 

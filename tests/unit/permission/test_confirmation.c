@@ -157,6 +157,23 @@ static void an_answer_counts_once(void **state)
                      ERR_NOT_FOUND);
 }
 
+static void questions_that_are_alike_have_one_answer(void **state)
+{
+    struct scene *scene = *state;
+    enum permission_choice choice = CHOICE_DENY_ONCE;
+
+    expect(scene, "{\"filePath\":\"a.c\"}");
+    expect(scene, "{\"filePath\":\"b.c\"}");
+    expect(scene, "{\"filePath\":\"a.c\"}");
+    assert_int_equal(
+        use(scene, "write_file", &file, "{\"filePath\":\"a.c\"}", "allowOnce", &choice), 0);
+    assert_int_equal(
+        use(scene, "write_file", &file, "{\"filePath\":\"a.c\"}", "allowOnce", &choice),
+        ERR_NOT_FOUND);
+    assert_int_equal(
+        use(scene, "write_file", &file, "{\"filePath\":\"b.c\"}", "allowOnce", &choice), 0);
+}
+
 static void nobody_approves_what_was_not_asked(void **state)
 {
     struct scene *scene = *state;
@@ -290,6 +307,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_instance_gets_what_it_understands, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_in_a_text_steers_the_page, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_answer_counts_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(questions_that_are_alike_have_one_answer, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(nobody_approves_what_was_not_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_that_look_alike_are_told_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_mark_is_another_question, set_up, tear_down),
