@@ -144,8 +144,9 @@ int audit_parse(struct arena *arena, struct str line, const struct json_value **
 
 /*
  * The bytes of a record's name, which is written as text or in hex: `field` is "relativePath" or
- * "destinationPath". Where the record also has "relativePathBytes", only the beginning was kept.
- * False when the record has none. Of records that audit_parse() has read.
+ * "destinationPath". Where the record also has "relativePathBytes", only the beginning was kept,
+ * and of a command the end besides, as "relativePathEnd". False when the record has none. Of
+ * records that audit_parse() has read.
  */
 bool audit_record_name(const struct json_value *record, struct str field, char out_bytes[PATH_MAX],
                        size_t *out_len);

@@ -105,9 +105,9 @@ static void put_outcome(struct output *output, bool has_colour, struct str outco
         output_str(output, COLOUR_END);
 }
 
-/* Says so where only the beginning was kept. */
+/* Says so where only the beginning was kept; of a command there is the end, too. */
 static bool put_name(struct output *output, const struct json_value *record, struct str field,
-                     struct str length_field)
+                     struct str end_field, struct str length_field)
 {
     char bytes[PATH_MAX];
     int64_t length;
@@ -118,6 +118,8 @@ static bool put_name(struct output *output, const struct json_value *record, str
     put_shown(output, (struct str){bytes, len});
     if (json_get_int(record, length_field, &length))
         output_str(output, STR("…"));
+    if (audit_record_name(record, end_field, bytes, &len))
+        put_shown(output, (struct str){bytes, len});
     return true;
 }
 
@@ -127,13 +129,15 @@ static void put_names(struct output *output, const struct json_value *record)
         str_eq_c(text_of(record, STR("operation")), authority_operation_name(AUTHORITY_OP_EXECUTE));
     int64_t more;
 
-    if (!put_name(output, record, STR("relativePath"), STR("relativePathBytes")))
+    if (!put_name(output, record, STR("relativePath"), STR("relativePathEnd"),
+                  STR("relativePathBytes")))
         output_str(output, json_get_int(record, STR("more"), &more) ? STR("*") : STR("."));
     if (json_get(record, STR("destinationPath")) == NULL &&
         json_get(record, STR("destinationPathHex")) == NULL)
         return;
     output_str(output, is_command ? STR("  in ") : STR(" -> "));
-    put_name(output, record, STR("destinationPath"), STR("destinationPathBytes"));
+    put_name(output, record, STR("destinationPath"), STR("destinationPathEnd"),
+             STR("destinationPathBytes"));
 }
 
 static void put_remarks(struct output *output, const struct json_value *record)

@@ -18,7 +18,8 @@ enum {
     TEXTS = 7 + AUTHORITY_MAX_HOOKS,
 };
 
-_Static_assert(2 * PATH_MAX * PLAIN_ESCAPE + TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+_Static_assert((2 * PATH_MAX + AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
+                       TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
                        MAX_REASON_BYTES * LONGEST_ESCAPE + FIXED_BYTES <=
                    AUDIT_MAX_RECORD_BYTES,
                "the longest record fits");
@@ -149,12 +150,15 @@ static void put_hex(struct json_writer *writer, struct str bytes)
 struct name_keys {
     struct str text;
     struct str hex;
+    struct str end;
+    struct str end_hex;
     struct str bytes;
     struct str hash;
 };
 #define NAME_KEYS(field)                                                                           \
     {                                                                                              \
-        STR_LITERAL(field), STR_LITERAL(field AUDIT_HEX_SUFFIX), STR_LITERAL(field "Bytes"),       \
+        STR_LITERAL(field), STR_LITERAL(field AUDIT_HEX_SUFFIX), STR_LITERAL(field "End"),         \
+            STR_LITERAL(field "End" AUDIT_HEX_SUFFIX), STR_LITERAL(field "Bytes"),                 \
             STR_LITERAL(field "Hash")                                                              \
     }
 static const struct name_keys name_keys = NAME_KEYS("relativePath");
@@ -195,25 +199,50 @@ static void put_cut(struct json_writer *writer, const struct name_keys *keys, st
     json_write_str(writer, (struct str){text, sizeof(text)});
 }
 
-/* A name is any bytes, and what is kept is written without losing one. */
+/* Any bytes, of which none is lost. */
+static void put_bytes(struct json_writer *writer, struct str text_key, struct str hex_key,
+                      struct str bytes)
+{
+    if (is_plain(bytes)) {
+        json_key(writer, text_key);
+        json_write_str(writer, bytes);
+    } else {
+        json_key(writer, hex_key);
+        put_hex(writer, bytes);
+    }
+}
+
+/* The last bytes of what was cut, from a character on where these are characters. */
+static struct str end_of(struct str name, size_t kept, size_t longest_end)
+{
+    size_t from = name.len - kept > longest_end ? name.len - longest_end : kept;
+    size_t last = from + 3;
+
+    while (from > kept && from < last && ((unsigned char)name.ptr[from] & 0xC0) == 0x80)
+        from++;
+    return str_slice(name, from, name.len);
+}
+
 static void put_name(struct json_writer *writer, const struct name_keys *keys, struct str name,
-                     size_t longest, bool *is_cut)
+                     size_t longest, size_t longest_end, bool *is_cut)
 {
     struct str kept = name.len > longest ? utf8_cut(name, longest) : name;
 
     if (name.len == 0)
         return;
-    if (is_plain(kept)) {
-        json_key(writer, keys->text);
-        json_write_str(writer, kept);
-    } else {
-        json_key(writer, keys->hex);
-        put_hex(writer, kept);
-    }
+    put_bytes(writer, keys->text, keys->hex, kept);
     if (kept.len < name.len) {
+        if (longest_end > 0)
+            put_bytes(writer, keys->end, keys->end_hex, end_of(name, kept.len, longest_end));
         put_cut(writer, keys, name);
         *is_cut = true;
     }
+}
+
+/* What a command does may stand at its end, behind any number of blanks. */
+static size_t longest_end_of(const struct authority_event *event, const struct audit_extra *extra)
+{
+    return event->operation == AUTHORITY_OP_EXECUTE && !extra->is_brief ? AUDIT_KEPT_NAME_BYTES : 0;
 }
 
 static void put_subject(struct json_writer *writer, const struct authority_subject *subject,
@@ -319,8 +348,8 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     put_call(&writer, event->call, &is_cut);
     json_key(&writer, STR("operation"));
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));
-    put_name(&writer, &name_keys, event->name, longest, &is_cut);
-    put_name(&writer, &destination_keys, event->destination, longest, &is_cut);
+    put_name(&writer, &name_keys, event->name, longest, longest_end_of(event, extra), &is_cut);
+    put_name(&writer, &destination_keys, event->destination, longest, 0, &is_cut);
     put_result(&writer, event);
     if (!extra->is_brief)
         put_circumstances(&writer, event, &is_cut);

@@ -163,6 +163,15 @@ class ForPeople(Audit):
         self.assertEqual(len(self.names("--subject", "settings")), 5)
         self.assertEqual(len(self.names("--operation", "request-root")), 2)
 
+    def test_of_a_long_command_the_end_is_shown(self):
+        self.put(record(1, operation="execute", name="echo hi", relativePathEnd="; rm x",
+                        relativePathBytes=9000, destinationPath="src", truncated=True),
+                 record(2, operation="execute", name="echo hi", relativePathEndHex="3b1b5b32",
+                        relativePathBytes=9000, destinationPath="src", truncated=True))
+        out = self.run_it()[1].splitlines()
+        self.assertIn("echo hi…; rm x  in src", out[0])
+        self.assertNotIn("\x1b", out[1])
+
     def test_times_are_the_users(self):
         self.put(record(1))
         row, = self.shown(env={"TZ": "UTC-5"})

@@ -249,6 +249,47 @@ static void what_is_too_long_is_cut_and_says_so(void **state)
     assert_true(json_get_bool(record, STR("truncated"), &is_cut) && is_cut);
 }
 
+static void a_long_command_keeps_its_end(void **state)
+{
+    static char text[10000];
+    struct authority_event event = scene_event(1, AUTHORITY_INTENT);
+    const struct json_value *record;
+    char bytes[PATH_MAX];
+    size_t len = 0;
+
+    (void)state;
+    memset(text, ' ', sizeof(text));
+    memcpy(text, "echo hi", 7);
+    memcpy(text + sizeof(text) - 6, "; rm x", 6);
+    event.operation = AUTHORITY_OP_EXECUTE;
+    event.name = (struct str){text, sizeof(text)};
+    record = parse(format(&event));
+    assert_true(audit_record_name(record, STR("relativePath"), bytes, &len));
+    assert_int_equal(len, PATH_MAX);
+    assert_true(audit_record_name(record, STR("relativePathEnd"), bytes, &len));
+    assert_int_equal(len, 256);
+    assert_memory_equal(bytes + 250, "; rm x", 6);
+    /* No byte twice, and none of a character that is not there whole. */
+    event.name.len = PATH_MAX + 7;
+    memcpy(text + PATH_MAX, "\n\xff; id", 7);
+    record = parse(format(&event));
+    assert_true(audit_record_name(record, STR("relativePathEnd"), bytes, &len));
+    assert_int_equal(len, 7);
+    assert_memory_equal(bytes, "\n\xff; id", 7);
+    assert_non_null(json_get(record, STR("relativePathEndHex")));
+    event.name.len = sizeof(text);
+    memcpy(text + sizeof(text) - 257, "\xc3\xa9", 2);
+    record = parse(format(&event));
+    assert_true(audit_record_name(record, STR("relativePathEnd"), bytes, &len));
+    assert_int_equal(len, 255);
+    /* What is whole has no end, and neither has what is no command. */
+    event.name.len = PATH_MAX;
+    assert_null(json_get(parse(format(&event)), STR("relativePathEnd")));
+    event.name.len = sizeof(text);
+    event.operation = AUTHORITY_OP_WRITE;
+    assert_null(json_get(parse(format(&event)), STR("relativePathEnd")));
+}
+
 /* The bytes that a record keeps of a name, and whether it says that it is not all. */
 static size_t kept_bytes(const struct authority_event *event, bool *out_is_cut)
 {
@@ -607,8 +648,9 @@ TEST_MAIN(plain_test(a_record_has_all_its_fields), plain_test(what_is_not_there_
           plain_test(every_value_has_a_word_of_its_own),
           plain_test(hostile_names_stay_one_line_and_lose_nothing),
           plain_test(bytes_that_are_no_text_are_written_in_hex),
-          plain_test(what_is_too_long_is_cut_and_says_so), plain_test(only_changes_keep_long_names),
-          plain_test(cut_names_are_told_apart), plain_test(a_cut_name_stays_what_it_was),
+          plain_test(what_is_too_long_is_cut_and_says_so), plain_test(a_long_command_keeps_its_end),
+          plain_test(only_changes_keep_long_names), plain_test(cut_names_are_told_apart),
+          plain_test(a_cut_name_stays_what_it_was),
           plain_test(the_longest_record_keeps_the_ceiling), plain_test(only_records_are_records),
           scene_test(a_search_finds_what_fits_and_nothing_else),
           scene_test(the_visitor_may_stop_a_search),
