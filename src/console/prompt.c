@@ -103,7 +103,10 @@ static void write_body(struct page *page, const struct question *question)
                    PAGE_LINE);
     write_resources(page, question);
     if (question->detail.len > 0) {
-        page_say(page, PAGE_FAINT, "%s", question->is_diff ? "Change:" : "Arguments:");
+        page_say(page, PAGE_FAINT, "%s",
+                 question->is_diff                  ? "Change:"
+                 : question->group == CATALOG_SHELL ? "As written:"
+                                                    : "Arguments:");
         page_quote(page, PAGE_PLAIN, question->detail, question->is_diff ? PAGE_DIFF : PAGE_LINES);
     }
 }

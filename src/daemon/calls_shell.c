@@ -2,8 +2,6 @@
 /* Calls that run commands: understood on a worker, decided like others, and then the shell's. */
 #include "daemon/calls_internal.h"
 
-#include "protocol/toolids.h"
-
 static int understand(void *data, struct cancel *token)
 {
     struct call *call = data;
@@ -62,10 +60,11 @@ void calls_prepare_command(struct call *call)
 void calls_describe_command(struct call *call)
 {
     struct question *question = &call->decision.question;
+    struct shell_words words =
+        shell_words(call->calls->config.shell, call->tool, call->resources, call->command);
 
-    question->action = call->tool->id == TOOL_SHELL_INPUT ? STR("Types into a command that runs")
-                                                          : STR("Runs a command");
-    question->detail = call->command;
+    question->action = words.action;
+    question->detail = words.detail;
 }
 
 static void on_done(void *data, int error, struct str result)

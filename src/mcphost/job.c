@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "protocol/toolids.h"
 #include "tools/consent.h"
 #include "tools/preview.h"
 #include "tools/resources.h"
@@ -229,14 +228,15 @@ static int describe_command(void *data, struct arena *arena, enum decision_telli
                             const struct cancel *cancel, struct question *question, struct err *err)
 {
     const struct job *job = data;
+    struct shell_words words =
+        shell_words(job->shell, job->tool, &job->command.resource, job->command.text);
 
     (void)arena;
     (void)telling;
     (void)cancel;
     (void)err;
-    question->action = job->tool->id == TOOL_SHELL_INPUT ? STR("Types into a command that runs")
-                                                         : STR("Runs a command");
-    question->detail = job->command.text;
+    question->action = words.action;
+    question->detail = words.detail;
     return 0;
 }
 

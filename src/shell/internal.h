@@ -21,6 +21,8 @@ struct shell {
     struct arena arena;         /* what was copied of the configuration */
     struct shell_place places[SHELL_MAX_PLACES];
     const struct schema *schemas[SHELL_TOOLS];
+    struct str runs;        /* what is said of a command that is started */
+    struct str types;       /* and of one that is typed into */
     const char **path_dirs; /* the absolute ones of PATH, up to a NULL */
     bool lacks_bash;        /* then it is sh */
     uint64_t last_id;       /* of calls */

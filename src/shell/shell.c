@@ -61,6 +61,30 @@ static int copy_places(struct shell *shell, struct err *err)
     return 0;
 }
 
+static bool say(struct arena *arena, struct str verb, const char *reach, struct str *out_words)
+{
+    struct str rest = reach != NULL ? str_from(reach) : STR_EMPTY;
+    char *text = arena_alloc(arena, verb.len + rest.len);
+
+    if (text == NULL)
+        return false;
+    memcpy(text, verb.ptr, verb.len);
+    memcpy(text + verb.len, rest.ptr, rest.len);
+    *out_words = (struct str){text, verb.len + rest.len};
+    return true;
+}
+
+static int make_words(struct shell *shell, struct err *err)
+{
+    const char *reach = shell->config.reach;
+
+    shell->config.reach = NULL; /* the caller's, who may let it go */
+    return say(&shell->arena, STR("Runs a command"), reach, &shell->runs) &&
+                   say(&shell->arena, STR("Types into a command that runs"), reach, &shell->types)
+               ? 0
+               : err_set_plain(err, shell->arena.error);
+}
+
 /* Relative ones would mean something else in every directory. */
 static int split_path(struct shell *shell, struct err *err)
 {
@@ -121,6 +145,8 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
         r = compile_schemas(shell, err);
     if (r == 0)
         r = split_path(shell, err);
+    if (r == 0)
+        r = make_words(shell, err);
     if (r < 0) {
         arena_done(&shell->arena);
         free(shell);
@@ -350,6 +376,18 @@ bool shell_resource(const struct shell_call *call, const void *session,
     if (out_text != NULL)
         *out_text = is_starting(call->tool) ? command->whole : call->typed;
     return true;
+}
+
+struct shell_words shell_words(const struct shell *shell, const struct catalog_tool *tool,
+                               const struct permission_resource *resource, struct str text)
+{
+    bool is_typing = tool->id == TOOL_SHELL_INPUT;
+    /* Of several lines the resource has but one. */
+    bool is_said =
+        !is_typing && str_eq(text, resource->given) && str_find(text, STR("\n")) == SIZE_MAX;
+
+    return (struct shell_words){.action = is_typing ? shell->types : shell->runs,
+                                .detail = is_said ? STR_EMPTY : text};
 }
 
 void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,

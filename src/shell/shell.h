@@ -47,11 +47,13 @@ struct shell_config {
     size_t place_count;
     struct authority_scope *recorded; /* in whose name commands stand in the record */
     const char *path;                 /* what commands have as PATH */
-    size_t max_output_bytes;          /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
-    size_t max_history_bytes;         /* of a job; 0: SHELL_HISTORY_BYTES */
-    int64_t timeout_ms;               /* 0: SHELL_TIMEOUT_MS */
-    int64_t max_timeout_ms;           /* 0: SHELL_MAX_TIMEOUT_MS, or timeout_ms when more */
-    size_t max_jobs;                  /* that run in one session; 0: SHELL_MAX_JOBS */
+    /* What a command can do, for whoever is asked: goes on from "Runs a command"; or NULL. */
+    const char *reach;
+    size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
+    size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
+    int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */
+    int64_t max_timeout_ms;   /* 0: SHELL_MAX_TIMEOUT_MS, or timeout_ms when more */
+    size_t max_jobs;          /* that run in one session; 0: SHELL_MAX_JOBS */
 };
 
 enum {
@@ -93,6 +95,17 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
  */
 bool shell_resource(const struct shell_call *call, const void *session,
                     struct permission_resource *out_resource, struct str *out_text);
+
+/*
+ * The same for a person: what is done in one sentence, and the text unless the resource says it
+ * already. Both live as long as the shell and `text`.
+ */
+struct shell_words {
+    struct str action;
+    struct str detail;
+};
+struct shell_words shell_words(const struct shell *shell, const struct catalog_tool *tool,
+                               const struct permission_resource *resource, struct str text);
 
 struct shell_events {
     /* Now and then: bytes printed so far, and the last line. Or NULL. */

@@ -21,6 +21,8 @@ enum {
     MEMORY_SHARE = 2,
     WALK_BYTES = 32 << 20,
     MAX_WARNINGS = 4,
+    SHOWN_PLACES = 8, /* that commands may change, in a question */
+    REACH_BYTES = (SHOWN_PLACES + 1) * PATH_MAX,
 };
 
 #define CUT_WARNING                                                                                \
@@ -230,6 +232,38 @@ const char *commands_risk(const struct commands *commands)
     return commands->config.is_open ? NULL : startfiles_writable(commands->places, getenv("HOME"));
 }
 
+/* ---- in words, for whoever is asked ---- */
+
+static int say_places(const struct places *places, struct buf *out)
+{
+    size_t count = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < places->count && r == 0; i++) {
+        if (places->items[i].access != BOX_WRITE)
+            continue;
+        if (++count <= SHOWN_PLACES)
+            r = buf_printf(out, "%s%s", count > 1 ? ", " : " ", places->items[i].path);
+    }
+    if (r == 0 && count == 0)
+        r = buf_append_str(out, STR(" no files"));
+    if (r == 0 && count > SHOWN_PLACES)
+        r = buf_printf(out, " and %zu more", count - SHOWN_PLACES);
+    return r;
+}
+
+static int say_reach(const struct commands *commands, struct buf *out)
+{
+    int r;
+
+    if (commands->config.is_open)
+        return buf_append_str(out, STR(", in no box: it can do whatever the user can"));
+    r = buf_append_str(out, commands->config.has_network
+                                ? STR(", with the network of this machine; it can change")
+                                : STR(", without network; it can change"));
+    return r == 0 ? say_places(commands->places, out) : r;
+}
+
 /* ---- on the loop ---- */
 
 int commands_start(struct commands *commands, struct loop *loop, struct err *err)
@@ -246,8 +280,13 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .path = path != NULL ? path : DEFAULT_PATH,
         .timeout_ms = commands->config.timeout_ms,
     };
-    int r = launched_new(loop, commands->launcher, &commands->launched);
+    cleanup_buf struct buf reach = BUF_INIT(REACH_BYTES);
+    int r = say_reach(commands, &reach);
 
+    if (r == 0)
+        r = buf_terminate(&reach, &config.reach);
+    if (r == 0)
+        r = launched_new(loop, commands->launcher, &commands->launched);
     if (r < 0)
         return err_set_plain(err, r);
     launched_set_narrow(commands->launched, narrow, commands);

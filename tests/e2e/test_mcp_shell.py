@@ -314,8 +314,8 @@ class Asking(Commands):
                      "result": {"action": "accept", "content": {"decision": decision}}})
         return question["params"], server.result(message["id"])
 
-    def begin_asking(self):
-        return self.begin("--permission-shell", "ask", capabilities=ASKING)
+    def begin_asking(self, *flags):
+        return self.begin("--permission-shell", "ask", *flags, capabilities=ASKING)
 
     def test_a_question_shows_where_and_what(self):
         server = self.begin_asking()
@@ -326,6 +326,20 @@ class Asking(Commands):
         server.end()
         self.assertEqual([(record["outcome"], record["policySource"]) for record in self.executed()],
                          [("denied", "user")])
+
+    def test_a_question_shows_what_a_command_can_do(self):
+        words, _ = self.ask(self.begin_asking(), "echo one", "Deny once")
+        self.assertIn("Runs a command, without network; it can change no files\n", words)
+        self.assertEqual(words.count("echo one"), 1)
+        server = self.begin_asking("--write", "--shell-network", "allow", "--shell-writable", self.outside)
+        words, _ = self.ask(server, "echo one\necho two", "Deny once")
+        places = sorted([str(self.outside), str(self.root)])
+        said = words.split("\n")[0]
+        self.assertIn("Runs a command, with the network of this machine; it can change ", said)
+        self.assertEqual(sorted(said.split("can change ")[1].split(", ")), places)
+        self.assertIn("\n| echo one\n| echo two", words)
+        words, _ = self.ask(self.begin_asking("--dangerously-disable-shell-sandbox"), "echo one", "Deny once")
+        self.assertIn("in no box", words)
 
     def test_a_command_cannot_dress_up_the_question(self):
         server = self.begin_asking()

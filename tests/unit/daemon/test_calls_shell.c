@@ -55,6 +55,15 @@ bool shell_resource(const struct shell_call *call, const void *session,
     return true;
 }
 
+struct shell_words shell_words(const struct shell *shell, const struct catalog_tool *tool,
+                               const struct permission_resource *resource, struct str text)
+{
+    (void)shell;
+    (void)tool;
+    (void)resource;
+    return (struct shell_words){.action = STR("Runs a command"), .detail = text};
+}
+
 uint64_t shell_run(struct shell_call *call, const struct shell_events *events)
 {
     (void)events;
