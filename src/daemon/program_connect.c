@@ -75,11 +75,28 @@ static void follow_attempt(struct program *program)
     }
 }
 
+/* A static key may be taken again; the key of a session that was forgotten never is. */
+static void end_without_hope(struct program *program)
+{
+    struct session_state state;
+    struct err err = ERR_INIT;
+
+    session_state(program->session, &state);
+    if (state.state != RECONNECT_REFUSED || program->port != NULL ||
+        program->attempt.is_static_key || program->is_leaving)
+        return;
+    err_set(&err, ERR_GATEWAY_DENIED,
+            "the server does not know this session any more, and without a local port nobody can "
+            "bring a token for another one; start gatehouse connect again with a new token");
+    program_fail(program, &err);
+}
+
 static void on_change(void *data)
 {
     struct program *program = data;
 
     follow_attempt(program);
+    end_without_hope(program);
     program_tell(program);
 }
 

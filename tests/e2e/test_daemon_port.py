@@ -442,6 +442,16 @@ class Taken(PortScene):
         self.assertEqual(status, 0, told)
         self.assertIn("without a local port", told)
 
+    def test_without_a_port_a_session_that_was_forgotten_is_the_end(self):
+        server, _, page = self.wait_for_page()
+        daemon = self.daemon("--auto-confirm", "--port", page.port, self.url(server), server.token,
+                             self.root)
+        server.until(streams=1)
+        server.do("forget")
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        self.assertIn("start gatehouse connect again with a new token", told)
+
 
 class Around(PortScene):
     def status(self, port, *flags):
