@@ -104,9 +104,12 @@ static void keep(struct session *session, const struct gateway_status *status)
     struct kept *kept = &session->kept;
     struct err err = ERR_INIT;
 
-    if (!session->config.keeps || session->is_kept || key == NULL || !is_joined(status->state))
+    if (!session->config.keeps || key == NULL || !is_joined(status->state))
+        return;
+    if (session->is_kept && secret_eq(&session->kept_key, secret_reveal(key))) /* to compare */
         return;
     session->is_kept = true; /* tried once */
+    session->kept_key = *key;
     kept->dialect = status->dialect;
     kept->key = *key;
     snprintf(kept->terms, sizeof(kept->terms), "%s", session->config.terms);
@@ -567,6 +570,7 @@ void session_free(struct session *session)
     buf_done(&session->tree);
     secret_done(&session->key);
     secret_done(&session->kept.key);
+    secret_done(&session->kept_key);
     cleanup_fd_(&session->kept_lock_fd);
     if (session->ground != NULL)
         write_record(session);

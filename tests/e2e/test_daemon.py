@@ -3,6 +3,7 @@
 
 Arguments: see daemon_scene.
 """
+import contextlib
 import json
 import os
 import select
@@ -206,6 +207,26 @@ class Kept(Scene):
         server.token = server.until_has("token")["token"]
         self.begin(server, "--keep-session")
         self.good(server, "read_file", filePath="a.txt")
+
+    def until_kept(self, text):
+        """A file has it; it is not there for a moment while it is replaced."""
+        deadline = time.monotonic() + PATIENCE
+        kept = ""
+        while text not in kept:
+            self.assertLess(time.monotonic(), deadline, kept)
+            with contextlib.suppress(FileNotFoundError):
+                kept = "".join(path.read_text() for path in self.files())
+            time.sleep(MOMENT)
+
+    def test_another_key_of_the_same_session_is_kept_too(self):
+        server, _ = self.connect("--keep-session")
+        self.until_kept("sess_")
+        key = "sess_" + 32 * "z"
+        server.do("fail", endpoint="init", status=200, count=1,
+                  body=json.dumps({"data": {"ok": True, "sessionKey": key}}))
+        server.do("fail", endpoint="events", status=403, count=1)
+        server.do("drop")
+        self.until_kept(key)
 
     def test_a_server_of_the_older_dialect_can_ask_for_another_init(self):
         server = self.serve("--dialect", "seed")
