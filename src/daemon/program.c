@@ -202,6 +202,24 @@ static int check_agreement(const struct program *program, struct err *err)
     return 0;
 }
 
+static void tell_settings(const struct program *program)
+{
+    const struct wishes *wishes = &program->wishes;
+
+    for (size_t i = 0; i < wishes->warning_count && i < WISHES_WARNINGS; i++)
+        log_write(&program->log, LOG_WARN, "in the settings",
+                  LOG_TEXT("what", wishes->warnings[i]));
+    if (wishes->warning_count > WISHES_WARNINGS)
+        log_write(&program->log, LOG_WARN, "and more like that in the settings",
+                  LOG_INT("count", (int64_t)(wishes->warning_count - WISHES_WARNINGS)));
+    if (wishes->findings.is_set_aside)
+        log_write(&program->log, LOG_WARN,
+                  "settings were malformed and lie aside: until you mend and put them back, or "
+                  "remove them, everything is asked for",
+                  LOG_TEXT("file", wishes->findings.set_aside),
+                  LOG_TEXT("error", wishes->findings.why));
+}
+
 /* Said once, so that nobody wonders where the tools are. */
 static void tell_lacks(const struct program *program)
 {
@@ -211,12 +229,7 @@ static void tell_lacks(const struct program *program)
         if (program->wishes.modes.of[lacking[i]] != PERMISSION_DENY)
             log_write(&program->log, LOG_INFO, "not offered: this version has no tools for it",
                       LOG_TEXT("group", catalog_group_name(lacking[i])));
-    if (program->wishes.findings.is_set_aside)
-        log_write(&program->log, LOG_WARN,
-                  "settings were malformed and lie aside: until you mend and put them back, or "
-                  "remove them, everything is asked for",
-                  LOG_TEXT("file", program->wishes.findings.set_aside),
-                  LOG_TEXT("error", program->wishes.findings.why));
+    tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");
     if (!program->attempt.url.is_tls)

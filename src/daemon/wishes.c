@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "command/connect.h"
 #include "tools/recorded.h"
 
@@ -142,6 +143,16 @@ static int choose_places(const struct option_values *values, struct wishes *wish
     return r == 0 && settings != NULL ? recorded_absolute(settings, wishes->settings_dir, err) : r;
 }
 
+static void keep_warnings(const struct settings *settings, struct wishes *wishes)
+{
+    wishes->warning_count = settings->warning_count;
+    for (size_t i = 0; i < settings->warning_count && i < WISHES_WARNINGS; i++) {
+        struct str text = utf8_cut(settings->warnings[i], WISHES_WARNING_BYTES - 1);
+
+        snprintf(wishes->warnings[i], WISHES_WARNING_BYTES, "%.*s", STR_ARG(text));
+    }
+}
+
 int wishes_read(const struct option_values *values, struct wishes *out_wishes, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
@@ -158,6 +169,7 @@ int wishes_read(const struct option_values *values, struct wishes *out_wishes, s
     if (r < 0)
         return r;
     wishes.log_level = choose_level(values, &settings);
+    keep_warnings(&settings, &wishes);
     *out_wishes = wishes;
     return 0;
 }

@@ -15,6 +15,8 @@
 #include "permission/modes.h"
 #include "permission/settingsfile.h"
 
+enum { WISHES_WARNINGS = 8, WISHES_WARNING_BYTES = 160 };
+
 struct wishes {
     char state_dir[PATH_MAX];      /* absolute */
     char settings_dir[PATH_MAX];   /* absolute; empty: the user's own */
@@ -23,6 +25,8 @@ struct wishes {
     bool has_write_access;
     enum log_level log_level;
     struct settings_findings findings;
+    char warnings[WISHES_WARNINGS][WISHES_WARNING_BYTES]; /* about the settings' fields */
+    size_t warning_count;                                 /* of all, also beyond these */
 };
 
 /* ERR_INVALID_OPTION where nothing would be offered; the message is for the user. */

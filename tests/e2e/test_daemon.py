@@ -537,6 +537,20 @@ class Rules(Scene):
         self.error(server, "move", sourcePath=".n8n-gateway", destinationPath="x")
         self.assertIn("permissions", self.settings.read_text())
 
+    def test_settings_that_nobody_knows_are_said_and_kept(self):
+        self.write_settings(permissions={"shel": "allow"}, futureThing=1)
+        _, daemon = self.connect()
+        told = daemon.end()[1]
+        self.assertIn("permissions.shel: not known", told)
+        self.assertIn("futureThing: not known", told)
+        self.assertEqual(json.loads(self.settings.read_text()),
+                         {"permissions": {"shel": "allow"}, "futureThing": 1})
+        self.write_settings(**{f"thing{number}": 1 for number in range(20)})
+        _, daemon = self.connect()
+        told = daemon.end()[1]
+        self.assertEqual(told.count("not known"), 8)
+        self.assertIn("count=12", told)
+
     def test_malformed_settings_are_put_aside_and_everything_is_asked_for(self):
         self.settings.parent.mkdir(mode=0o700)
         self.settings.write_text("{")
