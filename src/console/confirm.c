@@ -27,7 +27,7 @@ enum answer { ANSWER_YES, ANSWER_EDIT, ANSWER_NO, ANSWERS };
 /* Rows of the editor: one a group, and these. */
 enum { ROW_DIR = PERMISSION_GROUPS, ROW_DONE, ROWS };
 
-enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, NARROW_COLUMNS = 54, PRINT_BYTES = 1 << 20 };
+enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, NARROW_COLUMNS = 60, PRINT_BYTES = 1 << 20 };
 
 struct confirm {
     struct console *console;
@@ -82,11 +82,14 @@ static enum permission_mode mode_of(const struct confirm *confirm, size_t group)
                   (!confirm->has_write_access ||
                    confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY);
 
-    return is_off ? PERMISSION_DENY : confirm->modes.of[group];
+    return is_off || !catalog_has_group((enum catalog_group)group) ? PERMISSION_DENY
+                                                                   : confirm->modes.of[group];
 }
 
 static const char *mode_words(const struct confirm *confirm, size_t group)
 {
+    if (!catalog_has_group((enum catalog_group)group))
+        return "Not available in this version";
     if (group == CATALOG_FILESYSTEM_WRITE) {
         if (confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
             return "Deny (reading is denied)";
@@ -99,6 +102,8 @@ static const char *mode_words(const struct confirm *confirm, size_t group)
 /* For changing files, asking for a mode is asking for write access, and deny is going without. */
 static void set_mode(struct confirm *confirm, size_t group, enum permission_mode mode)
 {
+    if (!catalog_has_group((enum catalog_group)group))
+        return;
     confirm->modes.of[group] = mode;
     if (group == CATALOG_FILESYSTEM_WRITE)
         confirm->has_write_access = mode != PERMISSION_DENY;

@@ -223,12 +223,13 @@ static void tell_settings(const struct program *program)
 /* Said once, so that nobody wonders where the tools are. */
 static void tell_lacks(const struct program *program)
 {
-    static const enum catalog_group lacking[] = {CATALOG_COMPUTER, CATALOG_BROWSER};
+    const struct permission_modes *modes = &program->wishes.modes;
 
-    for (size_t i = 0; i < array_size(lacking); i++)
-        if (program->wishes.modes.of[lacking[i]] != PERMISSION_DENY)
-            log_write(&program->log, LOG_INFO, "not offered: this version has no tools for it",
-                      LOG_TEXT("group", catalog_group_name(lacking[i])));
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        if (!catalog_has_group((enum catalog_group)i))
+            log_write(&program->log, LOG_INFO, "not available in this version",
+                      LOG_TEXT("group", catalog_group_name((enum catalog_group)i)),
+                      LOG_TEXT("permission", permission_mode_name(modes->of[i])));
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");

@@ -382,9 +382,10 @@ class Flags(Scene):
         self.assertIn("toolhost confined", said["debug"])
 
     def test_permission_browser(self):
-        self.assertIn("group=browser", self.connect()[1].until("not offered"))
-        _, daemon = self.connect("--permission-browser", "deny")
-        self.assertNotIn("not offered", daemon.end()[1])
+        for flags, mode in ((), "ask"), (("--permission-browser", "deny"), "deny"):
+            told = self.connect(*flags)[1].end()[1]
+            self.assertIn(f"not available in this version group=browser permission={mode}", told)
+            self.assertIn("not available in this version group=computer permission=deny", told)
 
     @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
     def test_shell_network_and_shell_writable(self):

@@ -56,8 +56,8 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "  Read files              Allow");
     assert_shows(&bench, "  Change files            Deny (write access off)");
     assert_shows(&bench, "  Run commands            Deny");
-    assert_shows(&bench, "  Screen, mouse, keyboard Deny");
-    assert_shows(&bench, "  Browser                 Ask");
+    assert_shows(&bench, "  Screen, mouse, keyboard Not available in this version");
+    assert_shows(&bench, "  Browser                 Not available in this version");
     assert_does_not_show(&bench, "network"); /* there are no commands */
     assert_shows(&bench, "  1 Yes, connect");
     assert_shows(&bench, "  2 Edit");
@@ -173,7 +173,7 @@ static void modes_are_edited_for_this_session(void **state)
     bench_press(&bench, "3\x1b[C");
     assert_shows(&bench, "> 3 Run commands            Ask");
     bench_press(&bench, "5\x1b[D");
-    assert_shows(&bench, "> 5 Browser                 Deny");
+    assert_shows(&bench, "> 5 Browser                 Not available in this version");
     bench_press(&bench, "7\r\r\r"); /* once Done, and no more than that */
     assert_int_equal(asked.count, 0);
     assert_shows(&bench, "Connect to this server?");
@@ -189,7 +189,7 @@ static void modes_are_edited_for_this_session(void **state)
     assert_int_equal(asked.result.modes.of[CATALOG_FILESYSTEM_READ], PERMISSION_ALLOW);
     assert_int_equal(asked.result.modes.of[CATALOG_FILESYSTEM_WRITE], PERMISSION_ALLOW);
     assert_int_equal(asked.result.modes.of[CATALOG_SHELL], PERMISSION_ASK);
-    assert_int_equal(asked.result.modes.of[CATALOG_BROWSER], PERMISSION_DENY);
+    assert_int_equal(asked.result.modes.of[CATALOG_BROWSER], PERMISSION_ASK);
     bench_close(&bench);
 }
 
