@@ -14,7 +14,8 @@ enum {
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     WORKERS = 4,
     MOST_WAITING = 128,
-    TOLD_FIELDS = 5,
+    TOLD_RESOURCES = 4, /* of one call; the others are counted */
+    TOLD_FIELDS = TOLD_RESOURCES + 6,
 };
 
 #define TOO_LATE "it was not begun in the time that the server gives it"
@@ -82,9 +83,14 @@ static void tell(const struct call *call, const char *what_happened, const struc
 
     if (!log_wants(config->log, LOG_INFO))
         return;
-    if (call->resource_count > 0)
+    for (size_t i = 0; i < call->resource_count && i < TOLD_RESOURCES; i++)
         fields[count++] =
-            (struct log_field)LOG_STR("on", permission_resource_name(call->resources));
+            (struct log_field)LOG_STR("on", permission_resource_name(&call->resources[i]));
+    if (call->resource_count > TOLD_RESOURCES)
+        fields[count++] =
+            (struct log_field)LOG_INT("others", (int64_t)(call->resource_count - TOLD_RESOURCES));
+    if (call->resource_count > 0 && call->resources[0].cwd.len > 0)
+        fields[count++] = (struct log_field)LOG_STR("cwd", call->resources[0].cwd);
     fields[count++] =
         (struct log_field)LOG_TEXT("by", permission_source_name(call->decision.source));
     fields[count++] = (struct log_field)LOG_INT("ms", loop_now_ms(config->loop) - call->since_ms);
@@ -104,12 +110,20 @@ static void answer_as(struct call *call, struct str result, const char *what_hap
     free_call(call);
 }
 
+/* What a command has printed cannot look like it: quotes are escaped in there. */
+static bool has_timed_out(struct str result)
+{
+    return str_find(result, STR("\"timedOut\":true")) != SIZE_MAX;
+}
+
 void calls_answer(struct call *call, struct str result)
 {
     struct err failure = ERR_INIT;
 
     if (calls_read_failure(result, &failure))
         answer_as(call, result, "failed", &failure);
+    else if (calls_is_command(call) && has_timed_out(result))
+        answer_as(call, result, "timed out", NULL);
     else
         answer_as(call, result, "done", NULL);
 }
@@ -204,6 +218,7 @@ static void give_up(struct call *call, int result)
     calls_enter(call, CALL_ENDED);
     if (!call->is_forgotten) {
         err_set_plain(&err, result);
+        tell(call, "failed", &err);
         answer_error(call->calls, call->id, &err);
     }
     free_call(call);
@@ -337,6 +352,15 @@ static int new_call(struct calls *calls, const struct gateway_call *given, struc
     return r;
 }
 
+/* Before it was a call: said all the same, or a server could try for ever unseen. */
+static void refuse(struct calls *calls, const struct gateway_call *given, const char *what_happened,
+                   const struct err *err)
+{
+    log_write(calls->config.log, LOG_INFO, what_happened, LOG_STR("tool", given->name),
+              LOG_TEXT("why", err->message));
+    answer_error(calls, given->id, err);
+}
+
 void calls_begin(struct calls *calls, const struct gateway_call *given)
 {
     const struct catalog_tool *tool = catalog_find(given->name);
@@ -346,13 +370,15 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
 
     if (tool == NULL || !calls->config.offers(calls->config.data, tool)) {
         err_set(&err, ERR_NOT_FOUND, "there is no tool '%.*s' here", STR_ARG(given->name));
-        answer_error(calls, given->id, &err);
+        if (tool != NULL)
+            calls_note_not_offered(calls, tool);
+        refuse(calls, given, "refused", &err);
         return;
     }
     r = new_call(calls, given, &call);
     if (r < 0) {
         err_set_plain(&err, r);
-        answer_error(calls, given->id, &err);
+        refuse(calls, given, "failed", &err);
         return;
     }
     call->tool = tool;

@@ -138,6 +138,8 @@ enum calls_outcome {
 /* One that fails means that nothing may be done. */
 int calls_note_intents(struct call *call);
 void calls_note_outcomes(struct call *call, enum calls_outcome outcome, int error);
+/* A tool of a group that is denied, which nobody was told of. */
+void calls_note_not_offered(const struct calls *calls, const struct catalog_tool *tool);
 /* A name that the toolhost does not take. */
 void calls_note_error(struct call *call, const struct err *err);
 void calls_note_refusal(void *data, const struct permission_resource *resource, const char *source,

@@ -2,18 +2,38 @@
 /* What the record is told of calls on files. */
 #include "daemon/calls_internal.h"
 
-static int note(const struct call *call, struct authority_note *note)
+static int note_as(const struct calls *calls, const struct catalog_tool *tool,
+                   enum permission_source source, struct authority_note *note)
 {
     const struct authority_call about = {
-        .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
-        .decision = permission_source_name(call->decision.source),
+        .tool = tool->name.ptr, /* of the catalogue, which ends its texts */
+        .decision = permission_source_name(source),
     };
     int r;
 
     authority_call_begin(&about);
-    r = authority_note(call->calls->config.recorded, note);
+    r = authority_note(calls->config.recorded, note);
     authority_call_end();
     return r;
+}
+
+static int note(const struct call *call, struct authority_note *note)
+{
+    return note_as(call->calls, call->tool, call->decision.source, note);
+}
+
+void calls_note_not_offered(const struct calls *calls, const struct catalog_tool *tool)
+{
+    struct authority_note refusal = {
+        .operation = tool->group == CATALOG_SHELL             ? AUTHORITY_OP_EXECUTE
+                     : tool->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ
+                                                              : AUTHORITY_OP_WRITE,
+        .outcome = AUTHORITY_DENIED,
+        .error = ERR_DENIED_BY_POLICY,
+        .policy_source = permission_source_name(PERMISSION_BY_MODE),
+    };
+
+    (void)note_as(calls, tool, PERMISSION_BY_MODE, &refusal);
 }
 
 static bool changes(const struct touched *touched)

@@ -516,6 +516,22 @@ class Rules(Scene):
         (denied,) = [record for record in self.records() if record["outcome"] == "denied"]
         self.assertEqual((denied["operation"], denied["tool"]), ("read", "read_file"))
 
+    def test_every_answer_is_told(self):
+        server, daemon = self.connect("--permission-filesystem-write", "allow")
+        self.good(server, "move", sourcePath="a.txt", destinationPath="b.txt")
+        self.error(server, "nonsense")
+        self.error(server, "shell_execute", command="true")
+        told = daemon.end()[1].splitlines()
+        (moved,) = [line for line in told if "tool=move" in line]
+        self.assertIn(f"on={self.root}/a.txt on={self.root}/b.txt", moved)
+        for name in ("nonsense", "shell_execute"):
+            (line,) = [line for line in told if f"tool={name}" in line]
+            self.assertIn(" refused ", line)
+            self.assertIn("there is no tool", line)
+        (refused,) = [entry for entry in self.records() if entry.get("tool") == "shell_execute"]
+        self.assertEqual((refused["outcome"], refused["operation"], refused["policySource"]),
+                         ("denied", "execute", "mode"))
+
     def test_rules_hold_from_the_moment_they_are_made(self):
         server, daemon = self.connect()
         self.good(server, "read_file", filePath="a.txt")
@@ -587,8 +603,14 @@ class Commands(Scene):
         self.assertEqual([record["outcome"] for record in ran[:2]], ["intent", "success"])
 
     def test_the_time_of_a_command_is_over(self):
-        server, _ = self.connect("--permission-shell", "allow", "--computer-shell-timeout", "300")
+        server, daemon = self.connect("--permission-shell", "allow", "--computer-shell-timeout",
+                                      "300")
         self.assertTrue(self.shell(server, "sleep 60")["timedOut"])
+        line = daemon.until("tool=shell_execute")
+        self.assertIn(" timed out ", line)
+        self.assertIn(f"cwd={self.root}", line)
+        self.shell(server, """echo '"timedOut":true'""")
+        self.assertIn(" done ", daemon.until("tool=shell_execute"))
 
     def test_the_instance_asks_about_commands(self):
         server, daemon = self.connect("--permission-shell", "ask")
