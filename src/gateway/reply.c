@@ -9,6 +9,7 @@
 enum {
     ARENA_FACTOR = 24, /* 16 bytes a value, and the shortest value takes two characters */
     MAX_REPLY_DEPTH = 16,
+    MAX_ERROR_RESULT_BYTES = 64 << 10, /* errors are short */
 };
 
 static bool is_key(struct str text)
@@ -152,14 +153,48 @@ static int finish(struct json_writer *writer, struct buf *text, size_t before)
     return r;
 }
 
+/*
+ * The protocol has the object of an error in both forms; tools leave the second one to us, since
+ * other clients hold it against the schema of results that went well. False: nothing is missing.
+ */
+static bool complete_error(struct str result, struct buf *out)
+{
+    const struct json_limits limits = {MAX_ERROR_RESULT_BYTES, JSON_DEFAULT_MAX_DEPTH};
+    cleanup_arena struct arena arena = ARENA_INIT((size_t)MAX_ERROR_RESULT_BYTES * ARENA_FACTOR);
+    const struct json_value *document;
+    const struct json_value *object;
+    struct str text;
+    struct str words;
+    bool is_error = false;
+
+    if (result.len > MAX_ERROR_RESULT_BYTES ||
+        str_find(result, STR("\"isError\":true")) == SIZE_MAX ||
+        json_parse(&arena, result, limits, &document, NULL) < 0 ||
+        !json_get_bool(document, STR("isError"), &is_error) || !is_error ||
+        json_get(document, STR("structuredContent")) != NULL)
+        return false;
+    text = first_text(document);
+    if (json_parse(&arena, text, limits, &object, NULL) < 0 ||
+        !json_get_str(object, STR("error"), &words))
+        return false;
+    /* It is an object with members: one more goes before its end. */
+    result = str_trim(result);
+    return buf_append_str(out, str_slice(result, 0, result.len - 1)) == 0 &&
+           buf_append_str(out, STR(",\"structuredContent\":")) == 0 &&
+           buf_append_str(out, text) == 0 && buf_append_char(out, '}') == 0;
+}
+
 int gateway_answer_write(enum gateway_shape shape, struct str result, struct buf *out)
 {
     struct json_writer writer;
+    cleanup_buf struct buf completed = BUF_INIT(3 * MAX_ERROR_RESULT_BYTES);
     size_t before = out->len;
     int r = 0;
 
     if (result.len > GATEWAY_MAX_ANSWER_BYTES)
         return ERR_TOO_LARGE;
+    if (complete_error(result, &completed))
+        result = buf_view(&completed);
     json_writer_init(&writer, out);
     switch (shape) {
     case GATEWAY_SHAPE_RESULT:

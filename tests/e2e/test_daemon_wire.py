@@ -113,6 +113,7 @@ class Tools(Scene):
             result = self.call(server, tool, **arguments)
             self.assertTrue(result["isError"])
             self.assertIn(words, json.loads(result["content"][0]["text"])["error"])
+            self.assertEqual(result["structuredContent"], json.loads(result["content"][0]["text"]))
 
     def test_the_older_dialect(self):
         server = self.serve("--dialect", "seed")
@@ -125,7 +126,9 @@ class Tools(Scene):
         self.assertEqual(ask("search-files", query="TWO", ignoreCase=True),
                          {"data": {"query": "TWO", "truncated": False, "totalMatches": 1,
                                    "matches": [{"path": "a.txt", "lineNumber": 2, "line": "two"}]}})
-        self.assertEqual(list(ask("read-file", filePath="missing")), ["error"])
+        missing = ask("read-file", filePath="missing")
+        self.assertEqual(list(missing), ["error"])
+        self.assertNotIn("{", missing["error"])  # words, and not an object as text
         self.assertEqual(list(ask("read-file")), ["error"])
         self.assertEqual(list(ask("no-such-operation")), ["error"])
         self.assertEqual(daemon.end()[0], 0)

@@ -236,6 +236,22 @@ static void answers_have_the_shape_of_their_call(void **state)
          "{\"content\":[{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"why\"}],"
          "\"isError\":true}",
          "{\"error\":\"why\"}"},
+        /* An error has its object in both forms, whoever wrote it. */
+        {GATEWAY_SHAPE_RESULT,
+         "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"why\\\"}\"}],"
+         "\"isError\":true}",
+         "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"why\\\"}\"}],"
+         "\"isError\":true,\"structuredContent\":{\"error\":\"why\"}}}"},
+        {GATEWAY_SHAPE_DATA,
+         "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"error\\\":\\\"why\\\"}\"}],"
+         "\"isError\":true}",
+         "{\"error\":\"why\"}"},
+        /* Not where there is one, nor where it is no error, nor where its text is none. */
+        {GATEWAY_SHAPE_RESULT, "{\"isError\":true,\"structuredContent\":{\"exitCode\":1}}",
+         "{\"result\":{\"isError\":true,\"structuredContent\":{\"exitCode\":1}}}"},
+        {GATEWAY_SHAPE_RESULT,
+         "{\"content\":[{\"type\":\"text\",\"text\":\"why\"}],\"isError\":true}",
+         "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"why\"}],\"isError\":true}}"},
     };
     cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
 
