@@ -40,15 +40,14 @@ int folder_check(const char *state_dir, const char *path, struct err *err)
     struct recorded recorded = {.audit_dir_fd = -1};
     struct authority_scope *scope = NULL;
     struct err why = ERR_INIT;
-    int r = recorded_open(&state, &recorded, err);
+    int r = 0;
 
-    if (r == 0) {
+    /* What is wrong with the state is not the folder's fault: who needs it says so. */
+    if (recorded_open(&state, &recorded, NULL) == 0)
         r = authority_request_root(recorded.authority, &request, &scope, &why);
-        authority_scope_free(scope);
-        if (r < 0)
-            err_set(err, r, "the folder '%s' cannot be used: %s", path,
-                    why.code != 0 ? why.message : err_text(r));
-    }
+    authority_scope_free(scope);
     recorded_close(&recorded);
-    return r;
+    return r < 0 ? err_set(err, r, "the folder '%s' cannot be used: %s", path,
+                           why.code != 0 ? why.message : err_text(r))
+                 : 0;
 }

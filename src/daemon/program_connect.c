@@ -219,10 +219,14 @@ int program_look_for_session(struct program *program, struct err *err)
     return r;
 }
 
-/* Which is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
-static bool is_about_folder(int code)
+/* It is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
+static int check_folder(const struct wishes *wishes, struct err *err)
 {
-    return code == ERR_NOT_FOUND || code == ERR_NOT_A_DIRECTORY || code == ERR_PERMISSION_DENIED;
+    struct err why = ERR_INIT;
+
+    if (folder_check(wishes->state_dir, wishes->dir, &why) == 0)
+        return 0;
+    return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, wishes->dir_advice);
 }
 
 static int begin(struct program *program, const struct wishes *wishes, struct err *err)
@@ -258,6 +262,9 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
 
     /* It may be there yet, trying to come back to a server that has forgotten it. */
     drop_session(program);
+    r = check_folder(wishes, err);
+    if (r < 0)
+        return r;
     attempt->state = ATTEMPT_JOINING;
     agreed->is_from_page = attempt->is_from_page;
     agreed->wishes = *wishes;
@@ -269,8 +276,6 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
     secret_done(&attempt->kept.key);
     if (r == 0)
         program_tell(program);
-    if (is_about_folder(r))
-        err->code = ERR_INVALID_PATH;
     return r;
 }
 
@@ -289,6 +294,7 @@ static int take_answer(const struct program *program, const struct confirm_resul
         out_wishes->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
     if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
         return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    out_wishes->dir_advice = "it was agreed to in the prompt; name another there";
     return recorded_absolute(dir, out_wishes->dir, err);
 }
 

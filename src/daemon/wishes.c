@@ -113,9 +113,17 @@ static int choose_dir(const struct option_values *values, const struct settings 
     if (name != NULL && has_flag(values, CONNECT_OPTION_DIR))
         return err_set(err, ERR_INVALID_OPTION,
                        "the folder is given twice: as --filesystem-dir and behind the token");
+    wishes->dir_advice = "name one that is there, with --filesystem-dir or behind the token";
+    if (name == NULL && has_variable(values, CONNECT_OPTION_DIR))
+        wishes->dir_advice = "it comes from N8N_GATEWAY_FILESYSTEM_DIR; change that, or name "
+                             "another with --filesystem-dir";
     if (name == NULL)
         name = option;
+    if (name == NULL)
+        wishes->dir_advice = "it is the current directory; name another with --filesystem-dir";
     if (name == NULL && settings->filesystem_dir.len > 0) {
+        wishes->dir_advice = "it is filesystemDir of the settings; change that, or name another "
+                             "with --filesystem-dir";
         if (snprintf(room, sizeof(room), "%.*s", STR_ARG(settings->filesystem_dir)) >= PATH_MAX)
             return err_set(err, ERR_INVALID_PATH, "the settings' filesystemDir is too long");
         name = room;

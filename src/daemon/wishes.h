@@ -21,6 +21,7 @@ struct wishes {
     char state_dir[PATH_MAX];      /* absolute */
     char settings_dir[PATH_MAX];   /* absolute; empty: the user's own */
     char dir[PATH_MAX];            /* absolute */
+    const char *dir_advice;        /* where the folder came from, and what to do about it */
     struct permission_modes modes; /* of changing files: what holds, write access considered */
     bool has_write_access;
     enum log_level log_level;

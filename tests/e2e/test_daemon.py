@@ -354,6 +354,23 @@ class Refusals(Scene):
                 self.assert_refused(status, words, *arguments)
         self.assertFalse(server.state()["connected"])
 
+    def test_where_a_folder_that_is_not_there_came_from_is_said(self):
+        gone = str(self.place / "gone")
+        url = self.url(self.serve())
+        for words, flags, settings, variables in (
+                ("behind the token", ("--dir", gone), {}, {}),
+                ("comes from N8N_GATEWAY_FILESYSTEM_DIR", (), {},
+                 {"N8N_GATEWAY_FILESYSTEM_DIR": gone}),
+                ("filesystemDir of the settings", (), {"filesystemDir": gone}, {})):
+            with self.subTest(words):
+                self.write_settings(**settings)
+                status, told = self.daemon("--auto-confirm", *flags, url, "gw_x",
+                                           **variables).wait()
+                self.assertEqual(status, 1, told)
+                self.assertIn(f"the folder '{gone}' cannot be used: not found; ", told)
+                self.assertIn(words, told)
+                self.assertIn("--filesystem-dir", told)
+
     def test_a_static_key_that_is_refused_is_called_so(self):
         daemon = self.daemon("--auto-confirm", "--dir", self.root, self.url(self.serve()),
                              N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-one-side")
