@@ -90,6 +90,12 @@ static int read_key(struct program *program, struct err *err)
     const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
     const char *static_key = getenv(CONNECT_KEY_ENV);
 
+    /* Sent to the server it would be a refusal that nobody understands. */
+    if (token != NULL && *token != '\0' && strchr("/.~", *token) != NULL)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "'%s' looks like a folder, and behind the URL the token is expected that "
+                       "the server shows; without one, use --filesystem-dir",
+                       token);
     if (token == NULL || *token == '\0') {
         token = static_key;
         program->attempt.is_static_key = token != NULL && *token != '\0';

@@ -354,6 +354,15 @@ class Refusals(Scene):
                 self.assert_refused(status, words, *arguments)
         self.assertFalse(server.state()["connected"])
 
+    def test_a_folder_in_the_place_of_the_token_is_not_sent(self):
+        server = self.serve("--static-key", "key-of-both-sides")
+        for name in (str(self.root), "./x", "..", "~/x"):
+            with self.subTest(name):
+                self.assert_refused(2, f"'{name}' looks like a folder", "--auto-confirm",
+                                    self.url(server), name,
+                                    N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-both-sides")
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
     def test_where_a_folder_that_is_not_there_came_from_is_said(self):
         gone = str(self.place / "gone")
         url = self.url(self.serve())
