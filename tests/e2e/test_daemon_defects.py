@@ -340,7 +340,7 @@ class Servers(Scene):
 
 
 class Flags(Scene):
-    """Those whose effect no other test of the daemon sees, and that none is without one."""
+    """That none is without an effect is in test_daemon_options.py."""
 
     def test_filesystem_dir(self):
         server = self.serve()
@@ -401,16 +401,6 @@ class Flags(Scene):
             result = self.call(server, "shell_execute", command=f"echo x > {there}/f")
             self.assertEqual(result["structuredContent"]["exitCode"] == 0, can)
             self.assertEqual(daemon.end()[0], 0)
-
-    def test_no_flag_does_nothing(self):
-        """Each stands in some test that would fail without it."""
-        sources = list(pathlib.Path(__file__).parent.glob("test_*.py"))
-        if len(sources) == 1:
-            self.skipTest("this is a copy, without the other tests")
-        used = "".join(source.read_text() for source in sources)
-        flags = set(re.findall(r"--[a-z][a-z-]+", self.gatehouse("connect", "--help")))
-        self.assertGreater(len(flags), 15)
-        self.assertEqual({flag for flag in flags if f'"{flag}"' not in used}, set())
 
 
 def names_of(devices):

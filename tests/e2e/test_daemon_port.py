@@ -863,11 +863,11 @@ class Desktop(AtTerminal, PortScene):
         notes = self.home / "notes"
         return notes.read_text() if notes.exists() else ""
 
-    def question_twice(self, *flags):
+    def question_twice(self, *flags, **variables):
         """Once before connecting and once before a call."""
         server, daemon, page = self.wait_for_page(
             "--permission-filesystem-write", "ask", *flags, TERM="dumb",
-            DBUS_SESSION_BUS_ADDRESS="unix:path=/nowhere")
+            DBUS_SESSION_BUS_ADDRESS="unix:path=/nowhere", **variables)
         server.do("token")
         waiting = page.connect_later(self.url(server), server.until_has("token")["token"])
         self.press_until(b"1\n", lambda: not waiting.is_alive())
@@ -887,10 +887,13 @@ class Desktop(AtTerminal, PortScene):
         self.assertEqual(daemon.end()[0], 0)
 
     def test_none_where_none_is_wanted(self):
-        server, daemon, called = self.question_twice("--no-notifications")
-        self.assertNotIn("isError", self.answer(server, b"2\n", called))
-        self.assertEqual(daemon.end()[0], 0)
-        self.assertEqual(self.notes(), "")
+        for flags, variables in ((("--no-notifications",), {}),
+                                 ((), {"GATEHOUSE_NOTIFICATIONS": "no"})):
+            del self.shown[:]
+            server, daemon, called = self.question_twice(*flags, **variables)
+            self.assertNotIn("isError", self.answer(server, b"2\n", called))
+            self.assertEqual(daemon.end()[0], 0)
+            self.assertEqual(self.notes(), "")
 
 
 if __name__ == "__main__":
