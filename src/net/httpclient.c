@@ -32,6 +32,18 @@ static void free_call(struct httpclient_call *call)
     free(call);
 }
 
+/* "host:port: words", which is whom was spoken to, and the first thing to look at. */
+static void say(const struct httpclient_call *call, struct err *err, int code, const char *words)
+{
+    cleanup_buf struct buf name = BUF_INIT(HTTPURL_HOST_BYTES + 16);
+
+    /* A name that nobody knows has no port. */
+    if (httpurl_append_authority(&call->url, code != ERR_HOST_UNKNOWN, &name) < 0)
+        err_set_plain(err, code);
+    else
+        err_set(err, code, "%.*s: %s", STR_ARG(buf_view(&name)), words);
+}
+
 /* Told before the link is free for others: the views of the answer stand in there. */
 void httpclient_call_finish(struct httpclient_call *call, int code)
 {
@@ -44,7 +56,7 @@ void httpclient_call_finish(struct httpclient_call *call, int code)
     if (code < 0) {
         result.err = call->err;
         if (result.err.code == 0)
-            err_set(&result.err, code, "%s: %s", call->url.host, err_text(code));
+            say(call, &result.err, code, err_text(code));
         result.err.code = code;
         result.code = code;
     }
@@ -68,10 +80,10 @@ static void on_phase_over(void *data)
     struct httpclient_call *call = data;
 
     if (call->err.code == 0)
-        err_set(&call->err, ERR_TIMED_OUT, "%s: %s", call->url.host,
-                call->state == CALL_CONNECTING ? "no connection within its time"
-                : call->state == CALL_ANSWERED ? "nothing comes any more"
-                                               : "no answer within its time");
+        say(call, &call->err, ERR_TIMED_OUT,
+            call->state == CALL_CONNECTING ? "no connection within its time"
+            : call->state == CALL_ANSWERED ? "nothing comes any more"
+                                           : "no answer within its time");
     httpclient_call_finish(call, call->err.code);
 }
 

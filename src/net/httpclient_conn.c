@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/httpclient_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +134,16 @@ static void open_tunnel(struct link *link)
         fail(link, ERR_PROXY);
 }
 
+/* Whose fault it is; the credentials stand elsewhere. */
+static void blame_proxy(struct link *link, const char *words)
+{
+    cleanup_buf struct buf name = BUF_INIT(HTTPURL_HOST_BYTES + 16);
+
+    if (httpurl_append_authority(&link->proxy->url, true, &name) == 0)
+        err_set(&link->call->err, ERR_PROXY, "the proxy %.*s %s", STR_ARG(buf_view(&name)), words);
+    fail(link, ERR_PROXY);
+}
+
 static void ignore_body(void *data, struct str bytes)
 {
     (void)data;
@@ -143,20 +154,18 @@ static void on_tunnel_bytes(struct link *link, struct str bytes)
 {
     int event = httpresponse_feed(link->parse, &bytes, ignore_body, NULL);
     int status = httpresponse_get(link->parse)->status;
+    char words[32] = "does not connect";
 
     if (event == HTTPRESPONSE_MORE)
         return;
-    if (event != HTTPRESPONSE_HEAD || status / 100 != 2) {
-        if (event == HTTPRESPONSE_HEAD)
-            err_set(&link->call->err, ERR_PROXY, "the proxy answered with %d", status);
-        fail(link, ERR_PROXY);
+    /* In TLS the client speaks first: more would be bytes of somebody else. */
+    if (event == HTTPRESPONSE_HEAD && status / 100 == 2 && bytes.len == 0) {
+        secure(link);
         return;
     }
-    /* In TLS the client speaks first: these would be bytes of somebody else. */
-    if (bytes.len > 0)
-        fail(link, ERR_PROXY);
-    else
-        secure(link);
+    if (event == HTTPRESPONSE_HEAD && status / 100 != 2)
+        snprintf(words, sizeof(words), "answered with %d", status);
+    blame_proxy(link, words);
 }
 
 /* ---- events of the connection ---- */
@@ -233,7 +242,7 @@ static void on_end(struct conn *conn, int error)
         return;
     }
     if (link->state == LINK_TUNNEL) {
-        fail(link, ERR_PROXY);
+        blame_proxy(link, "ended the connection");
         return;
     }
     if (link->state == LINK_SECURING) {
@@ -281,6 +290,11 @@ static void on_dialled(void *data, int error, int fd)
     link->dial = NULL;
     if (r == 0)
         r = conn_init(&link->conn, client->loop, client->space, fd, KEPT_BYTES, &EVENTS);
+    if (error < 0 && link->proxy != NULL && link->call != NULL) {
+        blame_proxy(link,
+                    error == ERR_HOST_UNKNOWN ? "is not known by that name" : "cannot be reached");
+        return;
+    }
     if (r < 0) {
         fail(link, r);
         return;

@@ -766,7 +766,7 @@ static void a_name_is_looked_up_and_every_address_tried(void **state)
     assert_int_equal(httpclient_send(client, &request, &COLLECTING, &seen, &seen.call, NULL), 0);
     loop_until(loop, seen.done == 2);
     assert_int_equal(seen.code, ERR_HOST_UNKNOWN);
-    assert_string_equal(seen.err.message, "name.test: the name of the host is not known");
+    assert_string_equal(seen.err.message, "name.test:1: the name of the host is not known");
     seen_done(&seen);
 }
 
@@ -848,13 +848,16 @@ static void a_resolver_that_hangs_holds_nobody_up(void **state)
 
 static void nobody_at_the_port_is_told(void **state)
 {
+    char words[128];
     struct seen seen;
 
     (void)state;
+    snprintf(words, sizeof(words), "127.0.0.1:%u: %s", server.port, err_text(ERR_UNREACHABLE));
     raw_server_done(&server);
     send_get(&seen, "/1");
     loop_until(loop, seen.done == 1);
     assert_int_equal(seen.code, ERR_UNREACHABLE);
+    assert_string_equal(seen.err.message, words);
     seen_done(&seen);
 }
 

@@ -149,6 +149,7 @@ static int no_filter(void *data, struct str host, struct filter **out_filter, st
 }
 
 struct behind {
+    bool is_gone; /* the proxy, before anybody came */
     struct clock clock;
     struct loop *loop;
     struct raw_server proxy;
@@ -158,7 +159,7 @@ struct behind {
     int filters;
 };
 
-static void behind_init(struct behind *behind, const char *url)
+static void behind_begin(struct behind *behind, const char *url)
 {
     struct httpclient_config config = {
         .may_reach = anybody, .make_filter = no_filter, .proxies = &behind->proxies};
@@ -176,6 +177,8 @@ static void behind_init(struct behind *behind, const char *url)
     assert_int_equal(loop_new(&behind->clock, &behind->loop), 0);
     raw_server_init(&behind->proxy, behind->loop);
     snprintf(text, sizeof(text), "http://us%%40er:hush@127.0.0.1:%u", behind->proxy.port);
+    if (behind->is_gone)
+        raw_server_done(&behind->proxy);
     environment = rows;
     assert_int_equal(httpproxies_from(get, &behind->proxies, NULL), 0);
     assert_int_equal(httpclient_new(behind->loop, &config, &behind->client), 0);
@@ -184,10 +187,17 @@ static void behind_init(struct behind *behind, const char *url)
                      0);
 }
 
+static void behind_init(struct behind *behind, const char *url)
+{
+    behind->is_gone = false;
+    behind_begin(behind, url);
+}
+
 static void behind_done(struct behind *behind)
 {
     httpclient_free(behind->client);
-    raw_server_done(&behind->proxy);
+    if (!behind->is_gone)
+        raw_server_done(&behind->proxy);
     loop_free(behind->loop);
     httpproxies_done(&behind->proxies);
 }
@@ -232,19 +242,39 @@ static void secured_ones_go_through_a_tunnel(void **state)
     behind_done(&behind);
 }
 
+/* By its name, and without what it is told to let us in. */
+static void assert_blamed(const struct behind *behind, unsigned port, const char *words)
+{
+    char text[ERR_MESSAGE_BYTES];
+
+    snprintf(text, sizeof(text), "the proxy 127.0.0.1:%u %s", port, words);
+    assert_int_equal(behind->seen.code, ERR_PROXY);
+    assert_string_equal(behind->seen.err.message, text);
+}
+
+static void a_proxy_that_is_not_there_is_named(void **state)
+{
+    struct behind behind;
+
+    (void)state;
+    behind.is_gone = true;
+    behind_begin(&behind, "http://far.test");
+    loop_until(behind.loop, behind.seen.done == 1);
+    assert_blamed(&behind, behind.proxy.port, "cannot be reached");
+    behind_done(&behind);
+}
+
 static void a_proxy_that_refuses_or_speaks_out_of_turn_is_left(void **state)
 {
     static const struct {
         struct str answer;
         const char *message;
     } rows[] = {
-        {STR_LITERAL("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"),
-         "the proxy answered with 407"},
+        {STR_LITERAL("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"), "answered with 407"},
         {STR_LITERAL("HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 0\r\n\r\n"),
-         "the proxy answered with 302"},
-        {STR_LITERAL("HTTP/1.1 200 OK\r\n\r\nbytes of nobody"),
-         "far.test: the proxy does not connect"},
-        {STR_LITERAL("SSH-2.0\r\n"), "far.test: the proxy does not connect"},
+         "answered with 302"},
+        {STR_LITERAL("HTTP/1.1 200 OK\r\n\r\nbytes of nobody"), "does not connect"},
+        {STR_LITERAL("SSH-2.0\r\n"), "does not connect"},
     };
 
     (void)state;
@@ -258,8 +288,7 @@ static void a_proxy_that_refuses_or_speaks_out_of_turn_is_left(void **state)
         raw_server_read_head(&behind.proxy, fd, &got);
         raw_server_write(&behind.proxy, fd, rows[i].answer);
         loop_until(behind.loop, behind.seen.done == 1);
-        assert_int_equal(behind.seen.code, ERR_PROXY);
-        assert_string_equal(behind.seen.err.message, rows[i].message);
+        assert_blamed(&behind, behind.proxy.port, rows[i].message);
         assert_int_equal(behind.filters, 0);
         close(fd);
         behind_done(&behind);
@@ -270,4 +299,5 @@ TEST_MAIN(cmocka_unit_test(the_environment_decides), cmocka_unit_test(nothing_sa
           cmocka_unit_test(what_is_no_proxy_is_an_error_without_its_secrets),
           cmocka_unit_test(plain_requests_name_the_whole_address),
           cmocka_unit_test(secured_ones_go_through_a_tunnel),
+          cmocka_unit_test(a_proxy_that_is_not_there_is_named),
           cmocka_unit_test(a_proxy_that_refuses_or_speaks_out_of_turn_is_left))
