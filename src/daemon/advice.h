@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* NULL where the error says it all. What helps depends on which key was refused. */
-const char *advice_for(int code, bool is_static_key);
+/* NULL where the error says it all. What helps depends on the key and on how it was spoken to. */
+const char *advice_for(int code, bool is_static_key, bool is_tls);
 
 #endif

@@ -204,7 +204,7 @@ static void on_status(void *data, const struct gateway_status *status)
 void session_fail(const struct session *session, const struct err *err)
 {
     const struct session_config *config = &session->config;
-    const char *advice = advice_for(err->code, config->is_static_key);
+    const char *advice = advice_for(err->code, config->is_static_key, config->url.is_tls);
     struct err told = *err;
 
     if (advice != NULL)

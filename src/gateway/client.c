@@ -46,9 +46,9 @@ void gateway_note_status(struct gateway *gateway, int status, struct str body)
 
     gateway_error_parse(body, &gateway->key, words);
     err_set(&gateway->why,
-            status == 401 || status == 403 ? ERR_GATEWAY_DENIED
-            : status == 404                ? ERR_GATEWAY_MISSING
-                                           : ERR_GATEWAY_STATUS,
+            status == 401 || status == 403   ? ERR_GATEWAY_DENIED
+            : status == 404 || status == 405 ? ERR_GATEWAY_MISSING
+                                             : ERR_GATEWAY_STATUS,
             "%s answered with %d%s%s", gateway->url.host, status, words[0] != '\0' ? ": " : "",
             words);
 }

@@ -278,6 +278,7 @@ static void a_pairing_that_fails_says_why(void **state)
         {N8N_INIT, "{\"code\":403,\"message\":\"Invalid API key\"}", 403, ERR_GATEWAY_DENIED},
         {N8N_INIT, "{}", 401, ERR_GATEWAY_DENIED},
         {N8N_INIT, "", 503, ERR_GATEWAY_STATUS},
+        {N8N_INIT, "", 405, ERR_GATEWAY_MISSING},
         {N8N_INIT, "{\"data\":{\"ok\":false}}", 200, ERR_GATEWAY_ANSWER},
         {N8N_INIT, "<html>", 200, ERR_GATEWAY_ANSWER},
         {N8N_INIT, "", 302, ERR_HTTP_REDIRECT},

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""What gatehouse connect says where it cannot connect: what is wrong, and what to do about it.
+
+Arguments: see daemon_scene.
+"""
+import contextlib
+import socket
+import sys
+import threading
+
+sys.dont_write_bytecode = True  # not into the sources
+import daemon_scene
+from daemon_scene import Scene
+
+HTML = b"<html>Welcome</html>"
+ALERT = b"\x15\x03\x01\x00\x02\x02\x46"  # what TLS says to who does not speak it
+
+
+class Always:
+    """Something at a port that gives everybody the same answer, and hangs up."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                with client, contextlib.suppress(OSError):
+                    self.read(client)
+                    client.sendall(self.answer)
+
+    @staticmethod
+    def read(client):
+        """A whole request, or the system would take the answer back with the connection."""
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += client.recv(1 << 16)
+        head, _, body = got.partition(b"\r\n\r\n")
+        sizes = [line.split(b":")[1] for line in head.lower().split(b"\r\n")
+                 if line.startswith(b"content-length:")]
+        missing = int(sizes[0]) - len(body) if sizes else 0
+        while missing > 0:
+            missing -= len(client.recv(1 << 16))
+
+
+def http(status, body=b""):
+    return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
+
+
+class Advice(Scene):
+    def always(self, answer):
+        always = Always(answer)
+        self.addCleanup(always.listener.close)
+        return always
+
+    def fail(self, url, **variables):
+        status, told = self.daemon("--auto-confirm", url, "gw_x", self.root, **variables).wait()
+        self.assertEqual(status, 1, told)
+        return told.splitlines()[-1]
+
+    def test_what_answers_decides_what_helps(self):
+        for answer, words in (
+                (http(404), "give only https://host"),
+                (http(404, HTML), "give only https://host"),
+                (http(405), "give only https://host"),
+                (http(200, HTML), "give only https://host"),
+                (http(429), "try again later"),
+                (http(500), "try again later"),
+                (http(503, b'{"message":"starting"}'), "503: starting: it may be starting"),
+                (http(302).replace(b"\r\n", b"\r\nLocation: https://n8n.example/\r\n", 1),
+                 "give the address that it leads to"),
+                (b"", "try https:// in the URL"),
+                (ALERT, "try https:// in the URL"),
+                (b"SSH-2.0-x\r\n", "try https:// in the URL")):
+            with self.subTest(answer):
+                self.assertIn(words, self.fail(f"http://127.0.0.1:{self.always(answer).port}"))
+
+    def test_who_cannot_be_reached_is_named_with_the_port(self):
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            port = gone.getsockname()[1]
+        told = self.fail(f"http://127.0.0.1:{port}")
+        self.assertIn(f"127.0.0.1:{port}: nobody answers at this address", told)
+        self.assertIn("whether the server runs", told)
+
+    def test_a_proxy_is_named_without_its_password(self):
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            port = gone.getsockname()[1]
+        for url in ("http://n8n.example", "https://n8n.example"):
+            told = self.fail(url, http_proxy=f"http://user:hush@127.0.0.1:{port}",
+                             https_proxy=f"http://user:hush@127.0.0.1:{port}")
+            self.assertIn(f"the proxy 127.0.0.1:{port} cannot be reached", told)
+            self.assertIn("no_proxy", told)
+            self.assertNotIn("hush", told)
+
+
+if __name__ == "__main__":
+    daemon_scene.main()
