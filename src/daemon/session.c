@@ -235,7 +235,14 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
         on_failed(session, err);
         break;
     case GATEWAY_END_LEFT:
-        log_write(config->log, LOG_INFO, "disconnected");
+        if (!session->has_joined)
+            log_write(config->log, LOG_INFO, "ended before it was connected");
+        else if (err->code != 0)
+            log_write(config->log, LOG_WARN,
+                      "ended; the server could not be told and may wait for this machine",
+                      LOG_TEXT("why", err->message));
+        else
+            log_write(config->log, LOG_INFO, "disconnected");
         config->on_over(config->data, SESSION_LEFT, NULL);
         break;
     case GATEWAY_END_DISMISSED:

@@ -141,7 +141,8 @@ static void on_left(void *data, const struct httpclient_result *result)
 {
     struct gateway *gateway = data;
 
-    (void)result; /* it ends here, whatever the server thinks of it */
+    /* It ends here, whatever the server thinks of it; but whether it heard is worth knowing. */
+    gateway->why = result->err;
     gateway->leave = NULL;
     gateway_move(gateway, RECONNECT_LEFT);
 }
@@ -175,7 +176,7 @@ static int send_leave(struct gateway *gateway)
     request.target = buf_view(&target);
     if (r == 0)
         r = httpclient_send(gateway->config.http, &request, &LEAVE_EVENTS, gateway, &gateway->leave,
-                            NULL);
+                            &gateway->why);
     return r;
 }
 
@@ -186,8 +187,7 @@ static void end_session(struct gateway *gateway, enum gateway_end end)
     gateway->is_dialect_known = false;
     gateway->has_ended = true;
     gateway->end = end;
-    /* Only a failure has a reason; others end as they should. */
-    if (end != GATEWAY_END_FAILED)
+    if (end == GATEWAY_END_DISMISSED)
         gateway->why = (struct err)ERR_INIT;
 }
 
@@ -239,6 +239,7 @@ void gateway_move(struct gateway *gateway, enum reconnect_event event)
         break;
     case RECONNECT_DO_TELL:
         cancel_all(gateway);
+        gateway->why = (struct err)ERR_INIT;
         if (send_leave(gateway) < 0)
             gateway_move(gateway, RECONNECT_LEFT);
         break;

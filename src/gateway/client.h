@@ -39,7 +39,7 @@ enum gateway_dialect {
 enum gateway_end {
     GATEWAY_END_FAILED,    /* it could not be begun: the error says why */
     GATEWAY_END_DISMISSED, /* by the server */
-    GATEWAY_END_LEFT,      /* by gateway_leave() */
+    GATEWAY_END_LEFT,      /* by gateway_leave(): the error says why the server was not told */
 };
 
 struct gateway_status {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What gatehouse connect says where it cannot connect: what is wrong, and what to do about it.
+"""What gatehouse connect says where it cannot connect, and of servers that go and come: what is wrong,
+and what to do about it.
 
 Arguments: see daemon_scene.
 """
@@ -7,10 +8,12 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
-from daemon_scene import Scene
+from daemon_scene import MOMENT, Scene
+from gateway_scene import TIMEOUT
 
 HTML = b"<html>Welcome</html>"
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"  # what TLS says to who does not speak it
@@ -95,6 +98,31 @@ class Advice(Scene):
             self.assertIn(f"the proxy 127.0.0.1:{port} cannot be reached", told)
             self.assertIn("no_proxy", told)
             self.assertNotIn("hush", told)
+
+
+class Told(Scene):
+    """What the log says of a server that goes and comes."""
+
+    def test_a_server_that_is_not_told_of_the_end(self):
+        server, daemon = self.connect()
+        server.close()
+        status, told = daemon.end()
+        self.assertEqual(status, 0, told)
+        self.assertIn("the server could not be told", told)
+        self.assertNotIn("disconnected", told)
+
+    def test_an_end_before_it_was_connected(self):
+        server = self.serve()
+        server.do("fail", endpoint="init", status=-1, count=1)
+        daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
+        deadline = time.monotonic() + TIMEOUT
+        while server.state()["hits"]["init"] == 0:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(MOMENT)
+        status, told = daemon.end()
+        self.assertEqual(status, 0, told)
+        self.assertIn("ended before it was connected", told)
+        self.assertNotIn("disconnected", told)
 
 
 if __name__ == "__main__":

@@ -496,6 +496,7 @@ static void a_server_that_does_not_answer_holds_nobody_up(void **state)
     pass(1);
     until(seen.ended == 1);
     assert_int_equal(seen.end, GATEWAY_END_LEFT);
+    assert_int_equal(seen.err.code, ERR_TIMED_OUT);
 }
 
 static void an_end_in_the_middle_of_a_call_is_no_harm(void **state)
