@@ -32,9 +32,21 @@ static void write_record(struct session *session)
                   LOG_TEXT("directory", recorded->state_path));
 }
 
-static void flush_record(void *data)
+static void tell_lost_answers(struct session *session)
 {
-    write_record(data);
+    if (session->lost_answers > 1)
+        log_write(session->config.log, LOG_WARN, "more answers could not be brought to the server",
+                  LOG_INT("count", (int64_t)session->lost_answers - 1),
+                  LOG_TEXT("why", session->lost_why.message));
+    session->lost_answers = 0;
+}
+
+static void flush(void *data)
+{
+    struct session *session = data;
+
+    write_record(session);
+    tell_lost_answers(session);
 }
 
 /* ---- the server ---- */
@@ -150,23 +162,64 @@ static bool pair_anew(struct session *session)
     return r == 0;
 }
 
+static void tell_open(struct session *session)
+{
+    const struct log *log = session->config.log;
+    const char *folder = session->ground->root_path;
+
+    if (session->tries_untold > 0)
+        log_write(log, LOG_INFO, "connected", LOG_TEXT("folder", folder),
+                  LOG_INT("tries_not_told", session->tries_untold));
+    else
+        log_write(log, LOG_INFO, "connected", LOG_TEXT("folder", folder));
+    session->tries_untold = 0;
+    session->told_why[0] = '\0';
+    session->is_refusal_told = false;
+}
+
+/* Once for each reason: a server may be away for days. */
+static void tell_waiting(struct session *session, const struct gateway_status *status)
+{
+    if (strcmp(session->told_why, status->why.message) == 0) {
+        session->tries_untold++;
+        return;
+    }
+    snprintf(session->told_why, sizeof(session->told_why), "%s", status->why.message);
+    log_write(session->config.log, LOG_WARN, "not connected; trying again",
+              LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
+}
+
+static void tell_refusal(struct session *session)
+{
+    const struct session_config *config = &session->config;
+
+    if (session->is_refusal_told) {
+        session->tries_untold++;
+        return;
+    }
+    session->is_refusal_told = true;
+    if (config->is_static_key)
+        log_write(config->log, LOG_ERROR, "the server refuses the key; it is tried again",
+                  LOG_TEXT("advice", advice_for(ERR_GATEWAY_DENIED, true, config->url.is_tls)));
+    else
+        log_write(config->log, LOG_ERROR,
+                  "the server does not know this session any more: a new pairing token is "
+                  "needed, from the server's page or with another 'gatehouse connect'");
+}
+
 static void tell_state(struct session *session, const struct gateway_status *status)
 {
     switch (status->state) {
     case RECONNECT_OPEN:
-        log_write(session->config.log, LOG_INFO, "connected",
-                  LOG_TEXT("folder", session->ground->root_path));
+        tell_open(session);
         break;
     case RECONNECT_WAITING:
     case RECONNECT_RENEW_WAITING:
-        log_write(session->config.log, LOG_WARN, "not connected; trying again",
-                  LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
+        tell_waiting(session, status);
         break;
     case RECONNECT_REFUSED:
         if (!pair_anew(session))
-            log_write(session->config.log, LOG_ERROR,
-                      "the server does not know this session any more: a new pairing token is "
-                      "needed, from the server's page or with another 'gatehouse connect'");
+            tell_refusal(session);
         break;
     case RECONNECT_OFF:
     case RECONNECT_PAIRING:
@@ -252,13 +305,18 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
     }
 }
 
+/* The first is told at once; those of the second that follows are counted. */
 static void on_undelivered(void *data, struct str id, const struct err *err)
 {
-    const struct session *session = data;
+    struct session *session = data;
 
     (void)id;
-    log_write(session->config.log, LOG_WARN, "an answer could not be brought to the server",
-              LOG_TEXT("why", err->message));
+    session->lost_why = *err;
+    if (session->lost_answers++ == 0)
+        log_write(session->config.log, LOG_WARN, "an answer could not be brought to the server",
+                  LOG_TEXT("why", err->message));
+    if (!session->flush.is_started)
+        timer_start(&session->flush, FLUSH_MS);
 }
 
 static const struct gateway_owner owner = {
@@ -540,7 +598,7 @@ int session_new(const struct session_config *config, struct session **out_sessio
     rand_bytes(&number, sizeof(number));
     snprintf(session->name, sizeof(session->name), "gateway-%016" PRIx64, number);
     buf_init(&session->tree, TREE_MAX_BYTES);
-    timer_init(&session->flush, config->loop, flush_record, session);
+    timer_init(&session->flush, config->loop, flush, session);
     r = open_all(session, err);
     if (r < 0)
         session_free(session);
@@ -574,6 +632,7 @@ void session_free(struct session *session)
     hostlink_free(session->link);
     ready_watch_free(session->rules);
     timer_stop(&session->flush);
+    tell_lost_answers(session);
     buf_done(&session->tree);
     secret_done(&session->key);
     secret_done(&session->kept.key);

@@ -42,6 +42,11 @@ struct session {
     struct calls *calls;
     struct connection *connection;
     enum reconnect_state told;
+    char told_why[ERR_MESSAGE_BYTES]; /* the last reason to wait that was told */
+    bool is_refusal_told;
+    int64_t tries_untold; /* that ended as the one before */
+    size_t lost_answers;  /* since the last flush */
+    struct err lost_why;  /* the last of them */
     int64_t open_wall_ms; /* when its stream was open first; 0: not yet */
     struct timer flush;
 };

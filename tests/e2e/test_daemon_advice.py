@@ -5,6 +5,7 @@ and what to do about it.
 Arguments: see daemon_scene.
 """
 import contextlib
+import re
 import socket
 import sys
 import threading
@@ -15,6 +16,7 @@ import daemon_scene
 from daemon_scene import MOMENT, Scene
 from gateway_scene import TIMEOUT
 
+KEY = "key-of-both-sides"
 HTML = b"<html>Welcome</html>"
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"  # what TLS says to who does not speak it
 
@@ -110,6 +112,45 @@ class Told(Scene):
         self.assertEqual(status, 0, told)
         self.assertIn("the server could not be told", told)
         self.assertNotIn("disconnected", told)
+
+    def test_a_refused_session_is_told_once_and_tries_are_counted(self):
+        server, daemon = self.connect()
+        server.do("fail", endpoint="events", status=403, count=1)
+        server.do("fail", endpoint="init", status=403, count=2)
+        server.do("drop")
+        daemon.until("tries_not_told=1")
+        self.assertEqual("".join(daemon.told).count("does not know this session"), 1)
+
+    def test_a_server_that_is_away_is_told_once(self):
+        server, daemon = self.connect()
+        server.do("fail", endpoint="events", status=503, count=2)
+        server.do("drop")
+        daemon.until("tries_not_told=1")
+        self.assertEqual("".join(daemon.told).count("answered with 503"), 1)
+
+    def test_a_static_key_that_is_refused_later_is_called_so(self):
+        server = self.serve("--static-key", KEY)
+        daemon = self.daemon("--auto-confirm", "--dir", self.root, self.url(server),
+                             N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
+        server.until(streams=1)
+        server.do("fail", endpoint="events", status=403, count=1)
+        server.do("fail", endpoint="init", status=403, count=1)
+        server.do("drop")
+        self.assertIn("does not take this key", daemon.until("the server refuses the key"))
+        self.assertNotIn("pairing token is needed", "".join(daemon.told))
+
+    def test_answers_that_cannot_be_brought_are_counted(self):
+        server, daemon = self.connect()
+        server.do("fail", endpoint="response", status=404, count=200)
+        for _ in range(200):
+            server.do("call", name="read_file", arguments={"filePath": "a.txt"})
+        told, lines = 0, 0
+        while told < 200:
+            line = daemon.until("could not be brought")
+            told += int(re.search(r"count=(\d+)", line)[1]) if "more answers" in line else 1
+            lines += 1
+        self.assertEqual(told, 200)
+        self.assertLess(lines, told)
 
     def test_an_end_before_it_was_connected(self):
         server = self.serve()
