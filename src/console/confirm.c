@@ -48,6 +48,7 @@ struct confirm {
 
     struct buf url;
     bool shell_is_open;
+    bool is_exposed;
     bool shell_has_network;
     struct buf writable[CONFIRM_MAX_WRITABLE];
     size_t writable_count;
@@ -183,6 +184,9 @@ static void write_offer(const struct confirm *confirm, struct page *page)
 {
     page_say(page, PAGE_FAINT, "Server:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->url), PAGE_LINE);
+    if (confirm->is_exposed)
+        page_say(page, PAGE_WARNING,
+                 "Not encrypted: others on the network can read and change all of it.");
     page_say(page, PAGE_FAINT, "Folder:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
     page_say(page, PAGE_FAINT, "It may:");
@@ -590,6 +594,7 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->has_write_access = offer->has_write_access;
     confirm->take_dir = offer->take_dir;
     confirm->shell_is_open = offer->shell_is_open;
+    confirm->is_exposed = offer->is_exposed;
     confirm->shell_has_network = offer->shell_has_network;
     buf_init(&confirm->typed, CONFIRM_MAX_TEXT);
     r = keep(&confirm->url, offer->url);

@@ -24,6 +24,7 @@ enum { CONFIRM_MAX_WRITABLE = 64, CONFIRM_MAX_TEXT = 4096 };
 
 struct confirm_offer {
     struct str url;
+    bool is_exposed; /* the way there is not encrypted, and leads over a network */
     struct str dir;
     struct permission_modes modes;
     bool has_write_access; /* false: files are not changed, whatever the mode says */

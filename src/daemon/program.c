@@ -239,8 +239,6 @@ static void tell_lacks(const struct program *program)
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");
-    if (!program->attempt.url.is_tls)
-        log_write(&program->log, LOG_DEBUG, "the connection is not encrypted");
 }
 
 /* ---- the terminal ---- */

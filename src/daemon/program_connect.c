@@ -260,6 +260,11 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
     };
     int r;
 
+    if (httpurl_is_exposed(&attempt->url))
+        log_write(&program->log, LOG_WARN,
+                  "the connection is not encrypted: others on the network can read and change all "
+                  "of it, the key included; use https",
+                  LOG_TEXT("server", attempt->url_text));
     /* It may be there yet, trying to come back to a server that has forgotten it. */
     drop_session(program);
     r = check_folder(wishes, err);
@@ -344,6 +349,7 @@ static int ask(struct program *program, struct err *err)
     struct str shown[CONFIRM_MAX_WRITABLE];
     struct confirm_offer offer = {
         .url = str_from(program->attempt.url_text),
+        .is_exposed = httpurl_is_exposed(&program->attempt.url),
         .dir = str_from(program->wishes.dir),
         .modes = program->wishes.modes,
         .has_write_access = program->wishes.has_write_access,

@@ -170,6 +170,24 @@ int httpurl_append_origin(const struct httpurl *url, struct buf *out)
     return r < 0 ? r : httpurl_append_authority(url, false, out);
 }
 
+static bool is_this_machine(const char *host)
+{
+    struct str name = str_from(host);
+    struct in6_addr v6;
+    struct in_addr v4;
+
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return str_eq(name, STR("localhost")) || str_ends_with(name, STR(".localhost"));
+}
+
+bool httpurl_is_exposed(const struct httpurl *url)
+{
+    return !url->is_tls && !is_this_machine(url->host);
+}
+
 bool httpurl_same_origin(const struct httpurl *a, const struct httpurl *b)
 {
     return a->is_tls == b->is_tls && a->port == b->port && strcmp(a->host, b->host) == 0;

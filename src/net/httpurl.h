@@ -32,6 +32,9 @@ int httpurl_append_origin(const struct httpurl *url, struct buf *out);
 /* "host" or "host:port", as the Host header has it. */
 int httpurl_append_authority(const struct httpurl *url, bool with_port, struct buf *out);
 
+/* Not encrypted, and not to this machine: whoever is on the way can read and change all of it. */
+bool httpurl_is_exposed(const struct httpurl *url);
+
 /* Same scheme, host and port. */
 bool httpurl_same_origin(const struct httpurl *a, const struct httpurl *b);
 

@@ -84,6 +84,14 @@ class Advice(Scene):
             with self.subTest(answer):
                 self.assertIn(words, self.fail(f"http://127.0.0.1:{self.always(answer).port}"))
 
+    def test_what_others_can_read_is_warned_of(self):
+        proxy = self.always(http(404))  # so that no name has to be known
+        for url, warned in (("http://n8n.example", True), (f"http://127.0.0.1:{proxy.port}", False)):
+            _, told = self.daemon("--auto-confirm", url, "gw_x", self.root,
+                                  http_proxy=f"http://127.0.0.1:{proxy.port}",
+                                  no_proxy="127.0.0.1").wait()
+            self.assertEqual("the connection is not encrypted" in told, warned, told)
+
     def test_who_cannot_be_reached_is_named_with_the_port(self):
         with socket.create_server(("127.0.0.1", 0)) as gone:
             port = gone.getsockname()[1]

@@ -71,6 +71,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "Commands have no network.");
     assert_shows(&bench, "Rules with patterns hold for commands where they match");
     assert_does_not_show(&bench, "all the same");
+    assert_does_not_show(&bench, "Not encrypted");
     assert_shows(&bench, "Commands can change files in:");
     assert_shows(&bench, "| \"/tmp/x\\x1b[2J\"");
     assert_int_equal(bench.screen.foreign, 0);
@@ -79,7 +80,9 @@ static void the_offer_is_shown_as_a_table(void **state)
     offer.shell_has_network = true;
     offer.has_write_access = false;
     offer.shell_writable_count = 0;
+    offer.is_exposed = true;
     begin(&bench, &bench_colour, &offer, &asked);
+    assert_shows(&bench, "Not encrypted: others on the network can read and change all of it.");
     assert_shows(&bench, "Commands have the network.");
     assert_shows(&bench, "Commands can change no files.");
     bench_close(&bench);
@@ -90,6 +93,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     bench_close(&bench);
 
     /* Neither of which would be true. */
+    offer.is_exposed = false;
     offer.shell_is_open = true;
     offer.shell_has_network = false;
     begin(&bench, &bench_colour, &offer, &asked);

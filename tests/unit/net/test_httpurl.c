@@ -126,6 +126,30 @@ static void lists_say_whom(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(addresses_are_read),
+static void what_others_can_read_is_known(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_exposed;
+    } rows[] = {
+        {"http://n8n.example", true},     {"http://10.0.0.1:5678", true},
+        {"http://[2001:db8::1]", true},   {"http://localhost.example", true},
+        {"http://notlocalhost", true},    {"https://n8n.example", false},
+        {"http://localhost:5678", false}, {"http://n8n.localhost", false},
+        {"http://127.0.0.1", false},      {"http://127.9.9.9:80", false},
+        {"http://[::1]:5678", false},     {"http://128.0.0.1", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        struct httpurl url;
+
+        assert_int_equal(httpurl_parse(str_from(rows[i].text), &url, NULL), 0);
+        if (httpurl_is_exposed(&url) != rows[i].is_exposed)
+            fail_msg("%s", rows[i].text);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(addresses_are_read), cmocka_unit_test(what_others_can_read_is_known),
           cmocka_unit_test(what_is_no_address_of_a_server_is_refused),
           cmocka_unit_test(lists_say_whom))
