@@ -8,6 +8,7 @@
 
 #include "base/rand.h"
 #include "command/shared.h"
+#include "command/status.h"
 #include "daemon/about.h"
 #include "daemon/advice.h"
 #include "daemon/session_internal.h"
@@ -463,9 +464,11 @@ static void on_no_commands(void *data)
 /* The launcher is forked here, while there is one thread: those of a session before have ended. */
 static int open_commands(struct session *session, struct err *err)
 {
+    char sockets[PATH_MAX];
     const struct commands_config config = {
         .ground = session->ground,
         .is_open = session->config.shell_is_open,
+        .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL,
         .has_network = session->config.shell_has_network,
         .writable = session->config.shell_writable,
         .timeout_ms = session->config.shell_timeout_ms,

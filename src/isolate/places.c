@@ -176,6 +176,22 @@ static int hide_moved(struct places *places, size_t named, const char *folder, c
     return r;
 }
 
+/* The socket by which a daemon of ours takes tokens (command/status.h). */
+static int hide_daemon(struct places *places, size_t named, struct err *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char found[PATH_MAX];
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (runtime == NULL || runtime[0] != '/' ||
+        snprintf(path, sizeof(path), "%s/gatehouse", real_or_given(runtime, found)) >= PATH_MAX ||
+        is_among(places, named, path))
+        return 0;
+    return hide_behind_links(places, named, path, &r, err) ? put(places, path, BOX_HIDDEN, 0, err)
+                                                           : r;
+}
+
 int places_hide_secrets(struct places *places, const char *home, struct err *err)
 {
     size_t named = places->count;
@@ -202,7 +218,7 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
         if (folder != NULL && folder[0] == '/')
             r = hide_moved(places, named, real_or_given(folder, found), moved[i].usual, err);
     }
-    return r;
+    return r == 0 ? hide_daemon(places, named, err) : r;
 }
 
 /* By depth alone: a path is longer than all that it lies beneath. */

@@ -16,6 +16,7 @@
 #include "command/alone.h"
 #include "command/mcp.h"
 #include "command/shared.h"
+#include "command/status.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "mcphost/consent.h"
@@ -238,8 +239,10 @@ static int open_commands(struct program *program, const struct option_values *va
     static const struct shared_shell rows = {.network = MCP_OPTION_SHELL_NETWORK,
                                              .writable = MCP_OPTION_SHELL_WRITABLE,
                                              .open = MCP_OPTION_SHELL_OPEN};
+    char sockets[PATH_MAX];
     const struct commands_config config = {
         .ground = program->ground,
+        .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL, /* a daemon's */
         .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,

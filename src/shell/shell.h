@@ -89,9 +89,9 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
 
 /*
  * What would be executed: the command as it was written and as rules know it, and where; and the
- * text alone (out_text, or NULL). Of shell_input the command is the job's, which outlives its texts,
- * and out_text is what would be typed, in words. False when nothing is executed: reading, stopping,
- * or a job that is not there.
+ * text alone (out_text, or NULL). Of shell_input the command is the job's, which outlives its
+ * texts, and out_text is what would be typed, in words. False when nothing is executed: reading,
+ * stopping, or a job that is not there.
  */
 bool shell_resource(const struct shell_call *call, const void *session,
                     struct permission_resource *out_resource, struct str *out_text);

@@ -107,6 +107,14 @@ static int add_folder(struct places *places, const struct ground *ground, struct
     return places_add_grants(places, &granted.grant, 1, clock_wall_ms(&clock_system), err);
 }
 
+/* Where nobody gets to, no command does. */
+static int hide_first(struct places *places, const char *path, struct err *err)
+{
+    int r = places_add(places, path, BOX_HIDDEN, err);
+
+    return r == ERR_PERMISSION_DENIED || r == ERR_NOT_A_DIRECTORY ? 0 : r;
+}
+
 static int gather_places(const struct commands_config *config, struct places *places,
                          struct err *err)
 {
@@ -114,6 +122,8 @@ static int gather_places(const struct commands_config *config, struct places *pl
     struct err why = ERR_INIT;
     int r = places_add(places, ground->recorded.state_path, BOX_HIDDEN, err);
 
+    if (r == 0 && config->hidden != NULL)
+        r = hide_first(places, config->hidden, err);
     if (r == 0 && ground->settings != NULL)
         r = places_add(places, settings_file_dir(ground->settings), BOX_HIDDEN, err);
     if (r == 0)

@@ -22,6 +22,7 @@ struct commands_config {
     const struct ground *ground; /* outlives the commands */
     bool is_open;                /* dangerous: there are no boxes, and the rest holds nothing */
     bool has_network;
+    const char *hidden;          /* a directory, from all commands, whatever is granted; or NULL */
     const char *const *writable; /* directories besides the folder, up to a NULL; or NULL */
     int64_t timeout_ms;
     /* Once, when something has ended what starts them and none can be run any more. */

@@ -44,6 +44,27 @@ static void the_longer_path_holds(void **state)
     assert_true(at_home < at_ssh && at_home < at_aws);
 }
 
+static void the_socket_of_a_daemon_is_hidden(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char sockets[PLACE_PATH_BYTES + 16];
+    size_t at;
+
+    snprintf(sockets, sizeof(sockets), "%s/gatehouse", place->inside);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", place->inside, 1), 0);
+    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
+    assert_int_equal(find(&places, sockets, &at)->access, BOX_HIDDEN);
+    /* A relative path counts as none. */
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "inside", 1), 0);
+    places.count = 0;
+    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+    assert_null(find(&places, sockets, &at));
+    assert_null(find(&places, "inside/gatehouse", &at));
+}
+
 static void links_are_followed_once(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -285,8 +306,8 @@ static void a_writable_place_with_files_that_are_started_later_is_known(void **s
     assert_string_equal(risk_of(place->outside, BOX_WRITE, place->inside), place->outside);
 }
 
-TEST_MAIN(place_test(the_longer_path_holds), place_test(links_are_followed_once),
-          place_test(grants_become_places_while_they_last),
+TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_is_hidden),
+          place_test(links_are_followed_once), place_test(grants_become_places_while_they_last),
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
