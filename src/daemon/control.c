@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/jsonwrite.h"
 #include "command/status.h"
+#include "daemon/plain.h"
 #include "gatehouse/audit.h"
 #include "net/httpserver.h"
 #include "net/router.h"
@@ -34,6 +37,8 @@ struct control {
     char lock_name[LOCK_NAME_BYTES];
     void (*report)(void *data, struct report *out_report);
     void *data;
+    const struct control_taker *taker; /* NULL: nobody takes tokens */
+    struct exchange *brought;          /* with a token that is not answered yet; or NULL */
     struct router router;
     struct httpserver *server;
 };
@@ -71,9 +76,141 @@ static void on_status(void *data, struct exchange *exchange)
     answer(data, exchange, report_whole);
 }
 
+/* ---- tokens ---- */
+
+static void answer_words(struct exchange *exchange, int status, const char *key, const char *words)
+{
+    cleanup_buf struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
+    cleanup_buf struct buf line = BUF_INIT(HANDOVER_WORDS_BYTES);
+    struct json_writer json;
+    struct str body;
+
+    (void)plain_line(str_from(words), HANDOVER_WORDS_BYTES - 1, &line); /* without secrets */
+    json_writer_init(&json, &text);
+    json_begin_object(&json);
+    json_key(&json, str_from(key));
+    json_write_str_lossy(&json, buf_view(&line));
+    json_end_object(&json);
+    if (json_writer_finish(&json) < 0) {
+        exchange_answer_error(exchange, ERR_NO_MEMORY);
+        return;
+    }
+    body = buf_view(&text);
+    exchange_answer(exchange, &(struct http_answer){.status = status,
+                                                    .type = STR("application/json; charset=utf-8"),
+                                                    .parts = &body,
+                                                    .part_count = 1});
+}
+
+static void refuse_token(struct exchange *exchange, const struct err *err)
+{
+    answer_words(exchange, HANDOVER_NOT_TAKEN, "error",
+                 err->message[0] != '\0' ? err->message : err_text(err->code));
+}
+
+static void on_bringer_gone(void *data)
+{
+    struct control *control = data;
+
+    control->brought = NULL;
+    control->taker->gone(control->data);
+}
+
+static void take_token(struct control *control, struct exchange *exchange,
+                       const struct handover *handover)
+{
+    static const struct exchange_events events = {.on_gone = on_bringer_gone};
+    struct err err = ERR_INIT;
+
+    if (control->brought != NULL) {
+        err_set(&err, ERR_BUSY, "it is trying another token");
+        refuse_token(exchange, &err);
+        return;
+    }
+    control->brought = exchange;
+    exchange_watch(exchange, &events, control);
+    if (control->taker->take(control->data, handover, &err) == 0)
+        return;
+    control->brought = NULL;
+    refuse_token(exchange, &err);
+}
+
+static void ask_about_token(const struct control *control, struct exchange *exchange,
+                            const struct handover *handover)
+{
+    struct err err = ERR_INIT;
+
+    if (control->taker->take(control->data, handover, &err) < 0)
+        refuse_token(exchange, &err);
+    else
+        answer_words(exchange, HANDOVER_GOOD, "status", "wanted");
+}
+
+/* The message was read, and is the server's no more than ours. */
+static void wipe_body(struct str body)
+{
+    char *bytes;
+
+    if (body.len == 0)
+        return;
+    /* SAFETY: it is the buffer of this request, which nobody reads again. */
+    memcpy(&bytes, &body.ptr, sizeof(bytes));
+    secret_wipe(bytes, body.len);
+}
+
+static void on_token(void *data, struct exchange *exchange)
+{
+    struct control *control = data;
+    struct handover handover = {.token = SECRET_INIT};
+    uid_t uid;
+    int r;
+
+    if (control->taker == NULL) {
+        exchange_answer_error(exchange, ERR_NOT_FOUND);
+        return;
+    }
+    /* The modes say so already, but a token is worth a second look. */
+    if (exchange_peer_uid(exchange, &uid) < 0 || uid != geteuid()) {
+        exchange_answer_error(exchange, ERR_PERMISSION_DENIED);
+        return;
+    }
+    r = handover_parse(exchange_request(exchange)->body, &handover);
+    wipe_body(exchange_request(exchange)->body);
+    if (r < 0)
+        exchange_answer_error(exchange, r);
+    else if (handover.token.len > 0)
+        take_token(control, exchange, &handover);
+    else
+        ask_about_token(control, exchange, &handover);
+    secret_done(&handover.token);
+}
+
+void control_take_tokens(struct control *control, const struct control_taker *taker)
+{
+    control->taker = taker;
+}
+
+void control_answer(struct control *control, const struct err *err)
+{
+    struct exchange *exchange = control->brought;
+
+    control->brought = NULL;
+    if (exchange == NULL)
+        return;
+    if (err == NULL)
+        answer_words(exchange, HANDOVER_GOOD, "status", "connected");
+    else
+        answer_words(exchange, HANDOVER_FAILED, "error",
+                     err->message[0] != '\0' ? err->message : err_text(err->code));
+}
+
 static const struct route routes[] = {
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/health"), .handle = on_health},
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/status"), .handle = on_status},
+    {.method = HTTP_METHOD_POST,
+     .path = STR_LITERAL(HANDOVER_PATH),
+     .max_body_bytes = HANDOVER_MAX_BYTES,
+     .handle = on_token},
 };
 
 /* ---- the name ---- */
@@ -157,6 +294,7 @@ int control_serve(struct control *control, struct loop *loop,
         .max_kept_bytes = REPORT_MAX_BYTES * 2,
         .head_ms = HEAD_MS,
         .idle_ms = IDLE_MS,
+        .max_collected_bytes = CONTROL_MAX_CONNECTIONS * HANDOVER_MAX_BYTES,
     };
 
     control->report = report;
@@ -170,6 +308,9 @@ void control_free(struct control *control)
 {
     if (control == NULL)
         return;
+    /* Before the server goes, which would tell of it. */
+    if (control->brought != NULL)
+        exchange_cut(control->brought);
     if (control->server != NULL)
         httpserver_free(control->server);
     /* Only who has the lock has the name. The lock goes last, and who opened it sees that. */

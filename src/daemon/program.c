@@ -346,6 +346,7 @@ static void close_all(struct program *program)
 static int run(struct program *program, struct err *err)
 {
     static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    bool is_done = false;
     int r = confine_close_fds(kept, array_size(kept), err);
 
     if (r == 0)
@@ -369,6 +370,9 @@ static int run(struct program *program, struct err *err)
     if (r < 0)
         return r;
     log_init(&program->log, STDERR_FILENO, program->wishes.log_level, &clock_system);
+    r = program_hand_over(program, &is_done, err);
+    if (r < 0 || is_done)
+        return r;
     r = serve(program, err);
     close_all(program);
     return r;

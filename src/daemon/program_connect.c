@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "command/shared.h"
@@ -36,12 +37,22 @@ static uint64_t end_attempt(struct program *program)
     return number;
 }
 
-static void fail_attempt(struct program *program, const struct err *err)
+/* NULL: it is connected. */
+static void answer_attempt(struct program *program, const struct err *err)
 {
     uint64_t number = end_attempt(program);
 
-    if (number != 0)
+    if (number == PROGRAM_HANDED_OVER)
+        control_answer(program->control, err);
+    else if (number != 0 && err != NULL)
         port_failed(program->port, number, err);
+    else if (number != 0)
+        port_done(program->port, number);
+}
+
+static void fail_attempt(struct program *program, const struct err *err)
+{
+    answer_attempt(program, err);
 }
 
 static void drop_session(void *data)
@@ -59,15 +70,12 @@ static void drop_session(void *data)
 static void follow_attempt(struct program *program)
 {
     struct session_state state;
-    uint64_t number;
 
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
     session_state(program->session, &state);
     if (state.is_connected) {
-        number = end_attempt(program);
-        if (number != 0)
-            port_done(program->port, number);
+        answer_attempt(program, NULL);
     } else if (program->attempt.number == 0 && state.state != RECONNECT_OFF &&
                state.state != RECONNECT_PAIRING) {
         /* The server has taken it and nobody waits: from here on it only tries again. */
@@ -118,7 +126,7 @@ static void on_dismissed(struct program *program)
 
 static void on_failed(struct program *program, const struct err *err)
 {
-    if (!program->agreed.is_from_page) {
+    if (!program->agreed.is_from_outside) {
         program_fail(program, err);
         return;
     }
@@ -183,6 +191,11 @@ static void digest_terms(const struct program *program, const struct wishes *wis
     };
 
     kept_digest(&terms, out_terms);
+}
+
+void program_terms(const struct program *program, char out_terms[KEPT_TERMS_BYTES])
+{
+    digest_terms(program, &program->wishes, out_terms);
 }
 
 /* What another daemon is using is not for us. */
@@ -271,7 +284,7 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
     if (r < 0)
         return r;
     attempt->state = ATTEMPT_JOINING;
-    agreed->is_from_page = attempt->is_from_page;
+    agreed->is_from_outside = attempt->is_from_outside;
     agreed->wishes = *wishes;
     snprintf(agreed->url_text, sizeof(agreed->url_text), "%s", attempt->url_text);
     digest_terms(program, wishes, agreed->terms);
@@ -306,7 +319,7 @@ static int take_answer(const struct program *program, const struct confirm_resul
 /* Of a page it is told; of the command line it is the end. */
 static void refuse_attempt(struct program *program, const struct err *err)
 {
-    if (!program->attempt.is_from_page) {
+    if (!program->attempt.is_from_outside) {
         program_fail(program, err);
         return;
     }
@@ -431,7 +444,7 @@ static int take_request(struct program *program, uint64_t number,
                            ? "A confirmation is on screen already. Answer that one first."
                            : "Another connection is being made.");
     *attempt = (struct attempt){
-        .is_from_page = true,
+        .is_from_outside = true,
         .is_doubtful = have_commands_network(program),
         .number = number,
         .url = *request->url,
@@ -517,6 +530,79 @@ const struct port_owner program_port_owner = {
     .connect_gone = on_page_gone,
     .disconnect = on_page_disconnect,
 };
+
+/* ---- what another start brings ---- */
+
+/* A start on the same terms is the user's consent, which he has given to them before. */
+static int check_handover(const struct program *program, const struct handover *handover,
+                          struct err *err)
+{
+    const struct agreed *agreed = &program->agreed;
+    struct session_state state = {.needs_token = true};
+    char url_text[PROGRAM_URL_BYTES];
+
+    program_url_text(&handover->url, url_text);
+    if (agreed->terms[0] == '\0')
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "it has not been connected yet and waits for a page of its server");
+    if (strcmp(url_text, agreed->url_text) != 0)
+        return err_set(err, ERR_DENIED_BY_POLICY, "it is for another server, %s", agreed->url_text);
+    if (strcmp(handover->terms, agreed->terms) != 0)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "its folder, permissions or limits are others than those of this start");
+    /* Those may outlive their session, too. */
+    if (is_shell_open(program) && agreed->wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "its commands run without boxes, and one of them could have sent this");
+    if (program->is_leaving || program->attempt.state != ATTEMPT_NONE)
+        return err_set(err, ERR_BUSY, "it is connecting, or ends");
+    if (program->session != NULL && !program->is_over)
+        session_state(program->session, &state);
+    if (!state.needs_token)
+        return err_set(err, ERR_ALREADY_EXISTS,
+                       state.is_connected ? "it is connected"
+                                          : "it is about to connect with its own key");
+    return 0;
+}
+
+static int on_handover(void *data, const struct handover *handover, struct err *err)
+{
+    struct program *program = data;
+    struct attempt *attempt = &program->attempt;
+    const struct wishes wishes = program->agreed.wishes;
+    struct err why = ERR_INIT;
+    int r = check_handover(program, handover, err);
+
+    if (r < 0 || handover->token.len == 0)
+        return r;
+    *attempt = (struct attempt){
+        .is_from_outside = true,
+        .number = PROGRAM_HANDED_OVER,
+        .url = handover->url,
+        .key = handover->token,
+        .kept_lock_fd = -1,
+    };
+    program_url_text(&handover->url, attempt->url_text);
+    log_write(&program->log, LOG_INFO, "another 'gatehouse connect' has brought a new token",
+              LOG_TEXT("server", attempt->url_text));
+    /* From here on it is taken, whatever comes of it. */
+    if (begin(program, &wishes, &why) < 0)
+        refuse_attempt(program, &why);
+    return 0;
+}
+
+/* It was typed by the user, so it goes on. */
+static void on_bringer_gone(void *data)
+{
+    struct program *program = data;
+
+    if (program->attempt.number != PROGRAM_HANDED_OVER)
+        return;
+    program->attempt.number = 0;
+    follow_attempt(program);
+}
+
+const struct control_taker program_taker = {.take = on_handover, .gone = on_bringer_gone};
 
 /* ---- making ---- */
 

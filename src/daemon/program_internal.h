@@ -2,8 +2,9 @@
 /*
  * The inside of the program, for its own files: program.c (the command line, the order of things,
  * signals and the end), program_connect.c (who wants a connection, whether the user agrees, and
- * what becomes of it) and program_outside.c (what others see: the local port, the control socket,
- * the service manager, the log file).
+ * what becomes of it), program_handover.c (whether one that runs already takes the token) and
+ * program_outside.c (what others see: the local port, the control socket, the service manager, the
+ * log file).
  */
 #ifndef DAEMON_PROGRAM_INTERNAL_H
 #define DAEMON_PROGRAM_INTERNAL_H
@@ -31,6 +32,9 @@ enum {
     PROGRAM_URL_BYTES = ORIGINS_TEXT_BYTES + HTTPURL_PATH_BYTES,
 };
 
+/* Of the control socket, on which one waits at most: no request of a page has this number. */
+#define PROGRAM_HANDED_OVER UINT64_MAX
+
 /* Where a connection that somebody wants has got to. */
 enum attempt_state {
     ATTEMPT_NONE,    /* nobody does; or it stands */
@@ -41,9 +45,10 @@ enum attempt_state {
 /* The last connection that somebody wanted. */
 struct attempt {
     enum attempt_state state;
-    bool is_from_page; /* else from the command line */
-    bool is_doubtful;  /* a command of an agent's could have sent it: it is asked about always */
-    uint64_t number;   /* of the page's request; 0: nobody waits for an answer */
+    bool is_from_outside; /* of a page or another start; else from the command line */
+    bool is_doubtful;     /* a command of an agent's could have sent it: it is asked about always */
+    /* Of the page's request, or PROGRAM_HANDED_OVER; 0: nobody waits for an answer. */
+    uint64_t number;
     struct httpurl url;
     char url_text[PROGRAM_URL_BYTES];
     struct secret key;  /* until it was handed on */
@@ -54,7 +59,7 @@ struct attempt {
 
 /* What the session goes by. */
 struct agreed {
-    bool is_from_page;
+    bool is_from_outside;
     char url_text[PROGRAM_URL_BYTES];
     struct wishes wishes;
     char terms[KEPT_TERMS_BYTES];
@@ -130,7 +135,21 @@ bool program_has_open_commands(const struct program *program);
 /* What pages want, for the port. */
 extern const struct port_owner program_port_owner;
 
+/* What another start brings, for the control socket. */
+extern const struct control_taker program_taker;
+
+/* What the user would agree to without editing anything, as kept.h has it. */
+void program_terms(const struct program *program, char out_terms[KEPT_TERMS_BYTES]);
+
 void program_connect_close(struct program *program);
+
+/* ---- program_handover.c ---- */
+
+/*
+ * Gives the token to a daemon that runs already and waits for one, and waits for what comes of it:
+ * an error where it failed. Not done where there is none, or another one than the user wants now.
+ */
+int program_hand_over(struct program *program, bool *out_is_done, struct err *err);
 
 /* ---- program_outside.c ---- */
 

@@ -217,6 +217,7 @@ static int open_control(struct program *program, struct err *err)
         r = control_open(directory, port_number(program->port), &program->control, err);
     if (r < 0)
         return r;
+    control_take_tokens(program->control, &program_taker);
     r = control_serve(program->control, program->loop, program_report, program);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

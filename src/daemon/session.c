@@ -231,10 +231,19 @@ static void tell_state(struct session *session, const struct gateway_status *sta
     }
 }
 
+/* Between two refusals it is tried again, which changes nothing about it. */
+static bool is_between_refusals(enum reconnect_state state)
+{
+    return state == RECONNECT_REFUSED || state == RECONNECT_RENEWING ||
+           state == RECONNECT_RENEW_WAITING;
+}
+
 static void on_status(void *data, const struct gateway_status *status)
 {
     struct session *session = data;
 
+    session->is_refused = status->state == RECONNECT_REFUSED ||
+                          (session->is_refused && is_between_refusals(status->state));
     keep(session, status);
     /* The server knows one session; until now the other one could have gone on. */
     if (is_joined(status->state) && !session->has_joined) {
@@ -685,6 +694,7 @@ void session_state(const struct session *session, struct session_state *out_stat
         .has_session = has_session,
         .why = status.why,
         .connected_wall_ms = session->open_wall_ms,
+        .needs_token = session->is_refused && is_between_refusals(status.state),
         .root_path = session->ground->root_path,
     };
 }

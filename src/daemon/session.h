@@ -76,7 +76,8 @@ struct session_state {
     bool has_session;          /* that the server knows, or knew when it was heard last */
     int64_t connected_wall_ms; /* since then */
     struct err why;            /* it is not; code 0 where nothing went wrong */
-    const char *root_path;     /* lives as long as the session */
+    bool needs_token;      /* the server has refused its key, which goes on being tried meanwhile */
+    const char *root_path; /* lives as long as the session */
 };
 
 void session_state(const struct session *session, struct session_state *out_state);

@@ -44,6 +44,7 @@ struct session {
     enum reconnect_state told;
     char told_why[ERR_MESSAGE_BYTES]; /* the last reason to wait that was told */
     bool is_refusal_told;
+    bool is_refused;      /* the server has said so, and nothing else since */
     int64_t tries_untold; /* that ended as the one before */
     size_t lost_answers;  /* since the last flush */
     struct err lost_why;  /* the last of them */

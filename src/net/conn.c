@@ -124,6 +124,19 @@ void conn_resume(struct conn *conn)
     conn->is_reading = uv_read_start(&conn->stream, lend_space, on_read) == 0;
 }
 
+int conn_peer_uid(const struct conn *conn, uid_t *out_uid)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+    uv_os_fd_t fd;
+
+    if (conn->handle.type != UV_NAMED_PIPE || uv_fileno(&conn->handle, &fd) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return ERR_UNSUPPORTED;
+    *out_uid = peer.uid;
+    return 0;
+}
+
 /* ---- writing ---- */
 
 static void shut_now(struct conn *conn)

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include <uv.h>
 
@@ -87,6 +88,9 @@ int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, in
  * after an ERR_* code, which leaves nothing but to close.
  */
 int conn_set_filter(struct conn *conn, struct filter *filter);
+
+/* Of the process that connected, where this is a Unix socket; ERR_UNSUPPORTED where it is not. */
+int conn_peer_uid(const struct conn *conn, uid_t *out_uid);
 
 void conn_pause(struct conn *conn);
 void conn_resume(struct conn *conn);

@@ -32,6 +32,11 @@ const struct address *exchange_peer(const struct exchange *exchange)
     return &exchange->peer;
 }
 
+int exchange_peer_uid(const struct exchange *exchange, uid_t *out_uid)
+{
+    return conn_peer_uid(&exchange->conn, out_uid);
+}
+
 void exchange_mark_connection(struct exchange *exchange)
 {
     exchange->is_marked = true;

@@ -22,6 +22,8 @@
 #ifndef NET_EXCHANGE_H
 #define NET_EXCHANGE_H
 
+#include <sys/types.h>
+
 #include "base/str.h"
 #include "net/address.h"
 #include "net/http.h"
@@ -37,6 +39,9 @@ enum { EXCHANGE_MAX_PARTS = 12 };
 const struct http_request *exchange_request(const struct exchange *exchange);
 
 const struct address *exchange_peer(const struct exchange *exchange);
+
+/* Whose process connected, of a Unix socket; ERR_UNSUPPORTED for any other. */
+int exchange_peer_uid(const struct exchange *exchange, uid_t *out_uid);
 
 /* For what a handler finds out once: a mark that later requests of the connection carry, too. */
 void exchange_mark_connection(struct exchange *exchange);

@@ -15,7 +15,7 @@
 #include "daemon/control.h"
 #include "loop_until.h"
 
-enum { GOT_BYTES = 1 << 20, TEXT_BYTES = 4096, DIR_BYTES = 256, PORT = 7655 };
+enum { GOT_BYTES = 1 << 20, TEXT_BYTES = 4096, DIR_BYTES = 256, PORT = 7655, SOMEBODY = 65534 };
 
 static struct clock fake_clock;
 static struct loop *loop;
@@ -155,6 +155,221 @@ static void nothing_can_be_changed(void **state)
     }
 }
 
+/* ---- tokens ---- */
+
+static struct handover taken;
+static const char *refusal; /* NULL: it is taken */
+static bool is_answered_at_once;
+static unsigned taken_count;
+static unsigned gone_count;
+
+static int on_take(void *data, const struct handover *handover, struct err *err)
+{
+    assert_ptr_equal(data, &report);
+    if (refusal != NULL)
+        return err_set(err, ERR_BUSY, "%s", refusal);
+    if (handover->token.len == 0)
+        return 0;
+    taken = *handover;
+    taken_count++;
+    if (is_answered_at_once)
+        control_answer(control, NULL);
+    return 0;
+}
+
+static void on_gone(void *data)
+{
+    assert_ptr_equal(data, &report);
+    gone_count++;
+}
+
+static void serve_tokens(void)
+{
+    static const struct control_taker taker = {.take = on_take, .gone = on_gone};
+
+    serve();
+    control_take_tokens(control, &taker);
+    refusal = NULL;
+    is_answered_at_once = false;
+    taken_count = 0;
+    gone_count = 0;
+}
+
+static void write_message(const char *token, char out_text[TEXT_BYTES])
+{
+    cleanup_buf struct buf body = BUF_INIT(HANDOVER_MAX_BYTES);
+    struct handover handover = {.token = SECRET_INIT};
+
+    assert_int_equal(httpurl_parse(STR("https://n8n.example/base"), &handover.url, NULL), 0);
+    snprintf(handover.terms, sizeof(handover.terms), "%064d", 7);
+    if (*token != '\0')
+        assert_int_equal(secret_set(&handover.token, str_from(token)), 0);
+    assert_int_equal(handover_format(&handover, &body), 0);
+    snprintf(out_text, TEXT_BYTES,
+             "POST /token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+             "Content-Length: %zu\r\n\r\n%.*s",
+             body.len, STR_ARG(buf_view(&body)));
+}
+
+static void send_text(int fd, const char *text)
+{
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static int bring(const char *token)
+{
+    char text[TEXT_BYTES];
+    unsigned before = taken_count;
+    int fd = connect_to_it();
+
+    write_message(token, text);
+    send_text(fd, text);
+    loop_until(loop, taken_count > before);
+    return fd;
+}
+
+static void assert_told(int fd, const char *begins, const char *has)
+{
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+
+    loop_until(loop, has_ended(fd, &got));
+    assert_true(str_starts_with(buf_view(&got), str_from(begins)));
+    assert_true(str_find(buf_view(&got), str_from(has)) != SIZE_MAX);
+    close(fd);
+}
+
+static void a_token_is_taken_and_answered_later(void **state)
+{
+    struct err err = ERR_INIT;
+    int fd;
+
+    (void)state;
+    serve_tokens();
+    fd = bring("gw_abc");
+    assert_true(secret_eq(&taken.token, STR("gw_abc")));
+    assert_string_equal(taken.url.host, "n8n.example");
+    assert_string_equal(taken.url.path, "/base");
+    assert_int_equal(strlen(taken.terms), KEPT_TERMS_BYTES - 1);
+    control_answer(control, NULL);
+    assert_told(fd, "HTTP/1.1 200 ", "\"connected\"");
+    fd = bring("gw_abc");
+    err_set(&err, ERR_IO, "no: gw_0123456789abcdefghijklmnopqrstuv");
+    control_answer(control, &err);
+    assert_told(fd, "HTTP/1.1 502 ", "{\"error\":\"no: gw_[redacted]\"}");
+    is_answered_at_once = true;
+    assert_told(bring("gw_abc"), "HTTP/1.1 200 ", "\"connected\"");
+    assert_int_equal(gone_count, 0);
+}
+
+static void who_only_asks_is_told_whether_it_is_wanted(void **state)
+{
+    char text[TEXT_BYTES];
+
+    (void)state;
+    serve_tokens();
+    write_message("", text);
+    assert_answer(text, "HTTP/1.1 200 ", "{\"status\":\"wanted\"}");
+    refusal = "it is connected";
+    assert_answer(text, "HTTP/1.1 409 ", "{\"error\":\"it is connected\"}");
+    write_message("gw_abc", text);
+    assert_answer(text, "HTTP/1.1 409 ", "{\"error\":\"it is connected\"}");
+    assert_int_equal(taken_count, 0);
+}
+
+static void one_token_at_a_time(void **state)
+{
+    char text[TEXT_BYTES];
+    int fd;
+
+    (void)state;
+    serve_tokens();
+    fd = bring("gw_abc");
+    write_message("gw_def", text);
+    assert_answer(text, "HTTP/1.1 409 ", "another token");
+    assert_int_equal(taken_count, 1);
+    /* Who leaves is forgotten, and makes room. */
+    close(fd);
+    loop_until(loop, gone_count == 1);
+    control_answer(control, NULL);
+    fd = bring("gw_def");
+    control_answer(control, NULL);
+    assert_told(fd, "HTTP/1.1 200 ", "connected");
+}
+
+static void who_waits_is_cut_off_at_the_end(void **state)
+{
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+    int fd;
+
+    (void)state;
+    serve_tokens();
+    fd = bring("gw_abc");
+    control_free(control);
+    control = NULL;
+    loop_until(loop, has_ended(fd, &got));
+    assert_int_equal(got.len, 0);
+    assert_int_equal(gone_count, 0);
+    close(fd);
+}
+
+static void a_token_that_nobody_takes_is_not_found(void **state)
+{
+    char text[TEXT_BYTES];
+
+    (void)state;
+    serve();
+    write_message("gw_abc", text);
+    assert_answer(text, "HTTP/1.1 404 ", "");
+}
+
+static void what_is_no_message_is_refused(void **state)
+{
+    static const char *const bodies[] = {"", "{}", "null", "{\"url\":\"https://n8n.example\"}"};
+
+    (void)state;
+    serve_tokens();
+    for (size_t i = 0; i < array_size(bodies); i++) {
+        char text[TEXT_BYTES];
+
+        snprintf(text, sizeof(text),
+                 "POST /token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 strlen(bodies[i]), bodies[i]);
+        assert_answer(text, "HTTP/1.1 400 ", "");
+    }
+    assert_answer("POST /token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                  "Content-Length: 9000\r\n\r\n",
+                  "HTTP/1.1 413 ", "");
+    assert_int_equal(taken_count, 0);
+}
+
+/* The modes would keep them out; here they do not. */
+static void a_token_of_another_user_is_refused(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char text[TEXT_BYTES];
+    int fd;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip_because("only root can be somebody else");
+    serve_tokens();
+    assert_int_equal(chmod(directory, 0711), 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chdir(directory), 0);
+    status_socket_name(PORT, address.sun_path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(seteuid(SOMEBODY), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chdir("/"), 0);
+    write_message("gw_abc", text);
+    send_text(fd, text);
+    assert_told(fd, "HTTP/1.1 403 ", "");
+    assert_int_equal(taken_count, 0);
+}
+
 static void others_cannot_reach_it(void **state)
 {
     mode_t old = umask(0);
@@ -254,5 +469,9 @@ static void the_runtime_directory_comes_first(void **state)
 TEST_MAIN(TEST(status_is_told_as_the_command_asks), TEST(nothing_can_be_changed),
           TEST(others_cannot_reach_it), TEST(a_directory_that_is_open_to_others_is_refused),
           TEST(the_name_goes_with_the_daemon), TEST(what_a_dead_daemon_has_left_is_replaced),
+          TEST(a_token_is_taken_and_answered_later),
+          TEST(who_only_asks_is_told_whether_it_is_wanted), TEST(one_token_at_a_time),
+          TEST(who_waits_is_cut_off_at_the_end), TEST(a_token_that_nobody_takes_is_not_found),
+          TEST(what_is_no_message_is_refused), TEST(a_token_of_another_user_is_refused),
           TEST(one_that_lives_keeps_its_name), TEST(nothing_is_left_of_it),
           cmocka_unit_test(the_runtime_directory_comes_first))
