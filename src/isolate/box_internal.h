@@ -153,6 +153,9 @@ void box_open_end_descendants(void);
 /* Under a cover that shows nothing; what cannot be reached needs none. 0 or an errno value. */
 int box_hide(struct box_build *build, const char *path);
 
+/* What no command can do without, or a folder that holds such. */
+bool box_is_of_system(const char *path);
+
 /*
  * Does a link lead from a path that is to be hidden to what nobody wants hidden: the system, or the
  * folder in which the link itself lies?

@@ -22,7 +22,7 @@ static const char *const system_folders[] = {
 /* As a whole: what lies in them may well be somebody's own. */
 static const char *const shared_folders[] = {"/home", "/media", "/mnt", "/srv", "/tmp", "/var"};
 
-static bool is_of_system(const char *path)
+bool box_is_of_system(const char *path)
 {
     for (size_t i = 0; i < array_size(system_folders); i++)
         if (box_is_beneath(system_folders[i], path) || box_is_beneath(path, system_folders[i]))
@@ -36,7 +36,7 @@ static bool is_of_system(const char *path)
 bool box_is_astray(const char *path, const char *found)
 {
     return strcmp(path, found) != 0 &&
-           (box_is_beneath(path, found) || (is_of_system(found) && !is_of_system(path)));
+           (box_is_beneath(path, found) || (box_is_of_system(found) && !box_is_of_system(path)));
 }
 
 bool box_is_led_astray(const struct box_build *build, const char *path)

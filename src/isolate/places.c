@@ -192,6 +192,50 @@ static int hide_daemon(struct places *places, size_t named, struct err *err)
                                                            : r;
 }
 
+/* What names a secret itself, for those who keep it elsewhere; one or several with colons. */
+static const char *const naming[] = {
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "DOCKER_CONFIG",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HISTFILE",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+    "XAUTHORITY",
+};
+
+static int hide_named(struct places *places, size_t named, struct str value, struct err *err)
+{
+    char path[PATH_MAX];
+    char found[PATH_MAX];
+
+    if (value.len == 0 || value.ptr[0] != '/' || value.len >= sizeof(path))
+        return 0;
+    memcpy(path, value.ptr, value.len);
+    path[value.len] = '\0';
+    /* A history is often sent to /dev/null. */
+    if (realpath(path, found) == NULL || box_is_of_system(found) || is_among(places, named, found))
+        return 0;
+    return put(places, found, BOX_HIDDEN, 0, err);
+}
+
+static int hide_all_named(struct places *places, size_t named, const char *variable,
+                          struct err *err)
+{
+    const char *value = getenv(variable);
+    struct str rest = value != NULL ? str_from(value) : STR("");
+    struct str one;
+    int r = 0;
+
+    while (r == 0 && str_cut(&rest, ':', &one))
+        r = hide_named(places, named, one, err);
+    return r == 0 ? hide_named(places, named, rest, err) : r;
+}
+
 int places_hide_secrets(struct places *places, const char *home, struct err *err)
 {
     size_t named = places->count;
@@ -218,6 +262,8 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
         if (folder != NULL && folder[0] == '/')
             r = hide_moved(places, named, real_or_given(folder, found), moved[i].usual, err);
     }
+    for (size_t i = 0; i < array_size(naming) && r == 0; i++)
+        r = hide_all_named(places, named, naming[i], err);
     return r == 0 ? hide_daemon(places, named, err) : r;
 }
 

@@ -53,8 +53,8 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
 /*
  * The secrets of secrets.h, except those that were named themselves: in this home, which may be
  * NULL, in the one that /etc/passwd has for this user, which sudo and cron may not tell, and where
- * XDG_CONFIG_HOME and its like say that things were moved to; and the socket of a daemon of ours.
- * Those that links lead to are hidden by both names.
+ * XDG_CONFIG_HOME, GNUPGHOME, KUBECONFIG and their like say that things were moved to; and the
+ * socket of a daemon of ours. Those that links lead to are hidden by both names.
  */
 int places_hide_secrets(struct places *places, const char *home, struct err *err);
 

@@ -120,10 +120,19 @@ static void grants_become_places_while_they_last(void **state)
     assert_int_equal(at_most[at], BOX_HIDDEN);
 }
 
+static bool is_secret(const char *path)
+{
+    for (size_t i = 0; i < secrets_count; i++)
+        if (strcmp(secrets[i].path, path) == 0)
+            return true;
+    return false;
+}
+
 static void all_secrets_fit_with_room_to_spare(void **state)
 {
     (void)state;
     assert_true(2 * secrets_count + 64 <= BOX_MAX_PLACES);
+    assert_true(is_secret(".config/mozilla") && is_secret(".s3cfg") && is_secret(".zhistory"));
     for (size_t i = 0; i < secrets_count; i++)
         assert_true(strlen(secrets[i].reason) > 8 && secrets[i].path[0] != '\0');
 }
@@ -171,6 +180,37 @@ static void what_was_moved_out_of_the_home_counts_too(void **state)
     assert_non_null(find(&places, path, &at));
     unsetenv("XDG_STATE_HOME");
     unsetenv("XDG_CONFIG_HOME");
+}
+
+/* One of a list, and never a part of the system: a history is often sent to /dev/null. */
+static void what_variables_name_is_hidden(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char file[PLACE_PATH_BYTES + 16];
+    char list[2 * sizeof(file) + 16];
+    size_t at;
+
+    snprintf(file, sizeof(file), "%s/one", place->inside);
+    snprintf(list, sizeof(list), "/missing:%s:relative", file);
+    setenv("KUBECONFIG", list, 1);
+    setenv("GNUPGHOME", place->outside, 1);
+    setenv("HISTFILE", "/dev/null", 1);
+    assert_int_equal(places_hide_secrets(&places, place->base, NULL), 0);
+    assert_int_equal(find(&places, file, &at)->access, BOX_HIDDEN);
+    assert_int_equal(find(&places, place->outside, &at)->access, BOX_HIDDEN);
+    assert_null(find(&places, "/dev/null", &at));
+    assert_null(find(&places, "/missing", &at));
+
+    /* Named by the user, it is seen. */
+    places = (struct places)PLACES_INIT(&arena);
+    assert_int_equal(places_add(&places, file, BOX_READ, NULL), 0);
+    assert_int_equal(places_hide_secrets(&places, place->base, NULL), 0);
+    assert_int_equal(find(&places, file, &at)->access, BOX_READ);
+    unsetenv("KUBECONFIG");
+    unsetenv("GNUPGHOME");
+    unsetenv("HISTFILE");
 }
 
 /* A home that is reached by a shorter name, with keys that lie elsewhere in it. */
@@ -311,6 +351,7 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
+          place_test(what_variables_name_is_hidden),
           place_test(secrets_behind_links_are_hidden_where_they_lie),
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
           cmocka_unit_test(the_environment_opens_nothing))
