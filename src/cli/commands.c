@@ -281,6 +281,17 @@ static int status_of_wrong_use(char *const *argv)
                : EXIT_WRONG_USE;
 }
 
+/* "connect" of "gatehouse connect --prot 1"; "" where none was named. */
+static const char *command_among(char *const *words)
+{
+    while (*words != NULL && **words == '-')
+        words++;
+    for (size_t i = 0; i < COMMANDS && *words != NULL; i++)
+        if (strcmp(*words, commands[i].name) == 0)
+            return commands[i].name;
+    return "";
+}
+
 int commands_run(int argc, char *const *argv)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
@@ -291,7 +302,11 @@ int commands_run(int argc, char *const *argv)
     int r;
 
     if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
-        fprintf(stderr, "gatehouse: %s\nSee 'gatehouse --help'.\n", err.message);
+        const char *name = argc > 1 ? command_among(argv + 1) : "";
+        const char *blank = name[0] != '\0' ? " " : "";
+
+        fprintf(stderr, "gatehouse%s%s: %s\nSee 'gatehouse%s%s --help'.\n", blank, name,
+                err.message, blank, name);
         return status_of_wrong_use(argv);
     }
     is_about_us = options_is_on(top_of(values), PROGRAM_HELP) ||

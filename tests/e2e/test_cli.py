@@ -152,6 +152,12 @@ class Calls(unittest.TestCase):
         result = run("doctor", "--jsn")
         self.assertEqual(result.returncode, 2)
         self.assertIn("--json", result.stderr)
+        for words, page in ((("--nonsense",), ""), (("nonsense",), ""), (("connect", "--prot"), " connect"),
+                            (("connect",), " connect"), (("mcp", "--nonsense"), " mcp"),
+                            (("rules", "nonsense"), " rules"), (("audit", "x"), " audit"),
+                            (("search", "--nonsense"), " search"),
+                            (("status", "--port", "x"), " status")):
+            self.assertIn(f"See 'gatehouse{page} --help'.", run(*words).stderr, words)
         for shell in ("", "tcsh"):
             self.assertEqual(run("completions", *([shell] if shell else [])).returncode, 2)
 
