@@ -628,6 +628,16 @@ class Commands(Scene):
         ran = [record for record in self.records() if record["operation"] == "execute"]
         self.assertEqual([record["outcome"] for record in ran[:2]], ["intent", "success"])
 
+    def test_the_record_has_commands_whole_and_the_log_hides_secrets(self):
+        server, daemon = self.connect("--permission-shell", "allow")
+        self.shell(server, "API_TOKEN=s3cr3tvalue true; false")
+        told = daemon.end()[1]
+        self.assertIn("tool=shell_execute", told)
+        self.assertNotIn("s3cr3tvalue", told)
+        self.assertIn("API_TOKEN=s3cr3tvalue true", self.record_text())
+        for path in self.record.parent.glob("audit.jsonl*"):
+            self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
     def test_the_time_of_a_command_is_over(self):
         server, daemon = self.connect("--permission-shell", "allow", "--computer-shell-timeout",
                                       "300")
