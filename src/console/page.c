@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <utf8proc.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -52,11 +53,38 @@ static bool is_mark(uint32_t code_point)
     return false;
 }
 
-/* Private use and what no character is: shown by each terminal in its own way. */
-static bool is_unassigned(uint32_t code_point)
+/*
+ * Private use, what is no character or has no shape: shown by each terminal in its own way. So are
+ * letters that run from right to left: some terminals turn what stands around them.
+ */
+static bool is_uncertain(uint32_t code_point)
 {
-    return (code_point >= 0xE000 && code_point <= 0xF8FF) || code_point >= 0xF0000 ||
-           (code_point & 0xFFFE) == 0xFFFE;
+    const utf8proc_property_t *about = utf8proc_get_property((utf8proc_int32_t)code_point);
+
+    switch ((utf8proc_bidi_class_t)about->bidi_class) {
+    case UTF8PROC_BIDI_CLASS_R:
+    case UTF8PROC_BIDI_CLASS_AL:
+    case UTF8PROC_BIDI_CLASS_AN:
+        return true;
+    default:
+        break;
+    }
+    switch ((utf8proc_category_t)about->category) {
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_ME:
+        return true;
+    case UTF8PROC_CATEGORY_MN: /* many scripts need theirs; is_mark() has those that stack up */
+        return false;
+    default:
+        return about->charwidth == 0;
+    }
 }
 
 __attribute__((format(printf, 2, 3))) static void write_out(struct token *token, const char *format,
@@ -92,7 +120,7 @@ static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct to
     } else if (code_point < 0x80) {
         write_out(out, "%c", (char)code_point);
     } else if (!is_utf8 || !utf8_is_printable(code_point) || is_mark(code_point) ||
-               is_unassigned(code_point)) {
+               is_uncertain(code_point)) {
         write_out(out, "\\u{%x}", (unsigned)code_point);
     } else {
         out->len = (size_t)(rest->ptr - start);

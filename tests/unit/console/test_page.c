@@ -25,6 +25,34 @@ static void join(const struct page *page, struct buf *out)
     assert_int_equal(page->error, 0);
 }
 
+/* Where a character is written out, and where it is shown as it is. */
+static void what_cannot_be_seen_or_turns_its_line_is_written_out(void **state)
+{
+    static const uint32_t written[] = {
+        0x1D159, 0x13430, 0x110BD, 0x1BCA0, 0x600,  0x2065, 0x378,    0xE000,
+        0xFFFE,  0x2800,  0x3164,  0x20DD,  0x2003, 0x5D0,  0x627,    0x661,
+        0x7C1,   0x10800, 0x1E900, 0x2028,  0xAD,   0x200D, 0x10FFFD, 0x488,
+    };
+    static const uint32_t shown[] = {0xE9,  0x3B1,  0x416,  0xE01,  0xE31,
+                                     0x905, 0x4E00, 0xAC00, 0x1F600};
+    cleanup_buf struct buf out = BUF_INIT(1024);
+
+    (void)state;
+    for (size_t i = 0; i < array_size(written) + array_size(shown); i++) {
+        bool is_shown = i >= array_size(written);
+        uint32_t code_point = is_shown ? shown[i - array_size(written)] : written[i];
+        char bytes[4];
+        size_t len = utf8_encode(code_point, bytes);
+        struct page page;
+
+        page_init(&page, 40, true);
+        page_quote(&page, PAGE_PLAIN, (struct str){bytes, len}, PAGE_LINE);
+        join(&page, &out);
+        assert_int_equal(str_find(buf_view(&out), STR("\\u{")) == SIZE_MAX, is_shown);
+        page_done(&page);
+    }
+}
+
 static void text_from_outside_is_shown_behind_a_gutter(void **state)
 {
     static const struct {
@@ -205,6 +233,7 @@ static void nothing_leaves_its_line(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(text_from_outside_is_shown_behind_a_gutter),
+          cmocka_unit_test(what_cannot_be_seen_or_turns_its_line_is_written_out),
           cmocka_unit_test(without_utf8_all_else_is_written_out),
           cmocka_unit_test(a_long_name_keeps_its_ends_and_a_command_everything),
           cmocka_unit_test(lines_of_a_diff_have_their_styles),
