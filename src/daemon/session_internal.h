@@ -26,8 +26,8 @@ struct session {
     struct kept kept;  /* what is resumed, and what is kept */
     bool is_kept;
     struct secret kept_key; /* the one that was written: a server may give another at init */
-    int kept_lock_fd; /* while something is resumed or kept; or -1 */
-    bool has_joined;  /* by a token or from before: what was kept is this one, or is worthless */
+    int kept_lock_fd;       /* while something is resumed or kept; or -1 */
+    bool has_joined; /* by a token or from before: what was kept is this one, or is worthless */
     char name[SESSION_NAME_BYTES];
     struct ground *ground;
     struct commands *commands; /* NULL: none are run */

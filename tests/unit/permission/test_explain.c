@@ -170,8 +170,10 @@ static void names_do_not_steer_the_terminal(void **state)
 static void check_form(enum catalog_group group, const char *given, const char *resolved,
                        const char *cwd, const char *expected)
 {
-    struct permission_resource resource = {group, str_from(given), str_from(resolved),
-                                           str_from(cwd), false};
+    const struct permission_resource resource = {.group = group,
+                                                 .given = str_from(given),
+                                                 .resolved = str_from(resolved),
+                                                 .cwd = str_from(cwd)};
     cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
     struct str rest;
     struct str line;
