@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What calls need around them: a clock, a desk with one surface, and a toolhost, all the test's. */
-#ifndef DAEMON_CALLBENCH_H
-#define DAEMON_CALLBENCH_H
+#ifndef TESTS_UNIT_DAEMON_CALLBENCH_H
+#define TESTS_UNIT_DAEMON_CALLBENCH_H
 
 #include <stdio.h>
 
