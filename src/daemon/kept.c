@@ -240,6 +240,20 @@ int kept_write(struct authority *authority, const char *state_path, const struct
     return r;
 }
 
+bool kept_is_there(struct authority *authority, const char *state_path, const struct httpurl *url)
+{
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+    bool is_there = true;
+
+    name_of(url, "json", name);
+    if (open_scope(authority, state_path, &scope, NULL) < 0 ||
+        authority_exists(scope, str_from(name), &is_there, NULL) < 0)
+        is_there = true; /* who cannot tell removes it */
+    authority_scope_free(scope);
+    return is_there;
+}
+
 void kept_remove(struct authority *authority, const char *state_path, const struct httpurl *url)
 {
     struct authority_scope *scope = NULL;

@@ -56,6 +56,8 @@ int kept_read(struct authority *authority, const char *state_path, const struct 
               const char *terms, struct kept *out_kept);
 int kept_write(struct authority *authority, const char *state_path, const struct httpurl *url,
                const struct kept *kept, struct err *err);
+/* Something is kept for the server, on whatever terms. */
+bool kept_is_there(struct authority *authority, const char *state_path, const struct httpurl *url);
 /* None is kept for this server any more. */
 void kept_remove(struct authority *authority, const char *state_path, const struct httpurl *url);
 

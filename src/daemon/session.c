@@ -138,6 +138,10 @@ static void forget(struct session *session)
     const struct recorded *recorded = &session->ground->recorded;
 
     session->is_kept = false;
+    /* A lock leaves a file behind, which is only for those who keep something. */
+    if (session->kept_lock_fd < 0 &&
+        !kept_is_there(recorded->authority, recorded->state_path, &session->config.url))
+        return;
     /* What another daemon uses is its own. */
     if (lock_kept(session, NULL) == 0)
         kept_remove(recorded->authority, recorded->state_path, &session->config.url);

@@ -281,6 +281,11 @@ class Kept(Scene):
         server.until(streams=1)
         self.assertEqual(self.files(), [])
 
+    def test_who_keeps_nothing_leaves_no_lock(self):
+        server, daemon = self.connect()
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(list(self.record.parent.glob("session-*")), [])
+
     def test_a_key_of_both_sides_is_written_nowhere(self):
         server = self.serve("--static-key", "key-of-both-sides")
         daemon = self.daemon("--auto-confirm", "--keep-session", "--dir", self.root,
