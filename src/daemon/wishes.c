@@ -44,10 +44,15 @@ static int read_settings(struct wishes *wishes, struct arena *arena, struct sett
 {
     const struct recorded_config state = {.state_dir = wishes->state_dir};
     struct recorded recorded = {.audit_dir_fd = -1};
+    struct err why = ERR_INIT;
     int r = recorded_open(&state, &recorded, err);
 
-    if (r == 0)
-        r = load(&recorded, wishes, arena, settings, err);
+    if (r == 0) {
+        r = load(&recorded, wishes, arena, settings, &why);
+        if (r < 0)
+            err_set_field(err, r, why.field, "%s; --settings-dir names another directory",
+                          why.message);
+    }
     recorded_close(&recorded);
     return r;
 }

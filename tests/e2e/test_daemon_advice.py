@@ -62,8 +62,8 @@ class Advice(Scene):
         self.addCleanup(always.listener.close)
         return always
 
-    def fail(self, url, **variables):
-        status, told = self.daemon("--auto-confirm", url, "gw_x", self.root, **variables).wait()
+    def fail(self, url, before=(), **variables):
+        status, told = self.daemon(*before, "--auto-confirm", url, "gw_x", self.root, **variables).wait()
         self.assertEqual(status, 1, told)
         return told.splitlines()[-1]
 
@@ -91,6 +91,14 @@ class Advice(Scene):
                                   http_proxy=f"http://127.0.0.1:{proxy.port}",
                                   no_proxy="127.0.0.1").wait()
             self.assertEqual("the connection is not encrypted" in told, warned, told)
+
+    def test_places_that_cannot_be_used_are_told_with_their_option(self):
+        blocked = self.place / "file"
+        blocked.touch()
+        for flag in ("--settings-dir", "--state-dir"):
+            told = self.fail("http://127.0.0.1:1", before=(flag, blocked / "x"))
+            self.assertIn(f"{flag} names another", told)
+            self.assertIn(str(blocked), told)
 
     def test_who_cannot_be_reached_is_named_with_the_port(self):
         with socket.create_server(("127.0.0.1", 0)) as gone:
