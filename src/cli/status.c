@@ -40,20 +40,16 @@ static int no_answer(struct err *err, int errno_value)
 }
 
 /* Names of any length fit, because the socket is found from its directory on. */
-static int connect_to(uint16_t port, int *out_fd, struct err *err)
+static int connect_in(const char *directory, uint16_t port, int *out_fd, struct err *err)
 {
     const struct timeval wait = {.tv_sec = WAIT_S};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char directory[PATH_MAX];
     char name[STATUS_NAME_BYTES];
     cleanup_fd int dir_fd = -1;
     cleanup_fd int fd = -1;
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);
-    int r = status_socket_dir(directory, err);
 
-    if (r < 0)
-        return r;
     dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0)
         return nobody_there(port, err);
@@ -72,6 +68,23 @@ static int connect_to(uint16_t port, int *out_fd, struct err *err)
         return err_set(err, ERR_PERMISSION_DENIED, "the socket is another user's: it is not asked");
     *out_fd = steal_fd(&fd);
     return 0;
+}
+
+/* In the place where one of our own would be, then where others may have put theirs. */
+static int connect_to(uint16_t port, int *out_fd, struct err *err)
+{
+    char directory[PATH_MAX];
+    int r = status_socket_dir(directory, err);
+
+    for (enum status_place place = 0; r == 0 && place < STATUS_PLACES; place++) {
+        if (!status_socket_place(place, directory))
+            continue;
+        r = connect_in(directory, port, out_fd, err);
+        if (r != ERR_NOT_FOUND)
+            return r;
+        r = 0;
+    }
+    return r == 0 ? nobody_there(port, err) : r;
 }
 
 static int ask(int fd, struct buf *out, struct err *err)

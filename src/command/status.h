@@ -23,6 +23,17 @@ extern const struct option status_options[STATUS_OPTIONS];
 
 enum { STATUS_NAME_BYTES = 32 };
 
+/* Where a daemon's socket may be; one that was started elsewhere may have had other variables. */
+enum status_place {
+    STATUS_PLACE_RUNTIME, /* below $XDG_RUNTIME_DIR */
+    STATUS_PLACE_STATE,   /* below $XDG_STATE_HOME or ~/.local/state */
+    STATUS_PLACE_LOGIN,   /* below /run/user/UID, which is the first one's usual value */
+    STATUS_PLACES
+};
+
+/* False where the environment says nothing of it. */
+bool status_socket_place(enum status_place place, char out_path[PATH_MAX]);
+
 /*
  * $XDG_RUNTIME_DIR/gatehouse, which goes when the user logs out; without one the place for state,
  * $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse. A relative path counts as none.

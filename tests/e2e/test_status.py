@@ -21,6 +21,11 @@ from patience import PATIENCE
 GATEHOUSE, DAEMON = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 
 
+def can_mount():
+    return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/run"],
+                          capture_output=True, check=False).returncode == 0
+
+
 class Status(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -37,9 +42,9 @@ class Status(unittest.TestCase):
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
 
     @contextlib.contextmanager
-    def daemon(self, *arguments, port=7655):
+    def daemon(self, *arguments, port=7655, **more):
         process = subprocess.Popen(
-            [DAEMON, str(port), *arguments], env=self.environment(), stdin=subprocess.PIPE,
+            [DAEMON, str(port), *arguments], env=self.environment(**more), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         with process:
             self.assertEqual(process.stdout.readline(), "ready\n")
@@ -110,6 +115,25 @@ class Status(unittest.TestCase):
                 self.assertEqual(
                     (told["connected"], told["url"], told["state"], told["server"], told["reason"]),
                     (False, None, state, "https://n8n.example", "nobody\033 answers"))
+
+    def test_a_daemon_with_other_variables_is_found(self):
+        state = self.runtime / "state"
+        with self.daemon("/srv/work", XDG_RUNTIME_DIR="", XDG_STATE_HOME=str(state)):
+            self.assertTrue((state / "gatehouse/daemon-7655.socket").exists())
+            self.assertIn("/srv/work", self.ask(XDG_STATE_HOME=str(state)).stdout)
+            self.assertIn("no daemon", self.ask().stderr)
+
+    @unittest.skipUnless(can_mount(), "only root can put a folder in the place of another")
+    def test_a_daemon_of_the_login_is_found_without_its_variable(self):
+        with self.daemon("/srv/work"):
+            result = subprocess.run(
+                ["unshare", "--mount", "sh", "-c",
+                 'mount -t tmpfs none /run && mkdir -p "/run/user/$(id -u)" && '
+                 'mount --bind "$0" "/run/user/$(id -u)" && exec "$1" status',
+                 self.runtime, GATEHOUSE],
+                env=self.environment(XDG_RUNTIME_DIR="", HOME="/nowhere"), text=True,
+                capture_output=True, timeout=PATIENCE)
+            self.assertIn("/srv/work", result.stdout, result.stderr)
 
     def test_daemons_are_told_apart_by_their_port(self):
         with self.daemon("/srv/one"), self.daemon("/srv/two", port=7700):
