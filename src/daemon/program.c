@@ -374,6 +374,8 @@ static int run(struct program *program, struct err *err)
     if (r < 0 || is_done)
         return r;
     r = serve(program, err);
+    if (r < 0 || program->status != EXIT_SUCCESS)
+        program_keep_reason(program, r < 0 ? err : &program->err);
     close_all(program);
     return r;
 }

@@ -155,6 +155,8 @@ int program_hand_over(struct program *program, bool *out_is_done, struct err *er
 
 /* After the console. Only a port that is needed is an error. */
 int program_outside_open(struct program *program, struct err *err);
+/* Why it ends, for those who look later; before the next. */
+void program_keep_reason(const struct program *program, const struct err *err);
 void program_outside_close(struct program *program);
 
 void program_report(void *data, struct report *out_report);

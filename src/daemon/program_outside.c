@@ -258,6 +258,15 @@ int program_outside_open(struct program *program, struct err *err)
     return 0;
 }
 
+/* On standard error the end of the program has it. */
+void program_keep_reason(const struct program *program, const struct err *err)
+{
+    const struct log_field why = LOG_TEXT("why", err->message);
+
+    if (program->log.also != NULL && log_wants(&program->log, LOG_ERROR))
+        program->log.also(program->log.also_data, LOG_ERROR, "it ends", &why, 1);
+}
+
 void program_outside_close(struct program *program)
 {
     if (program->notify != NULL)

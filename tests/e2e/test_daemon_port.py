@@ -528,6 +528,18 @@ class Around(PortScene):
         self.assertEqual(daemon.end()[0], 0)
         self.assertEqual(list(self.record.parent.glob("daemon-*.log")), [])
 
+    def test_why_a_start_failed_is_kept_too(self):
+        number, _, other, _ = self.chosen()
+        self.assertEqual(other.end()[0], 0)
+        server = self.serve()
+        daemon = self.daemon("--auto-confirm", "--port", number, self.url(server), "gw_wrong",
+                             self.root)
+        status, told = daemon.wait()
+        self.assertEqual(status, 1, told)
+        kept = (self.record.parent / f"daemon-{number}.log").read_text()
+        self.assertRegex(kept, "error it ends why=.*answered with 403")
+        self.assertNotIn("it ends", told)
+
     def test_nothing_is_told_where_nothing_is_to_be(self):
         server, daemon = self.connect("--log-level", "silent")
         self.good(server, "read_file", filePath="a.txt")
