@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/jsonwrite.h"
 #include "base/redact.h"
@@ -42,6 +43,8 @@ struct port {
     uint64_t last_number;
     struct asked connect; /* one confirmation at a time */
     struct asked leaving[PORT_MAX_LEAVING];
+    uint64_t strangers[PORT_MAX_STRANGERS]; /* hashes of origins that the owner knows of */
+    size_t stranger_count;
 };
 
 /* ---- answers ---- */
@@ -97,21 +100,6 @@ static void answer_words(struct exchange *exchange, int status, struct str words
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
         answer(exchange, status, buf_view(&body));
-}
-
-/* Whoever this is learns nothing, and its page may not even read this. */
-static void turn_away(struct exchange *exchange)
-{
-    const struct str body = STR("{\"error\":\"Forbidden.\"}");
-    const struct http_field vary = {STR("Vary"), STR("Origin")};
-
-    exchange_answer(exchange, &(struct http_answer){.status = 403,
-                                                    .type = JSON_TYPE,
-                                                    .fields = &vary,
-                                                    .field_count = 1,
-                                                    .parts = &body,
-                                                    .part_count = 1,
-                                                    .is_last = true});
 }
 
 static void report_of(const struct port *port, struct report *out_report)
@@ -383,25 +371,65 @@ static bool is_of_user(const struct port *port, struct exchange *exchange)
     return true;
 }
 
-static bool is_let_in(const struct port *port, struct exchange *exchange)
+/* NULL: nothing does. The words are for the user's own log. */
+static const char *what_keeps_out(const struct port *port, struct exchange *exchange)
 {
     const struct http_request *request = exchange_request(exchange);
     struct str origin;
 
-    return origin_check_host(&port->hosts, request->host) == 0 &&
-           http_header(request, STR("origin"), &origin) &&
-           origins_allow(port->config.origins, origin) && is_of_user(port, exchange);
+    if (origin_check_host(&port->hosts, request->host) != 0)
+        return "it names another host than this machine";
+    if (!http_header(request, STR("origin"), &origin))
+        return "it says of no page that it comes from";
+    if (!origins_allow(port->config.origins, origin))
+        return "it is neither of the server's address as it was given, nor among "
+               "--allowed-origins";
+    return is_of_user(port, exchange) ? NULL : "it comes from a program of another user";
+}
+
+/* Once for each, and for so many of them: any page can come, as often as it likes. */
+static void tell_stranger(struct port *port, struct exchange *exchange, const char *why)
+{
+    struct str origin = STR_EMPTY;
+    uint64_t hash;
+
+    (void)http_header(exchange_request(exchange), STR("origin"), &origin);
+    hash = hash_str(hash_process_key(), origin);
+    for (size_t i = 0; i < port->stranger_count; i++)
+        if (port->strangers[i] == hash)
+            return;
+    if (port->config.owner->stranger == NULL || port->stranger_count == PORT_MAX_STRANGERS)
+        return;
+    port->strangers[port->stranger_count++] = hash;
+    port->config.owner->stranger(port->config.data, origin, why);
+}
+
+/* Whoever this is learns nothing, and its page may not even read this. */
+static void turn_away(struct port *port, struct exchange *exchange, const char *why)
+{
+    const struct str body = STR("{\"error\":\"Forbidden.\"}");
+    const struct http_field vary = {STR("Vary"), STR("Origin")};
+
+    tell_stranger(port, exchange, why);
+    exchange_answer(exchange, &(struct http_answer){.status = 403,
+                                                    .type = JSON_TYPE,
+                                                    .fields = &vary,
+                                                    .field_count = 1,
+                                                    .parts = &body,
+                                                    .part_count = 1,
+                                                    .is_last = true});
 }
 
 static void on_request(void *data, struct exchange *exchange)
 {
     struct port *port = data;
     const struct http_request *request = exchange_request(exchange);
+    const char *obstacle = what_keeps_out(port, exchange);
     bool is_get = request->method == HTTP_METHOD_GET;
     bool is_post = request->method == HTTP_METHOD_POST;
 
-    if (!is_let_in(port, exchange))
-        turn_away(exchange);
+    if (obstacle != NULL)
+        turn_away(port, exchange, obstacle);
     else if (request->method == HTTP_METHOD_OPTIONS)
         on_preflight(exchange);
     else if (is_get && str_eq(request->path, STR("/health")))

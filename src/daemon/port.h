@@ -32,6 +32,7 @@ enum {
     PORT_MAX_CONNECTIONS = 256,    /* browsers and their tabs; any page can open some */
     PORT_MAX_STREAMS = 16,         /* of events: 503 */
     PORT_MAX_LEAVING = 8,          /* requests to disconnect that wait for an answer: 503 */
+    PORT_MAX_STRANGERS = 32,       /* pages that are told of as not let in; others are not */
 };
 
 struct port;
@@ -59,6 +60,8 @@ struct port_owner {
      */
     void (*connect_gone)(void *data, uint64_t number);
     void (*disconnect)(void *data, uint64_t number);
+    /* A page was not let in, and why: once for each. May be NULL. */
+    void (*stranger)(void *data, struct str origin, const char *why);
 };
 
 struct port_config {

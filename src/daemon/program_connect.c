@@ -524,11 +524,20 @@ static void on_page_disconnect(void *data, uint64_t number)
     program_leave(program);
 }
 
+static void on_stranger(void *data, struct str origin, const char *why)
+{
+    const struct program *program = data;
+
+    log_write(&program->log, LOG_DEBUG, "a page is not let in at the local port",
+              LOG_STR("page", origin), LOG_TEXT("why", why));
+}
+
 const struct port_owner program_port_owner = {
     .report = program_report,
     .connect = on_page_connect,
     .connect_gone = on_page_gone,
     .disconnect = on_page_disconnect,
+    .stranger = on_stranger,
 };
 
 /* ---- what another start brings ---- */

@@ -148,6 +148,16 @@ class Pages(PortScene):
                 self.assertEqual(page.ask("GET", "/health", Host=host)[0], 403)
         self.assertEqual(server.state()["hits"]["init"], 0)
 
+    def test_who_is_turned_away_is_told_of_once_where_that_is_wanted(self):
+        server, daemon, page = self.wait_for_page("--log-level", "debug")
+        elsewhere = f"http://localhost:{server.port}"
+        for _ in range(3):
+            self.assertEqual(Page(page.port, elsewhere).get("/health")[0], 403)
+        self.assertEqual(Page(page.port, "https://evil.example").get("/health")[0], 403)
+        self.assertIn("--allowed-origins", daemon.until(f"page={elsewhere}"))
+        daemon.until("page=https://evil.example")
+        self.assertEqual("".join(daemon.told).count("is not let in"), 2)
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
     def test_programs_of_other_users_are_strangers_too(self):
         server, _, page = self.wait_for_page()
