@@ -1,104 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "console/confirm.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
-#include "base/utf8.h"
-#include "console/internal.h"
+#include "console/confirm_internal.h"
 
-/*
- *   WAITING -> ASKING <-> EDITING <-> TYPING
- *      `-----> OVER <- any
- */
-enum confirm_state {
-    CONFIRM_WAITING, /* for the stage */
-    CONFIRM_ASKING,
-    CONFIRM_EDITING,
-    CONFIRM_TYPING, /* the folder's name */
-    CONFIRM_OVER,
-};
-
-enum answer { ANSWER_YES, ANSWER_EDIT, ANSWER_NO, ANSWERS };
-
-/* Rows of the editor: one a group, and these. */
-enum { ROW_DIR = PERMISSION_GROUPS, ROW_DONE, ROWS };
-
-enum { LABEL_BYTES = 320, DIR_COLUMNS = 60, NARROW_COLUMNS = 60, PRINT_BYTES = 1 << 20 };
-
-struct confirm {
-    struct console *console;
-    confirm_done_fn *done;
-    void *data;
-    enum confirm_state state;
-    struct stage_look look;
-    size_t chosen; /* an answer, or a row of the editor */
-    struct sheet_place place;
-    bool is_accepted;
-
-    struct permission_modes modes;
-    bool has_write_access;
-    int (*take_dir)(void *data, struct str typed, struct buf *out_dir, struct err *err);
-    struct buf dir;
-    struct buf typed;
-    struct err problem; /* what keeps the editor from being done */
-
-    struct buf url;
-    bool shell_is_open;
-    bool is_exposed;
-    bool shell_has_network;
-    struct buf writable[CONFIRM_MAX_WRITABLE];
-    size_t writable_count;
-};
-
-static const char *const group_labels[PERMISSION_GROUPS] = {
-    [CATALOG_FILESYSTEM_READ] = "Read files",
-    [CATALOG_FILESYSTEM_WRITE] = "Change files",
-    [CATALOG_SHELL] = "Run commands",
-    [CATALOG_COMPUTER] = "Screen, mouse, keyboard",
-    [CATALOG_BROWSER] = "Browser",
-};
-
-static const char *const mode_labels[] = {
-    [PERMISSION_DENY] = "Deny",
-    [PERMISSION_ASK] = "Ask",
-    [PERMISSION_ALLOW] = "Allow",
-};
-
-static const char *const answer_labels[ANSWERS] = {
-    [ANSWER_YES] = "Yes, connect",
-    [ANSWER_EDIT] = "Edit permissions or folder",
-    [ANSWER_NO] = "No",
-};
+enum { PRINT_BYTES = 1 << 20 };
 
 /* ---- the values ---- */
-
-/* What holds for a group, whatever its mode says. */
-static enum permission_mode mode_of(const struct confirm *confirm, size_t group)
-{
-    bool is_off = group == CATALOG_FILESYSTEM_WRITE &&
-                  (!confirm->has_write_access ||
-                   confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY);
-
-    return is_off || !catalog_has_group((enum catalog_group)group) ? PERMISSION_DENY
-                                                                   : confirm->modes.of[group];
-}
-
-static const char *mode_words(const struct confirm *confirm, size_t group)
-{
-    if (!catalog_has_group((enum catalog_group)group))
-        return "Not available in this version";
-    if (group == CATALOG_FILESYSTEM_WRITE) {
-        if (confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
-            return "Deny (reading is denied)";
-        if (!confirm->has_write_access)
-            return "Deny (write access off)";
-    }
-    return mode_labels[confirm->modes.of[group]];
-}
 
 /* For changing files, asking for a mode is asking for write access, and deny is going without. */
 static void set_mode(struct confirm *confirm, size_t group, enum permission_mode mode)
@@ -113,7 +23,7 @@ static void set_mode(struct confirm *confirm, size_t group, enum permission_mode
 
 static void step_mode(struct confirm *confirm, size_t group, int by)
 {
-    int mode = (int)mode_of(confirm, group) + by;
+    int mode = (int)confirm_mode_of(confirm, group) + by;
 
     set_mode(confirm, group, (enum permission_mode)((mode + 3) % 3));
 }
@@ -143,7 +53,7 @@ static int settle(struct confirm *confirm)
     struct permission_modes modes = confirm->modes;
     int r;
 
-    modes.of[CATALOG_FILESYSTEM_WRITE] = mode_of(confirm, CATALOG_FILESYSTEM_WRITE);
+    modes.of[CATALOG_FILESYSTEM_WRITE] = confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE);
     r = permission_modes_constrain(&modes, &confirm->problem);
     if (r < 0)
         return r;
@@ -153,140 +63,14 @@ static int settle(struct confirm *confirm)
     return 0;
 }
 
-/* ---- how it looks ---- */
-
-static void write_commands(const struct confirm *confirm, struct page *page)
-{
-    /* By what holds now: the editor changes both. */
-    bool changes_folder = mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
-
-    if (confirm->shell_is_open) {
-        page_say(page, PAGE_WARNING, "Commands run without boxes: they can do all that you can.");
-        return;
-    }
-    page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
-             "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
-    if (mode_of(confirm, CATALOG_FILESYSTEM_READ) == PERMISSION_DENY)
-        page_say(page, PAGE_WARNING, "Commands read the files of the folder all the same.");
-    page_say(page, PAGE_PLAIN,
-             "Rules with patterns hold for commands where they match what is there.");
-    if (!changes_folder && confirm->writable_count == 0)
-        page_say(page, PAGE_PLAIN, "Commands can change no files.");
-    else
-        page_say(page, PAGE_WARNING, "Commands can change files in:");
-    if (changes_folder)
-        page_quote(page, PAGE_PLAIN, buf_view(&confirm->dir), PAGE_NAME);
-    for (size_t i = 0; i < confirm->writable_count; i++)
-        page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
-}
-
-static void write_offer(const struct confirm *confirm, struct page *page)
-{
-    page_say(page, PAGE_FAINT, "Server:");
-    page_quote(page, PAGE_BOLD, buf_view(&confirm->url), PAGE_LINE);
-    if (confirm->is_exposed)
-        page_say(page, PAGE_WARNING,
-                 "Not encrypted: others on the network can read and change all of it.");
-    page_say(page, PAGE_FAINT, "Folder:");
-    page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
-    page_say(page, PAGE_FAINT, "It may:");
-    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
-        page_say(page, mode_of(confirm, i) == PERMISSION_ALLOW ? PAGE_BOLD : PAGE_PLAIN,
-                 "  %-24s%s", group_labels[i], mode_words(confirm, i));
-    if (mode_of(confirm, CATALOG_SHELL) != PERMISSION_DENY)
-        write_commands(confirm, page);
-}
-
-static void write_problem(const struct confirm *confirm, struct page *page)
-{
-    if (confirm->problem.code != 0)
-        page_quote(page, PAGE_WARNING, str_from(confirm->problem.message), PAGE_LINE);
-}
-
-static void write_editor(const struct confirm *confirm, struct page *page)
-{
-    page_say(page, PAGE_PLAIN, "For this session only; nothing is saved.");
-    if (confirm->look.is_plain)
-        page_say(page, PAGE_PLAIN, "\"2 ask\" sets row 2, \"dir NAME\" the folder.");
-    write_problem(confirm, page);
-}
-
-static void write_typing(const struct confirm *confirm, struct page *page)
-{
-    page_say(page, PAGE_PLAIN, "Folder for this session:");
-    page_quote(page, PAGE_BOLD, buf_view(&confirm->typed), PAGE_LINE);
-    write_problem(confirm, page);
-}
-
-/* What a sheet needs besides. */
-struct layout {
-    struct sheet sheet;
-    struct page body;
-    const char *labels[ROWS];
-    char texts[ROWS][LABEL_BYTES];
-};
-
-static void lay_out_rows(const struct confirm *confirm, size_t columns, struct layout *out)
-{
-    cleanup_buf struct buf dir = BUF_INIT(LABEL_BYTES);
-    struct str shown;
-
-    for (size_t i = 0; i < PERMISSION_GROUPS; i++) {
-        if (columns < NARROW_COLUMNS) /* what is cut off at the edge is not the mode */
-            (void)snprintf(out->texts[i], LABEL_BYTES, "%-6s%s", mode_labels[mode_of(confirm, i)],
-                           group_labels[i]);
-        else
-            (void)snprintf(out->texts[i], LABEL_BYTES, "%-24s%s", group_labels[i],
-                           mode_words(confirm, i));
-    }
-    (void)page_name(&dir, buf_view(&confirm->dir), DIR_COLUMNS, confirm->look.is_utf8);
-    shown = utf8_cut(buf_view(&dir), LABEL_BYTES - 32);
-    (void)snprintf(out->texts[ROW_DIR], LABEL_BYTES, "Folder %.*s", STR_ARG(shown));
-    (void)snprintf(out->texts[ROW_DONE], LABEL_BYTES, "Done");
-    for (size_t i = 0; i < ROWS; i++)
-        out->labels[i] = out->texts[i];
-}
-
-static void lay_out(const struct confirm *confirm, size_t columns, struct layout *out)
-{
-    bool is_plain = confirm->look.is_plain;
-
-    page_init(&out->body, columns, confirm->look.is_utf8);
-    out->sheet =
-        (struct sheet){.body = &out->body, .labels = out->labels, .chosen = confirm->chosen};
-    switch (confirm->state) {
-    case CONFIRM_WAITING:
-    case CONFIRM_ASKING:
-    case CONFIRM_OVER:
-        out->sheet.title = "Connect to this server?";
-        out->sheet.labels = answer_labels;
-        out->sheet.label_count = ANSWERS;
-        out->sheet.keys = is_plain ? "Answer 1-3 and Enter (Enter alone: 3, no):"
-                                   : "Up/Down or 1-3 choose, Enter answers, Esc is No";
-        write_offer(confirm, &out->body);
-        break;
-    case CONFIRM_EDITING:
-        out->sheet.title = "Permissions and folder";
-        out->sheet.label_count = ROWS;
-        out->sheet.keys = is_plain ? "Change a row, or \"done\":"
-                                   : "Up/Down choose, Left/Right or Enter change, Esc is done";
-        lay_out_rows(confirm, columns, out);
-        write_editor(confirm, &out->body);
-        break;
-    case CONFIRM_TYPING:
-        out->sheet.title = "Folder";
-        out->sheet.keys = "Enter takes it, Esc leaves it as it was";
-        write_typing(confirm, &out->body);
-        break;
-    }
-}
+/* ---- how it looks: confirm_look.c ---- */
 
 static void on_draw(void *data, const struct stage_size *size, struct buf *out)
 {
     struct confirm *confirm = data;
-    struct layout layout;
+    struct confirm_layout layout;
 
-    lay_out(confirm, size->columns, &layout);
+    confirm_lay_out(confirm, size->columns, &layout);
     sheet_draw(&layout.sheet, &confirm->look, size, &confirm->place, out);
     page_done(&layout.body);
 }
@@ -294,9 +78,9 @@ static void on_draw(void *data, const struct stage_size *size, struct buf *out)
 static void on_print(void *data, const struct stage_size *size, struct buf *out)
 {
     struct confirm *confirm = data;
-    struct layout layout;
+    struct confirm_layout layout;
 
-    lay_out(confirm, size->columns, &layout);
+    confirm_lay_out(confirm, size->columns, &layout);
     sheet_print(&layout.sheet, &confirm->look, size, &confirm->place, out);
     page_done(&layout.body);
 }
@@ -450,9 +234,9 @@ static void on_key(void *data, const struct key *key)
 static void ask_again(struct confirm *confirm, bool shows_more)
 {
     cleanup_buf struct buf text = BUF_INIT(PRINT_BYTES);
-    struct layout layout;
+    struct confirm_layout layout;
 
-    lay_out(confirm, 80, &layout);
+    confirm_lay_out(confirm, 80, &layout);
     if (shows_more)
         sheet_print_more(&layout.sheet, &confirm->look, &confirm->place, &text);
     else
