@@ -19,6 +19,16 @@ static const struct {
     [CHOICE_ALWAYS_DENY] = {"Always deny", "Always denied"},
 };
 
+/* The rule that is kept names the command and no folder, unlike what is shown. */
+static const char *label_of(const struct question *question, enum permission_choice choice)
+{
+    if (question->group == CATALOG_SHELL && choice == CHOICE_ALWAYS_ALLOW)
+        return "Always allow, in any folder";
+    if (question->group == CATALOG_SHELL && choice == CHOICE_ALWAYS_DENY)
+        return "Always deny, in any folder";
+    return words[choice].label;
+}
+
 static const char *group_words(enum catalog_group group)
 {
     switch (group) {
@@ -145,7 +155,7 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
                                      .chosen = prompt->chosen,
                                      .keys = out->keys}};
     for (size_t i = 0; i < prompt->offered_count; i++)
-        out->labels[i] = words[prompt->offered[i]].label;
+        out->labels[i] = label_of(prompt->question, prompt->offered[i]);
     if (more > 0)
         (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks (%zu more)", more);
     else

@@ -24,6 +24,16 @@ static const struct str words[CHOICES] = {
     [CHOICE_ALWAYS_DENY] = STR_LITERAL("Always deny"),
 };
 
+/* The rule that is kept names the command and no folder, unlike what is shown. */
+static struct str word_of(enum permission_choice choice, bool is_command)
+{
+    if (is_command && choice == CHOICE_ALWAYS_ALLOW)
+        return STR("Always allow, in any folder");
+    if (is_command && choice == CHOICE_ALWAYS_DENY)
+        return STR("Always deny, in any folder");
+    return words[choice];
+}
+
 /* At the end of a line, where there is one near. */
 static struct str head_of(struct str detail)
 {
@@ -105,7 +115,7 @@ static void write_schema(struct json_writer *json, const struct question *questi
     json_begin_array(json);
     for (enum permission_choice choice = 0; choice < CHOICES; choice++)
         if ((question->choices & 1U << choice) != 0)
-            json_write_str(json, words[choice]);
+            json_write_str(json, word_of(choice, question->group == CATALOG_SHELL));
     json_end_array(json);
     json_key(json, STR("default"));
     json_write_str(json, words[CHOICE_DENY_ONCE]);
@@ -144,7 +154,8 @@ enum permission_choice elicit_read(const struct mcp_call *call, unsigned choices
     if (answer.status != MCP_ACCEPTED || !json_get_str(answer.content, STR("decision"), &word))
         return CHOICE_DENY_ONCE;
     for (enum permission_choice choice = 0; choice < CHOICES; choice++)
-        if ((choices & 1U << choice) != 0 && str_eq(word, words[choice]))
+        if ((choices & 1U << choice) != 0 &&
+            (str_eq(word, words[choice]) || str_eq(word, word_of(choice, true))))
             return choice;
     return CHOICE_DENY_ONCE;
 }

@@ -401,6 +401,15 @@ class Asking(Commands):
         _, result = self.ask(server, "echo $(id)", "Deny once")
         self.assertTrue(result["isError"])
 
+    def test_a_command_that_is_always_allowed_is_so_in_any_folder_and_that_is_said(self):
+        (self.root / "sub").mkdir()
+        server = self.begin_asking("--allow-remote-always")
+        params, result = self.decide(server, "Always allow, in any folder", "shell_execute", command="echo x")
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"][3:],
+                         ["Always allow, in any folder", "Always deny, in any folder"])
+        self.assertEqual(self.answer(server, "echo x", cwd="sub")["stdout"], "x\n")
+
     def test_with_nobody_to_ask_nothing_runs(self):
         server = self.begin("--permission-shell", "ask")
         self.assertIn("nobody can be asked", self.answer(server, "echo x")["error"])

@@ -132,6 +132,27 @@ static void in_lines_nothing_is_allowed_before_its_end_was_shown(void **state)
     prompt_done(&prompt);
 }
 
+static void for_good_means_in_any_folder(void **state)
+{
+    static char command[6];
+    struct question_resource resource;
+    struct question question = long_question(command, sizeof(command), &resource);
+    struct prompt prompt;
+    struct screen screen;
+
+    (void)state;
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "4 Always allow, in any folder") >= 0);
+    assert_true(screen_find(&screen, "5 Always deny, in any folder") >= 0);
+    prompt_done(&prompt);
+    question.group = CATALOG_FILESYSTEM_WRITE;
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "any folder") < 0);
+    prompt_done(&prompt);
+}
+
 /* What stands behind them is seen at once. */
 static void many_blanks_are_told_by_their_number(void **state)
 {
@@ -254,6 +275,7 @@ static void a_summary_is_one_line(void **state)
 TEST_MAIN(cmocka_unit_test(the_end_of_a_long_command_is_there),
           cmocka_unit_test(nothing_is_allowed_before_its_end_was_shown),
           cmocka_unit_test(in_lines_nothing_is_allowed_before_its_end_was_shown),
+          cmocka_unit_test(for_good_means_in_any_folder),
           cmocka_unit_test(many_blanks_are_told_by_their_number),
           cmocka_unit_test(what_cannot_be_shown_whole_can_only_be_denied),
           cmocka_unit_test(any_question_fits_any_window), cmocka_unit_test(a_summary_is_one_line))
