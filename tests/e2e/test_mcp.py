@@ -466,6 +466,10 @@ class LongCalls(Scene):
 
 
 class Use(Scene):
+    def test_help_says_that_a_question_has_its_own_time(self):
+        words = " ".join(run("--help").stdout.split())
+        self.assertIn("a question has 5 minutes of its own", words)
+
     def test_help_names_every_option(self):
         result = run("--help")
         self.assertEqual(result.returncode, 0)
