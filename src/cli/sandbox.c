@@ -80,6 +80,8 @@ static int gather_places(const struct option_values *values, struct places *plac
         r = places_add(places, *out_cwd, BOX_READ, err);
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
+    if (r == 0)
+        r = places_hide_sockets(places, err);
     places_sort(places);
     return r;
 }

@@ -27,7 +27,7 @@
 #include "isolate/cgroup.h"
 
 enum {
-    BOX_MAX_PLACES = 384,
+    BOX_MAX_PLACES = 448,
     BOX_MAX_DENIALS = 4096,
     BOX_PATH_BYTES = 4096,
     BOX_WORDS_BYTES = 200,

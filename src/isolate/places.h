@@ -58,6 +58,12 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
  */
 int places_hide_secrets(struct places *places, const char *home, struct err *err);
 
+/*
+ * Sockets that somebody on this machine has bound by now, as far as they can be seen: not those in
+ * what is writable, and so after all that is named. Some dozens at most.
+ */
+int places_hide_sockets(struct places *places, struct err *err);
+
 /* The last: brings them into the order in which a box lays them. */
 void places_sort(struct places *places);
 

@@ -135,6 +135,8 @@ static int gather_places(const struct commands_config *config, struct places *pl
     }
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
+    if (r == 0)
+        r = places_hide_sockets(places, err);
     places_sort(places);
     return r;
 }

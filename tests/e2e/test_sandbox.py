@@ -127,6 +127,16 @@ class Use(Sandbox):
             self.assertIn("root:", out)
             link.unlink()
 
+    def test_sockets_of_the_host_answer_only_where_the_command_may_write(self):
+        path = self.root / "s"
+        script = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}'); print('answered')"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            self.assertNotIn("answered", self.run_it("--", "python3", "-c", script)[1])
+            self.assertNotIn("answered", self.run_it("--net", "host", "--", "python3", "-c", script)[1])
+            self.assertIn("answered", self.run_it("--rw", self.root, "--", "python3", "-c", script)[1])
+
     def test_a_place_inside_something_hidden(self):
         inside = self.home / ".var/app/editor"
         inside.mkdir(parents=True)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "base/arena.h"
 #include "isolate/environment.h"
 #include "isolate/places.h"
@@ -182,6 +185,40 @@ static void what_was_moved_out_of_the_home_counts_too(void **state)
     unsetenv("XDG_CONFIG_HOME");
 }
 
+static int bind_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void sockets_of_the_host_are_hidden_but_for_writable_places(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char outside[PLACE_PATH_BYTES + 16];
+    char inside[PLACE_PATH_BYTES + 16];
+    int fds[2];
+    size_t at;
+
+    snprintf(outside, sizeof(outside), "%s/s", place->outside);
+    snprintf(inside, sizeof(inside), "%s/s", place->inside);
+    fds[0] = bind_at(outside);
+    fds[1] = bind_at(inside);
+    assert_int_equal(places_add(&places, place->outside, BOX_READ, NULL), 0);
+    assert_int_equal(places_add(&places, place->inside, BOX_WRITE, NULL), 0);
+    assert_int_equal(places_hide_sockets(&places, NULL), 0);
+    assert_int_equal(find(&places, outside, &at)->access, BOX_HIDDEN);
+    assert_null(find(&places, inside, &at));
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        close(fds[i]);
+}
+
 /* One of a list, and never a part of the system: a history is often sent to /dev/null. */
 static void what_variables_name_is_hidden(void **state)
 {
@@ -351,6 +388,7 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
           cmocka_unit_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
+          place_test(sockets_of_the_host_are_hidden_but_for_writable_places),
           place_test(what_variables_name_is_hidden),
           place_test(secrets_behind_links_are_hidden_where_they_lie),
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
