@@ -17,7 +17,12 @@
 #include "isolate/environment.h"
 #include "isolate/places.h"
 
-enum { ARENA_MAX_BYTES = 16 << 20, WORDS_MAX_BYTES = 4096, MOST_CORES = 1024 };
+enum {
+    ARENA_MAX_BYTES = 16 << 20,
+    WORDS_MAX_BYTES = 4096,
+    MOST_CORES = 1024,
+    UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
+};
 
 /* "2", "0.5", "1.25" as hundredths. */
 static int read_cores(const char *text, unsigned *out_percent, struct err *err)
@@ -98,7 +103,8 @@ static int make_plan(const struct option_values *values, const struct places *pl
                        ? BOX_NETWORK_HOST
                        : BOX_NETWORK_NONE,
         .limits = {.memory_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_MEMORY),
-                   .processes = (unsigned)options_int(values, SANDBOX_OPTION_PIDS)},
+                   .processes = (unsigned)options_int(values, SANDBOX_OPTION_PIDS),
+                   .processes_unasked = UNASKED_PROCESSES},
         .tmp_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_TMP_SIZE),
         .may_lack_landlock = options_is_on(values, SANDBOX_OPTION_ALLOW_WEAKER),
     };

@@ -52,7 +52,8 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                              .type = OPTION_INT,
                              .min = 2,
                              .max = 1 << 22,
-                             .help = "most processes and threads"},
+                             .help = "most processes and threads; 4096 for an ordinary "
+                                     "user if not given"},
     [SANDBOX_OPTION_TMP_SIZE] = {.name = "tmp-size",
                                  .type = OPTION_BYTES,
                                  .min = 1 << 20,

@@ -331,16 +331,27 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf)
     return 0;
 }
 
+static bool has_less(int resource, rlim_t value)
+{
+    struct rlimit now;
+
+    return getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < value;
+}
+
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
 {
     const struct rlimit memory = {limits->memory_bytes, limits->memory_bytes};
     const struct rlimit processes = {limits->processes, limits->processes};
+    const struct rlimit unasked = {limits->processes_unasked, limits->processes_unasked};
     const struct rlimit none = {0, 0};
 
     if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_PROCESS && setrlimit(RLIMIT_DATA, &memory) < 0)
         return errno;
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS &&
         setrlimit(RLIMIT_NPROC, &processes) < 0)
+        return errno;
+    if (leaf->holds[CGROUP_PROCESSES] == CGROUP_NOT_ASKED && limits->processes_unasked > 0 &&
+        !has_less(RLIMIT_NPROC, limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
         return errno;
     return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
 }

@@ -20,6 +20,9 @@ struct cgroup_limits {
     uint64_t memory_bytes;
     unsigned cpu_percent; /* of one core */
     unsigned processes;
+    /* Where no limit was asked for, and by the process alone: to make a group takes longer than all
+     * the rest of a box. */
+    unsigned processes_unasked;
 };
 
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PROCESSES, CGROUP_LIMITS };

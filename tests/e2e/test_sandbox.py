@@ -5,6 +5,7 @@ import fcntl
 import os
 import pathlib
 import pty
+import resource
 import select
 import signal
 import socket
@@ -183,6 +184,12 @@ class Use(Sandbox):
                                     "for i in range(20):\n"
                                     "    if os.fork() == 0: signal.pause()")
         self.assertEqual("processes: limited" in said, code != 0, said)
+        # And without being asked, but for root, whose processes the kernel does not count.
+        before = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        most = 4096 if before == resource.RLIM_INFINITY else min(4096, before)
+        _, out, said = self.run_it("--", "python3", "-c",
+                                   "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC))")
+        self.assertEqual(out, f"({most}, {most})\n", said)
         _, out, _ = self.run_it("--tmp-size", "1MiB", "--", "sh", "-c",
                                 "head -c 3000000 /dev/zero > /tmp/x || echo full")
         self.assertEqual(out, "full\n")
