@@ -14,7 +14,7 @@ import time
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import MOMENT, Scene
-from gateway_scene import TIMEOUT
+from patience import PATIENCE
 
 KEY = "key-of-both-sides"
 HTML = b"<html>Welcome</html>"
@@ -172,7 +172,7 @@ class Told(Scene):
         server = self.serve()
         server.do("fail", endpoint="init", status=-1, count=1)
         daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while server.state()["hits"]["init"] == 0:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(MOMENT)
