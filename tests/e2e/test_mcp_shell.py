@@ -186,6 +186,13 @@ class Walls(Commands):
             for secret in ("secret-key", "secret-token", "permissions", "timestamp"):
                 self.assertNotIn(secret, answer["stdout"], command)
 
+    def test_the_socket_of_a_daemon_is_not_there(self):
+        sockets = self.outside / "gatehouse"
+        sockets.mkdir(mode=0o700)
+        (sockets / "daemon-7655.socket").touch()
+        server = self.begin("--shell-writable", sockets, env={"XDG_RUNTIME_DIR": str(self.outside)})
+        self.assertEqual(self.answer(server, f"ls -A {sockets}")["stdout"], "")
+
     def test_what_a_rule_denies_is_denied_to_commands_too(self):
         (self.root / "keys").write_text("needle")
         (self.root / "fixed").write_text("old")
