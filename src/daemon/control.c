@@ -146,7 +146,7 @@ static void ask_about_token(const struct control *control, struct exchange *exch
         answer_words(exchange, HANDOVER_GOOD, "status", "wanted");
 }
 
-/* The message was read, and is the server's no more than ours. */
+/* It has the token in it. */
 static void wipe_body(struct str body)
 {
     char *bytes;

@@ -42,6 +42,8 @@ static int hand_over(const struct program *program, uint16_t port, struct handov
 
     handover->token = program->attempt.key;
     r = handover_send(port, handover, &answer, &why);
+    if (r == ERR_NOT_FOUND) /* it has ended since */
+        return 0;
     /* It may have the token, so a second one must not try it as well. */
     if (r < 0)
         return err_set(err, r,

@@ -235,6 +235,24 @@ class Elsewhere(Handover):
         server.until(streams=1)
         self.assertNotIn("does not take this token", second.end()[1])
 
+    def test_one_that_ends_before_it_has_the_token(self):
+        server = self.serve()
+        taken = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(taken.close)
+        port = taken.getsockname()[1]
+        self.socket_of(port).parent.mkdir(mode=0o700, parents=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.socket_of(port)))
+            listener.listen()
+            listener.settimeout(PATIENCE)
+            self.start(port, server)
+            peer, _ = listener.accept()
+        self.socket_of(port).unlink()
+        with peer:
+            peer.recv(65536)
+            peer.sendall(b'HTTP/1.1 200 OK\r\n\r\n{"status":"wanted"}')
+        server.until(streams=1)
+
     def test_one_that_is_no_daemon_of_ours(self):
         server = self.serve()
         taken = socket.create_server(("127.0.0.1", 0))  # so that those who start leave the name
@@ -311,7 +329,7 @@ class Hostile(Handover):
                     server, daemon, port = self.first(
                         "--permission-shell", "allow", "--shell-network", network,
                         "--filesystem-write-access", "--state-dir", self.place / "elsewhere",
-                        **variables)
+                        "--shell-writable", place, **variables)
                     name = place / f"daemon-{port}.socket"
                     with socket.socket(socket.AF_UNIX) as control:
                         control.connect(str(name))  # from here it is reached
