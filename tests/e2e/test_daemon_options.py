@@ -75,7 +75,7 @@ ROWS = (
         False, True),
     Row("--dangerously-disable-shell-sandbox", "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
         None, "can_change_there", False, True),
-    Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_PATIENCE", "100", "is_patient", True,
+    Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", "100", "is_patient", True,
         False),
 )
 # What needs root to be seen, in test_daemon_port.py.
