@@ -22,8 +22,13 @@ static const char *const system_folders[] = {
 /* As a whole: what lies in them may well be somebody's own. */
 static const char *const shared_folders[] = {"/home", "/media", "/mnt", "/srv", "/tmp", "/var"};
 
+/* Files like any other, and whose they are. */
+static const char shared_memory[] = "/dev/shm";
+
 bool box_is_of_system(const char *path)
 {
+    if (box_is_beneath(path, shared_memory) && strcmp(path, shared_memory) != 0)
+        return false;
     for (size_t i = 0; i < array_size(system_folders); i++)
         if (box_is_beneath(system_folders[i], path) || box_is_beneath(path, system_folders[i]))
             return true;

@@ -22,7 +22,7 @@ enum {
 
 static const char host_sockets[] = "/proc/net/unix";
 
-/* A box has its own, whatever is there outside. */
+/* A box has its own, whatever is there outside, but for places in them. */
 static const char *const own_folders[] = {"/run", "/var/run", "/dev", "/proc", "/sys"};
 
 static void close_file(FILE **file)
@@ -45,8 +45,11 @@ static const char *path_in(char *line)
     return at[0] == '/' ? at : NULL;
 }
 
-static bool is_own(const char *path)
+static bool is_own(const struct places *places, size_t named, const char *path)
 {
+    for (size_t i = 0; i < named; i++)
+        if (places->items[i].access != BOX_HIDDEN && box_is_beneath(path, places->items[i].path))
+            return false;
     for (size_t i = 0; i < array_size(own_folders); i++)
         if (box_is_beneath(path, own_folders[i]))
             return true;
@@ -76,8 +79,8 @@ int places_hide_sockets(struct places *places, struct err *err)
         struct stat about;
 
         /* A name may hold anything, a line that looks like another one, too. */
-        if (path != NULL && !is_own(path) && realpath(path, found) != NULL && !is_own(found) &&
-            stat(found, &about) == 0 && S_ISSOCK(about.st_mode) &&
+        if (path != NULL && !is_own(places, named, path) && realpath(path, found) != NULL &&
+            !is_own(places, named, found) && stat(found, &about) == 0 && S_ISSOCK(about.st_mode) &&
             !is_in_writable(places, named, found))
             r = places_add(places, found, BOX_HIDDEN, err);
     }
