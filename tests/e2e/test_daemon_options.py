@@ -9,6 +9,7 @@ import pathlib
 import queue
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -62,10 +63,10 @@ ROWS = (
     Row("--permission-filesystem-write", "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE", "allow",
         "write", "absent", "done"),
     Row("--permission-shell", "N8N_GATEWAY_PERMISSION_SHELL", "allow", "command", "absent", "done"),
-    Row("--permission-computer", "N8N_GATEWAY_PERMISSION_COMPUTER", "ask", "wants_computer", False,
-        True),
-    Row("--permission-browser", "N8N_GATEWAY_PERMISSION_BROWSER", "deny", "wants_browser", True,
-        False),
+    Row("--permission-computer", "N8N_GATEWAY_PERMISSION_COMPUTER", "ask", "wants_computer",
+        "deny", "ask"),
+    Row("--permission-browser", "N8N_GATEWAY_PERMISSION_BROWSER", "deny", "wants_browser",
+        "ask", "deny"),
     Row("--permission-confirmation", "N8N_GATEWAY_PERMISSION_CONFIRMATION", "instance", "asker",
         "terminal", "instance"),
     Row("--auto-confirm", "N8N_GATEWAY_AUTO_CONFIRM", None, "connects_unasked", False, True),
@@ -111,11 +112,20 @@ class Looks(Scene):
         super().setUp()
         self.there = self.place / "there"
         self.port = free_port()
+        self.started = []
+
+    def daemon(self, *arguments, **variables):
+        self.started.append(super().daemon(*arguments, **variables))
+        return self.started[-1]
 
     def afresh(self):
-        """Nothing is left of the start before."""
+        """Nothing is left of the start before, whose toolhost goes a moment after it."""
+        deadline = time.monotonic() + PATIENCE
+        for daemon in self.started:
+            daemon.close()
         for place in (self.home, self.there):
-            subprocess.run(["rm", "-rf", place], check=True)
+            while place.exists():
+                shutil.rmtree(place, ignore_errors=time.monotonic() < deadline)
             place.mkdir(mode=0o700)
         self.settings = self.home / ".n8n-gateway" / "settings.json"
 
@@ -224,10 +234,10 @@ class Looks(Scene):
         return self.outcome(flags, variables, "shell_execute", command="true")
 
     def wants_computer(self, *flags, **variables):
-        return "group=computer" in self.said(*flags, **variables)
+        return re.search(r"group=computer permission=(\w+)", self.said(*flags, **variables))[1]
 
     def wants_browser(self, *flags, **variables):
-        return "group=browser" in self.said(*flags, **variables)
+        return re.search(r"group=browser permission=(\w+)", self.said(*flags, **variables))[1]
 
     def connects_unasked(self, *flags, **variables):
         server = self.serve()
