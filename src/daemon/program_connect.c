@@ -254,6 +254,8 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
         .url = attempt->url,
         .key = &attempt->key,
         .is_static_key = attempt->is_static_key,
+        .is_patient = attempt->is_static_key &&
+                      options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE),
         .resumed = attempt->kept.key.len > 0 ? &attempt->kept : NULL,
         .kept_lock_fd = attempt->kept_lock_fd,
         .terms = agreed->terms,

@@ -183,15 +183,15 @@ static void tell_open(struct session *session)
 }
 
 /* Once for each reason: a server may be away for days. */
-static void tell_waiting(struct session *session, const struct gateway_status *status)
+void session_tell_waiting(struct session *session, int64_t after_ms, const struct err *why)
 {
-    if (strcmp(session->told_why, status->why.message) == 0) {
+    if (strcmp(session->told_why, why->message) == 0) {
         session->tries_untold++;
         return;
     }
-    snprintf(session->told_why, sizeof(session->told_why), "%s", status->why.message);
+    snprintf(session->told_why, sizeof(session->told_why), "%s", why->message);
     log_write(session->config.log, LOG_WARN, "not connected; trying again",
-              LOG_INT("after_ms", status->retry_ms), LOG_TEXT("why", status->why.message));
+              LOG_INT("after_ms", after_ms), LOG_TEXT("why", why->message));
 }
 
 static void tell_refusal(struct session *session)
@@ -220,7 +220,7 @@ static void tell_state(struct session *session, const struct gateway_status *sta
         break;
     case RECONNECT_WAITING:
     case RECONNECT_RENEW_WAITING:
-        tell_waiting(session, status);
+        session_tell_waiting(session, status->retry_ms, &status->why);
         break;
     case RECONNECT_REFUSED:
         if (!pair_anew(session))
@@ -284,7 +284,7 @@ static void on_failed(struct session *session, const struct err *err)
 {
     if (err->code == ERR_UNSUPPORTED && !session->has_tree && session->key.len > 0)
         session_join_with_tree(session);
-    else
+    else if (!session_try_again(session, err))
         session_fail(session, err);
 }
 
@@ -615,6 +615,7 @@ int session_new(const struct session_config *config, struct session **out_sessio
     snprintf(session->name, sizeof(session->name), "gateway-%016" PRIx64, number);
     buf_init(&session->tree, TREE_MAX_BYTES);
     timer_init(&session->flush, config->loop, flush, session);
+    session_again_init(session);
     r = open_all(session, err);
     if (r < 0)
         session_free(session);
@@ -648,6 +649,7 @@ void session_free(struct session *session)
     hostlink_free(session->link);
     ready_watch_free(session->rules);
     timer_stop(&session->flush);
+    timer_stop(&session->again);
     tell_lost_answers(session);
     buf_done(&session->tree);
     secret_done(&session->key);
@@ -676,6 +678,7 @@ void session_leave(struct session *session)
         forget(session);
     if (session->tree_call != 0)
         hostlink_forget(session->link, session->tree_call); /* or it would be joined */
+    timer_stop(&session->again);
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);
     if (status.state == RECONNECT_OFF)
@@ -693,7 +696,7 @@ void session_state(const struct session *session, struct session_state *out_stat
         gateway_status(connection_gateway(session->connection), &status);
     has_session = session->open_wall_ms != 0 && is_joined(status.state);
     *out_state = (struct session_state){
-        .state = status.state,
+        .state = session->again.is_started ? RECONNECT_RENEW_WAITING : status.state,
         .is_connected = has_session && (status.state == RECONNECT_OPEN || status.failures == 0),
         .has_session = has_session,
         .why = status.why,

@@ -36,6 +36,7 @@ struct session_config {
     struct httpurl url;
     const struct secret *key; /* a pairing token or a static key; copied; empty: only resumes */
     bool is_static_key;
+    bool is_patient;             /* a server that is not there at the start is asked again */
     const struct kept *resumed;  /* a session from before; or NULL */
     int kept_lock_fd;            /* of that; becomes the session's, also on failure; -1: none */
     const char *terms;           /* what was agreed to, as kept.h has it; outlives the session */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a session, for its own files: session.c and session_tree.c. */
+/* The inside of a session, for its own files: session.c, session_again.c and session_tree.c. */
 #ifndef DAEMON_SESSION_INTERNAL_H
 #define DAEMON_SESSION_INTERNAL_H
 
@@ -50,6 +50,8 @@ struct session {
     struct err lost_why;  /* the last of them */
     int64_t open_wall_ms; /* when its stream was open first; 0: not yet */
     struct timer flush;
+    struct timer again; /* to join, where the first time the server was not there */
+    int64_t again_ms;
 };
 
 /* It could not be begun: with what the user can do about it, besides what the server said. */
@@ -57,6 +59,15 @@ void session_fail(const struct session *session, const struct err *err);
 
 /* With the session from before, or the token. */
 int session_join(struct session *session, struct err *err);
+
+/* That it waits, and why: once for each reason. */
+void session_tell_waiting(struct session *session, int64_t after_ms, const struct err *why);
+
+/* ---- session_again.c ---- */
+
+void session_again_init(struct session *session);
+/* A server that is not there yet: where nobody watches it is asked again, later and later. */
+bool session_try_again(struct session *session, const struct err *err);
 
 /* ---- session_tree.c ---- */
 

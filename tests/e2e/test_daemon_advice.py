@@ -168,6 +168,29 @@ class Told(Scene):
         self.assertEqual(told, 200)
         self.assertLess(lines, told)
 
+    def test_a_server_that_comes_up_later_is_waited_for_where_nobody_watches(self):
+        server = self.serve("--static-key", KEY)
+        server.do("fail", endpoint="init", status=503, count=2)
+        daemon = self.daemon("--non-interactive", "--dir", self.root, self.url(server),
+                             N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
+        daemon.until("trying again")
+        server.until(streams=1)
+        self.good(server, "read_file", filePath="a.txt")
+        self.assertEqual(daemon.end()[0], 0)
+        server.do("fail", endpoint="init", status=503, count=1000)
+        waiting = self.daemon("--non-interactive", "--dir", self.root, self.url(server),
+                              N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
+        waiting.until("trying again")
+        self.assertEqual(waiting.end()[0], 0)
+        server.do("fail", endpoint="init", status=503, count=0)
+        # Neither a key that is wrong nor somebody who looks is kept waiting.
+        for flag, status, key in (("--non-interactive", 0, "wrong"), ("--auto-confirm", 503, KEY)):
+            if status:
+                server.do("fail", endpoint="init", status=status, count=1)
+            other = self.daemon(flag, "--dir", self.root, self.url(server),
+                                N8N_INSTANCE_AI_GATEWAY_API_KEY=key)
+            self.assertEqual(other.wait()[0], 1)
+
     def test_an_end_before_it_was_connected(self):
         server = self.serve()
         server.do("fail", endpoint="init", status=-1, count=1)
