@@ -171,18 +171,26 @@ class Much(Scene):
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
     def test_ten_thousand_calls_and_no_growth(self):
-        server, daemon = self.connect(*WRITES)
+        self.write_settings(resourcePermissions={"shell": {"allow": ["true"]}})
+        server, daemon = self.connect(*WRITES, "--permission-shell", "ask")
         processes = [daemon.process.pid, *daemon.children()]
+        mixture = [
+            ("read_file", {"filePath": "a.txt"}, 1),
+            ("search_files", {"query": "two"}, 1),
+            ("append_file", {"filePath": "a.txt", "content": ""}, 1),
+            ("read_file", {"filePath": "../a.txt"}, 1),
+        ]
+        if "shell_execute" in self.tools(server):
+            self.good(server, "shell_execute", command="true")
+            self.question(server, "shell_execute", command="date")
+            mixture += [("shell_execute", {"command": "true"}, 25),
+                        ("shell_execute", {"command": "date"}, 5)]
 
         def run(count):
-            for tool, arguments in (
-                ("read_file", {"filePath": "a.txt"}),
-                ("search_files", {"query": "two"}),
-                ("append_file", {"filePath": "a.txt", "content": ""}),
-                ("read_file", {"filePath": "../a.txt"}),
-            ):
-                server.do("bench", name=tool, arguments=arguments, n=count, concurrency=16)
-                self.assertEqual(server.until_has("bench")["bench"]["n"], count)
+            for tool, arguments, share in mixture:
+                server.do("bench", name=tool, arguments=arguments, n=count // share,
+                          concurrency=16)
+                self.assertEqual(server.until_has("bench")["bench"]["n"], count // share)
 
         run(500)  # until everything is there that stays
         before = [usage(pid) for pid in processes]
