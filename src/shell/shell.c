@@ -383,8 +383,8 @@ struct shell_words shell_words(const struct shell *shell, const struct catalog_t
 {
     bool is_typing = tool->id == TOOL_SHELL_INPUT;
     /* Of several lines the resource has but one. */
-    bool is_said =
-        !is_typing && str_eq(text, resource->given) && str_find(text, STR("\n")) == SIZE_MAX;
+    bool is_said = !is_typing && str_eq(text, permission_resource_name(resource)) &&
+                   str_find(text, STR("\n")) == SIZE_MAX;
 
     return (struct shell_words){.action = is_typing ? shell->types : shell->runs,
                                 .detail = is_said ? STR_EMPTY : text};
