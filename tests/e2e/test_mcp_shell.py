@@ -274,6 +274,13 @@ class Walls(Commands):
             self.assertEqual(self.answer(server, f"ln -sfn {target} denied; ln -sfn {target} .env")["exitCode"], 0)
             self.assertEqual(self.answer(server, "cat /etc/hostname > found; echo on")["stdout"], "on\n")
 
+    def test_what_may_not_be_changed_and_was_not_there_is_held_from_the_next_command_on(self):
+        self.deny([], [self.root / "locked"])
+        server = self.begin("--write")
+        self.assertEqual(self.answer(server, "echo old > locked")["exitCode"], 0)
+        self.assertNotEqual(self.answer(server, "echo new > locked")["exitCode"], 0)
+        self.assertEqual((self.root / "locked").read_text(), "old\n")
+
     def test_hundreds_of_rules_leave_the_commands(self):
         (self.root / "kept").write_text("needle")
         self.deny([self.root / f"missing-{i}" for i in range(600)] + [self.root / "kept"])
