@@ -331,11 +331,12 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf)
     return 0;
 }
 
-static bool has_less(int resource, rlim_t value)
+static bool has_fewer_processes(rlim_t value)
 {
     struct rlimit now;
 
-    return getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < value;
+    return getrlimit(RLIMIT_NPROC, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
+           now.rlim_max < value;
 }
 
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
@@ -351,7 +352,7 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
         setrlimit(RLIMIT_NPROC, &processes) < 0)
         return errno;
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_NOT_ASKED && limits->processes_unasked > 0 &&
-        !has_less(RLIMIT_NPROC, limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
+        !has_fewer_processes(limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
         return errno;
     return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
 }
