@@ -172,6 +172,8 @@ int question_add_lines(struct buf *out, struct str text)
     bool is_first = true;
     int r = 0;
 
+    if (text.len == 0)
+        return 0;
     if (str_ends_with(text, STR("\n")))
         text.len--;
     while (r == 0 && str_cut(&text, '\n', &line)) {

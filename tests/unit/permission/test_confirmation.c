@@ -123,6 +123,18 @@ static void the_instance_gets_what_it_understands(void **state)
                            "\"options\":[\"denyOnce\",\"allowOnce\",\"allowForSession\"]}")));
 }
 
+static void without_details_there_is_no_margin(void **state)
+{
+    struct question question = about("shell_execute", &file);
+    cleanup_buf struct buf out = BUF_INIT(4096);
+
+    (void)state;
+    question.action = STR("Runs a command");
+    question.detail = STR_EMPTY;
+    assert_int_equal(confirmation_write(&question, &out), 0);
+    assert_true(str_find(buf_view(&out), STR("\"description\":\"Runs a command\",")) < out.len);
+}
+
 static void nothing_in_a_text_steers_the_page(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT(ARENA_BYTES);
@@ -305,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_answer_is_taken_out_wherever_it_stands, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_instance_gets_what_it_understands, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_details_there_is_no_margin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_in_a_text_steers_the_page, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_answer_counts_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(questions_that_are_alike_have_one_answer, set_up,
