@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/status.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "command/meeting.h"
 #include "command/output.h"
 #include "command/status.h"
 
 enum {
     ANSWER_MAX_BYTES = 64 << 10,
-    READ_BYTES = 4096,
     PARSE_MAX_BYTES = 256 << 10,
     ANSWER_DEPTH = 8,
     WAIT_S = 5, /* for each step of a daemon that does not answer */
@@ -31,86 +23,19 @@ static int nobody_there(uint16_t port, struct err *err)
                    port);
 }
 
-static int no_answer(struct err *err, int errno_value)
+static int ask(uint16_t port, struct buf *out, struct err *err)
 {
-    bool is_slow = errno_value == EAGAIN || errno_value == EINPROGRESS;
-
-    return err_set(err, is_slow ? ERR_TIMED_OUT : ERR_IO, "the daemon does not answer: %s",
-                   is_slow ? "it is busy or stopped" : err_errno_text(errno_value));
-}
-
-/* Names of any length fit, because the socket is found from its directory on. */
-static int connect_in(const char *directory, uint16_t port, int *out_fd, struct err *err)
-{
-    const struct timeval wait = {.tv_sec = WAIT_S};
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char name[STATUS_NAME_BYTES];
-    cleanup_fd int dir_fd = -1;
-    cleanup_fd int fd = -1;
-    struct ucred peer = {0};
-    socklen_t len = sizeof(peer);
-
-    dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir_fd < 0)
-        return nobody_there(port, err);
-    status_socket_name(port, name);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir_fd, name);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0)
-        return no_answer(err, errno);
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return errno == ENOENT || errno == ECONNREFUSED ? nobody_there(port, err)
-                                                        : no_answer(err, errno);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return no_answer(err, errno);
-    if (peer.uid != geteuid())
-        return err_set(err, ERR_PERMISSION_DENIED, "the socket is another user's: it is not asked");
-    *out_fd = steal_fd(&fd);
-    return 0;
-}
-
-/* In the place where one of our own would be, then where others may have put theirs. */
-static int connect_to(uint16_t port, int *out_fd, struct err *err)
-{
+    const struct str request = STR(STATUS_REQUEST);
+    const struct meeting meeting = {
+        .port = port, .wait_s = WAIT_S, .parts = &request, .part_count = 1};
     char directory[PATH_MAX];
-    int r = status_socket_dir(directory, err);
+    pid_t pid;
+    int r = status_socket_dir(directory, err); /* where nobody could be is an error of its own */
 
-    for (enum status_place place = 0; r == 0 && place < STATUS_PLACES; place++) {
-        if (!status_socket_place(place, directory))
-            continue;
-        r = connect_in(directory, port, out_fd, err);
-        if (r != ERR_NOT_FOUND)
-            return r;
-        r = 0;
-    }
-    return r == 0 ? nobody_there(port, err) : r;
-}
-
-static int ask(int fd, struct buf *out, struct err *err)
-{
-    struct str request = STR(STATUS_REQUEST);
-    ssize_t got;
-
-    while (request.len > 0) {
-        ssize_t sent = send(fd, request.ptr, request.len, MSG_NOSIGNAL);
-
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return no_answer(err, errno);
-        request = str_slice(request, (size_t)sent, SIZE_MAX);
-    }
-    do {
-        int r = buf_reserve(out, READ_BYTES);
-
-        if (r < 0)
-            return err_set(err, r, "the daemon's answer is too long");
-        got = recv(fd, out->data + out->len, READ_BYTES, 0);
-        if (got > 0)
-            out->len += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 ? no_answer(err, errno) : 0;
+    if (r < 0)
+        return r;
+    r = meeting_ask(&meeting, out, &pid, err);
+    return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
 }
 
 struct answer {
@@ -210,12 +135,9 @@ int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
     cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
-    cleanup_fd int fd = -1;
     struct answer answer = {0};
-    int r = connect_to(port, &fd, err);
+    int r = ask(port, &bytes, err);
 
-    if (r == 0)
-        r = ask(fd, &bytes, err);
     if (r == 0)
         r = read_answer(&arena, buf_view(&bytes), &answer, err);
     if (r < 0)

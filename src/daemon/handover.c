@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/handover.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/jsonwrite.h"
-#include "command/status.h"
+#include "command/meeting.h"
 #include "daemon/plain.h"
 
 enum {
@@ -20,7 +14,6 @@ enum {
     HEAD_BYTES = 256,
     URL_BYTES = HTTPURL_HOST_BYTES + HTTPURL_PATH_BYTES + 24,
     ANSWER_BYTES = 16 << 10,
-    READ_BYTES = 2 << 10,
     DEPTH = 4,
     /* For each step of a daemon that only has to say whether it wants a token. */
     QUESTION_S = 15,
@@ -155,119 +148,35 @@ int handover_parse_answer(struct str bytes, struct handover_answer *out_answer)
 
 /* ---- asking ---- */
 
-static int no_answer(struct err *err, int errno_value)
-{
-    bool is_slow = errno_value == EAGAIN || errno_value == EINPROGRESS;
-
-    return err_set(err, is_slow ? ERR_TIMED_OUT : ERR_IO, "it does not answer: %s",
-                   is_slow ? "it is busy or stopped" : err_errno_text(errno_value));
-}
-
-/* Names of any length fit, because the socket is found from its directory on. */
-static int connect_to(uint16_t port, int64_t wait_s, int *out_fd, pid_t *out_pid, struct err *err)
-{
-    const struct timeval wait = {.tv_sec = wait_s};
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char directory[PATH_MAX];
-    char name[STATUS_NAME_BYTES];
-    cleanup_fd int dir_fd = -1;
-    cleanup_fd int fd = -1;
-    struct ucred peer = {0};
-    socklen_t len = sizeof(peer);
-    int r = status_socket_dir(directory, err);
-
-    if (r < 0)
-        return err_set_plain(err, ERR_NOT_FOUND);
-    dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir_fd < 0)
-        return err_set_plain(err, ERR_NOT_FOUND);
-    status_socket_name(port, name);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir_fd, name);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0)
-        return no_answer(err, errno);
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return errno == ENOENT || errno == ECONNREFUSED ? err_set_plain(err, ERR_NOT_FOUND)
-                                                        : no_answer(err, errno);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return no_answer(err, errno);
-    if (peer.uid != geteuid())
-        return err_set(err, ERR_PERMISSION_DENIED, "its socket is another user's");
-    *out_fd = steal_fd(&fd);
-    *out_pid = peer.pid;
-    return 0;
-}
-
-static int write_all(int fd, struct str bytes, struct err *err)
-{
-    while (bytes.len > 0) {
-        ssize_t sent = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
-
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return no_answer(err, errno);
-        bytes = str_slice(bytes, (size_t)sent, SIZE_MAX);
-    }
-    return 0;
-}
-
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-    ssize_t got;
-
-    do {
-        int r = buf_reserve(out, READ_BYTES);
-
-        if (r < 0)
-            return err_set(err, r, "its answer is too long");
-        got = recv(fd, out->data + out->len, READ_BYTES, 0);
-        if (got > 0)
-            out->len += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 ? no_answer(err, errno) : 0;
-}
-
-static int converse(int fd, struct str message, struct handover_answer *out_answer, struct err *err)
-{
-    cleanup_buf struct buf answer = BUF_INIT(ANSWER_BYTES);
-    char head[HEAD_BYTES];
-    int r;
-
-    snprintf(head, sizeof(head),
-             "POST " HANDOVER_PATH " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-             message.len);
-    r = write_all(fd, str_from(head), err);
-    if (r == 0)
-        r = write_all(fd, message, err);
-    if (r == 0)
-        r = read_all(fd, &answer, err);
-    if (r < 0)
-        return r;
-    if (handover_parse_answer(buf_view(&answer), out_answer) < 0)
-        return err_set(err, ERR_HTTP_ANSWER, "%s",
-                       answer.len == 0 ? "it has ended" : "its answer is not understood");
-    return 0;
-}
-
 int handover_send(uint16_t port, const struct handover *handover,
                   struct handover_answer *out_answer, struct err *err)
 {
     cleanup_with(handover_wipe) struct buf message = BUF_INIT(HANDOVER_MAX_BYTES);
+    cleanup_buf struct buf bytes = BUF_INIT(ANSWER_BYTES);
     struct handover_answer answer = {.status = 0};
-    cleanup_fd int fd = -1;
+    struct str parts[2];
+    struct meeting meeting = {.port = port,
+                              .wait_s = handover->token.len > 0 ? TOKEN_S : QUESTION_S,
+                              .parts = parts,
+                              .part_count = array_size(parts)};
+    char head[HEAD_BYTES];
     pid_t pid = 0;
     int r = handover_format(handover, &message);
 
     if (r < 0)
         return err_set_plain(err, r);
-    r = connect_to(port, handover->token.len > 0 ? TOKEN_S : QUESTION_S, &fd, &pid, err);
-    if (r == 0)
-        r = converse(fd, buf_view(&message), &answer, err);
+    snprintf(head, sizeof(head),
+             "POST " HANDOVER_PATH " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+             message.len);
+    parts[0] = str_from(head);
+    parts[1] = buf_view(&message);
+    r = meeting_ask(&meeting, &bytes, &pid, err);
     if (r < 0)
         return r;
+    if (handover_parse_answer(buf_view(&bytes), &answer) < 0)
+        return err_set(err, ERR_HTTP_ANSWER, "%s",
+                       bytes.len == 0 ? "it has ended" : "its answer is not understood");
     answer.pid = pid;
     *out_answer = answer;
     return 0;
