@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a session, for its own files: session.c, session_again.c and session_tree.c. */
+/* The inside of a session, for its own files. */
 #ifndef DAEMON_SESSION_INTERNAL_H
 #define DAEMON_SESSION_INTERNAL_H
 
@@ -62,6 +62,14 @@ int session_join(struct session *session, struct err *err);
 
 /* That it waits, and why: once for each reason. */
 void session_tell_waiting(struct session *session, int64_t after_ms, const struct err *why);
+
+/* ---- session_open.c ---- */
+
+/* In this order: what it stands on, its commands, how its toolhost is called, and its rules. */
+int session_open_ground(struct session *session, struct err *err);
+int session_open_commands(struct session *session, struct err *err);
+int session_write_words(struct session *session, struct err *err);
+int session_follow_rules(struct session *session, struct err *err);
 
 /* ---- session_again.c ---- */
 
