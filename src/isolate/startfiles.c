@@ -47,12 +47,12 @@ static bool is_there(const char *dir, const char *name)
 
 static bool is_risky(const char *place, const char *home)
 {
-    char path[PATH_MAX];
+    char file[PATH_MAX];
 
     for (size_t i = 0; home != NULL && i < array_size(started); i++) {
-        if (snprintf(path, sizeof(path), "%s/%s", home, started[i]) >= PATH_MAX)
+        if (snprintf(file, sizeof(file), "%s/%s", home, started[i]) >= PATH_MAX)
             continue;
-        if (is_within(path, place) || is_within(place, path))
+        if (is_within(file, place) || is_within(place, file))
             return true;
     }
     for (size_t i = 0; i < array_size(homely); i++)
