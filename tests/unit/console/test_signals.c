@@ -99,8 +99,10 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     struct worker_pool *pool = NULL;
     uint64_t id;
 
-    if (plan->ignores_sighup)
-        signal(SIGHUP, SIG_IGN);
+    /* Whatever the test itself was started with, by nohup or in the background. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGHUP, plan->ignores_sighup ? SIG_IGN : SIG_DFL);
     if (loop_new(&clock_system, &job.loop) < 0 || desk_new(&config.desk) < 0)
         _exit(4);
     config.loop = job.loop;
