@@ -61,14 +61,15 @@ static void let_go(struct hostlink *link)
     toolwire_decoder_done(&link->decoder);
     link->reader = NULL;
     link->writer = NULL;
+    /* It is woken first: while it ends, signals are no help to it. */
+    if (link->child != NULL)
+        leave_process(link);
     if (link->fd_again >= 0)
         close(link->fd_again);
     if (link->fd >= 0)
         close(link->fd);
     link->fd = link->fd_again = -1;
     link->state = LINK_ABSENT;
-    if (link->child != NULL)
-        leave_process(link);
 }
 
 /* Another one, at once unless they die young. */

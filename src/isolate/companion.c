@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/redact.h"
+#include "isolate/sanitized.h"
 
 /* Which directory this program lies in. */
 static int own_directory(char out_path[PATH_MAX])
@@ -140,4 +141,10 @@ void companion_wake_with_parent(void)
      * thread of who started us sends it as well.
      */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+}
+
+void companion_end_by_itself(void)
+{
+    if (ISOLATE_IS_SANITIZED)
+        (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 }

@@ -31,4 +31,10 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
  */
 void companion_wake_with_parent(void);
 
+/*
+ * For the child, when it has seen that: from here on it is not woken. A sanitizer's search for
+ * leaks, the last thing that it does, stops all threads and hangs if something lets them go on.
+ */
+void companion_end_by_itself(void);
+
 #endif

@@ -216,6 +216,7 @@ static int serve(struct program *program, const struct confine_report *walls,
 
 static void close_all(struct program *program)
 {
+    companion_end_by_itself();
     host_free(program->host);
     sweeper_free(program->sweeper);
     if (atomic_load(&changing) > 0)
