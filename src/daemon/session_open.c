@@ -75,8 +75,8 @@ int session_open_commands(struct session *session, struct err *err)
     }
     if (r < 0)
         return err_set(err, r, "%s", why.message);
-    for (size_t i = 0; commands_warning(session->commands, i) != NULL; i++)
-        log_write(session->config.log, LOG_WARN, commands_warning(session->commands, i));
+    if (commands_warning(session->commands) != NULL)
+        log_write(session->config.log, LOG_WARN, commands_warning(session->commands));
     risk = commands_risk(session->commands);
     if (risk != NULL)
         log_write(session->config.log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));

@@ -2,6 +2,7 @@
 #include "isolate/matches.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,37 +48,66 @@ static struct str name_of(const char *path)
     return str_from(path + 1);
 }
 
+static bool may_hold(const struct walk *walk, enum box_access at_most, const char *folder)
+{
+    return glob_set_may_match_below(walk->sets[at_most], name_of(folder));
+}
+
 static int queue(struct walk *walk, const char *path)
 {
-    struct folder *folder;
+    struct folder *folder = arena_new(walk->arena, struct folder);
+    const char *own = arena_copy(walk->arena, str_from(path));
 
-    if (!glob_set_may_match_below(walk->sets[BOX_HIDDEN], name_of(path)) &&
-        !glob_set_may_match_below(walk->sets[BOX_READ], name_of(path)))
-        return 0;
-    folder = arena_new(walk->arena, struct folder);
-    if (folder == NULL)
+    if (folder == NULL || own == NULL)
         return walk->arena->error;
-    *folder = (struct folder){NULL, path};
+    *folder = (struct folder){NULL, own};
     *walk->last = folder;
     walk->last = &folder->next;
+    return 0;
+}
+
+static int deny(struct walk *walk, const char *path, enum box_access at_most)
+{
+    struct matches *matches = walk->matches;
+    const char *own = arena_copy(walk->arena, str_from(path));
+
+    if (own == NULL)
+        return walk->arena->error;
+    if (matches->count == matches->room)
+        return ERR_TOO_LARGE;
+    matches->items[matches->count++] = (struct box_denial){.path = own, .at_most = at_most};
     return 0;
 }
 
 /* What is hidden hides all below it; what is only read may hold what is hidden. */
 static int look_at(struct walk *walk, const char *path, bool is_folder)
 {
-    struct matches *matches = walk->matches;
-    bool is_hidden = glob_set_matches(walk->sets[BOX_HIDDEN], name_of(path));
+    int r = 0;
 
-    if (is_hidden || glob_set_matches(walk->sets[BOX_READ], name_of(path))) {
-        if (matches->count == matches->room) {
-            matches->is_complete = false;
-            return 0;
-        }
-        matches->items[matches->count++] =
-            (struct box_denial){.path = path, .at_most = is_hidden ? BOX_HIDDEN : BOX_READ};
+    if (glob_set_matches(walk->sets[BOX_HIDDEN], name_of(path)))
+        return deny(walk, path, BOX_HIDDEN);
+    if (glob_set_matches(walk->sets[BOX_READ], name_of(path)))
+        r = deny(walk, path, BOX_READ);
+    if (r < 0 || !is_folder)
+        return r;
+    return may_hold(walk, BOX_HIDDEN, path) || may_hold(walk, BOX_READ, path) ? queue(walk, path)
+                                                                              : 0;
+}
+
+/* Its owner could make it readable from inside, or enter it by names that he knows. */
+static int pass_by(struct walk *walk, const char *path, int errno_value)
+{
+    switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+        return 0; /* somebody took it away meanwhile */
+    case EACCES:
+    case EPERM:
+        return deny(walk, path, may_hold(walk, BOX_HIDDEN, path) ? BOX_HIDDEN : BOX_READ);
+    default:
+        return err_from_errno(errno_value);
     }
-    return is_folder && !is_hidden ? queue(walk, path) : 0;
 }
 
 static void close_dir(DIR **dir)
@@ -106,32 +136,32 @@ static int read_folder(struct walk *walk, const char *path)
     cleanup_with(close_dir) DIR *dir = NULL;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct dirent *entry;
-    int r = 0;
+    int r;
 
-    /* What this user cannot read no command of his can look through either. */
     if (fd < 0)
-        return 0;
+        return pass_by(walk, path, errno);
     dir = fdopendir(fd);
     if (dir == NULL) {
         close(fd);
         return ERR_NO_MEMORY;
     }
-    while (r == 0 && walk->matches->is_complete && (entry = readdir(dir)) != NULL) {
+    for (;;) {
         char full[BOX_PATH_BYTES];
-        const char *own;
 
+        errno = 0;
+        entry = readdir(dir);
+        if (entry == NULL)
+            return errno == 0 ? 0 : pass_by(walk, path, errno);
         if (is_dots(entry->d_name))
             continue;
-        if (++walk->entries > MATCHES_MAX_ENTRIES) {
-            walk->matches->is_complete = false;
-            break;
-        }
+        if (++walk->entries > MATCHES_MAX_ENTRIES)
+            return ERR_TOO_LARGE;
         if (snprintf(full, sizeof(full), "%s/%s", path, entry->d_name) >= (int)sizeof(full))
-            continue;
-        own = arena_copy(walk->arena, str_from(full));
-        r = own == NULL ? walk->arena->error : look_at(walk, own, is_folder(fd, entry));
+            continue; /* nothing that long can be denied, nor be moved there once it is */
+        r = look_at(walk, full, is_folder(fd, entry));
+        if (r < 0)
+            return r;
     }
-    return r;
 }
 
 int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
@@ -143,7 +173,6 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
     int r = 0;
 
     walk.last = &walk.first;
-    matches->is_complete = true;
     for (size_t i = 0; i < denial_count && !has_any; i++)
         has_any = denials[i].is_pattern;
     if (!has_any)
@@ -155,12 +184,12 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
     for (size_t i = 0; i < folder_count && r == 0; i++)
         if (folders[i].access != BOX_HIDDEN)
             r = look_at(&walk, folders[i].path, true);
-    for (; walk.first != NULL && r == 0 && matches->is_complete; walk.first = walk.first->next)
+    for (; walk.first != NULL && r == 0; walk.first = walk.first->next)
         r = read_folder(&walk, walk.first->path);
-    /* A tree of such names that they do not fit is cut like one of too many. */
-    if (r == ERR_TOO_LARGE || r == ERR_NO_MEMORY) {
-        matches->is_complete = false;
-        r = 0;
-    }
+    if (r == ERR_TOO_LARGE)
+        return err_set(err, r,
+                       "rules deny by patterns what lies among more than %d entries, or is more "
+                       "than %zu of them; deny the folders that hold it instead",
+                       MATCHES_MAX_ENTRIES, matches->room);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the patterns of rules match below some folders, for boxes, which can be denied paths alone.
- * The walk is breadth first, passes by what cannot match, follows no links and ends at a ceiling:
- * it runs before every command.
+ * The walk passes by what cannot match and follows no links. It runs before every command, so it
+ * has a ceiling; and since a command could fill a folder to have the next one see what is denied,
+ * what is not found whole is not found at all.
  */
 #ifndef ISOLATE_MATCHES_H
 #define ISOLATE_MATCHES_H
@@ -11,17 +12,20 @@
 #include "base/err.h"
 #include "isolate/box.h"
 
-enum { MATCHES_MAX_ENTRIES = 32768 };
+enum { MATCHES_MAX_ENTRIES = 1 << 19 }; /* some tenths of a second */
 
-/* What was found, and whether that is all. The room is the caller's, the paths are the arena's. */
+/* The room is the caller's, the paths are the arena's. */
 struct matches {
     struct box_denial *items;
     size_t room;
     size_t count;
-    bool is_complete;
 };
 
-/* Of the denials only the patterns are looked at. The folders are real, absolute paths. */
+/*
+ * Of the denials only the patterns are looked at. The folders are real, absolute paths. One below
+ * them that cannot be read is denied itself where it may hold a match. ERR_TOO_LARGE if there are
+ * more entries than the ceiling or more matches than room.
+ */
 int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
                  const struct box_place *folders, size_t folder_count, struct matches *matches,
                  struct err *err);

@@ -275,8 +275,8 @@ static int open_commands(struct program *program, const struct option_values *va
     }
     if (r < 0)
         return err_set(err, r, "%s", why.message);
-    for (size_t i = 0; commands_warning(program->commands, i) != NULL; i++)
-        log_write(&program->log, LOG_WARN, commands_warning(program->commands, i));
+    if (commands_warning(program->commands) != NULL)
+        log_write(&program->log, LOG_WARN, commands_warning(program->commands));
     risk = commands_risk(program->commands);
     if (risk != NULL)
         log_write(&program->log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));

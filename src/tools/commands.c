@@ -20,14 +20,9 @@ enum {
     /* Of the machine's memory. */
     MEMORY_SHARE = 2,
     WALK_BYTES = 32 << 20,
-    MAX_WARNINGS = 4,
     SHOWN_PLACES = 8, /* that commands may change, in a question */
     REACH_BYTES = (SHOWN_PLACES + 1) * PATH_MAX,
 };
-
-#define CUT_WARNING                                                                                \
-    "rules with patterns do not hold for all that commands see: the folder and what they may "     \
-    "change have too many entries to be looked through before each, and only the nearest are"
 
 #define READ_WARNING                                                                               \
     "commands read the files of the folder all the same: that reading is denied holds for the "    \
@@ -44,8 +39,6 @@ struct commands {
     struct launcher *launcher;
     struct launched *launched;
     struct shell *shell;
-    const char *warnings[MAX_WARNINGS + 1]; /* up to a NULL */
-    size_t warning_count;
 };
 
 /* ---- the folder, as far as it is granted ---- */
@@ -168,17 +161,7 @@ static int try_patterns(struct commands *commands, struct err *err)
     if (r < 0)
         return err_set(err, ERR_UNSUPPORTED, "commands cannot be held to your patterns: %s",
                        why.message);
-    if (!matches.is_complete)
-        commands->warnings[commands->warning_count++] = CUT_WARNING;
     return 0;
-}
-
-static void warn_of_modes(struct commands *commands)
-{
-    struct permission *permission = keeper_permission(commands->config.ground->keeper);
-
-    if (permission_modes(permission).of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
-        commands->warnings[commands->warning_count++] = READ_WARNING;
 }
 
 static int fork_launcher(struct commands *commands, struct err *err)
@@ -229,7 +212,6 @@ int commands_open(const struct commands_config *config, struct commands **out_co
     arena_init(&commands->arena, PLACES_BYTES);
     denied_init(&commands->denied);
     denied_init(&commands->since);
-    warn_of_modes(commands);
     r = fork_launcher(commands, err);
     if (r < 0) {
         commands_free(commands);
@@ -307,9 +289,13 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
     return shell_new(&config, &commands->shell, err);
 }
 
-const char *commands_warning(const struct commands *commands, size_t index)
+const char *commands_warning(const struct commands *commands)
 {
-    return commands != NULL && index < commands->warning_count ? commands->warnings[index] : NULL;
+    struct permission *permission = keeper_permission(commands->config.ground->keeper);
+    bool is_read_denied =
+        permission_modes(permission).of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY;
+
+    return is_read_denied ? READ_WARNING : NULL;
 }
 
 struct shell *commands_shell(const struct commands *commands)

@@ -37,11 +37,8 @@ struct commands_config {
 int commands_open(const struct commands_config *config, struct commands **out_commands,
                   struct err *err);
 
-/*
- * What the user should know: where commands can do what rules or modes deny to other tools. NULL
- * after the last.
- */
-const char *commands_warning(const struct commands *commands, size_t index);
+/* What the user should know: that commands can do what modes deny to other tools. Or NULL. */
+const char *commands_warning(const struct commands *commands);
 
 /* A place where commands can leave something that the user's own programs run later; or NULL. */
 const char *commands_risk(const struct commands *commands);

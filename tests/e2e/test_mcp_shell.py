@@ -259,13 +259,38 @@ class Walls(Commands):
         self.deny(["glob:**/.env", "glob:pl*"])
         self.assertEqual(self.answer(server, "cat .env plain")["stdout"], "")
 
-    def test_a_tree_that_patterns_cannot_be_looked_for_in_is_warned_of(self):
+    def test_where_patterns_cannot_be_looked_for_there_are_no_commands(self):
         (self.root / "many").mkdir()
         for i in range(4097):
             os.close(os.open(self.root / "many" / f"{i}.key", os.O_CREAT))
         self.deny(["glob:*.key"])
-        server = self.begin()
-        self.assertIn("rules with patterns do not hold for all", server.words())
+        server = self.start("--permission-shell", "allow")
+        self.assertNotIn("shell_execute", {tool["name"] for tool in server.request("tools/list")["tools"]})
+        self.assertIn("commands cannot be held to your patterns", server.words())
+
+    def test_no_command_bares_to_the_next_what_is_denied_by_closing_a_folder(self):
+        deep = self.root / "deep"
+        deep.mkdir()
+        (deep / "a.key").write_text("needle")
+        for rule in ("glob:*.key", deep / "a.key"):
+            self.deny([rule])
+            server = self.begin("--write")
+            for mode in ("311", "444", "0"):
+                with self.subTest(rule=rule, mode=mode):
+                    self.answer(server, f"chmod {mode} deep")
+                    self.assertNotIn("needle", str(self.run_command(server, "cat deep/a.key")))
+                    self.assertNotIn("needle", str(self.run_command(server, "chmod 700 deep; cat deep/a.key")))
+                    deep.chmod(0o700)
+
+    def test_no_command_bares_to_the_next_what_is_denied_by_filling_a_folder(self):
+        (self.root / "deep").mkdir()
+        (self.root / "deep" / "a.key").write_text("needle")
+        self.deny(["glob:*.key"])
+        server = self.begin("--write")
+        self.assertEqual(self.answer(server, "for i in $(seq 5000); do : > $i.key; done")["exitCode"], 0)
+        refusal = str(self.run_command(server, "cat deep/a.key"))
+        self.assertIn("deny the folders that hold it instead", refusal)
+        self.assertNotIn("needle", refusal)
 
     def test_a_link_in_the_place_of_what_is_denied_hides_no_more_than_that(self):
         self.deny([self.root / "denied", "glob:**/.env"])

@@ -3,7 +3,7 @@
 
 #include "isolate/matches.h"
 
-enum { ARENA_BYTES = 1 << 20, ROOM = 8 };
+enum { ARENA_BYTES = 1 << 20, ROOM = 8, SOMEBODY = 65534 };
 
 static bool has(const struct matches *matches, const char *path, enum box_access at_most)
 {
@@ -35,7 +35,6 @@ static void patterns_are_found_below_what_commands_see(void **state)
     snprintf(file, sizeof(file), "%s/a/f", place->inside);
     assert_int_equal(symlinkat("../outside", place->base_fd, "inside/link"), 0);
     assert_int_equal(matches_find(&arena, denials, 4, folders, 2, &matches, NULL), 0);
-    assert_true(matches.is_complete);
     assert_int_equal(matches.count, 2);
     assert_true(has(&matches, folder, BOX_READ));
     assert_true(has(&matches, file, BOX_HIDDEN));
@@ -57,7 +56,8 @@ static void a_folder_that_is_denied_is_not_looked_into(void **state)
     assert_true(has(&matches, place->inside, BOX_HIDDEN));
 }
 
-static void the_nearest_are_kept_and_it_is_told_that_there_are_more(void **state)
+/* A command could fill a folder, and the next one would see what is denied. */
+static void what_cannot_be_found_whole_is_an_error(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct place *place = *state;
@@ -65,15 +65,72 @@ static void the_nearest_are_kept_and_it_is_told_that_there_are_more(void **state
     const struct box_denial denial = {.path = "{one,f}", .at_most = BOX_HIDDEN, .is_pattern = true};
     struct box_denial items[ROOM];
     struct matches matches = {.items = items, .room = 1};
-    char file[PLACE_PATH_BYTES + 8];
+    struct err err = ERR_INIT;
 
-    snprintf(file, sizeof(file), "%s/one", place->inside);
-    assert_int_equal(matches_find(&arena, &denial, 1, &folder, 1, &matches, NULL), 0);
-    assert_false(matches.is_complete);
-    assert_int_equal(matches.count, 1);
-    assert_true(has(&matches, file, BOX_HIDDEN));
+    assert_int_equal(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err), ERR_TOO_LARGE);
+    assert_non_null(strstr(err.message, "deny the folders that hold it instead"));
+    matches = (struct matches){.items = items, .room = 2};
+    assert_int_equal(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err), 0);
+    assert_int_equal(matches.count, 2);
+}
+
+static void paths_beyond_the_arena_are_an_error_too(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(2048);
+    const struct place *place = *state;
+    const struct box_place folder = {.path = place->inside, .access = BOX_READ};
+    const struct box_denial denial = {.path = "**/f", .at_most = BOX_HIDDEN, .is_pattern = true};
+    struct box_denial items[ROOM];
+    struct matches matches = {.items = items, .room = ROOM};
+    struct err err = ERR_INIT;
+
+    for (int i = 0; i < 100; i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "inside/folder-with-a-long-name-%d", i);
+        assert_int_equal(mkdirat(place->base_fd, name, 0700), 0);
+    }
+    assert_true(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err) < 0);
+}
+
+static void find_closed_folders(void *data)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct place *place = data;
+    const struct box_place folder = {.path = place->inside, .access = BOX_WRITE};
+    const struct box_denial hides = {.path = "**/a/f", .at_most = BOX_HIDDEN, .is_pattern = true};
+    const struct box_denial holds = {.path = "**/b/g", .at_most = BOX_READ, .is_pattern = true};
+    struct box_denial items[ROOM];
+    struct matches matches = {.items = items, .room = ROOM};
+    char closed[PLACE_PATH_BYTES + 8];
+
+    if (geteuid() == 0)
+        expect(setresgid(SOMEBODY, SOMEBODY, SOMEBODY) == 0 &&
+               setresuid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+    snprintf(closed, sizeof(closed), "%s/a", place->inside);
+    expect(matches_find(&arena, &hides, 1, &folder, 1, &matches, NULL) == 0);
+    expect(has(&matches, closed, BOX_HIDDEN));
+    snprintf(closed, sizeof(closed), "%s/b", place->inside);
+    expect(matches_find(&arena, &holds, 1, &folder, 1, &matches, NULL) == 0);
+    expect(has(&matches, closed, BOX_READ));
+}
+
+/* A command that closed it could open it again, or knows the names in it. */
+static void a_folder_that_cannot_be_read_is_denied_itself(void **state)
+{
+    struct place *place = *state;
+
+    assert_int_equal(fchmod(place->base_fd, 0755), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside", 0755, 0), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside/a", 0, 0), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside/b", 0, 0), 0);
+    in_child(find_closed_folders, place);
+    assert_int_equal(fchmodat(place->base_fd, "inside/a", 0700, 0), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside/b", 0700, 0), 0);
 }
 
 TEST_MAIN(place_test(patterns_are_found_below_what_commands_see),
           place_test(a_folder_that_is_denied_is_not_looked_into),
-          place_test(the_nearest_are_kept_and_it_is_told_that_there_are_more))
+          place_test(what_cannot_be_found_whole_is_an_error),
+          place_test(paths_beyond_the_arena_are_an_error_too),
+          place_test(a_folder_that_cannot_be_read_is_denied_itself))
