@@ -315,14 +315,15 @@ def run_as_user(program, gatehouse, without_syscall, needed, beside):
         room.chmod(0o755)
         (room / "tmp").mkdir(mode=0o700)
         shutil.chown(room / "tmp", "nobody")
-        sources = [program, pathlib.Path(__file__), pathlib.Path(patience.__file__)]
+        sources = [program, pathlib.Path(patience.__file__)]
+        sources += [path for path in program.parent.glob("*.py") if not path.name.startswith("test_")]
         programs = [path for path in gatehouse.parent.glob("gatehouse-*") if path.is_file()]
         programs += [without_syscall, *(without_syscall.parent / name for name in beside)]
         for path in [*sources, gatehouse, *programs]:
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
         for path in needed:
-            folder = room if path.parent == program.parent else room / path.parent.name
+            folder = room / path.parent.name
             folder.mkdir(exist_ok=True)
             shutil.copy(path, folder)
         for python in (sys.executable, "/usr/bin/python3"):
@@ -338,8 +339,8 @@ def run_as_user(program, gatehouse, without_syscall, needed, beside):
 
 
 def main(needed=(), beside=()):
-    """`needed` are files beside the program, or in a folder beside it; `beside` are names of
-    programs that the build makes beside without_syscall."""
+    """`needed` are files in a folder beside the program; `beside` are names of programs that the
+    build makes beside without_syscall."""
     global GATEHOUSE, WITHOUT_SYSCALL
     parser = argparse.ArgumentParser()
     parser.add_argument("gatehouse", type=pathlib.Path)

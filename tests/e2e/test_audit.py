@@ -8,14 +8,14 @@ import pathlib
 import pty
 import select
 import signal
-import subprocess
 import sys
 import termios
 import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import PATIENCE, Scene
+from command_scene import CommandScene
+from mcp_client import PATIENCE
 
 HEAD = ["TIME", "TOOL", "OPERATION", "OUTCOME", "DECISION", "BY", "NAME"]
 
@@ -42,18 +42,15 @@ def as_line(fields):
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-class Audit(Scene):
+class Audit(CommandScene):
+    COMMAND = ("audit",)
+
     def setUp(self):
         super().setUp()
         self.place = self.state / "gatehouse"
 
     def environment(self, env=None):
-        return {
-            "PATH": "/usr/bin:/bin", "HOME": str(self.state), "XDG_STATE_HOME": str(self.state),
-            "TZ": "UTC",
-            **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")},
-            **(env or {}),
-        }
+        return super().environment({"TZ": "UTC", **(env or {})})
 
     def put(self, *records, name="audit.jsonl", text=None):
         self.place.mkdir(mode=0o700, exist_ok=True)
@@ -61,30 +58,6 @@ class Audit(Scene):
         with open(path, "ab") as file:
             file.write((text if text is not None else "".join(map(as_line, records))).encode())
         path.chmod(0o600)
-
-    def open(self, *words, before=(), env=None, **settings):
-        process = subprocess.Popen(
-            [*before, mcp_client.GATEHOUSE, "audit", *map(str, words)], cwd=self.root,
-            env=self.environment(env), stdin=subprocess.DEVNULL,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings})
-        self.addCleanup(self.discard, process)
-        return process
-
-    @staticmethod
-    def discard(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-    def run_it(self, *words, **settings):
-        """Exit status, standard output and standard error."""
-        process = self.open(*words, **settings)
-        out, said = process.communicate(timeout=PATIENCE)
-        self.assertNotIn(b"ERROR: ", said)  # a sanitizer's
-        return process.returncode, (out or b"").decode(), said.decode()
 
     def shown(self, *words, **settings):
         """The table's lines, words apart; nothing may have been said."""

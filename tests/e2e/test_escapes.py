@@ -18,7 +18,6 @@ import tempfile
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-import sandbox_scene
 from mcp_client import PATIENCE
 from sandbox_scene import MARK, Sandbox
 
@@ -224,4 +223,4 @@ def add_attempts():
 
 if __name__ == "__main__":
     add_attempts()
-    mcp_client.main([pathlib.Path(sandbox_scene.__file__), *ATTEMPTS.parent.glob("*.py")])
+    mcp_client.main(ATTEMPTS.parent.glob("*.py"))

@@ -3,12 +3,10 @@
 import fcntl
 import json
 import os
-import pathlib
 import time
 import zipfile
 
 import mcp_client
-import watched_terminal
 from mcp_client import MODERN, PATIENCE, READING, Refused, Scene, WRITING
 from watched_terminal import WatchedTerminal
 
@@ -560,4 +558,4 @@ class Terminal(WatchedTerminal, Consent):
 
 
 if __name__ == "__main__":
-    mcp_client.main([pathlib.Path(watched_terminal.__file__)])
+    mcp_client.main()

@@ -13,13 +13,16 @@ import sys
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import PATIENCE, Scene
+from command_scene import CommandScene
+from mcp_client import PATIENCE
 
 BROKEN = '{"resourcePermissions": {"shell": {"deny": ["rm -rf /"]}'
 ID = re.compile(r"[0-9a-f]{10}")
 
 
-class Rules(Scene):
+class Rules(CommandScene):
+    COMMAND = ("rules",)
+
     def setUp(self):
         super().setUp()
         self.home = self.room / "home"
@@ -31,34 +34,6 @@ class Rules(Scene):
         self.settings.mkdir(mode=0o700, exist_ok=True)
         self.file.write_text(document if isinstance(document, str) else json.dumps(document))
         self.file.chmod(mode)
-
-    def open(self, *words, before=(), env=None, **settings):
-        process = subprocess.Popen(
-            [*before, mcp_client.GATEHOUSE, "rules", *map(str, words)], cwd=self.root,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home),
-                 "XDG_STATE_HOME": str(self.state),
-                 **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")},
-                 **(env or {})},
-            stdin=subprocess.DEVNULL,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings})
-        self.addCleanup(self.discard, process)
-        return process
-
-    @staticmethod
-    def discard(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-    def run_it(self, *words, **settings):
-        """Exit status, standard output and standard error."""
-        process = self.open(*words, **settings)
-        out, said = process.communicate(timeout=PATIENCE)
-        self.assertNotIn(b"ERROR: ", said)  # a sanitizer's
-        return process.returncode, (out or b"").decode(), said.decode()
 
     def do(self, *words, said="", **settings):
         """What it prints when all is well."""

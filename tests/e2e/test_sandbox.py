@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-import pathlib
 import pty
 import resource
 import select
@@ -16,7 +15,6 @@ import termios
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-import sandbox_scene
 from mcp_client import PATIENCE, is_sanitized
 from sandbox_scene import MARK, Sandbox
 
@@ -291,4 +289,4 @@ class Terminal(Sandbox):
 
 
 if __name__ == "__main__":
-    mcp_client.main([pathlib.Path(sandbox_scene.__file__)])
+    mcp_client.main()

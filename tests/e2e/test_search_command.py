@@ -14,48 +14,20 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import PATIENCE, Scene
+from command_scene import CommandScene
+from mcp_client import PATIENCE
 
 SECRET = "needle of somebody else"
 NAME, NUMBER, MATCH, PLAIN = "\033[35m", "\033[32m", "\033[1;31m", "\033[0m"
 
 
-class Search(Scene):
-    def environment(self, env=None):
-        return {
-            "PATH": "/usr/bin:/bin", "HOME": str(self.state), "XDG_STATE_HOME": str(self.state),
-            **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")},
-            **(env or {}),
-        }
+class Search(CommandScene):
+    COMMAND = ("search",)
 
     def plant(self, name, text="needle\n"):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-
-    def open(self, *words, before=(), env=None, cwd=None, **settings):
-        process = subprocess.Popen(
-            [*before, mcp_client.GATEHOUSE, "search", *map(str, words)], cwd=cwd or self.root,
-            env=self.environment(env), stdin=subprocess.DEVNULL,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings})
-        self.addCleanup(self.discard, process)
-        return process
-
-    @staticmethod
-    def discard(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-    def run_it(self, *words, **settings):
-        """Exit status, standard output and standard error."""
-        process = self.open(*words, **settings)
-        out, said = process.communicate(timeout=PATIENCE)
-        self.assertNotIn(b"ERROR: ", said)  # a sanitizer's
-        return process.returncode, (out or b"").decode(), said.decode()
 
     def objects(self, *words, status=0, **settings):
         """What it says as JSON: the matches and the summary."""

@@ -15,7 +15,6 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-import sandbox_scene
 from mcp_client import PATIENCE
 from sandbox_scene import Sandbox
 
@@ -215,4 +214,4 @@ class Survivors(Sandbox):
 
 
 if __name__ == "__main__":
-    mcp_client.main([pathlib.Path(sandbox_scene.__file__)], beside=["launch_commands"])
+    mcp_client.main(beside=["launch_commands"])
