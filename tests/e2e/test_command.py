@@ -9,7 +9,6 @@ run anything else, or leave other files.
 
     test_command.py COMMAND_ANSWERS [ROUNDS [SEED]]
 """
-import os
 import pathlib
 import random
 import shutil

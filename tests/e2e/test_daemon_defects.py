@@ -18,7 +18,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
-from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes, is_sanitized
+from daemon_scene import AtTerminal, Scene, has_boxes, is_sanitized
 from patience import PATIENCE
 
 BURST_SECONDS = 5  # after which keys are typed again, if nothing came of them

@@ -18,11 +18,10 @@ import socket
 import struct
 import subprocess
 import time
-import unittest
 
 import toolhost_front
 from toolhost_front import (
-    CANCEL, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PREVIEW, PREVIEWED, PROGRESS, READY,
+    CANCEL, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PREVIEW, PREVIEWED, PROGRESS,
     PATIENCE, RESULT, RULES, RUN, TOOLHOST, Closed, Frame, Scene, header, text_of,
 )
 
