@@ -354,3 +354,25 @@ int confine_describe(const struct confine_report *report, struct buf *out)
                        report->walls[i].is_up ? "" : "MISSING: ", report->walls[i].words);
     return r;
 }
+
+void confine_complain(const struct confine_report *report, void (*complain)(const char *words))
+{
+    for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++) {
+        char words[CONFINE_WORDS_BYTES + 64];
+
+        if (report->walls[wall].is_up)
+            continue;
+        snprintf(words, sizeof(words), "not confined: %s: %s", confine_wall_name(wall),
+                 report->walls[wall].words);
+        complain(words);
+    }
+}
+
+void confine_log(const struct confine_report *report, const struct log *log)
+{
+    for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++)
+        log_write(log, report->walls[wall].is_up ? LOG_DEBUG : LOG_WARN,
+                  report->walls[wall].is_up ? "confined" : "not confined",
+                  LOG_TEXT("wall", confine_wall_name(wall)),
+                  LOG_TEXT("detail", report->walls[wall].words));
+}

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "isolate/landlock.h"
 
 enum { CONFINE_MAX_KEPT = 64, CONFINE_MAX_PLACES = 64 };
@@ -82,5 +83,10 @@ const char *confine_wall_name(enum confine_wall wall);
 
 /* A line for each wall: "files: only the granted places…", "files: MISSING: no Landlock…". */
 int confine_describe(const struct confine_report *report, struct buf *out);
+
+/* For the user of a program: a sentence for each wall that is missing. */
+void confine_complain(const struct confine_report *report, void (*complain)(const char *words));
+/* For its log: all of them, and those that are missing as warnings. */
+void confine_log(const struct confine_report *report, const struct log *log);
 
 #endif

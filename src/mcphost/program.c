@@ -293,14 +293,9 @@ static int confine(struct program *program, struct err *err)
     struct confine_report report;
     int r = ground_confine(program->ground, &walls, &report, err);
 
-    if (r < 0)
-        return r;
-    for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++)
-        log_write(&program->log, report.walls[wall].is_up ? LOG_DEBUG : LOG_WARN,
-                  report.walls[wall].is_up ? "confined" : "not confined",
-                  LOG_TEXT("wall", confine_wall_name(wall)),
-                  LOG_TEXT("detail", report.walls[wall].words));
-    return 0;
+    if (r == 0)
+        confine_log(&report, &program->log);
+    return r;
 }
 
 /* Without it the session is as good, and another one will have the time. */

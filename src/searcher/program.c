@@ -155,15 +155,8 @@ static int confine(const struct place *place, struct err *err)
     struct confine_report report;
     int r = place_confine(place, &report, err);
 
-    for (enum confine_wall wall = 0; r == 0 && wall < CONFINE_WALLS; wall++) {
-        char words[CONFINE_WORDS_BYTES + 64];
-
-        if (report.walls[wall].is_up)
-            continue;
-        snprintf(words, sizeof(words), "not confined: %s: %s", confine_wall_name(wall),
-                 report.walls[wall].words);
-        complain(words);
-    }
+    if (r == 0)
+        confine_complain(&report, complain);
     return r;
 }
 

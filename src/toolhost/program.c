@@ -146,14 +146,9 @@ static int confine(struct program *program, struct confine_report *out_report, s
 {
     int r = ground_confine(program->ground, &(struct ground_walls){0}, out_report, err);
 
-    if (r < 0)
-        return r;
-    for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++)
-        log_write(&program->log, out_report->walls[wall].is_up ? LOG_DEBUG : LOG_WARN,
-                  out_report->walls[wall].is_up ? "confined" : "not confined",
-                  LOG_TEXT("wall", confine_wall_name(wall)),
-                  LOG_TEXT("detail", out_report->walls[wall].words));
-    return 0;
+    if (r == 0)
+        confine_log(out_report, &program->log);
+    return r;
 }
 
 /* Without it the session is as good, and another one will have the time. */
