@@ -8,20 +8,18 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "bench.h"
 #include "gatehouse/audit.h"
+#include "program_run.h"
 
 enum {
     RECORDS = 1000000,
@@ -29,8 +27,6 @@ enum {
     ROUNDS = 1,   /* jq takes its time, and the goal is far away */
     QUICK_ROUNDS = 11,
     ROUND_MS = 1,
-    MAX_ARGUMENTS = 12,
-    ANSWER_MAX_BYTES = 64 << 20,
     FILE_BLOCK_BYTES = 1 << 20,
 };
 
@@ -42,8 +38,6 @@ static const double newest_goal_ms = 20;
 static const double moment_goal_ms =
     100; /* with the minutes around it, in which lines may be late */
 static const double peak_goal_mb = 8;
-
-extern char **environ;
 
 __attribute__((noreturn)) static void die(const char *what)
 {
@@ -112,53 +106,9 @@ static void make_record(const char *path)
 
 /* ---- the two ---- */
 
-struct job {
-    const char *arguments[MAX_ARGUMENTS]; /* up to a NULL */
-    struct buf answer;
-    long peak_kb; /* the largest of all runs */
-};
-
-static void read_answer(int fd, struct buf *answer)
-{
-    ssize_t got;
-
-    buf_clear(answer);
-    do {
-        if (buf_reserve(answer, 1 << 16) < 0)
-            die("no memory");
-        got = read(fd, answer->data + answer->len, 1 << 16);
-        answer->len += got > 0 ? (size_t)got : 0;
-    } while (got > 0);
-}
-
 static void run(void *context)
 {
-    struct job *job = context;
-    posix_spawn_file_actions_t actions;
-    struct rusage usage;
-    char *argv[MAX_ARGUMENTS];
-    int pipe_fds[2];
-    int status;
-    pid_t pid;
-
-    for (size_t i = 0; i < MAX_ARGUMENTS; i++)
-        /* SAFETY: posix_spawn does not change its arguments, whatever its type says. */
-        argv[i] = (char *)(uintptr_t)job->arguments[i];
-    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-        die("no pipe");
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], STDOUT_FILENO);
-    errno = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipe_fds[1]);
-    if (errno != 0)
-        die(job->arguments[0]);
-    read_answer(pipe_fds[0], &job->answer);
-    close(pipe_fds[0]);
-    if (wait4(pid, &status, 0, &usage) != pid || status != 0)
-        die("a query failed");
-    if (usage.ru_maxrss > job->peak_kb)
-        job->peak_kb = usage.ru_maxrss;
+    program_run(context);
 }
 
 static size_t count_lines(struct str text)
@@ -170,10 +120,11 @@ static size_t count_lines(struct str text)
     return lines;
 }
 
-static void beside_jq(const char *what, struct job *ours, const char *filter, const char *file,
-                      size_t wanted)
+static void beside_jq(const char *what, struct program_run *ours, const char *filter,
+                      const char *file, size_t wanted)
 {
-    struct job jq = {.arguments = {"jq", "-c", filter, file}, .answer = BUF_INIT(ANSWER_MAX_BYTES)};
+    struct program_run jq = {.arguments = {"jq", "-c", filter, file},
+                             .answer = BUF_INIT(PROGRAM_RUN_ANSWER_BYTES)};
     struct bench_contender contenders[] = {{.name = "audit", .run = run, .context = ours},
                                            {.name = "jq", .run = run, .context = &jq}};
 
@@ -189,7 +140,7 @@ static void beside_jq(const char *what, struct job *ours, const char *filter, co
     buf_done(&jq.answer);
 }
 
-static void alone(const char *what, struct job *ours, size_t wanted, double goal_ms)
+static void alone(const char *what, struct program_run *ours, size_t wanted, double goal_ms)
 {
     struct bench_contender contender = {.name = "audit", .run = run, .context = ours};
 
@@ -222,7 +173,7 @@ int main(int argc, char **argv)
     CPU_SET((size_t)sched_getcpu(), &core);
     sched_setaffinity(0, sizeof(core), &core);
 
-    struct job jobs[] = {
+    struct program_run jobs[] = {
         {.arguments = {argv[2], "--state-dir", state, "--json", "--limit", "0", "--tool",
                        "delete"}},
         {.arguments = {argv[2], "--state-dir", state, "--json", "--limit", "0", "--path",
@@ -233,7 +184,7 @@ int main(int argc, char **argv)
     };
 
     for (size_t i = 0; i < array_size(jobs); i++)
-        buf_init(&jobs[i].answer, ANSWER_MAX_BYTES);
+        buf_init(&jobs[i].answer, PROGRAM_RUN_ANSWER_BYTES);
     beside_jq("a tool that was called 100 times in a million", &jobs[0],
               "select(.tool==\"delete\")", file, RECORDS / RARE);
     alone("one name in a million", &jobs[1], 1, query_goal_ms);

@@ -6,34 +6,28 @@
  * directory to work in, and gatehouse-search.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "bench.h"
+#include "program_run.h"
 #include "searches.h"
 #include "source_tree.h"
 
 enum {
     ROUNDS = 11,
     ROUND_MS = 1,
-    MAX_ARGUMENTS = 16,
-    ANSWER_MAX_BYTES = 64 << 20,
+    NOTHING_FOUND = 1, /* as a status */
 };
 
 static const double peak_goal_mb = 32;
-
-extern char **environ;
 
 __attribute__((noreturn)) static void die(const char *what)
 {
@@ -44,54 +38,17 @@ __attribute__((noreturn)) static void die(const char *what)
 /* ---- the two ---- */
 
 struct job {
-    const char *arguments[MAX_ARGUMENTS]; /* up to a NULL */
+    struct program_run program;
     uint64_t (*count)(struct str answer);
-    struct buf answer;
     uint64_t counted;
-    long peak_kb; /* the largest of all runs */
 };
-
-static void read_answer(int fd, struct buf *answer)
-{
-    ssize_t got;
-
-    buf_clear(answer);
-    do {
-        if (buf_reserve(answer, 1 << 16) < 0)
-            die("no memory");
-        got = read(fd, answer->data + answer->len, 1 << 16);
-        answer->len += got > 0 ? (size_t)got : 0;
-    } while (got > 0);
-}
 
 static void run(void *context)
 {
     struct job *job = context;
-    posix_spawn_file_actions_t actions;
-    struct rusage usage;
-    char *argv[MAX_ARGUMENTS];
-    int pipe_fds[2];
-    int status;
-    pid_t pid;
 
-    for (size_t i = 0; i < MAX_ARGUMENTS; i++)
-        /* SAFETY: posix_spawn does not change its arguments, whatever its type says. */
-        argv[i] = (char *)(uintptr_t)job->arguments[i];
-    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-        die("no pipe");
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], STDOUT_FILENO);
-    if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0)
-        die("a program did not start");
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipe_fds[1]);
-    read_answer(pipe_fds[0], &job->answer);
-    close(pipe_fds[0]);
-    if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
-        die("a program failed");
-    job->counted = job->count(buf_view(&job->answer));
-    if (usage.ru_maxrss > job->peak_kb)
-        job->peak_kb = usage.ru_maxrss;
+    program_run(&job->program);
+    job->counted = job->count(buf_view(&job->program.answer));
 }
 
 /* "path:12" of each file. */
@@ -139,8 +96,10 @@ static void compare(const char *what, const char *pattern, struct job jobs[2], d
     };
     char label[96];
 
-    for (size_t i = 0; i < 2; i++)
-        buf_init(&jobs[i].answer, ANSWER_MAX_BYTES);
+    for (size_t i = 0; i < 2; i++) {
+        jobs[i].program.worst_status = NOTHING_FOUND;
+        buf_init(&jobs[i].program.answer, PROGRAM_RUN_ANSWER_BYTES);
+    }
     bench_compare(contenders, 2, ROUNDS, ROUND_MS);
     if (jobs[0].counted != jobs[1].counted) {
         fprintf(stderr, "%s: %ju, rg %ju\n", pattern, (uintmax_t)jobs[0].counted,
@@ -149,11 +108,11 @@ static void compare(const char *what, const char *pattern, struct job jobs[2], d
     }
     printf("/%s/: %ju, %.0f ms, rg %.0f ms; at most %.1f MB, rg %.1f MB\n", pattern,
            (uintmax_t)jobs[0].counted, contenders[0].middle_ns / 1e6, contenders[1].middle_ns / 1e6,
-           (double)jobs[0].peak_kb / 1024, (double)jobs[1].peak_kb / 1024);
+           (double)jobs[0].program.peak_kb / 1024, (double)jobs[1].program.peak_kb / 1024);
     snprintf(label, sizeof(label), "%s: beside rg", what);
     bench_goal_at_most(label, bench_ratio(&contenders[0], &contenders[1]), goal);
     for (size_t i = 0; i < 2; i++)
-        buf_done(&jobs[i].answer);
+        buf_done(&jobs[i].program.answer);
 }
 
 /* The largest peak of ours. */
@@ -165,21 +124,22 @@ static double compare_contents(const char *ours, const char *state, const char *
         const struct search *search = &searches[i];
         const char *letters = search->ignores_case ? "-i" : "--no-ignore-case";
         struct job jobs[2] = {
-            {.arguments = {ours, "-c", "--threads=2", "--no-json", "--state-dir", state, letters,
-                           search->is_literal ? "--literal" : "--no-literal", "--", search->pattern,
-                           tree},
+            {.program.arguments = {ours, "-c", "--threads=2", "--no-json", "--state-dir", state,
+                                   letters, search->is_literal ? "--literal" : "--no-literal", "--",
+                                   search->pattern, tree},
              .count = one_number},
-            {.arguments = {"rg", "--no-config", "-c", "-j2", search->ignores_case ? "-i" : "-s",
-                           search->is_literal ? "-F" : "--no-fixed-strings", "-e", search->pattern,
-                           tree},
+            {.program.arguments = {"rg", "--no-config", "-c", "-j2",
+                                   search->ignores_case ? "-i" : "-s",
+                                   search->is_literal ? "-F" : "--no-fixed-strings", "-e",
+                                   search->pattern, tree},
              .count = sum_of_counts},
         };
 
         if (!search->is_for_trees)
             continue;
         compare(search->what, search->pattern, jobs, search->goal);
-        if ((double)jobs[0].peak_kb / 1024 > peak_mb)
-            peak_mb = (double)jobs[0].peak_kb / 1024;
+        if ((double)jobs[0].program.peak_kb / 1024 > peak_mb)
+            peak_mb = (double)jobs[0].program.peak_kb / 1024;
     }
     return peak_mb;
 }
@@ -187,10 +147,10 @@ static double compare_contents(const char *ours, const char *state, const char *
 static void compare_names(const char *ours, const char *state, const char *tree)
 {
     struct job jobs[2] = {
-        {.arguments = {ours, "--files", "-c", "--threads=2", "--no-json", "--state-dir", state,
-                       "*.c", tree},
+        {.program.arguments = {ours, "--files", "-c", "--threads=2", "--no-json", "--state-dir",
+                               state, "*.c", tree},
          .count = one_number},
-        {.arguments = {"rg", "--no-config", "--files", "-j2", "-g", "*.c", tree},
+        {.program.arguments = {"rg", "--no-config", "--files", "-j2", "-g", "*.c", tree},
          .count = count_of_lines},
     };
 
