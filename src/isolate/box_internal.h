@@ -25,7 +25,9 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "the maker of its network") \
     X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "the user's number") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "the host name") \
+    X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "what is hidden or denied") \
     X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "the places") \
+    X(BOX_STEP_PINS, box_pin_ways, BOX_CLOSED, "the way to what is hidden or denied") \
     X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "the devices") \
     X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "the read-only system") \
     X(BOX_STEP_FILES, box_reopen_files, BOX_CLOSED, "a file to be read from") \
@@ -113,7 +115,10 @@ struct box_build {
     int pty_master;
     int pty_slave;
     int scratch_fd;
-    int trees[BOX_MAX_PLACES]; /* of the places, cut out of the system; or -1 */
+    char *hidden[BOX_MAX_PLACES];         /* where it lies, of the places that are; or NULL */
+    char **denied;                        /* the same for the command's denials */
+    enum box_access left[BOX_MAX_PLACES]; /* of the places by the denials above them */
+    int trees[BOX_MAX_PLACES];            /* of the places, cut out of the system; or -1 */
     int device_trees[BOX_DEVICES];
     int kept_trees[BOX_KEPT];
     int files[BOX_STREAMS];     /* of the streams, opened again; or -1 */
@@ -121,10 +126,14 @@ struct box_build {
 };
 
 enum box_access box_access_now(const struct box_build *build, size_t place);
+/* What a failure of this step is about. */
+void box_say(struct box_build *build, const char *what);
 bool box_is_beneath(const char *path, const char *directory);
 
 /* The steps: 0 or an errno value. */
+int box_find_denied(struct box_build *build);
 int box_mount_places(struct box_build *build);
+int box_pin_ways(struct box_build *build);
 int box_mount_devices(struct box_build *build);
 int box_mount_system(struct box_build *build);
 int box_mount_scratch(struct box_build *build);
@@ -150,8 +159,12 @@ int box_open_enter_limits(struct box_build *build);
  */
 void box_open_end_descendants(void);
 
-/* Under a cover that shows nothing; what cannot be reached needs none. 0 or an errno value. */
+/*
+ * The cover of a path that has no links in it: one that shows nothing, or the folder of this name
+ * in the scratch. What is gone needs none. 0 or an errno value.
+ */
 int box_hide(struct box_build *build, const char *path);
+int box_cover(struct box_build *build, const char *path, const char *cover);
 
 /* What no command can do without, or a folder that holds such. */
 bool box_is_of_system(const char *path);
@@ -162,15 +175,31 @@ bool box_is_of_system(const char *path);
  */
 bool box_is_astray(const char *path, const char *found);
 
-/* The same for a path as it is now; and to where the command works or has a place. */
-bool box_is_led_astray(const struct box_build *build, const char *path);
+/*
+ * The same for a path as it is now; and to where the command works or has a place. A rule that a
+ * person wrote may well lead there: for one, only links count that lie where commands may write.
+ */
+bool box_is_led_astray(const struct box_build *build, const char *path, bool is_rule);
+
+/* Does the way to it pass a link that lies in one of these folders? */
+bool box_passes_link_in(const char *path, bool (*is_in)(const void *data, const char *folder),
+                        const void *data);
+
+/* Does it lie in a place that is writable this time? The place itself does not. */
+bool box_is_in_writable(const struct box_build *build, const char *path);
 
 /*
- * The folders on the way to what is hidden or only read, as far as they lie in one of the first
- * `count` places and it is writable: renamed by one command, they would take it along, and the next
- * would find it under another name, or not start. 0 or an errno value.
+ * A folder is mounted onto itself, and cannot be renamed by a command of this box. Mounts count for
+ * that wherever they are: these lie beneath the places, which are laid over them, so that what is
+ * hidden is covered on the very tree that a command walks about in. Were the pins on that tree, a
+ * command whose working directory somebody moves to behind them would meet no cover.
  */
-int box_pin_way(struct box_build *build, const char *path, size_t count);
+int box_pin(const char *folder);
+
+/* All that is hidden or denied in this place, whose tree was laid on just now. */
+int box_cover_in(struct box_build *build, size_t place);
+/* What is hidden there, unless a tree was laid on that holds it, which is covered itself. */
+int box_cover_place(struct box_build *build, size_t place);
 
 /* What the box shows there, with all below it, can only be read from now on. */
 int box_hold_to_reading(struct box_build *build, const char *path);

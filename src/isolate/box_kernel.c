@@ -85,14 +85,17 @@ static bool is_ours(const char *path)
             strchr(path + sizeof(dev) - 1, '/') == NULL);
 }
 
-/* Whether a path leads to this mount, and not to one that covers it. */
-static bool is_visible(const char *path, int64_t id)
+/*
+ * Whether a path leads to this mount, and not to one that covers it. Where our rights end before
+ * it, a command's do too, unless it could open the way: then what hides it says that it cannot.
+ */
+static bool is_visible(const struct box_build *build, const char *path, int64_t id)
 {
     struct statx about;
 
-    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &about) ==
-               0 &&
-           ((about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id == (uint64_t)id);
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &about) < 0)
+        return errno == EACCES && box_is_in_writable(build, path);
+    return (about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id == (uint64_t)id;
 }
 
 static void close_file(FILE **file)
@@ -120,7 +123,7 @@ int box_cover_kernel(struct box_build *build)
             continue;
         if (!unescape(mounted.point, path))
             return ENAMETOOLONG;
-        if (is_ours(path) || !is_visible(path, mounted.id))
+        if (is_ours(path) || !is_visible(build, path, mounted.id))
             continue;
         r = box_hide(build, path);
         if (r != 0)

@@ -44,7 +44,99 @@ bool box_is_astray(const char *path, const char *found)
            (box_is_beneath(path, found) || (box_is_of_system(found) && !box_is_of_system(path)));
 }
 
-bool box_is_led_astray(const struct box_build *build, const char *path)
+/* ---- Where links lie ---- */
+
+enum { MOST_LINKS = 40 }; /* as the kernel has it */
+
+/* Of a way that is walked name by name, without links so far. */
+struct way {
+    char so_far[PATH_MAX]; /* "" is the root */
+    char rest[2 * PATH_MAX];
+};
+
+static void go_up(struct way *way)
+{
+    char *slash = strrchr(way->so_far, '/');
+
+    if (slash != NULL)
+        *slash = '\0';
+}
+
+/* The next name; NULL at the end. */
+static const char *take_name(struct way *way, char name[NAME_MAX + 1])
+{
+    size_t start = strspn(way->rest, "/");
+    size_t len = strcspn(way->rest + start, "/");
+
+    if (len == 0 || len > NAME_MAX)
+        return NULL;
+    memcpy(name, way->rest + start, len);
+    name[len] = '\0';
+    memmove(way->rest, way->rest + start + len, strlen(way->rest + start + len) + 1);
+    return name;
+}
+
+/* False where it is too long to go on. */
+static bool follow(struct way *way, const char *target)
+{
+    char rest[sizeof(way->rest)];
+
+    if (snprintf(rest, sizeof(rest), "%s/%s", target, way->rest) >= (int)sizeof(rest))
+        return false;
+    memcpy(way->rest, rest, strlen(rest) + 1);
+    if (target[0] == '/')
+        way->so_far[0] = '\0';
+    return true;
+}
+
+bool box_passes_link_in(const char *path, bool (*is_in)(const void *data, const char *folder),
+                        const void *data)
+{
+    struct way way = {.so_far = ""};
+    char name[NAME_MAX + 1];
+
+    if (!follow(&way, path))
+        return false;
+    for (int links = 0; take_name(&way, name) != NULL && links <= MOST_LINKS;) {
+        char next[PATH_MAX];
+        char target[PATH_MAX];
+        ssize_t len;
+
+        if (strcmp(name, ".") == 0)
+            continue;
+        if (strcmp(name, "..") == 0) {
+            go_up(&way);
+            continue;
+        }
+        if (snprintf(next, sizeof(next), "%s/%s", way.so_far, name) >= (int)sizeof(next))
+            return false;
+        len = readlink(next, target, sizeof(target) - 1);
+        if (len < 0) {
+            memcpy(way.so_far, next, strlen(next) + 1);
+            continue;
+        }
+        target[len] = '\0';
+        if (is_in(data, way.so_far[0] != '\0' ? way.so_far : "/"))
+            return true;
+        if (!follow(&way, target))
+            return false;
+        links++;
+    }
+    return false;
+}
+
+static bool is_writable_now(const void *data, const char *folder)
+{
+    const struct box_build *build = data;
+
+    for (size_t i = 0; i < build->box->place_count; i++)
+        if (box_access_now(build, i) == BOX_WRITE &&
+            box_is_beneath(folder, build->box->places[i].path))
+            return true;
+    return false;
+}
+
+bool box_is_led_astray(const struct box_build *build, const char *path, bool is_rule)
 {
     const struct box *box = build->box;
     cleanup_fd int fd = box_open_place(path);
@@ -52,8 +144,12 @@ bool box_is_led_astray(const struct box_build *build, const char *path)
 
     if (fd != -ELOOP || realpath(path, found) == NULL)
         return false;
+    if (box_is_astray(path, found))
+        return true;
+    if (is_rule && !box_passes_link_in(path, is_writable_now, build))
+        return false;
     for (size_t i = 0; i < box->place_count; i++)
         if (box->places[i].access != BOX_HIDDEN && box_is_beneath(box->places[i].path, found))
             return true;
-    return box_is_beneath(build->command->cwd, found) || box_is_astray(path, found);
+    return box_is_beneath(build->command->cwd, found);
 }

@@ -40,6 +40,7 @@ static const struct {
 
 /* What hides a file: empty and readable, since programs give up over a file that cannot be read. */
 static const char nothing[] = "nothing";
+static const char empty[] = "empty";
 
 static const char *const devices[BOX_DEVICES] = {"null",   "zero",    "full",
                                                  "random", "urandom", "tty"};
@@ -74,7 +75,7 @@ static const struct {
     {"/proc/keys", false},      {"/proc/key-users", false},
 };
 
-static void say(struct box_build *build, const char *what)
+void box_say(struct box_build *build, const char *what)
 {
     snprintf(build->what, sizeof(build->what), "%s", what);
 }
@@ -189,56 +190,49 @@ static int lay_at(int tree, const char *path, bool is_directory)
     return target < 0 ? -target : lay(tree, target, "");
 }
 
-static bool is_unreachable(int errno_value)
+static bool is_gone(int errno_value)
 {
-    return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == EACCES ||
-           errno_value == ELOOP;
+    return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP;
 }
 
-/* Whoever cannot reach it with the rights of the builder cannot with those of a command. */
-static int find_hidden(const struct box_build *build, const char *path, int *out_target)
+int box_cover(struct box_build *build, const char *path, const char *cover)
 {
-    struct stat about;
-    /* Few of them are there, and to hear that from stat takes half as long. */
-    bool is_missing = stat(path, &about) < 0 && errno == ENOENT;
-    int fd;
-
-    if (!is_missing && box_is_led_astray(build, path))
-        is_missing = true;
-    fd = is_missing ? -1 : open(path, O_PATH | O_CLOEXEC);
-
-    if (fd < 0 && !is_missing && !is_unreachable(errno))
-        return errno;
-    *out_target = fd;
-    return 0;
-}
-
-static int cover_it(struct box_build *build, int target, const char *cover, uint64_t attributes)
-{
+    cleanup_fd int target = box_open_place(path);
     cleanup_fd int tree = -1;
+    uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     struct stat about;
     int r;
 
+    box_say(build, path);
+    if (target < 0)
+        return is_gone(-target) ? 0 : -target;
     if (fstat(target, &about) < 0)
         return errno;
-    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing,
-                attributes | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &tree);
+    if (cover == empty)
+        attributes |= MOUNT_ATTR_RDONLY;
+    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing, attributes, &tree);
     return r != 0 ? r : lay(tree, target, "");
 }
 
 int box_hide(struct box_build *build, const char *path)
 {
-    cleanup_fd int target = -1;
-    int r = find_hidden(build, path, &target);
-
-    say(build, path);
-    if (r != 0 || target < 0)
-        return r;
-    return cover_it(build, target, "empty", MOUNT_ATTR_RDONLY);
+    return box_cover(build, path, empty);
 }
 
-/* A folder that is mounted onto itself cannot be renamed. */
-static int pin(const char *folder)
+int box_hold_to_reading(struct box_build *build, const char *path)
+{
+    cleanup_fd int found = box_open_place(path);
+    cleanup_fd int tree = -1;
+    int r;
+
+    box_say(build, path);
+    if (found < 0)
+        return is_gone(-found) ? 0 : -found;
+    r = cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
+    return r != 0 ? r : lay(tree, found, "");
+}
+
+int box_pin(const char *folder)
 {
     cleanup_fd int found = box_open_place(folder);
     cleanup_fd int tree = -1;
@@ -246,7 +240,7 @@ static int pin(const char *folder)
     int r;
 
     if (found < 0)
-        return is_unreachable(-found) ? 0 : -found;
+        return is_gone(-found) ? 0 : -found;
     if (statx(found, "", AT_EMPTY_PATH, 0, &about) < 0)
         return errno;
     if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
@@ -264,7 +258,7 @@ enum box_access box_access_now(const struct box_build *build, size_t place)
 
     if (command->at_most != NULL && command->at_most[place] < access)
         access = command->at_most[place];
-    return access;
+    return build->left[place] < access ? build->left[place] : access;
 }
 
 /* What is to be read is there already, unless something is laid over it. */
@@ -294,7 +288,7 @@ int box_mount_places(struct box_build *build)
 
         if (access == BOX_HIDDEN || (access == BOX_READ && !is_covered(build, i)))
             continue;
-        say(build, place->path);
+        box_say(build, place->path);
         found = box_open_place(place->path);
         if (found < 0)
             return -found;
@@ -321,7 +315,7 @@ int box_mount_devices(struct box_build *build)
         int r = cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
                         &build->device_trees[i]);
 
-        say(build, devices[i]);
+        box_say(build, devices[i]);
         if (r != 0 && (r != ENOENT || i == 0))
             return r;
     }
@@ -343,9 +337,9 @@ int box_mount_system(struct box_build *build)
         if (kept[i].is_for_network &&
             (build->box->network == BOX_NETWORK_NONE || build->command->has_no_network))
             continue;
-        say(build, kept[i].path);
+        box_say(build, kept[i].path);
         r = cut_out(AT_FDCWD, kept[i].path, MOUNT_ATTR_RDONLY, &build->kept_trees[i]);
-        if (r != 0 && !is_unreachable(r))
+        if (r != 0 && r != EACCES && !is_gone(r))
             return r;
     }
     return 0;
@@ -444,7 +438,7 @@ int box_mount_covers(struct box_build *build)
 
         if (path == NULL || strcmp(path, "/dev") == 0)
             continue;
-        say(build, path);
+        box_say(build, path);
         /* Links are followed: on some systems /var/tmp is /tmp. Not all have all of them. */
         target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (target < 0 && errno == ENOENT)
@@ -463,7 +457,7 @@ int box_mount_covers(struct box_build *build)
 
         if (build->kept_trees[i] < 0)
             continue;
-        say(build, kept[i].path);
+        box_say(build, kept[i].path);
         if (fstat(build->kept_trees[i], &about) < 0)
             return errno;
         /* What is a link here leads to something that is kept itself, or to nothing in a box. */
@@ -476,76 +470,6 @@ int box_mount_covers(struct box_build *build)
     return 0;
 }
 
-int box_hold_to_reading(struct box_build *build, const char *path)
-{
-    cleanup_fd int found = box_open_place(path);
-    cleanup_fd int tree = -1;
-    int r;
-
-    say(build, path);
-    if (found < 0)
-        return is_unreachable(-found) ? 0 : -found;
-    r = cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
-    return r != 0 ? r : lay(tree, found, "");
-}
-
-int box_pin_way(struct box_build *build, const char *path, size_t count)
-{
-    const struct box *box = build->box;
-
-    for (size_t i = 0; i < count; i++) {
-        const char *place = box->places[i].path;
-
-        if (box_access_now(build, i) != BOX_WRITE || !box_is_beneath(path, place) ||
-            strcmp(path, place) == 0)
-            continue;
-        for (const char *end = strchr(path + strlen(place) + 1, '/'); end != NULL;
-             end = strchr(end + 1, '/')) {
-            char folder[BOX_PATH_BYTES];
-            int r;
-
-            snprintf(folder, sizeof(folder), "%.*s", (int)(end - path), path);
-            r = pin(folder);
-            if (r != 0)
-                return r;
-        }
-    }
-    return 0;
-}
-
-/* Something that is to be seen lies in what is hidden: the cover has to bear its mount point. */
-static bool bears_places(const struct box *box, size_t hidden)
-{
-    for (size_t i = hidden + 1; i < box->place_count; i++)
-        if (box->places[i].access != BOX_HIDDEN &&
-            box_is_beneath(box->places[i].path, box->places[hidden].path))
-            return true;
-    return false;
-}
-
-static int hide_place(struct box_build *build, size_t i)
-{
-    const char *path = build->box->places[i].path;
-    cleanup_fd int target = -1;
-    char cover[32];
-    int r = find_hidden(build, path, &target);
-
-    if (r != 0 || target < 0)
-        return r;
-    r = box_pin_way(build, path, i);
-    if (r != 0)
-        return r;
-    /* Where a folder on the way was pinned, the path leads through it now. */
-    if (!bears_places(build->box, i))
-        return box_hide(build, path);
-    close(steal_fd(&target));
-    snprintf(cover, sizeof(cover), "cover-%zu", i);
-    if (mkdirat(build->scratch_fd, cover, MODE_DIRECTORY) < 0)
-        return errno;
-    r = find_hidden(build, path, &target);
-    return r != 0 || target < 0 ? r : cover_it(build, target, cover, 0);
-}
-
 int box_mount_layers(struct box_build *build)
 {
     const struct box *box = build->box;
@@ -554,13 +478,13 @@ int box_mount_layers(struct box_build *build)
         const struct box_own_place *place = &box->places[i];
         int r = 0;
 
-        say(build, place->path);
-        if (box_access_now(build, i) == BOX_HIDDEN)
-            r = hide_place(build, i);
-        else if (build->trees[i] >= 0 && box_access_now(build, i) == BOX_READ)
-            r = box_pin_way(build, place->path, i);
-        if (r == 0 && build->trees[i] >= 0)
+        box_say(build, place->path);
+        if (build->hidden[i] != NULL)
+            r = box_cover_place(build, i);
+        else if (build->trees[i] >= 0)
             r = lay_at(build->trees[i], place->path, place->is_directory);
+        if (r == 0 && build->trees[i] >= 0)
+            r = box_cover_in(build, i);
         if (r != 0)
             return r;
     }

@@ -62,6 +62,21 @@ int places_add(struct places *places, const char *path, enum box_access access, 
     return add(places, path, access, 0, err);
 }
 
+static bool is_writable(const void *data, const char *folder)
+{
+    const struct places *places = data;
+
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].access == BOX_WRITE && box_is_beneath(folder, places->items[i].path))
+            return true;
+    return false;
+}
+
+bool places_has_link_to(const struct places *places, const char *path)
+{
+    return box_passes_link_in(path, is_writable, places);
+}
+
 enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms)
 {
     if (grant->is_revoked || (grant->expires_ms > 0 && grant->expires_ms <= now_wall_ms))

@@ -34,6 +34,12 @@ struct places {
 int places_add(struct places *places, const char *path, enum box_access access, struct err *err);
 
 /*
+ * Does the way to this absolute path pass a link in a writable place, where a command of before may
+ * have made it? Such a path is not what the user thinks that it is.
+ */
+bool places_has_link_to(const struct places *places, const char *path);
+
+/*
  * What a grant allows a command right now: writing with AUTHORITY_WRITE, reading with
  * AUTHORITY_READ; BOX_HIDDEN when it was revoked, has expired or allows neither.
  */

@@ -126,6 +126,12 @@ static int gather_places(const struct commands_config *config, struct places *pl
         if (r < 0)
             return err_set(err, r, "--shell-writable: %s", why.message);
     }
+    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
+        if (places_has_link_to(places, config->writable[i]))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--shell-writable: '%.150s' leads through a link in a folder that "
+                           "commands may change; give the folder that you mean",
+                           config->writable[i]);
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
     if (r == 0)

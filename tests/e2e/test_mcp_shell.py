@@ -9,63 +9,16 @@ import socket
 import time
 
 import mcp_client
-from mcp_client import PATIENCE, Refused, Scene
+from mcp_client import PATIENCE, Refused
+from shell_scene import Commands
 
 ASKING = {"elicitation": {"form": {}}}
 SHELL = {"shell_execute", "shell_start", "shell_output", "shell_input", "shell_stop", "shell_list"}
 
 
-def alive(mark):
-    """Processes anywhere that bear the mark in their command line."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if mark.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                pass
-    return found
-
-
 def children(pid):
     return [int(child) for child in
             pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-class Commands(Scene):
-    def setUp(self):
-        super().setUp()
-        self.mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
-        self.settings = self.state / ".n8n-gateway" / "settings.json"
-
-    def begin(self, *flags, capabilities=None, **settings):
-        server = self.start("--permission-shell", "allow", *flags, opens=False, **settings)
-        server.open(capabilities=capabilities)
-        if "no commands are run here" in server.words():
-            self.skipTest(server.words().strip())
-        return server
-
-    def run_command(self, server, command, **more):
-        return server.call("shell_execute", command=command, **more)
-
-    def answer(self, server, command, **more):
-        return json.loads(self.run_command(server, command, **more)["content"][0]["text"])
-
-    def wait_gone(self):
-        deadline = time.monotonic() + PATIENCE
-        while alive(self.mark):
-            self.assertLess(time.monotonic(), deadline, "something survives")
-            time.sleep(0.02)
-
-    def wait_alive(self):
-        deadline = time.monotonic() + PATIENCE
-        while not alive(self.mark):
-            self.assertLess(time.monotonic(), deadline, "nothing started")
-            time.sleep(0.02)
-
-    def executed(self):
-        return [record for record in self.records() if record["operation"] == "execute"]
 
 
 class Results(Commands):
@@ -201,12 +154,6 @@ class Walls(Commands):
         self.assertNotIn("needle", self.answer(server, "cat keys")["stdout"])
         self.assertNotEqual(self.answer(server, "echo new > fixed")["exitCode"], 0)
         self.assertEqual((self.root / "fixed").read_text(), "old")
-
-    def deny(self, reading=(), writing=()):
-        self.settings.parent.mkdir(mode=0o700, exist_ok=True)
-        self.settings.write_text(json.dumps({"resourcePermissions": {
-            "filesystemRead": {"allow": [], "deny": [str(rule) for rule in reading]},
-            "filesystemWrite": {"allow": [], "deny": [str(rule) for rule in writing]}}}))
 
     def test_what_a_rule_denies_outside_the_folder_is_denied_to_commands_too(self):
         (self.outside / "customers").mkdir()

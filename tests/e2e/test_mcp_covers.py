@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What is hidden or denied is so for commands, whatever other calls do meanwhile and have done before."""
+import os
+
+import mcp_client
+from shell_scene import Commands
+
+SECRET = "needle of somebody else"
+
+
+class Covers(Commands):
+    def plant(self, *names):
+        for name in names:
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(SECRET)
+
+    def meanwhile(self, server, script, action):
+        """What a job in the folder x says that goes on when the action was taken."""
+        waiting = f"until [ -e {self.root}/go ]; do sleep 0.02; done; "
+        job = server.good("shell_start", command=waiting + script, cwd="x")["jobId"]
+        action()
+        (self.root / "go").touch()
+        said, state = "", "running"
+        while state == "running":
+            answer = server.good("shell_output", jobId=job, waitMs=1000)
+            said, state = said + answer["output"], answer["state"]
+        (self.root / "go").unlink()
+        return said
+
+    def after_moving_x(self, server, folder, script):
+        """What it says of the folder that it was moved to."""
+        (self.root / "x").mkdir()
+        said = self.meanwhile(server, f"cd -P ..; {script}", lambda: server.good(
+            "move", sourcePath="x", destinationPath=f"{folder}/x"))
+        (self.root / folder / "x").rmdir()
+        return said
+
+    def test_a_command_that_is_moved_meets_the_same_covers(self):
+        self.plant("deep/er/a.key", "deep/er/b.pem", "deep/er/locked", "one/a.key")
+        self.deny([self.root / "deep/er/a.key", self.root / "one/a.key", "glob:**/*.pem"],
+                  [self.root / "deep/er/locked"])
+        server = self.begin("--write")
+        said = self.after_moving_x(server, "deep/er", "cat a.key b.pem; echo new > locked; pwd -P")
+        self.assertNotIn(SECRET, said)
+        self.assertIn("deep/er", said)
+        self.assertEqual((self.root / "deep/er/locked").read_text(), SECRET)
+        self.assertNotIn(SECRET, self.after_moving_x(server, "one", "cat a.key"))
+
+    def test_so_it_does_where_one_place_lies_in_another(self):
+        self.plant("sub/d/a.key")
+        self.deny([self.root / "sub/d/a.key"])
+        server = self.begin("--write", "--shell-writable", self.root / "sub")
+        self.assertNotIn(SECRET, self.after_moving_x(server, "sub/d", "cat a.key"))
+        self.assertNotIn(SECRET, str(self.run_command(server, "cat sub/d/a.key")))
+
+    def test_nothing_that_holds_the_way_can_be_renamed(self):
+        self.plant("deep/er/a.key")
+        self.deny([self.root / "deep/er/a.key"])
+        server = self.begin("--write")
+        for name in ("deep", "deep/er", "deep/er/a.key"):
+            self.assertNotEqual(self.answer(server, f"mv {name} other")["exitCode"], 0, name)
+        self.assertEqual(self.answer(server, "echo new > deep/er/new; mv deep/er/new new")["exitCode"], 0)
+
+    def test_a_command_does_not_follow_what_is_deleted_into_the_store(self):
+        """Where the state lies in the folder, it is kept for undoing by a copy."""
+        state = self.root / "home/state"
+        state.parent.mkdir()
+        state.mkdir(mode=0o700)
+        server = self.begin("--write", "--state-dir", state)
+        (self.root / "x").mkdir()
+        (self.root / "x" / "large").write_bytes(b"x" * 300000)
+        said = self.meanwhile(server, "ls -a .. ../.. ../../..; cat ../../*",
+                              lambda: server.good("delete", path="x"))
+        self.assertNotIn("undo", said)
+        self.assertNotIn("audit.jsonl", said)
+        server.good("undo_changes")
+        self.assertEqual((self.root / "x" / "large").stat().st_size, 300000)
+
+    def test_a_folder_of_another_group_bares_nothing_when_it_is_closed(self):
+        """Rights over it end with its group, which the box does not know."""
+        if os.geteuid() != 0:
+            self.skipTest("gives a folder away")
+        for rule in ("glob:*.key", "lit/a.key", "dir:lit"):
+            self.plant("lit/a.key")
+            os.chown(self.root / "lit", 0, 65533)
+            self.deny([rule if rule.startswith("glob:") else
+                       f"dir:{self.root}/lit" if rule.startswith("dir:") else self.root / rule])
+            server = self.begin("--write")
+            for mode in ("0", "444", "311"):
+                with self.subTest(rule=rule, mode=mode):
+                    self.answer(server, f"chmod {mode} lit")
+                    said = str(self.run_command(server, "cat lit/a.key; chmod 700 lit; cat lit/a.key"))
+                    self.assertNotIn(SECRET, said)
+                    (self.root / "lit").chmod(0o755)
+
+    def test_a_folder_of_another_group_that_is_closed_still_may_not_be_changed(self):
+        if os.geteuid() != 0:
+            self.skipTest("gives a folder away")
+        self.plant("lit/locked")
+        os.chown(self.root / "lit", 0, 65533)
+        self.deny([], [self.root / "lit/locked"])
+        server = self.begin("--write")
+        self.answer(server, "chmod 0 lit")
+        self.answer(server, "chmod 700 lit; echo new > lit/locked")
+        (self.root / "lit").chmod(0o755)
+        self.assertEqual((self.root / "lit/locked").read_text(), SECRET)
+
+    def test_a_rule_by_a_link_of_the_users_holds_wherever_a_command_works(self):
+        alias = self.room / "alias"
+        alias.symlink_to(self.root)
+        self.plant("fixed/in/f", "closed/f")
+        self.deny([f"dir:{alias}/closed"], [f"dir:{alias}/fixed"])
+        server = self.begin("--write")
+        for cwd, name in ((".", "fixed/in/f"), ("fixed", "in/f"), ("fixed/in", "f")):
+            self.assertNotEqual(self.answer(server, f"echo new > {name}", cwd=cwd)["exitCode"], 0, cwd)
+        self.assertNotIn(SECRET, str(self.run_command(server, "cat closed/f")))
+        self.deny([], [f"dir:{alias}"])
+        server = self.begin("--write")
+        self.assertNotEqual(self.answer(server, "echo new > made")["exitCode"], 0)
+
+    def test_a_place_behind_a_link_that_commands_could_make_is_refused(self):
+        (self.room / "victim").mkdir()
+        (self.root / "cache").symlink_to(self.room / "victim")
+        server = self.start("--write", "--permission-shell", "allow",
+                            "--shell-writable", self.root / "cache", opens=False, reads=False)
+        self.assertEqual(server.wait(), 1)
+        self.assertIn("leads through a link in a folder that commands may change", server.words())
+
+
+if __name__ == "__main__":
+    mcp_client.main()
