@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 
+#include "base/cleanup.h"
+
 /* ---- Paths ---- */
 
 /* Already in form: most are, and need no copy. */
@@ -232,6 +234,58 @@ bool form_is_plain_command(struct str command)
         }
     }
     return true;
+}
+
+/* They take names of variables, or sums, and evaluate the subscripts in these. */
+static const char *const evaluating_builtins[] = {
+    "[",      "[[",   "declare",   "export",   "getopts", "let",     "local", "mapfile",
+    "printf", "read", "readarray", "readonly", "test",    "typeset", "unset", "wait",
+};
+
+static bool is_evaluating_builtin(struct str word)
+{
+    for (size_t i = 0; i < array_size(evaluating_builtins); i++)
+        if (str_eq_c(word, evaluating_builtins[i]))
+            return true;
+    return false;
+}
+
+/* An assignment, an option, or a word of bash behind which a builtin is still one. */
+static bool stands_before_builtin(struct str word)
+{
+    static const char *const words[] = {"!", "builtin", "command", "coproc", "time"};
+
+    for (size_t i = 0; i < array_size(words); i++)
+        if (str_eq_c(word, words[i]))
+            return true;
+    return word.len > 0 && (word.ptr[0] == '-' || memchr(word.ptr, '=', word.len) != NULL);
+}
+
+/*
+ * Brackets, or what may become some: the name of a file that a pattern finds, `{Y..a..2}`,
+ * `$'\x5b'`, and a variable, since $PWD is a name that a command may have chosen.
+ */
+static bool may_become_subscript(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] != '\0' && strchr("[*?{$", text.ptr[i]) != NULL)
+            return true;
+    return false;
+}
+
+bool form_evaluates(struct str command)
+{
+    __attribute__((uninitialized)) struct form_words words;
+    struct str word;
+
+    if (str_find(command, STR("$[")) != SIZE_MAX)
+        return true;
+    form_words_init(&words, command, true);
+    do {
+        if (!form_words_next(&words, &word))
+            return false;
+    } while (stands_before_builtin(word));
+    return is_evaluating_builtin(word) && may_become_subscript(words.rest);
 }
 
 void form_words_init(struct form_words *words, struct str command, bool is_loose)

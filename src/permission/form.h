@@ -46,6 +46,13 @@ bool form_host(struct str given, struct form_host *out_host);
 bool form_is_plain_command(struct str command);
 
 /*
+ * A plain command in which bash may evaluate what its words come to, and run what stands in the
+ * subscript of a name: in `$[…]`, and in what builtins take for the name of a variable or for a
+ * sum. It may find too much, and counts only against what allows.
+ */
+bool form_evaluates(struct str command);
+
+/*
  * The words of a command. Plainly: cut at blanks, bytes as they are. Loosely, for what may find too
  * much and never too little: without quotes and backslashes, lines that a backslash joins as one,
  * cut at operators of a shell too; a word behind such an operator begins a command of its own.

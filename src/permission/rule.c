@@ -122,6 +122,10 @@ static int normalise_prefix(struct arena *arena, struct str given, struct str *o
         return refuse(err,
                       "prefix: takes plain words: no | ; & < > ( ) ` ${ or line break, since a "
                       "command with these is matched only as a whole");
+    if (form_evaluates(given))
+        return refuse(err, "prefix: takes no $[, and behind a builtin such as printf, test or read "
+                           "no [ * ? { or $, since bash may run what these come to, and a command "
+                           "with them is matched only as a whole");
     copy = arena_alloc(arena, given.len + 1);
     if (copy == NULL)
         return err_set_plain(err, arena->error);

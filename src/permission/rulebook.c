@@ -316,8 +316,9 @@ static bool shell_holds(struct search *search, const struct rulebook_node *root,
     if (is_denied)
         return denied_prefix_holds(search, root, command, cwd) ||
                (is_plain && same_words_hold(search, root, command, cwd));
-    /* "prefix:git" is no consent to "git x; rm -rf ~". */
-    return is_plain && words_hold(search, root, command, cwd);
+    /* "prefix:git" is no consent to "git x; rm -rf ~", nor "prefix:printf" to a name that runs it.
+     */
+    return is_plain && !form_evaluates(command) && words_hold(search, root, command, cwd);
 }
 
 /* ---- Hosts ---- */

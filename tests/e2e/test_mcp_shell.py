@@ -387,6 +387,21 @@ class Asking(Commands):
         _, result = self.ask(server, "echo $(id)", "Deny once")
         self.assertTrue(result["isError"])
 
+    def test_a_rule_for_a_beginning_allows_nothing_that_the_shell_evaluates(self):
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {
+            "allow": ["prefix:ls", "prefix:printf", "prefix:unset", "prefix:let"]}}}))
+        server = self.begin("--permission-shell", "ask", "--write")
+        self.assertEqual(self.answer(server, "printf '%s' 'by rule'")["stdout"], "by rule")
+        self.assertEqual(self.answer(server, "ls")["stdout"], "")
+        for command in (r"ls $[$'a[\x24\x28touch made\x29]']", r"printf -v a[\$\(touch\ made\)] x",
+                        r"printf -v $'a\x5b\x24\x28touch made\x29\x5d' x",
+                        r"unset DIRSTACK{Y..a..2}\$\(touch\ made\){Y..a..2}",
+                        r"let a[\$\(touch\ made\)]"):
+            answer = self.answer(server, command)
+            self.assertEqual(os.listdir(self.root), [], command)
+            self.assertIn("nobody can be asked", answer["error"], command)
+
     def test_a_command_that_is_always_allowed_is_so_in_any_folder_and_that_is_said(self):
         (self.root / "sub").mkdir()
         server = self.begin_asking("--allow-remote-always")

@@ -131,6 +131,52 @@ static void a_plain_command_is_one_program(void **state)
     assert_false(form_is_plain_command(STR("a\0b")));
 }
 
+static void a_command_evaluates_where_a_word_may_become_a_subscript(void **state)
+{
+    static const char *const evaluating[] = {
+        "ls $[$'a[\\x24\\x28touch x\\x29]']",
+        "ls \"$[1]\"",
+        "printf -v a[\\$\\(touch\\ x\\)] x",
+        "printf -v $'a\\x5b0\\x5d' x",
+        "printf -v a* x",
+        "'printf' -v a? x",
+        "p\\rintf -v a[0] x",
+        "printf -v a{Y..a..2}0{Y..a..2} x",
+        "[[ tmp=1,1$PWD -eq 1 ]]",
+        "test -v a[0]",
+        "[ -v a[0] ]",
+        "read a[0]",
+        "let a[0]",
+        "wait -p a[0]",
+        "unset a[0]",
+        "declare a[0]=1",
+        "export a[0]",
+        "getopts x a[0]",
+        "local a[0]",
+        "mapfile a[0]",
+        "readarray a[0]",
+        "readonly a[0]",
+        "typeset a[0]",
+        "X=1 printf -v a[0] x",
+        "time -p builtin printf -v a[0] x",
+        "command printf -v a[0] x",
+        "! test -v a[0]",
+    };
+    static const char *const others[] = {
+        "",          "X=1",          "ls *",          "ls a[0]",       "ls $HOME",
+        "ls {a,b}",  "ls $'a\\x5b'", "git printf [",  "printf '%s' x", "[ -f x ]",
+        "test -f x", "[[ -f x ]]",   "./printf a[0]", "printf",        "npm test src/*.js",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(evaluating); i++)
+        if (!form_evaluates(str_from(evaluating[i])))
+            fail_msg("%s", evaluating[i]);
+    for (size_t i = 0; i < array_size(others); i++)
+        if (form_evaluates(str_from(others[i])))
+            fail_msg("%s", others[i]);
+}
+
 /* Words with "/" behind each, and "!" before one that begins a command. */
 static void check_words(const char *command, bool is_loose, const char *expected)
 {
@@ -171,4 +217,5 @@ static void words_are_cut_plainly_and_loosely(void **state)
 TEST_MAIN(cmocka_unit_test(paths_have_one_form), cmocka_unit_test(hosts_have_one_form),
           cmocka_unit_test(addresses_have_one_form),
           cmocka_unit_test(a_plain_command_is_one_program),
+          cmocka_unit_test(a_command_evaluates_where_a_word_may_become_a_subscript),
           cmocka_unit_test(words_are_cut_plainly_and_loosely))

@@ -73,6 +73,13 @@ static bool is_compound(const char *command)
     return strpbrk(command, "|;&`<>\n") != NULL || strstr(command, "$(") != NULL;
 }
 
+/* What bash may evaluate, of the commands below. */
+static bool is_evaluated(const char *command)
+{
+    return strstr(command, "$[") != NULL ||
+           (begins(command, "printf ") && strpbrk(command, "[*?{$") != NULL);
+}
+
 /* One blank between words and behind them, none before; loosely without quotes and parentheses. */
 static void squeeze(const char *from, bool is_loose, char *to)
 {
@@ -255,7 +262,7 @@ static bool command_holds(const struct model_rule *rule, const char *command, co
         return has_part_that_begins(command, rule->pattern);
     squeeze(command, false, plain);
     squeeze(rule->pattern, false, wanted);
-    return !is_compound(command) && begins(plain, wanted);
+    return !is_compound(command) && !is_evaluated(command) && begins(plain, wanted);
 }
 
 static bool host_holds(const struct model_rule *rule, const char *host)
@@ -393,10 +400,13 @@ static const char *const commands[] = {
     "find . -exec git status",
     "git \\\n status",
     "gi\\\nt",
+    "git $[1]",
+    "printf x",
+    "printf -v a[0] x",
 };
 static const char *const prefixes[] = {"git",       "git status", "git status -s", "ls",
                                        "make",      "'git'",      "sudo",          "/bin/git",
-                                       "timeout 5", "X=1",        "git x status"};
+                                       "timeout 5", "X=1",        "git x status",  "printf"};
 static const char *const hosts[] = {
     "a.de", "b.a.de", "c.b.a.de", "xa.de", "de", "127.0.0.1", "[::1]", "*", "a.de.org",
 };

@@ -54,6 +54,9 @@ static void markers_say_what_a_pattern_is(void **state)
     check(CATALOG_SHELL, "exact:prefix:x", RULE_EXACT, "prefix:x");
     check(CATALOG_SHELL, "exact:exact:x", RULE_EXACT, "exact:x");
     check(CATALOG_SHELL, "prefix:git status", RULE_PREFIX, "git status");
+    check(CATALOG_SHELL, "prefix:printf", RULE_PREFIX, "printf");
+    check(CATALOG_SHELL, "prefix:[", RULE_PREFIX, "[");
+    check(CATALOG_SHELL, "prefix:test -f", RULE_PREFIX, "test -f");
     check(CATALOG_BROWSER, "github.com", RULE_EXACT, "github.com");
     check(CATALOG_BROWSER, "host:*.github.com", RULE_HOST, "*.github.com");
     check(CATALOG_BROWSER, "host:*", RULE_HOST, "*");
@@ -88,6 +91,9 @@ static void what_would_hold_for_nothing_is_refused(void **state)
     check_refused(CATALOG_SHELL, STR("prefix:git; rm"), "plain words");
     check_refused(CATALOG_SHELL, STR("prefix:git\nrm"), "plain words");
     check_refused(CATALOG_SHELL, STR("prefix:(git)"), "plain words");
+    check_refused(CATALOG_SHELL, STR("prefix:ls $[1]"), "bash may run");
+    check_refused(CATALOG_SHELL, STR("prefix:printf -v a[0]"), "bash may run");
+    check_refused(CATALOG_SHELL, STR("prefix:test -v $'a'"), "bash may run");
     check_refused(CATALOG_SHELL, STR("Prefix:git"), "small letters");
     check_refused(CATALOG_SHELL, STR("dir:/x"), "dir: is not for the group shell");
     check_refused(CATALOG_SHELL, STR("dir:/x"), "exact: prefix:");

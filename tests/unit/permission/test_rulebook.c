@@ -173,6 +173,33 @@ static void a_prefix_is_whole_words_of_a_plain_command(void **state)
     check_one(RULE_ALLOW, CATALOG_SHELL, "prefix:git", "'git' x", false);
 }
 
+static void a_prefix_allows_nothing_that_bash_may_evaluate(void **state)
+{
+    static const struct {
+        const char *rule;
+        const char *command;
+        bool is_allowed;
+    } cases[] = {
+        {"prefix:ls", "ls $[$'a[\\x24\\x28touch x\\x29]']", false},
+        {"prefix:ls", "ls a[0] $HOME *", true},
+        {"prefix:printf", "printf -v a[\\$\\(touch\\ x\\)] x", false},
+        {"prefix:printf", "printf '%s' x", true},
+        {"prefix:'printf'", "'printf' -v a[0] x", false},
+        {"prefix:[", "[ -v a[0] ]", false},
+        {"prefix:[", "[ -f x ]", true},
+        {"prefix:test -f", "test -f x", true},
+        {"prefix:test -f", "test -f x*", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(cases); i++) {
+        check_one(RULE_ALLOW, CATALOG_SHELL, cases[i].rule, cases[i].command, cases[i].is_allowed);
+        check_one(RULE_DENY, CATALOG_SHELL, cases[i].rule, cases[i].command, true);
+    }
+    /* As a whole it is what was consented to. */
+    check_one(RULE_ALLOW, CATALOG_SHELL, "printf -v a[0] x", "printf -v a[0] x", true);
+}
+
 static void a_compound_command_is_allowed_only_as_a_whole(void **state)
 {
     (void)state;
@@ -522,6 +549,7 @@ TEST_MAIN(cmocka_unit_test_teardown(files_are_matched_by_whole_components, reset
           cmocka_unit_test_teardown(a_denied_folder_is_denied_with_all_in_it, reset),
           cmocka_unit_test_teardown(globs_of_every_shape_are_found, reset),
           cmocka_unit_test_teardown(a_prefix_is_whole_words_of_a_plain_command, reset),
+          cmocka_unit_test_teardown(a_prefix_allows_nothing_that_bash_may_evaluate, reset),
           cmocka_unit_test_teardown(a_compound_command_is_allowed_only_as_a_whole, reset),
           cmocka_unit_test_teardown(a_denied_prefix_is_found_in_disguise, reset),
           cmocka_unit_test_teardown(a_denied_prefix_is_found_behind_what_may_stand_before_a_program,
