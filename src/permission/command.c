@@ -13,6 +13,7 @@ struct head {
     bool has_options;                      /* they may still come */
     bool has_assignments;                  /* NAME=value may still come */
     bool is_fed;                           /* by one of the wrappers */
+    bool is_assigned_to;                   /* an assignment was left out */
 };
 
 /* ---- words of the head ---- */
@@ -109,6 +110,7 @@ static bool take_assignment(struct head *head, const struct command_word *word, 
     if (head->wrapper != NULL && (word->has_expansion || word->has_pattern))
         return false;
     head->has_options = false;
+    head->is_assigned_to = true;
     return head->has_assignments && !command_is_weighty_variable(name);
 }
 
@@ -160,7 +162,7 @@ static struct str find_program(struct head *head, const char *const *path_dirs)
         name = program_name(word.text, path_dirs);
         head->wrapper = command_find_wrapper(name);
         if (head->wrapper == NULL)
-            return name;
+            return head->is_assigned_to && command_reads_any_variable(name) ? STR_EMPTY : name;
         head->has_options = true;
         head->has_assignments = head->wrapper->takes_assignments;
         head->is_fed = head->is_fed || head->wrapper->is_fed;

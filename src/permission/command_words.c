@@ -272,29 +272,74 @@ struct str command_assigned_name(struct str text)
 
 /* By how names begin or end, in any case: a question too many is better than a program unseen. */
 static const char *const weighty_beginnings[] = {
-    "_java",     "ansible_", "aws_",   "azure_", "bash",    "bundle_",  "cargo",   "cmake_",
-    "composer_", "curl_",    "dbus_",  "docker", "dotnet_", "dyld_",    "gcc_",    "gcloud_",
-    "gem_",      "gh_",      "git",    "gnupg",  "google_", "gradle_",  "helm_",   "java_",
-    "jdk_",      "kube",     "ld_",    "less",   "lua_",    "make",     "malloc_", "maven_",
-    "mongo",     "mysql",    "node_",  "npm_",   "perl",    "pg",       "php",     "pip_",
-    "pnpm_",     "podman_",  "prompt", "ps",     "python",  "qt_",      "redis",   "rpm_",
-    "ruby",      "rust",     "ssh_",   "ssl_",   "sudo_",   "systemd_", "tcl",     "tf_",
-    "uv_",       "vault_",   "xdg_",   "yarn_",
+    "_java",   "ansible_",  "aws_",      "azure_",  "bash",    "bundle_", "cargo",       "ccache_",
+    "cmake_",  "composer_", "coreclr_",  "cross_",  "curl_",   "dbus_",   "debuginfod_", "docker",
+    "dotnet_", "dyld_",     "electron_", "flask_",  "gcc_",    "gcloud_", "gem_",        "gh_",
+    "git",     "gnupg",     "go",        "gradle_", "helm_",   "java_",   "jdk_",        "kube",
+    "ld_",     "less",      "lua_",      "make",    "malloc_", "maven_",  "mongo",       "mysql",
+    "node_",   "npm_",      "odbc",      "perl",    "pg",      "php",     "pip_",        "pnpm_",
+    "podman_", "prompt",    "ps",        "pyenv_",  "python",  "qt_",     "r_",          "rbenv_",
+    "redis",   "rpm_",      "ruby",      "rust",    "ssh_",    "ssl_",    "sudo_",       "systemd_",
+    "tcl",     "tf_",       "uv_",       "vault_",  "vk_",     "xdg_",    "yarn_",
 };
 static const char *const weighty_endings[] = {
-    "_ar",      "_as",      "_cc",      "_cxx",      "_ld",    "_rc",     "_url",   "askpass",
-    "browser",  "cmd",      "command",  "conf",      "config", "context", "dir",    "editor",
-    "endpoint", "engines",  "env",      "file",      "flags",  "home",    "host",   "init",
-    "inputrc",  "launcher", "lib",      "libs",      "module", "modules", "opt",    "options",
-    "opts",     "pager",    "path",     "paths",     "plugin", "plugins", "prefix", "preload",
-    "program",  "proxy",    "root",     "rsh",       "sdk",    "server",  "shell",  "startup",
-    "term",     "terminal", "terminfo", "toolchain", "visual", "wrapper",
+    "_ar",      "_as",      "_ld",      "_url",      "app",     "args",  "askpass", "backend",
+    "bin",      "browser",  "caps",     "cc",        "cfg",     "cmd",   "cnf",     "command",
+    "compiler", "conf",     "config",   "context",   "cxx",     "diff",  "dir",     "editor",
+    "endpoint", "engines",  "env",      "exec",      "file",    "flags", "home",    "host",
+    "ini",      "init",     "launcher", "lib",       "libs",    "merge", "module",  "modules",
+    "opt",      "options",  "opts",     "pager",     "path",    "paths", "plugin",  "plugins",
+    "prefix",   "preload",  "profile",  "prog",      "program", "proxy", "rc",      "root",
+    "rsh",      "runtime",  "sdk",      "server",    "shell",   "ssh",   "startup", "term",
+    "terminal", "terminfo", "tool",     "toolchain", "urls",    "user",  "visual",  "wrapper",
 };
 /* And these by all of it. */
 static const char *const weighty_names[] = {
-    "ar",  "as",      "cc", "cpp",     "cxx",    "display",         "fc",     "hostaliases", "ifs",
-    "ld",  "logname", "nm", "objcopy", "optind", "posixly_correct", "ranlib", "strip",       "temp",
-    "tmp", "user",
+    "aclocal",
+    "ar",
+    "as",
+    "autom4te",
+    "co",
+    "cpp",
+    "ctangle",
+    "cweave",
+    "display",
+    "f77",
+    "fc",
+    "get",
+    "glibc_tunables",
+    "hostaliases",
+    "ifs",
+    "ld",
+    "lex",
+    "libtoolize",
+    "lint",
+    "localdomain",
+    "logname",
+    "m2c",
+    "m4",
+    "nm",
+    "objcopy",
+    "optind",
+    "pc",
+    "posixly_correct",
+    "ranlib",
+    "rm",
+    "sendmail",
+    "shell_escape",
+    "strip",
+    "tangle",
+    "tape",
+    "temp",
+    "tex",
+    "texi2dvi",
+    "tmp",
+    "unzip",
+    "vim",
+    "weave",
+    "xz_defaults",
+    "yacc",
+    "zip",
 };
 
 static bool is_weighty_beginning(struct str name)
@@ -326,6 +371,19 @@ bool command_is_weighty_variable(struct str name)
         if (str_eq_nocase(name, str_from(weighty_names[i])))
             return true;
     return is_weighty_beginning(name) || is_weighty_ending(name);
+}
+
+bool command_reads_any_variable(struct str program)
+{
+    static const char *const names[] = {"bmake", "gmake", "make"};
+    const char *slash = program.len == 0 ? NULL : memrchr(program.ptr, '/', program.len);
+
+    if (slash != NULL)
+        program = str_slice(program, (size_t)(slash + 1 - program.ptr), program.len);
+    for (size_t i = 0; i < array_size(names); i++)
+        if (str_eq_c(program, names[i]))
+            return true;
+    return false;
 }
 
 static const char *const shell_words[] = {

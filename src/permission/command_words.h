@@ -57,6 +57,10 @@ struct str command_assigned_name(struct str text);
 /* Whether a variable of that name may choose programs, libraries, settings or servers. */
 bool command_is_weighty_variable(struct str name);
 
+/* A program, by its name or its path, to which no variable is harmless: what it reads may use any.
+ */
+bool command_reads_any_variable(struct str program);
+
 /* Words of the shell that begin more than a simple command, or run what follows in another way. */
 bool command_is_shell_word(struct str name);
 

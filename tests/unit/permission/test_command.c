@@ -97,10 +97,10 @@ static const struct example wrapped[] = {
     {"sudo --preserve-env make", "make"},
     {"sudo --preserve-env=FOO -A make", "make"},
     {"sudo -n -- make -j", "make -j"},
-    {"sudo FOO=1 make", "make"},
+    {"sudo FOO=1 ninja", "ninja"},
     {"doas -n -u x make", "make"},
     {"env make", "make"},
-    {"env FOO=1 BAR='a b' make", "make"},
+    {"env FOO=1 BAR='a b' ninja", "ninja"},
     {"env -i make", "make"},
     {"env - make", "make"},
     {"env --ignore-environment make", "make"},
@@ -115,20 +115,20 @@ static const struct example wrapped[] = {
     {"xargs -i{} mv {} x", "mv {} x"},
     {"xargs -l -r rm", "rm"},
     {"xargs --max-args=3 --replace --null rm", "rm"},
-    {"nohup  env   FOO=1\tnice -n 5 /usr/bin/make  all", "make all"},
+    {"nohup  env   FOO=1\tnice -n 5 /usr/bin/ninja  all", "ninja all"},
 };
 
 static const struct example assigned[] = {
-    {"FOO=1 make", "make"},
+    {"FOO=1 ninja", "ninja"},
     {"FOO=\"a b\" npm test", "npm test"},
     {"FOO='a  b' BAR=a\\ b  npm test", "npm test"},
-    {"FOO= make", "make"},
-    {"FOO=$BAR make", "make"},
-    {"FOO=${BAR}/x make", "make"},
-    {"FOO=* make", "make"},
-    {"_x1=y DEBUG=1 CI=true LANG=C LC_ALL=C make", "make"},
-    {"FOO=1 sudo make", "make"},
-    {"FOO=a=b make", "make"},
+    {"FOO= ninja", "ninja"},
+    {"FOO=$BAR ninja", "ninja"},
+    {"FOO=${BAR}/x ninja", "ninja"},
+    {"FOO=* ninja", "ninja"},
+    {"_x1=y DEBUG=1 CI=true LANG=C LC_ALL=C ninja", "ninja"},
+    {"FOO=1 sudo ninja", "ninja"},
+    {"FOO=a=b ninja", "ninja"},
 };
 
 /* These are called by all of their text. */
@@ -336,6 +336,41 @@ static const char *const as_is[] = {
     "env --unset=HOME make",
     "nice env -i PATH=/x make",
     "classpath=x java y",
+    "ZIP=x zip a b",
+    "XZ_DEFAULTS=x tar cf a b",
+    "VIM=x vim a",
+    "shell_escape=t tex a",
+    "GLIBC_TUNABLES=x su",
+    "ccache_prefix_cpp=x ccache gcc a.c",
+    "VK_ADD_LAYER=x vkcube",
+    "CORECLR_PROFILER=x dotnet run",
+    "PYENV_VERSION=x pyenv exec a",
+    "ODBCINSTINI=x isql",
+    "R_PROFILE_USER=x Rscript a.R",
+    "FLASK_APP=x flask run",
+    "ELECTRON_RUN_AS_NODE=1 code",
+    "GOFLAGS=-toolexec=x go vet",
+    "GOCACHEPROG=x go build",
+    "GOAUTH=x go get",
+    "DEBUGINFOD_URLS=x gdb a",
+    "WGETRC=x wget y",
+    "CVS_SSH=x cvs update",
+    "OPENSSL_CNF=x openssl version",
+    "P4DIFF=x p4 diff",
+    "P4MERGE=x p4 resolve",
+    "CTEST_ARGS=x ctest",
+    "PHP_INI=x php a",
+    "FOO_COMPILER=x ninja",
+    "HOSTCC=x ninja",
+    /* a makefile may use any variable */
+    "FOO=1 make",
+    "FOO=1 gmake",
+    "FOO=1 bmake",
+    "FOO=1 /usr/bin/make",
+    "FOO=1 /opt/tool/make",
+    "env FOO=1 make",
+    "sudo FOO=1 nice make",
+    "FOO=1 nohup make",
 };
 
 static struct str normalise(struct arena *arena, struct str command, bool *out_is_as_is)
@@ -485,7 +520,7 @@ static const char *const grave[] = {
     "HOME=/tmp/x ", "env -u PATH ",      "sudo -Z ", "# ",      "{ ",         "GIT_DIR=x ",
 };
 static const char *const programs[] = {
-    "make -j4", "git commit -m 'a  b'", "rm -rf \"$HOME\"", "/opt/x/tool a\\ b", "ls *.c",
+    "ninja -j4", "git commit -m 'a  b'", "rm -rf \"$HOME\"", "/opt/x/tool a\\ b", "ls *.c",
     "echo {}",
 };
 
