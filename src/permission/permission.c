@@ -289,7 +289,8 @@ enum permission_mode permission_mode_of(const struct permission_moment *moment,
 const struct rule *permission_allowance(const struct permission_moment *moment,
                                         const struct permission_subject *subject, int64_t wall_ms)
 {
-    if (moment->book == NULL)
+    /* Who allowed the command has not seen what is typed: a pager runs programs by a key. */
+    if (moment->book == NULL || subject->is_typed)
         return NULL;
     return rulebook_find(moment->book, RULE_ALLOW, subject->group, subject->resolved, subject->cwd,
                          wall_ms);

@@ -58,8 +58,9 @@ struct permission_resource {
     /* A file that would be gone, or a directory with all in it: that it may be changed in this
      * session is no consent to that. Rules, which a person can look at, do not tell them apart. */
     bool deletes;
-    /* Given is the command that it is typed into: what one text was allowed is nothing to go by for
-     * the next, so nothing is allowed for the session here, and somebody is asked each time. */
+    /* Given is the command that it is typed into: that it may run, or that one text was allowed, is
+     * nothing to go by for the next. So no rule allows it, nothing is allowed for the session here,
+     * and somebody is asked each time. */
     bool is_typed;
 };
 

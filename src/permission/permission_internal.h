@@ -50,6 +50,7 @@ struct permission_finding permission_denial(const struct permission_moment *mome
 enum permission_mode permission_mode_of(const struct permission_moment *moment,
                                         enum catalog_group group);
 
+/* None for what is typed, whatever is allowed of the command. */
 const struct rule *permission_allowance(const struct permission_moment *moment,
                                         const struct permission_subject *subject, int64_t wall_ms);
 

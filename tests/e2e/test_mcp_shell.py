@@ -376,6 +376,16 @@ class Asking(Commands):
             output = server.good("shell_output", jobId=job, cursor=0, waitMs=1000)
         self.assertEqual(output["output"], "three four ")
 
+    def test_a_rule_that_allows_a_command_allows_nothing_that_is_typed_into_it(self):
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {"allow": ["prefix:bash -s"]}}}))
+        server = self.begin("--permission-shell", "ask", "--write")
+        job = server.good("shell_start", command="bash -s")["jobId"]
+        self.assertIn("nobody can be asked",
+                      server.bad("shell_input", jobId=job, text="touch made\n", close=True))
+        server.good("shell_stop", jobId=job)
+        self.assertEqual(os.listdir(self.root), [])
+
     def test_rules_decide_without_asking(self):
         self.settings.parent.mkdir(mode=0o700)
         self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {

@@ -309,6 +309,32 @@ static void a_session_remembers_the_very_thing(void **state)
     check(link, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
 }
 
+static void a_rule_that_allows_a_command_allows_nothing_that_is_typed_into_it(void **state)
+{
+    struct permission_modes modes = permission_modes(permission);
+    struct permission_resource log = command("git log", "/w");
+    struct permission_resource make = command("make", "/w");
+    struct permission_resource rm = command("rm -i x", "/w");
+
+    (void)state;
+    add(RULE_ALLOW, CATALOG_SHELL, "prefix:git log");
+    add(RULE_ALLOW, CATALOG_SHELL, "make");
+    add(RULE_DENY, CATALOG_SHELL, "prefix:rm");
+    use_rules();
+    check(log, PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    check(make, PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    log.is_typed = true;
+    make.is_typed = true;
+    rm.is_typed = true;
+    check(log, PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(make, PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(rm, PERMISSION_DENY, PERMISSION_BY_DENY_RULE);
+    modes.of[CATALOG_SHELL] = PERMISSION_ALLOW;
+    permission_set_modes(permission, &modes);
+    check(log, PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    check(rm, PERMISSION_DENY, PERMISSION_BY_DENY_RULE);
+}
+
 static void a_session_has_a_ceiling(void **state)
 {
     char text[32];
@@ -427,6 +453,8 @@ TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(protected_directories_are_for_nobody),
           cmocka_unit_test(bad_protected_directories_are_refused),
           decides(what_is_no_name_is_denied), decides(rules_end_when_their_time_comes),
-          decides(a_session_remembers_the_very_thing), decides(a_session_has_a_ceiling),
-          decides(of_several_the_gravest_counts), decides(the_rule_is_told_and_cut_to_fit),
-          decides(a_book_can_be_had_and_taken_away), cmocka_unit_test(every_source_has_a_name))
+          decides(a_session_remembers_the_very_thing),
+          decides(a_rule_that_allows_a_command_allows_nothing_that_is_typed_into_it),
+          decides(a_session_has_a_ceiling), decides(of_several_the_gravest_counts),
+          decides(the_rule_is_told_and_cut_to_fit), decides(a_book_can_be_had_and_taken_away),
+          cmocka_unit_test(every_source_has_a_name))
