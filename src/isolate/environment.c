@@ -115,6 +115,32 @@ bool environment_is_kept(const char *variable)
            strchr(variable, '@') == NULL;
 }
 
+/*
+ * PATH without what means another directory wherever a command runs: a program there would be
+ * taken for one of the system. NULL: no memory.
+ */
+static const char *absolute_path(struct arena *arena, const char *variable)
+{
+    const size_t beginning = strlen("PATH=");
+    struct str rest = str_from(variable + beginning);
+    char *path = arena_copy(arena, str_from(variable));
+    size_t len = beginning;
+    struct str dir;
+
+    if (path == NULL)
+        return NULL;
+    while (str_cut(&rest, ':', &dir)) {
+        if (!str_starts_with(dir, STR("/")))
+            continue;
+        if (len > beginning)
+            path[len++] = ':';
+        memcpy(path + len, dir.ptr, dir.len);
+        len += dir.len;
+    }
+    path[len] = '\0';
+    return len > beginning ? path : default_path;
+}
+
 struct list {
     const char **items;
     size_t count;
@@ -152,9 +178,15 @@ int environment_clean(struct arena *arena, char *const *from, const char *const 
     if (list.items == NULL)
         return err_set_plain(err, arena->error);
     r = put(&list, default_path, err);
-    for (size_t i = 0; from[i] != NULL && r == 0; i++)
-        if (environment_is_kept(from[i]))
-            r = put(&list, from[i], err);
+    for (size_t i = 0; from[i] != NULL && r == 0; i++) {
+        const char *variable = from[i];
+
+        if (!environment_is_kept(variable))
+            continue;
+        if (str_eq(name_of(variable), STR("PATH")))
+            variable = absolute_path(arena, variable);
+        r = variable == NULL ? err_set_plain(err, arena->error) : put(&list, variable, err);
+    }
     if (r == 0)
         r = put(&list, "TMPDIR=/tmp", err);
     for (; more != NULL && *more != NULL && r == 0; more++) {

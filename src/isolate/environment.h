@@ -19,8 +19,8 @@ bool environment_is_kept(const char *variable);
 
 /*
  * Of `from`, what is kept, with a PATH and a TMPDIR in any case; then `more`, each NAME=value, or
- * NAME for what `from` has under it. A later one replaces an earlier. ERR_TOO_LARGE past
- * ENVIRONMENT_MAX.
+ * NAME for what `from` has under it. A later one replaces an earlier. Of the PATH of `from`, the
+ * absolute directories alone. ERR_TOO_LARGE past ENVIRONMENT_MAX.
  */
 int environment_clean(struct arena *arena, char *const *from, const char *const *more,
                       const char *const **out_env, struct err *err);

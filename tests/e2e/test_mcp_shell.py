@@ -139,6 +139,12 @@ class Walls(Commands):
             for secret in ("secret-key", "secret-token", "permissions", "timestamp"):
                 self.assertNotIn(secret, answer["stdout"], command)
 
+    def test_no_program_is_looked_for_where_a_command_starts(self):
+        (self.root / "tool").write_text("#!/bin/sh\necho run\n")
+        (self.root / "tool").chmod(0o755)
+        server = self.begin(env={"PATH": f".::/usr/bin:{self.root.name}:/bin"})
+        self.assertEqual(self.answer(server, "echo $PATH; tool || ./tool")["stdout"], "/usr/bin:/bin\nrun\n")
+
     def test_the_socket_of_a_daemon_is_not_there(self):
         sockets = self.outside / "gatehouse"
         sockets.mkdir(mode=0o700)

@@ -337,6 +337,34 @@ static void the_environment_opens_nothing(void **state)
     assert_int_equal(environment_clean(&arena, from, wrong, &env, NULL), ERR_INVALID_ARGUMENT);
 }
 
+static void no_program_is_looked_for_where_a_command_starts(void **state)
+{
+    static const struct {
+        const char *given;
+        const char *expected;
+    } cases[] = {
+        {"PATH=/a:/b", "PATH=/a:/b"},
+        {"PATH=.:/a", "PATH=/a"},
+        {"PATH=:/a", "PATH=/a"},
+        {"PATH=/a:", "PATH=/a"},
+        {"PATH=/a::/b:bin:./c:~/d", "PATH=/a:/b"},
+        {"PATH=", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"},
+        {"PATH=.:bin", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        const char *const given[] = {cases[i].given, NULL};
+        const char *const *env;
+
+        assert_int_equal(
+            environment_clean(&arena, (char *const *)(uintptr_t)given, NULL, &env, NULL), 0);
+        if (!has(env, cases[i].expected))
+            fail_msg("%s: %s", cases[i].given, env[0]);
+    }
+}
+
 static const char *risk_of(const char *path, enum box_access access, const char *home)
 {
     static char found[PLACE_PATH_BYTES];
@@ -392,4 +420,5 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           place_test(what_variables_name_is_hidden),
           place_test(secrets_behind_links_are_hidden_where_they_lie),
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
-          cmocka_unit_test(the_environment_opens_nothing))
+          cmocka_unit_test(the_environment_opens_nothing),
+          cmocka_unit_test(no_program_is_looked_for_where_a_command_starts))
