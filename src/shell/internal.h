@@ -23,7 +23,7 @@ struct shell {
     const struct schema *schemas[SHELL_TOOLS];
     struct str runs;        /* what is said of a command that is started */
     struct str types;       /* and of one that is typed into */
-    const char **path_dirs; /* the absolute ones of PATH, up to a NULL */
+    const char **path_dirs; /* of PATH, whose programs have bare names; up to a NULL */
     bool lacks_bash;        /* then it is sh */
     uint64_t last_id;       /* of calls */
     uint64_t last_job;

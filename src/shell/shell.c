@@ -85,7 +85,34 @@ static int make_words(struct shell *shell, struct err *err)
                : err_set_plain(err, shell->arena.error);
 }
 
-/* Relative ones would mean something else in every directory. */
+/* Where a command, or a tool, may have put what is called like a program of the system. */
+static bool is_changeable(const struct shell *shell, struct str dir)
+{
+    const char *const *writable = shell->config.writable;
+
+    for (size_t i = 0; i < shell->config.place_count; i++) {
+        struct str name = dir;
+
+        if (path_strip_root(&name, shell->places[i].root_path) ||
+            path_strip_root(&name, shell->places[i].given_path))
+            return true;
+    }
+    for (; writable != NULL && *writable != NULL; writable++)
+        if (path_strip_root(&dir, *writable))
+            return true;
+    return false;
+}
+
+/*
+ * Relative ones would mean something else in every directory, and where ".." leads depends on
+ * links.
+ */
+static bool names_programs(const struct shell *shell, struct str dir)
+{
+    return str_starts_with(dir, STR("/")) && str_find(dir, STR("/..")) == SIZE_MAX &&
+           !is_changeable(shell, dir);
+}
+
 static int split_path(struct shell *shell, struct err *err)
 {
     struct str path = shell->config.path != NULL ? str_from(shell->config.path) : STR_CUT_END;
@@ -97,13 +124,14 @@ static int split_path(struct shell *shell, struct err *err)
     if (shell->path_dirs == NULL)
         return err_set_plain(err, shell->arena.error);
     while (str_cut(&path, ':', &dir)) {
-        if (dir.len == 0 || dir.ptr[0] != '/' || count == MAX_PATH_DIRS)
+        if (count == MAX_PATH_DIRS || !names_programs(shell, dir))
             continue;
         shell->path_dirs[count] = arena_copy(&shell->arena, dir);
         if (shell->path_dirs[count++] == NULL)
             return err_set_plain(err, shell->arena.error);
     }
     shell->path_dirs[count] = NULL;
+    shell->config.writable = NULL; /* the caller's, too */
     return 0;
 }
 

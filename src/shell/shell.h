@@ -47,6 +47,7 @@ struct shell_config {
     size_t place_count;
     struct authority_scope *recorded; /* in whose name commands stand in the record */
     const char *path;                 /* what commands have as PATH */
+    const char *const *writable;      /* what they may change besides the places, up to a NULL */
     /* What a command can do, for whoever is asked: goes on from "Runs a command"; or NULL. */
     const char *reach;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */

@@ -34,6 +34,7 @@ struct commands {
     struct commands_config config;
     struct arena arena;
     struct places *places; /* of the envelope */
+    const char **writable; /* of them, and as the user named them; up to a NULL */
     struct denied denied;  /* the envelope's */
     struct denied since;   /* what rules of later deny besides */
     struct launcher *launcher;
@@ -140,6 +141,32 @@ static int gather_places(const struct commands_config *config, struct places *pl
     return r;
 }
 
+/* By the names that the user gave them, and by those that these lead to. */
+static int list_writable(struct commands *commands, struct err *err)
+{
+    const char *const *given = commands->config.writable;
+    const struct places *places = commands->places;
+    size_t given_count = 0;
+    size_t count = 0;
+
+    while (given != NULL && given[given_count] != NULL)
+        given_count++;
+    commands->writable = arena_alloc_array(&commands->arena, given_count + places->count + 1,
+                                           sizeof(*commands->writable));
+    if (commands->writable == NULL)
+        return err_set_plain(err, commands->arena.error);
+    for (size_t i = 0; i < given_count; i++) {
+        commands->writable[count] = arena_copy(&commands->arena, str_from(given[i]));
+        if (commands->writable[count++] == NULL)
+            return err_set_plain(err, commands->arena.error);
+    }
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].access == BOX_WRITE)
+            commands->writable[count++] = places->items[i].path;
+    commands->writable[count] = NULL;
+    return 0;
+}
+
 static struct cgroup_limits limits(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
@@ -182,6 +209,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
         return err_set_plain(err, arena->error);
     *commands->places = (struct places)PLACES_INIT(arena);
     r = gather_places(&commands->config, commands->places, err);
+    if (r == 0)
+        r = list_writable(commands, err);
     if (r == 0 && !commands->config.is_open)
         r = denied_gather(&commands->denied, keeper_permission(commands->config.ground->keeper),
                           err);
@@ -278,6 +307,7 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .place_count = 1,
         .recorded = ground->files,
         .path = path != NULL ? path : DEFAULT_PATH,
+        .writable = commands->writable,
         .timeout_ms = commands->config.timeout_ms,
     };
     cleanup_buf struct buf reach = BUF_INIT(REACH_BYTES);

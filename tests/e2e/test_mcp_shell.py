@@ -418,6 +418,20 @@ class Asking(Commands):
             self.assertEqual(os.listdir(self.root), [], command)
             self.assertIn("nobody can be asked", answer["error"], command)
 
+    def test_a_program_that_commands_may_change_is_not_the_one_that_a_rule_names(self):
+        self.settings.parent.mkdir(mode=0o700)
+        self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {"allow": ["prefix:ls"]}}}))
+        server = self.begin("--permission-shell", "ask", "--write", "--shell-writable", self.outside,
+                            env={"PATH": f"/usr/bin:/bin:{self.root}/bin:{self.outside}"})
+        self.assertEqual(self.answer(server, "/bin/ls")["stdout"], "")
+        for folder in (self.root / "bin", self.outside):
+            folder.mkdir(exist_ok=True)
+            (folder / "ls").write_text("#!/bin/sh\ntouch made\n")
+            (folder / "ls").chmod(0o755)
+            answer = self.answer(server, f"{folder}/ls")
+            self.assertFalse((self.root / "made").exists(), folder)
+            self.assertIn("nobody can be asked", answer["error"])
+
     def test_a_command_that_is_always_allowed_is_so_in_any_folder_and_that_is_said(self):
         (self.root / "sub").mkdir()
         server = self.begin_asking("--allow-remote-always")

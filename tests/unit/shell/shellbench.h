@@ -332,7 +332,10 @@ static inline void bench_open(struct shellbench *bench, struct shell_config conf
     config.places = &place;
     config.place_count = 1;
     config.recorded = bench->scope;
-    config.path = "/usr/bin:/bin:relative";
+    config.path =
+        "/usr/bin:/bin:relative:/folder/bin:/link/to/folder/bin:/folders/bin:/usr/../cache:"
+        "/cache/bin";
+    config.writable = (const char *const[]){"/cache", NULL};
     if (shell_new(&config, &bench->shell, &bench->err) < 0)
         fail_msg("%s", bench->err.message);
 }

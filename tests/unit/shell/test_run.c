@@ -346,6 +346,30 @@ static void a_command_has_the_name_of_rules_and_its_directory(void **state)
     }
 }
 
+/* An agent may have put them there, under a name that a rule allows. */
+static void programs_that_commands_may_change_keep_their_paths(void **state)
+{
+    static const char *const kept[] = {"/folder/bin/git status", "/link/to/folder/bin/git status",
+                                       "/cache/bin/git status", "/usr/../cache/git status"};
+    struct shellbench *bench = *state;
+    struct permission_resource resource;
+    struct shell_call *call;
+
+    for (size_t i = 0; i < array_size(kept); i++) {
+        char arguments[BENCH_TEXT];
+
+        snprintf(arguments, sizeof(arguments), "{\"command\":\"%s\"}", kept[i]);
+        call = prepare(bench, "shell_execute", arguments);
+        assert_true(shell_resource(call, bench, &resource, NULL));
+        assert_true(str_eq_c(permission_resource_name(&resource), kept[i]));
+        shell_drop(call);
+    }
+    call = prepare(bench, "shell_execute", "{\"command\":\"/folders/bin/git status\"}");
+    assert_true(shell_resource(call, bench, &resource, NULL));
+    assert_str(permission_resource_name(&resource), "git status");
+    shell_drop(call);
+}
+
 static void other_places_are_named_by_their_paths(void **state)
 {
     struct shellbench *bench = *state;
@@ -478,6 +502,7 @@ TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(the_end_of_a_session_ends_its_commands_and_no_others),
           shell_test(the_end_of_the_shell_ends_everything),
           shell_test(a_command_has_the_name_of_rules_and_its_directory),
+          shell_test(programs_that_commands_may_change_keep_their_paths),
           shell_test(other_places_are_named_by_their_paths),
           shell_test(arguments_that_name_nothing_are_refused),
           shell_test(without_the_grant_nothing_is_executed_or_typed),
