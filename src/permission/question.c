@@ -126,6 +126,14 @@ static bool add_blanks(struct buf *out, struct str *text, int *result)
     return true;
 }
 
+/* Looks like a space and is none: to a shell it is a part of the word, or of the program's name. */
+static bool is_odd_blank(uint32_t code_point)
+{
+    return code_point == 0xA0 || code_point == 0x1680 ||
+           (code_point >= 0x2000 && code_point <= 0x200A) || code_point == 0x202F ||
+           code_point == 0x205F || code_point == 0x2800 || code_point == 0x3000;
+}
+
 static int add_escaped(struct buf *out, uint32_t code_point, bool is_valid, unsigned char byte)
 {
     switch (code_point) {
@@ -153,7 +161,8 @@ static int add_text(struct buf *out, struct str text, bool keeps_tabs)
         if (add_blanks(out, &text, &r))
             continue;
         is_valid = utf8_next(&text, &code_point);
-        if (is_valid && (utf8_is_printable(code_point) || (keeps_tabs && code_point == '\t')))
+        if (is_valid && ((utf8_is_printable(code_point) && !is_odd_blank(code_point)) ||
+                         (keeps_tabs && code_point == '\t')))
             r = buf_append(out, start, (size_t)(text.ptr - start));
         else
             r = add_escaped(out, code_point, is_valid, (unsigned char)*start);

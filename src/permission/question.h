@@ -66,9 +66,10 @@ int question_copy(const struct question *question, struct question **out_copy);
 
 /*
  * Such a text for a page or a client, which show it as it comes: what steers, reorders or hides is
- * written out ("\x1b", "\u{202e}"), and so are line breaks and tabs in what is one line. Many
- * blanks in a row, which push what follows out of sight, become their number ("\s{6000}"). Of
- * several lines each stands behind a margin ("| "), which nothing of ours does.
+ * written out ("\x1b", "\u{202e}"), and so are blanks other than the space ("\u{a0}"), and line
+ * breaks and tabs in what is one line. Many blanks in a row, which push what follows out of sight,
+ * become their number ("\s{6000}"). Of several lines each stands behind a margin ("| "), which
+ * nothing of ours does.
  */
 int question_add_line(struct buf *out, struct str text);
 int question_add_lines(struct buf *out, struct str text);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "permission/question.h"
 
 static void choices_have_the_names_of_the_wire(void **state)
@@ -90,7 +92,33 @@ static void a_question_has_ceilings(void **state)
     assert_null(copy);
 }
 
+static void only_the_space_looks_like_one(void **state)
+{
+    static const uint32_t blanks[] = {0xA0,   0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004,
+                                      0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A, 0x202F,
+                                      0x205F, 0x2800, 0x3000, 0x115F, 0x1160, 0x3164, 0xFFA0};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(blanks); i++) {
+        cleanup_buf struct buf given = BUF_INIT(64);
+        cleanup_buf struct buf line = BUF_INIT(64);
+        cleanup_buf struct buf lines = BUF_INIT(64);
+        char expected[64];
+        char bytes[4];
+
+        snprintf(expected, sizeof(expected), "| rm x\\u{%x}y z", (unsigned)blanks[i]);
+        assert_int_equal(buf_append_str(&given, STR("rm x")), 0);
+        assert_int_equal(buf_append(&given, bytes, utf8_encode(blanks[i], bytes)), 0);
+        assert_int_equal(buf_append_str(&given, STR("y z")), 0);
+        assert_int_equal(question_add_line(&line, buf_view(&given)), 0);
+        assert_int_equal(question_add_lines(&lines, buf_view(&given)), 0);
+        if (!str_eq_c(buf_view(&line), expected + 2) || !str_eq_c(buf_view(&lines), expected))
+            fail_msg("%s: %.*s", expected, STR_ARG(buf_view(&lines)));
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(choices_have_the_names_of_the_wire),
           cmocka_unit_test(three_choices_allow),
           cmocka_unit_test(a_copy_owes_nothing_to_what_it_was_made_from),
-          cmocka_unit_test(a_question_has_ceilings))
+          cmocka_unit_test(a_question_has_ceilings),
+          cmocka_unit_test(only_the_space_looks_like_one))
