@@ -405,6 +405,8 @@ void calls_end_session(struct calls *calls)
         else
             calls_drop(call);
     }
+    if (calls->confirmations != NULL)
+        confirmations_forget_all(calls->confirmations);
     permission_end_session(keeper_permission(calls->config.keeper));
 }
 

@@ -55,7 +55,10 @@ void calls_free(struct calls *calls);
 
 void calls_begin(struct calls *calls, const struct gateway_call *given);
 
-/* What is under way is given up and not answered, and what was allowed for the session is over. */
+/*
+ * What is under way is given up and not answered; what was allowed for the session is over, and so
+ * are the questions that the instance has.
+ */
 void calls_end_session(struct calls *calls);
 
 /*

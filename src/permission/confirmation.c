@@ -225,12 +225,17 @@ static void forget(struct confirmations *confirmations, struct waiting *waiting)
     free(waiting);
 }
 
+void confirmations_forget_all(struct confirmations *confirmations)
+{
+    list_each_safe (node, &confirmations->open)
+        forget(confirmations, list_entry(node, struct waiting, link));
+}
+
 void confirmations_free(struct confirmations *confirmations)
 {
     if (confirmations == NULL)
         return;
-    list_each_safe (node, &confirmations->open)
-        forget(confirmations, list_entry(node, struct waiting, link));
+    confirmations_forget_all(confirmations);
     free(confirmations);
 }
 

@@ -44,6 +44,9 @@ struct confirmations;
 int confirmations_new(const struct clock *clock, struct confirmations **out_confirmations);
 void confirmations_free(struct confirmations *confirmations);
 
+/* Nothing is open any more: who was asked is not who comes next. */
+void confirmations_forget_all(struct confirmations *confirmations);
+
 /*
  * This question was sent; while the same one is open they are one, for one answer. Arguments as
  * confirmation_take() leaves them.

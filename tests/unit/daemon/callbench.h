@@ -131,6 +131,19 @@ static inline void callbench_init(struct callbench *bench)
     assert_int_equal(loop_new(&bench->clock, &bench->loop), 0);
 }
 
+/* Calls that ask by this desk, or by way of the instance where there is none. */
+static inline void callbench_make_calls(struct callbench *bench, struct calls_config config,
+                                        struct desk *desk)
+{
+    config.loop = bench->loop;
+    config.log = &bench->log;
+    config.desk = desk;
+    config.offers = callbench_offers;
+    config.answer = callbench_on_answer;
+    config.data = bench;
+    assert_int_equal(calls_new(&config, &bench->calls), 0);
+}
+
 /* The config says by what they are decided and recorded, and which shell they have. */
 static inline void callbench_open(struct callbench *bench, struct calls_config config)
 {
@@ -139,13 +152,7 @@ static inline void callbench_open(struct callbench *bench, struct calls_config c
 
     assert_int_equal(desk_new(&bench->desk), 0);
     assert_int_equal(desk_add(bench->desk, &surface), 0);
-    config.loop = bench->loop;
-    config.log = &bench->log;
-    config.desk = bench->desk;
-    config.offers = callbench_offers;
-    config.answer = callbench_on_answer;
-    config.data = bench;
-    assert_int_equal(calls_new(&config, &bench->calls), 0);
+    callbench_make_calls(bench, config, bench->desk);
 }
 
 /* Before what they are decided by; then callbench_done(). */

@@ -305,6 +305,42 @@ static void a_question_ends_with_its_session(void **state)
     assert_int_equal(world->bench.answers, 0);
 }
 
+/* Up to the question, which the instance gets for an answer. */
+static void ask_by_instance(struct world *world)
+{
+    world->bench.answers = 0;
+    begin(world, "read_file", GATEWAY_SHAPE_RESULT);
+    host.events->on_prepared(host.data, STR(READS));
+    host.events->on_previewed(host.data, STR(PREVIEW));
+    assert_true(answered_with(world, "GATEWAY_CONFIRMATION_REQUIRED"));
+}
+
+static void answer_by_instance(struct world *world)
+{
+    callbench_begin(&world->bench, "read_file",
+                    "{\"filePath\":\"a\",\"_confirmation\":\"allowOnce\"}", GATEWAY_SHAPE_RESULT);
+    host.events->on_prepared(host.data, STR(READS));
+}
+
+static void an_answer_of_the_instance_counts_for_the_session_that_asked(void **state)
+{
+    struct world *world = *state;
+
+    calls_end_session(world->bench.calls);
+    calls_free(steal_ptr(&world->bench.calls));
+    callbench_make_calls(&world->bench,
+                         (struct calls_config){.keeper = world->keeper, .recorded = world->scope},
+                         NULL);
+    ask_by_instance(world);
+    answer_by_instance(world);
+    assert_int_equal(host.run, 1);
+    end_call(GOOD, 0, true);
+    ask_by_instance(world);
+    calls_end_session(world->bench.calls);
+    answer_by_instance(world);
+    assert_int_equal(host.run, 1);
+}
+
 static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(void **state)
 {
     struct world *world = *state;
@@ -396,6 +432,7 @@ TEST_MAIN(CASE(a_question_leaves_the_desk_when_its_time_is_over),
           CASE(a_change_that_was_never_begun_has_failed),
           CASE(what_runs_when_the_session_ends_is_recorded_and_not_answered),
           CASE(a_question_ends_with_its_session),
+          CASE(an_answer_of_the_instance_counts_for_the_session_that_asked),
           CASE(a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind),
           CASE(what_it_says_of_all_calls_has_a_ceiling),
           CASE(a_toolhost_can_ask_about_nothing_but_files), CASE(a_call_about_nothing_is_not_run))

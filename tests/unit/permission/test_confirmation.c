@@ -311,6 +311,21 @@ static void the_oldest_makes_room(void **state)
     assert_int_equal(use(scene, "write_file", &file, text, "allowOnce", &choice), 0);
 }
 
+static void what_is_forgotten_is_not_answered(void **state)
+{
+    struct scene *scene = *state;
+    enum permission_choice choice = CHOICE_DENY_ONCE;
+
+    expect(scene, "{}");
+    expect(scene, "{\"a\":1}");
+    confirmations_forget_all(scene->confirmations);
+    assert_int_equal(use(scene, "write_file", &file, "{}", "allowOnce", &choice), ERR_NOT_FOUND);
+    assert_int_equal(use(scene, "write_file", &file, "{\"a\":1}", "allowOnce", &choice),
+                     ERR_NOT_FOUND);
+    expect(scene, "{}");
+    assert_int_equal(use(scene, "write_file", &file, "{}", "allowOnce", &choice), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_not_offered_ends_the_question, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_late_answer_does_not_count, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_makes_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_forgotten_is_not_answered, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
