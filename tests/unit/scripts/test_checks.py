@@ -490,10 +490,14 @@ class Python(Case):
     def test_modules_of_ours_are_found_beside_and_in_the_support_of_the_tests(self):
         self.write("tests/support/shared.py", "")
         self.write("tests/e2e/beside.py", "")
-        self.write("tests/e2e/good.py", "import beside\nimport shared\n")
+        self.write("tests/e2e/good.py", "import beside\nimport shared\nprint(beside, shared)\n")
         self.passes()
-        self.write("tests/unit/bad.py", "import beside\n")
+        self.write("tests/unit/bad.py", "import beside\nprint(beside)\n")
         self.complains("tests/unit/bad.py:1: imports beside")
+
+    def test_what_nobody_uses(self):
+        self.write("bad.py", "import json\nfrom os import path as place\nprint(json)\n")
+        self.complains("bad.py:2: path is imported and not used")
 
 
 @needs("mandoc")
