@@ -37,6 +37,7 @@ struct asked {
 struct port {
     struct port_config config;
     struct address address;
+    struct peer_lookup lookup;
     struct origin_policy hosts;
     struct httpserver *server;
     struct sse_hub *hub;
@@ -357,14 +358,14 @@ void port_tell(struct port *port)
 /* ---- who asks, and for what ---- */
 
 /* A header proves nothing about a program that is no browser, but whose it is can be told. */
-static bool is_of_user(const struct port *port, struct exchange *exchange)
+static bool is_of_user(struct port *port, struct exchange *exchange)
 {
     uid_t uid;
 
-    /* Once a connection: the kernel's table may be long, and is read while all others wait. */
+    /* Once a connection: where the kernel has only tables, all others wait while they are read. */
     if (exchange_is_connection_marked(exchange))
         return true;
-    if (peer_uid(exchange_peer(exchange), &port->address, &uid) < 0 ||
+    if (peer_uid(&port->lookup, exchange_peer(exchange), &port->address, &uid) < 0 ||
         (uid != geteuid() && uid != 0))
         return false;
     exchange_mark_connection(exchange);
@@ -372,7 +373,7 @@ static bool is_of_user(const struct port *port, struct exchange *exchange)
 }
 
 /* NULL: nothing does. The words are for the user's own log. */
-static const char *what_keeps_out(const struct port *port, struct exchange *exchange)
+static const char *what_keeps_out(struct port *port, struct exchange *exchange)
 {
     const struct http_request *request = exchange_request(exchange);
     struct str origin;
@@ -384,7 +385,9 @@ static const char *what_keeps_out(const struct port *port, struct exchange *exch
     if (!origins_allow(port->config.origins, origin))
         return "it is neither of the server's address as it was given, nor among "
                "--allowed-origins";
-    return is_of_user(port, exchange) ? NULL : "it comes from a program of another user";
+    return is_of_user(port, exchange) ? NULL
+                                      : "it comes from a program of another user, or of nobody who "
+                                        "could be told";
 }
 
 /* Once for each, and for so many of them: any page can come, as often as it likes. */
@@ -504,6 +507,7 @@ int port_new(const struct port_config *config, int listen_fd, struct port **out_
         return err_set_plain(err, ERR_NO_MEMORY);
     }
     port->config = *config;
+    port->lookup = PEER_LOOKUP_INIT;
     r = make_parts(port, listen_fd);
     if (r < 0) {
         port_free(port);

@@ -39,6 +39,7 @@ static const struct {
     {STR_LITERAL("pidfd_open"), SYS_pidfd_open},
     {STR_LITERAL("renameat2"), SYS_renameat2},
     {STR_LITERAL("seccomp"), SYS_seccomp},
+    {STR_LITERAL("sendto"), SYS_sendto},
 };
 
 static long number_of(struct str name)
