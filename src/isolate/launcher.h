@@ -35,7 +35,10 @@ struct launcher;
 /* Forks. A process with one thread only; before confine_process(). */
 int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
                  struct err *err);
-/* Everything that runs is killed. */
+/*
+ * Everything that runs is killed, and gone when this returns, but for what hangs in the kernel and
+ * for who may wait for no process.
+ */
 void launcher_free(struct launcher *launcher);
 
 /*

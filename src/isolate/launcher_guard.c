@@ -12,9 +12,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "isolate/launcher_wire.h"
+
+/* For the last ones to go, which takes some milliseconds; one that hangs in the kernel longer. */
+enum { STEP_NS = 1000 * 1000, MAX_STEPS = 2000 };
 
 /* The client's end comes back; -1 with errno. */
 static int fork_launcher(int guard_fd, const struct launcher_service *service, pid_t *out_pid)
@@ -65,11 +69,32 @@ static void hand_over(int guard_fd, int fd)
         _exit(EXIT_FAILURE);
 }
 
+/*
+ * The launchers, and what they ran: who waits for our end may rely on theirs. The first process of
+ * a box is gone only when all others in it are.
+ */
+static void wait_for_all(void)
+{
+    const struct timespec step = {.tv_nsec = STEP_NS};
+    pid_t gone;
+
+    for (int i = 0; i < MAX_STEPS; i++) {
+        do
+            gone = waitpid(-1, NULL, WNOHANG);
+        while (gone > 0);
+        if (gone < 0)
+            return;
+        nanosleep(&step, NULL);
+    }
+}
+
 _Noreturn void launcher_guard(int guard_fd, const struct launcher_service *service)
 {
     pid_t launcher = -1;
     char byte;
 
+    /* Boxes whose launcher has gone become our children. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (;;) {
         ssize_t got = recv(guard_fd, &byte, sizeof(byte), 0);
         pid_t gone;
@@ -80,8 +105,7 @@ _Noreturn void launcher_guard(int guard_fd, const struct launcher_service *servi
         if (launcher > 0)
             kill(launcher, SIGKILL); /* not waited for yet, so the number is still its own */
         if (got <= 0) {
-            while (launcher > 0 && waitpid(launcher, NULL, 0) < 0 && errno == EINTR)
-                ;
+            wait_for_all();
             _exit(EXIT_SUCCESS);
         }
         /* One that hangs in the kernel is waited for some other time. */

@@ -357,6 +357,31 @@ static void a_launcher_ends_with_its_client(void **state)
     close_fds(&fds);
 }
 
+static void no_command_outlives_the_launcher_that_was_freed(void **state)
+{
+    const struct launcher_command command = {
+        .text = "for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & sleep 1000 & sleep 1000 & done; "
+                "echo ready; wait",
+        .cwd = "/"};
+    struct launcher_fds fds;
+    struct launcher *launcher;
+    struct pollfd wait;
+    char ready[sizeof("ready")];
+
+    (void)state;
+    skip_without_boxes();
+    launcher = launcher_for(NULL, 0);
+    start(launcher, 1, &command, &fds);
+    wait = (struct pollfd){.fd = fds.fds[1], .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, -1), 1);
+    assert_int_equal(read(fds.fds[1], ready, sizeof(ready)), sizeof(ready));
+    launcher_free(launcher);
+    /* Each of them had the other end of it. */
+    assert_int_equal(poll(&wait, 1, 0), 1);
+    assert_true((wait.revents & POLLHUP) != 0);
+    close_fds(&fds);
+}
+
 static void a_launcher_does_not_serve_nonsense(void **state)
 {
     struct launcher *launcher;
@@ -539,6 +564,7 @@ TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
           place_test(requests_take_away_and_add_nothing),
           cmocka_unit_test(what_cannot_be_started_is_refused),
           cmocka_unit_test(a_launcher_ends_with_its_client),
+          cmocka_unit_test(no_command_outlives_the_launcher_that_was_freed),
           cmocka_unit_test(a_launcher_does_not_serve_nonsense),
           cmocka_unit_test(one_that_was_killed_is_replaced),
           cmocka_unit_test(one_that_stands_still_is_replaced),
