@@ -211,6 +211,65 @@ void port_failed(struct port *port, uint64_t number, const struct err *err)
                      str_from(err->message[0] != '\0' ? err->message : err_text(err->code)));
 }
 
+/* ---- who is not let in ---- */
+
+static const char NOT_OF_USER[] =
+    "it comes from a program of another user, or of nobody who could be told";
+
+/* A header proves nothing about a program that is no browser, but whose it is can be told. */
+static bool is_of_user_now(struct port *port, struct exchange *exchange)
+{
+    uid_t uid;
+
+    return peer_uid(&port->lookup, exchange_peer(exchange), &port->address, &uid) == 0 &&
+           (uid == geteuid() || uid == 0);
+}
+
+/* Once for each, and for so many of them: any page can come, as often as it likes. */
+static void tell_stranger(struct port *port, struct exchange *exchange, const char *why)
+{
+    struct str origin = STR_EMPTY;
+    uint64_t hash;
+
+    (void)http_header(exchange_request(exchange), STR("origin"), &origin);
+    hash = hash_str(hash_process_key(), origin);
+    for (size_t i = 0; i < port->stranger_count; i++)
+        if (port->strangers[i] == hash)
+            return;
+    if (port->config.owner->stranger == NULL || port->stranger_count == PORT_MAX_STRANGERS)
+        return;
+    port->strangers[port->stranger_count++] = hash;
+    port->config.owner->stranger(port->config.data, origin, why);
+}
+
+/* Whoever this is learns nothing, and its page may not even read this. */
+static void turn_away(struct port *port, struct exchange *exchange, const char *why)
+{
+    const struct str body = STR("{\"error\":\"Forbidden.\"}");
+    const struct http_field vary = {STR("Vary"), STR("Origin")};
+
+    tell_stranger(port, exchange, why);
+    exchange_answer(exchange, &(struct http_answer){.status = 403,
+                                                    .type = JSON_TYPE,
+                                                    .fields = &vary,
+                                                    .field_count = 1,
+                                                    .parts = &body,
+                                                    .part_count = 1,
+                                                    .is_last = true});
+}
+
+/*
+ * What was found out about a connection does not do for what changes something: whoever sent the
+ * request may have ended since, and all that was to be feared of it with it.
+ */
+static bool is_let_in_now(struct port *port, struct exchange *exchange)
+{
+    if (is_of_user_now(port, exchange))
+        return true;
+    turn_away(port, exchange, NOT_OF_USER);
+    return false;
+}
+
 /* ---- requests ---- */
 
 /* 0, or a status with words that say what is wrong. */
@@ -249,9 +308,12 @@ static void on_connect(void *data, struct exchange *exchange)
     struct report report;
     struct httpurl url;
     const char *words;
-    int status = read_connect(port, &arena, exchange_request(exchange)->body, &request, &url,
-                              &token, &words);
+    int status;
 
+    if (!is_let_in_now(port, exchange))
+        return;
+    status = read_connect(port, &arena, exchange_request(exchange)->body, &request, &url, &token,
+                          &words);
     if (status != 0) {
         answer_words(exchange, status, str_from(words));
         return;
@@ -276,6 +338,8 @@ static void on_disconnect(void *data, struct exchange *exchange)
 {
     struct port *port = data;
 
+    if (!is_let_in_now(port, exchange))
+        return;
     for (size_t i = 0; i < PORT_MAX_LEAVING; i++)
         if (port->leaving[i].number == 0) {
             await(port, &port->leaving[i], exchange, false);
@@ -343,6 +407,11 @@ static void on_events(struct port *port, struct exchange *exchange)
         sse_send(stream, &(struct sse_event){.event = STR("ready"), .data = buf_view(&status)});
 }
 
+void port_cut(struct port *port)
+{
+    httpserver_cut_unwatched(port->server);
+}
+
 void port_tell(struct port *port)
 {
     cleanup_buf struct buf status = BUF_INIT(REPORT_MAX_BYTES);
@@ -357,19 +426,12 @@ void port_tell(struct port *port)
 
 /* ---- who asks, and for what ---- */
 
-/* A header proves nothing about a program that is no browser, but whose it is can be told. */
+/* Once a connection: where the kernel has only tables, all others wait while they are read. */
 static bool is_of_user(struct port *port, struct exchange *exchange)
 {
-    uid_t uid;
-
-    /* Once a connection: where the kernel has only tables, all others wait while they are read. */
-    if (exchange_is_connection_marked(exchange))
-        return true;
-    if (peer_uid(&port->lookup, exchange_peer(exchange), &port->address, &uid) < 0 ||
-        (uid != geteuid() && uid != 0))
-        return false;
-    exchange_mark_connection(exchange);
-    return true;
+    if (!exchange_is_connection_marked(exchange) && is_of_user_now(port, exchange))
+        exchange_mark_connection(exchange);
+    return exchange_is_connection_marked(exchange);
 }
 
 /* NULL: nothing does. The words are for the user's own log. */
@@ -385,42 +447,7 @@ static const char *what_keeps_out(struct port *port, struct exchange *exchange)
     if (!origins_allow(port->config.origins, origin))
         return "it is neither of the server's address as it was given, nor among "
                "--allowed-origins";
-    return is_of_user(port, exchange) ? NULL
-                                      : "it comes from a program of another user, or of nobody who "
-                                        "could be told";
-}
-
-/* Once for each, and for so many of them: any page can come, as often as it likes. */
-static void tell_stranger(struct port *port, struct exchange *exchange, const char *why)
-{
-    struct str origin = STR_EMPTY;
-    uint64_t hash;
-
-    (void)http_header(exchange_request(exchange), STR("origin"), &origin);
-    hash = hash_str(hash_process_key(), origin);
-    for (size_t i = 0; i < port->stranger_count; i++)
-        if (port->strangers[i] == hash)
-            return;
-    if (port->config.owner->stranger == NULL || port->stranger_count == PORT_MAX_STRANGERS)
-        return;
-    port->strangers[port->stranger_count++] = hash;
-    port->config.owner->stranger(port->config.data, origin, why);
-}
-
-/* Whoever this is learns nothing, and its page may not even read this. */
-static void turn_away(struct port *port, struct exchange *exchange, const char *why)
-{
-    const struct str body = STR("{\"error\":\"Forbidden.\"}");
-    const struct http_field vary = {STR("Vary"), STR("Origin")};
-
-    tell_stranger(port, exchange, why);
-    exchange_answer(exchange, &(struct http_answer){.status = 403,
-                                                    .type = JSON_TYPE,
-                                                    .fields = &vary,
-                                                    .field_count = 1,
-                                                    .parts = &body,
-                                                    .part_count = 1,
-                                                    .is_last = true});
+    return is_of_user(port, exchange) ? NULL : NOT_OF_USER;
 }
 
 static void on_request(void *data, struct exchange *exchange)

@@ -98,6 +98,13 @@ void port_done(struct port *port, uint64_t number);
  */
 void port_failed(struct port *port, uint64_t number, const struct err *err);
 
+/*
+ * Cuts all connections but those that wait for the owner and those that listen to events: what
+ * others have sent so far is not read. Who waits is looked at anew before anything else is taken
+ * from there.
+ */
+void port_cut(struct port *port);
+
 /* The report has changed: those who listen to events are told. */
 void port_tell(struct port *port);
 

@@ -21,6 +21,30 @@ void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES
     snprintf(out_text, PROGRAM_URL_BYTES, "%.*s%s", STR_ARG(buf_view(&origin)), url->path);
 }
 
+/* ---- what commands may do ---- */
+
+static bool is_shell_open(const struct program *program)
+{
+    return options_is_on(program->values, CONNECT_OPTION_SHELL_OPEN);
+}
+
+static bool has_network(const struct program *program)
+{
+    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW;
+}
+
+static bool has_commands(const struct program *program)
+{
+    return program->session != NULL &&
+           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+}
+
+/* Then a command, which runs as the user, could write any header and pass for a page. */
+static bool have_commands_network(const struct program *program)
+{
+    return has_commands(program) && (has_network(program) || is_shell_open(program));
+}
+
 /* ---- ends of what somebody wanted ---- */
 
 /* Whoever wanted it no longer waits. The token goes, used or not. */
@@ -58,11 +82,15 @@ static void fail_attempt(struct program *program, const struct err *err)
 static void drop_session(void *data)
 {
     struct program *program = data;
+    bool had_commands_network = have_commands_network(program);
 
     loop_task_cancel(&program->drop);
     session_free(program->session);
     program->session = NULL;
     program->is_over = false;
+    /* Their commands are gone, and what they left to be read would be doubted no more. */
+    if (had_commands_network && program->port != NULL)
+        port_cut(program->port);
 }
 
 /* ---- the session ---- */
@@ -163,16 +191,6 @@ static void on_over(void *data, enum session_end end, const struct err *err)
         break;
     }
     program_tell(program);
-}
-
-static bool is_shell_open(const struct program *program)
-{
-    return options_is_on(program->values, CONNECT_OPTION_SHELL_OPEN);
-}
-
-static bool has_network(const struct program *program)
-{
-    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW;
 }
 
 static void digest_terms(const struct program *program, const struct wishes *wishes,
@@ -416,24 +434,12 @@ void program_leave(struct program *program)
         session_leave(program->session);
 }
 
-static bool has_commands(const struct program *program)
-{
-    return program->session != NULL &&
-           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
-}
-
 bool program_has_open_commands(const struct program *program)
 {
     return has_commands(program) && is_shell_open(program);
 }
 
 /* ---- what pages want ---- */
-
-/* Then a command, which runs as the user, could write any header and pass for a page. */
-static bool have_commands_network(const struct program *program)
-{
-    return has_commands(program) && (has_network(program) || is_shell_open(program));
-}
 
 static int take_request(struct program *program, uint64_t number,
                         const struct port_connect *request, struct err *err)

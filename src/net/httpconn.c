@@ -126,7 +126,7 @@ static void destroy_if_done(struct exchange *exchange)
     free(exchange);
 }
 
-static bool wants_to_know(const struct exchange *exchange)
+bool httpconn_is_watched(const struct exchange *exchange)
 {
     return exchange->events != NULL && exchange->events->on_gone != NULL &&
            exchange->answer != ANSWER_DONE;
@@ -135,7 +135,7 @@ static bool wants_to_know(const struct exchange *exchange)
 void httpconn_tell_gone(struct exchange *exchange)
 {
     const struct exchange_events *events = exchange->events;
-    bool is_told = wants_to_know(exchange);
+    bool is_told = httpconn_is_watched(exchange);
 
     exchange->events = NULL;
     if (!is_told)
@@ -450,7 +450,7 @@ static void on_end(struct conn *conn, int error)
 
     /* A client that closes and one that only stops sending look the same. Those who want to know
      * of the first take it for that; for the others the answer is still written. */
-    if (error < 0 || exchange->state == EXCHANGE_LINGER || wants_to_know(exchange))
+    if (error < 0 || exchange->state == EXCHANGE_LINGER || httpconn_is_watched(exchange))
         httpconn_cut(exchange);
     else
         look_after(exchange);

@@ -273,8 +273,13 @@ static void take_turns(void *data)
     }
 }
 
+static bool is_busy(const struct exchange *exchange)
+{
+    return exchange->state != EXCHANGE_IDLE || exchange->held.len > 0;
+}
+
 /* A handler that is told may end other exchanges: none is held on to while one is cut. */
-static void cut_each(struct httpserver *server, bool only_idle)
+static void cut_each(struct httpserver *server, bool (*is_kept)(const struct exchange *exchange))
 {
     struct list batch;
 
@@ -284,14 +289,14 @@ static void cut_each(struct httpserver *server, bool only_idle)
 
         list_remove(&exchange->node);
         list_append(&server->exchanges, &exchange->node);
-        if (!only_idle || (exchange->state == EXCHANGE_IDLE && exchange->held.len == 0))
+        if (is_kept == NULL || !is_kept(exchange))
             httpconn_cut(exchange);
     }
 }
 
 static void on_end_timer(void *data)
 {
-    cut_each(data, false);
+    cut_each(data, NULL);
 }
 
 static void tell_finished(void *data)
@@ -379,7 +384,7 @@ void httpserver_free(struct httpserver *server)
     timer_stop(&server->end);
     loop_task_cancel(&server->finish_task);
     server->on_finished = NULL;
-    cut_each(server, false);
+    cut_each(server, NULL);
     /* Their sockets are closing; what is left of them goes with those. */
     while (!list_is_empty(&server->exchanges)) {
         struct exchange *exchange = list_entry(server->exchanges.next, struct exchange, node);
@@ -412,7 +417,7 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
     server->on_finished = on_finished;
     server->finished_data = data;
     stop_listening(server);
-    cut_each(server, true);
+    cut_each(server, is_busy);
     timer_start(&server->end, within_ms);
     finish_if_empty(server);
 }
@@ -420,6 +425,11 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
 void httpserver_shed(struct httpserver *server, int64_t stalled_ms)
 {
     deadline_ring_hasten(server->send_ring, stalled_ms);
+}
+
+void httpserver_cut_unwatched(struct httpserver *server)
+{
+    cut_each(server, httpconn_is_watched);
 }
 
 void httpserver_stats(const struct httpserver *server, struct httpserver_stats *out_stats)

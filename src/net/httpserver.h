@@ -89,6 +89,12 @@ void httpserver_shutdown(struct httpserver *server, int64_t within_ms,
  */
 void httpserver_shed(struct httpserver *server, int64_t stalled_ms);
 
+/*
+ * Cuts off all clients but those whose handler has an answer to give yet and watches them: nothing
+ * that any other has sent so far is read.
+ */
+void httpserver_cut_unwatched(struct httpserver *server);
+
 struct httpserver_stats {
     size_t connections;
     size_t kept_bytes; /* of answers that clients do not take; others of the same space included */

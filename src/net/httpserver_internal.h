@@ -155,6 +155,9 @@ void httpconn_settle(struct exchange *exchange);
 /* The last answer is given: lets the client read it, then closes. */
 void httpconn_end(struct exchange *exchange);
 
+/* It has an answer to get yet, and its handler wants to know when the client leaves. */
+bool httpconn_is_watched(const struct exchange *exchange);
+
 /* Before the answer is complete: the handler hears of it, once, if it wants to. */
 void httpconn_tell_gone(struct exchange *exchange);
 

@@ -48,6 +48,15 @@ class Page:
     def connect(self, url, token):
         return self.ask("POST", "/connect", json.dumps({"url": url, "token": token}))[:2]
 
+    @contextlib.contextmanager
+    def stay(self):
+        """A connection that was let in, and is kept."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("GET", "/health", headers={"Origin": self.origin})
+            connection.getresponse().read()
+            yield connection
+
     def connect_later(self, url, token):
         """As connect(), by somebody who waits elsewhere: join() for the answer."""
         return Waiting(lambda: self.connect(url, token))
@@ -187,6 +196,17 @@ class Pages(PortScene):
                     response.read()
                     got.append(response.status)
                 self.assertEqual(got, statuses)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a connection to another user")
+    def test_whose_a_connection_is_is_looked_up_again_where_something_changes(self):
+        server, _, page = self.wait_for_page()
+        body = json.dumps({"url": self.url(server), "token": server.token})
+        for path in ("/connect", "/disconnect"):
+            with self.subTest(path), page.stay() as connection:
+                os.fchown(connection.sock.fileno(), 65533, -1)
+                connection.request("POST", path, body, {"Origin": page.origin})
+                self.assertEqual(connection.getresponse().status, 403)
+        self.assertEqual(server.state()["hits"]["init"], 0)
 
     def test_who_is_turned_away_has_to_come_anew(self):
         _, _, page = self.wait_for_page()
@@ -365,6 +385,67 @@ class Again(PortScene):
         self.assertEqual(status, 403)
         self.assertIn("Commands with network", answer["error"])
         self.assertEqual(server.state()["hits"]["init"], before)
+        self.assertEqual(daemon.end()[0], 0)
+
+    def test_what_commands_with_network_left_behind_is_not_read(self):
+        for flags in (("--shell-network", "allow"), ("--dangerously-disable-shell-sandbox",)):
+            with self.subTest(flags):
+                self.ask_where_commands_could_have_asked(*flags)
+
+    def end_session(self, server, daemon, page):
+        server.do("dismiss")
+        daemon.until("has ended the session")
+
+        def has_ended():
+            # Who asks in that moment is cut off, too.
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return not page.get("/health")[1]["connected"]
+
+        self.until(has_ended)
+
+    def ask_where_commands_could_have_asked(self, *flags):
+        server, daemon, page = self.wait_for_page("--permission-shell", "allow", *flags)
+        self.broker(page, server)
+        before = server.state()["hits"]["init"]
+        server.do("token")
+        body = json.dumps({"url": self.url(server), "token": server.until_has("token")["token"]})
+        with page.stay() as connection:
+            self.end_session(server, daemon, page)
+            # Not by itself, which would come anew.
+            connection.auto_open = 0
+            with self.assertRaises((OSError, http.client.HTTPException)):
+                connection.request("POST", "/connect", body, {"Origin": page.origin})
+                connection.getresponse()
+        self.assertEqual(server.state()["hits"]["init"], before)
+        # Who comes now is not one of them.
+        self.broker(page, server)
+        self.assertEqual(daemon.end()[0], 0)
+
+    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    def test_a_connection_of_a_command_ends_with_its_session(self):
+        server, daemon, page = self.wait_for_page("--permission-shell", "allow",
+                                                  "--shell-network", "allow")
+        self.broker(page, server)
+        before = server.state()["hits"]["init"]
+        server.do("token")
+        body = json.dumps({"url": self.url(server), "token": server.until_has("token")["token"]})
+        head = f"Host: 127.0.0.1:{page.port}\r\nOrigin: {page.origin}\r\n"
+        (self.root / "health").write_text(f"GET /health HTTP/1.1\r\n{head}\r\n")
+        (self.root / "connect").write_text(
+            f"POST /connect HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}")
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(PATIENCE)
+            # Without end, and without reading what it is told.
+            script = (f"exec 3<>/dev/tcp/127.0.0.1/{page.port}; cat health >&3; "
+                      f"head -n 1 <&3 >/dev/tcp/127.0.0.1/{listener.getsockname()[1]}; "
+                      "while cat connect >&3; do :; done")
+            server.call("shell_execute", command=f"bash -c {shlex.quote(script)}")
+            with listener.accept()[0] as told:
+                self.assertIn(b" 200 ", told.makefile("rb").read())
+        self.end_session(server, daemon, page)
+        self.assertEqual(server.state()["hits"]["init"], before)
+        self.until(lambda: daemon.children() == [])
+        self.broker(page, server)
         self.assertEqual(daemon.end()[0], 0)
 
     def test_network_for_commands_that_are_denied_changes_nothing(self):

@@ -723,6 +723,32 @@ static void a_shutdown_has_a_deadline(void **state)
     leave(fd);
 }
 
+static void only_who_is_watched_stays_when_the_others_are_cut(void **state)
+{
+    static const struct str two =
+        STR_LITERAL("GET /hello HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\n"
+                    "Content-Length: 9\r\n\r\nabc");
+    cleanup_buf struct buf got = BUF_INIT(1 << 16);
+    int watched = ask(GET("/watched"));
+    int others[3];
+
+    (void)state;
+    others[0] = ask(GET("/hello"));
+    others[1] = ask(two);
+    others[2] = ask(STR("GET /hello HT"));
+    assert_int_equal(http_fixture_connections(fixture), 4);
+    httpserver_cut_unwatched(fixture->server);
+    http_fixture_turn(fixture);
+    assert_int_equal(http_fixture_connections(fixture), 1);
+    assert_int_equal(fixture->gone, 0);
+    http_fixture_answer_waiting(fixture);
+    assert_false(http_fixture_receive(fixture, watched, &got));
+    assert_true(str_starts_with(buf_view(&got), STR("HTTP/1.1 200 ")));
+    leave(watched);
+    for (int i = 0; i < 3; i++)
+        close(others[i]);
+}
+
 static void freeing_the_server_ends_everything(void **state)
 {
     int fds[4];
@@ -760,4 +786,5 @@ TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drip
           CASE(fields_cannot_end_the_head), CASE(a_piece_that_a_slow_client_cannot_keep_is_refused),
           CASE(a_cut_answer_looks_incomplete), CASE(every_request_is_logged_once),
           CASE(a_shutdown_lets_answers_finish_and_closes_the_idle), CASE(a_shutdown_has_a_deadline),
+          CASE(only_who_is_watched_stays_when_the_others_are_cut),
           CASE(freeing_the_server_ends_everything))
