@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/redact.h"
+#include "isolate/environment.h"
 #include "isolate/sanitized.h"
 
 /* Which directory this program lies in. */
@@ -53,12 +53,9 @@ static char **own_environment(void)
     while (environ[count] != NULL)
         count++;
     variables = calloc(count + 1, sizeof(*variables));
-    for (size_t i = 0; i < count && variables != NULL; i++) {
-        const char *name = environ[i];
-
-        if (!redact_names_secret((struct str){name, (size_t)(strchrnul(name, '=') - name)}))
+    for (size_t i = 0; i < count && variables != NULL; i++)
+        if (!environment_is_secret(environ[i]))
             variables[kept++] = environ[i];
-    }
     return variables;
 }
 

@@ -104,15 +104,22 @@ static bool is_listed(struct str name)
     return false;
 }
 
+bool environment_is_secret(const char *variable)
+{
+    struct str name = name_of(variable);
+
+    if (redact_names_secret(name))
+        return true;
+    /* Of an address of a proxy, the user and the password. */
+    return (str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) &&
+           strchr(variable, '@') != NULL;
+}
+
 bool environment_is_kept(const char *variable)
 {
     struct str name = name_of(variable);
 
-    if (variable[name.len] != '=' || !is_listed(name) || redact_names_secret(name))
-        return false;
-    /* Of an address of a proxy, the user and the password. */
-    return !(str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) ||
-           strchr(variable, '@') == NULL;
+    return variable[name.len] == '=' && is_listed(name) && !environment_is_secret(variable);
 }
 
 /*

@@ -14,6 +14,9 @@
 
 enum { ENVIRONMENT_MAX = 200 };
 
+/* "NAME=value", and whether its name, or a password in the address of a proxy, says so. */
+bool environment_is_secret(const char *variable);
+
 /* "NAME=value", and whether it is on the list and does not look like a secret. */
 bool environment_is_kept(const char *variable);
 

@@ -73,8 +73,13 @@ static void variables_come_along_and_secrets_do_not(void **state)
     assert_int_equal(setenv("COMPANION_PLACE", "here", 1), 0);
     assert_int_equal(setenv("N8N_INSTANCE_AI_GATEWAY_API_KEY", "of-both-sides", 1), 0);
     assert_int_equal(setenv("DATABASE_PASSWORD", "of-the-user", 1), 0);
+    assert_int_equal(setenv("https_proxy", "http://user:of-the-proxy@p.test:3128", 1), 0);
+    assert_int_equal(setenv("HTTPS_PROXY", "http://user:of-the-proxy@p.test:3128", 1), 0);
+    assert_int_equal(setenv("http_proxy", "http://p.test:3128", 1), 0);
     run("env >&3", &told);
     assert_non_null(strstr(told.socket, "COMPANION_PLACE=here\n"));
+    assert_non_null(strstr(told.socket, "http_proxy=http://p.test:3128\n"));
+    assert_null(strstr(told.socket, "of-the-proxy"));
     assert_null(strstr(told.socket, "of-both-sides"));
     assert_null(strstr(told.socket, "of-the-user"));
 }
