@@ -97,7 +97,10 @@ static int read_one(const char *text, const char *name, struct httpproxy *out_pr
         return 0;
     r = httpproxy_parse(str_from(text), out_proxy, NULL);
     if (r < 0)
-        return err_set_field(err, r, name, "%s is not written as http://host:port", name);
+        /* Words behind it: at the end of a text it would pass for half a password, and be hidden.
+         */
+        return err_set_field(err, r, name, "%s has to be http://host:port, and is something else",
+                             name);
     *out_has = true;
     return 0;
 }

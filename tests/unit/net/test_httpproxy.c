@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/redact.h"
 #include "loop_until.h"
 #include "net/httpclient.h"
 #include "raw_server.h"
@@ -103,6 +104,7 @@ static void what_is_no_proxy_is_an_error_without_its_secrets(void **state)
     (void)state;
     for (size_t i = 0; i < array_size(texts); i++) {
         const char *const rows[] = {"https_proxy", texts[i], NULL};
+        cleanup_buf struct buf logged = BUF_INIT(ERR_MESSAGE_BYTES);
         struct err err = ERR_INIT;
         struct httpproxies proxies;
 
@@ -110,6 +112,9 @@ static void what_is_no_proxy_is_an_error_without_its_secrets(void **state)
         assert_int_equal(httpproxies_from(get, &proxies, &err), ERR_INVALID_ARGUMENT);
         assert_string_equal(err.field, "https_proxy");
         assert_null(strstr(err.message, "hush"));
+        /* And what to write instead is not taken for one. */
+        assert_int_equal(redact_all(str_from(err.message), &logged), 0);
+        assert_true(str_eq_c(buf_view(&logged), err.message));
     }
 }
 
