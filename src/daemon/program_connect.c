@@ -9,6 +9,7 @@
 #include "command/shared.h"
 #include "console/confirm.h"
 #include "daemon/folder.h"
+#include "tools/networked.h"
 #include "tools/recorded.h"
 
 #define DOUBT "Commands with network run here, and one of them could have sent this. "
@@ -43,6 +44,12 @@ static bool has_commands(const struct program *program)
 static bool have_commands_network(const struct program *program)
 {
     return has_commands(program) && (has_network(program) || is_shell_open(program));
+}
+
+/* Those of this session, or of another program of the user's. */
+static bool could_command_ask(const struct program *program)
+{
+    return have_commands_network(program) || networked_is_shared();
 }
 
 /* ---- ends of what somebody wanted ---- */
@@ -453,7 +460,7 @@ static int take_request(struct program *program, uint64_t number,
                            : "Another connection is being made.");
     *attempt = (struct attempt){
         .is_from_outside = true,
-        .is_doubtful = have_commands_network(program),
+        .is_doubtful = could_command_ask(program),
         .number = number,
         .url = *request->url,
         .key = *request->token,
@@ -517,7 +524,7 @@ static void on_page_disconnect(void *data, uint64_t number)
         port_done(program->port, number);
         return;
     }
-    if (have_commands_network(program))
+    if (could_command_ask(program))
         err_set(&err, ERR_DENIED_BY_POLICY, DOUBT "End gatehouse connect where it runs.");
     else if (program->leaving_count == array_size(program->leaving))
         err_set(&err, ERR_BUSY, "Too many wait already.");

@@ -61,7 +61,7 @@ static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
 /* ---- the guard ---- */
 
 static int fork_guard(struct launcher *launcher, const struct launcher_service *service,
-                      struct err *err)
+                      int held_fd, struct err *err)
 {
     const struct timeval patience = {.tv_sec = GUARD_SECONDS};
     int ends[2];
@@ -73,9 +73,12 @@ static int fork_guard(struct launcher *launcher, const struct launcher_service *
     (void)setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     launcher->guard = fork();
     if (launcher->guard == 0) {
+        const int kept[] = {ends[1], held_fd};
+
         /* Ctrl-C is for the client, which then closes its end. */
         if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
-            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || confine_close_fds(&ends[1], 1, NULL) < 0)
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+            confine_close_fds(kept, held_fd > 0 ? 2 : 1, NULL) < 0)
             _exit(EXIT_FAILURE);
         launcher_guard(ends[1], service);
     }
@@ -156,7 +159,7 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
         r = box_new(envelope->plan, &box, err);
     service.box = box;
     if (r == 0)
-        r = fork_guard(launcher, &service, err);
+        r = fork_guard(launcher, &service, envelope->held_fd, err);
     if (r == 0)
         r = launcher_renew(launcher, err);
     if (r == 0)

@@ -28,6 +28,7 @@ struct launcher_envelope {
     const char *const *env;           /* of all commands; see environment.h */
     const struct box_denial *denials; /* for all of them */
     size_t denial_count;
+    int held_fd; /* a copy of it lasts as long as what was started; 0: none */
 };
 
 struct launcher;

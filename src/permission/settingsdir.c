@@ -140,14 +140,14 @@ static bool is_still_there(int dir_fd, const char *name, int lock_fd)
 }
 
 /* 0 when it was taken, ERR_BUSY when another has it. */
-static int try_lock(int dir_fd, const char *name, int *out_fd, struct err *err)
+static int try_lock(int dir_fd, const char *name, int operation, int *out_fd, struct err *err)
 {
     cleanup_fd int fd =
         openat(dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, FILE_MODE);
 
     if (fd < 0)
         return refuse(err, name, errno);
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (flock(fd, operation | LOCK_NB) < 0)
         return errno == EWOULDBLOCK || errno == EINTR ? ERR_BUSY : refuse(err, name, errno);
     if (!is_still_there(dir_fd, name, fd))
         return ERR_BUSY;
@@ -155,17 +155,37 @@ static int try_lock(int dir_fd, const char *name, int *out_fd, struct err *err)
     return 0;
 }
 
-int settingsdir_lock(int dir_fd, const char *name, int64_t wait_ms, int *out_fd, struct err *err)
+static int lock(int dir_fd, const char *name, int operation, int64_t wait_ms, int *out_fd,
+                struct err *err)
 {
     const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000L};
     int64_t deadline = clock_monotonic_ms(&clock_system) + wait_ms;
     int r;
 
-    while ((r = try_lock(dir_fd, name, out_fd, err)) == ERR_BUSY) {
+    while ((r = try_lock(dir_fd, name, operation, out_fd, err)) == ERR_BUSY) {
         if (clock_monotonic_ms(&clock_system) >= deadline)
             return err_set(err, ERR_BUSY,
                            "another program has held the settings for too long; try again");
         nanosleep(&step, NULL);
     }
     return r;
+}
+
+int settingsdir_lock(int dir_fd, const char *name, int64_t wait_ms, int *out_fd, struct err *err)
+{
+    return lock(dir_fd, name, LOCK_EX, wait_ms, out_fd, err);
+}
+
+int settingsdir_share(int dir_fd, const char *name, int64_t wait_ms, int *out_fd, struct err *err)
+{
+    return lock(dir_fd, name, LOCK_SH, wait_ms, out_fd, err);
+}
+
+bool settingsdir_is_locked(int dir_fd, const char *name)
+{
+    cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno != ENOENT;
+    return flock(fd, LOCK_EX | LOCK_NB) < 0;
 }

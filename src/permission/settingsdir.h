@@ -41,4 +41,11 @@ int settingsdir_check_file(int dir_fd, const char *name, char out_note[SETTINGSD
  * let go of it. */
 int settingsdir_lock(int dir_fd, const char *name, int64_t wait_ms, int *out_fd, struct err *err);
 
+/* The same, beside others who share it. It lasts until every copy of the fd is closed. */
+int settingsdir_share(int dir_fd, const char *name, int64_t wait_ms, int *out_fd, struct err *err);
+
+/* Whether somebody has or shares it. Nothing is made, and what cannot be looked at counts as had.
+ */
+bool settingsdir_is_locked(int dir_fd, const char *name);
+
 #endif

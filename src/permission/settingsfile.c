@@ -55,6 +55,11 @@ static int find_dir(const struct settings_file_config *config, char out_path[PAT
     return len < PATH_MAX ? 0 : err_set_plain(err, ERR_INVALID_PATH);
 }
 
+int settings_file_default_dir(char out_path[PATH_MAX], struct err *err)
+{
+    return find_dir(&(struct settings_file_config){.dir = NULL}, out_path, err);
+}
+
 static int open_scope(struct settings_file *file, struct authority *authority, struct err *err)
 {
     const struct authority_request request = {

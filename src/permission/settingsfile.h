@@ -15,6 +15,7 @@
 #ifndef PERMISSION_SETTINGSFILE_H
 #define PERMISSION_SETTINGSFILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,9 @@ enum {
 };
 
 struct settings_file;
+
+/* $HOME/.n8n-gateway, which may be missing. */
+int settings_file_default_dir(char out_path[PATH_MAX], struct err *err);
 
 struct settings_file_config {
     struct authority *authority; /* outlives the file; its record tells of every change */

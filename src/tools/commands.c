@@ -12,6 +12,7 @@
 #include "isolate/startfiles.h"
 #include "shell/launched.h"
 #include "tools/denied.h"
+#include "tools/networked.h"
 
 enum {
     PLACES_BYTES = 4 << 20,
@@ -202,6 +203,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
     struct arena *arena = &commands->arena;
     struct launcher_envelope envelope = {.env = NULL};
     struct box_plan plan = {.limits = limits()};
+    cleanup_fd int held_fd = -1;
     int r;
 
     commands->places = arena_new(arena, struct places);
@@ -218,6 +220,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
         r = try_patterns(commands, err);
     if (r == 0)
         r = environment_clean(arena, environ, NULL, &envelope.env, err);
+    if (r == 0 && (commands->config.has_network || commands->config.is_open))
+        r = networked_share(&held_fd, err);
     if (r < 0)
         return r;
     plan.places = commands->places->items;
@@ -227,6 +231,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
     envelope.plan = &plan;
     envelope.denials = commands->denied.items;
     envelope.denial_count = commands->denied.count;
+    envelope.held_fd = held_fd > 0 ? held_fd : 0;
     return launcher_new(&envelope, &commands->launcher, err);
 }
 

@@ -296,7 +296,8 @@ class Scene(unittest.TestCase):
             left = {str(path.relative_to(self.state)) for path in self.state.rglob("*")}
             self.assertLessEqual({"gatehouse", "gatehouse/temp"}, left)
             for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway"}:
-                self.assertTrue(name.startswith(("gatehouse/audit.jsonl", ".n8n-gateway/settings.")),
+                self.assertTrue(name.startswith(("gatehouse/audit.jsonl", ".n8n-gateway/settings.",
+                                                 ".n8n-gateway/commands-with-network.lock")),
                                 name)
 
     def records(self):

@@ -448,6 +448,60 @@ class Again(PortScene):
         self.broker(page, server)
         self.assertEqual(daemon.end()[0], 0)
 
+    def test_commands_with_network_of_another_daemon_are_doubted_too(self):
+        for flags in (("--shell-network", "allow"), ("--dangerously-disable-shell-sandbox",)):
+            with self.subTest(flags):
+                self.doubt_while_another_has_commands(*flags)
+
+    def doubt_while_another_has_commands(self, *flags):
+        if not has_boxes() and "--shell-network" in flags:
+            self.skipTest("commands cannot be boxed on this machine")
+        server, daemon, page = self.wait_for_page()
+        # What that one keeps elsewhere makes no difference.
+        _, other = self.connect("--permission-shell", "allow", *flags, "--state-dir",
+                                self.place / "elsewhere")
+        server.do("token")
+        token = server.until_has("token")["token"]
+        status, answer = page.connect(self.url(server), token)
+        self.assertEqual(status, 403)
+        self.assertIn("Commands with network", answer["error"])
+        self.assertEqual(server.state()["hits"]["init"], 0)
+        self.assertEqual(other.end()[0], 0)
+        self.broker(page, server)
+        _, other = self.connect("--permission-shell", "allow", *flags, "--state-dir",
+                                self.place / "elsewhere")
+        self.assertEqual(page.ask("POST", "/disconnect")[0], 403)
+        other.process.kill()
+        other.process.wait()
+        self.until(lambda: page.ask("POST", "/disconnect")[0] == 200)
+        self.assertEqual(daemon.wait()[0], 0)
+
+    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    def test_commands_with_network_of_an_mcp_server_are_doubted_too(self):
+        server, daemon, page = self.wait_for_page()
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+                 "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                            "clientInfo": {"name": "test", "version": "1"}}}
+        with subprocess.Popen(
+                [GATEHOUSE, "mcp", "--permission-shell", "allow", "--shell-network", "allow",
+                 self.root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True,
+                env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"}) as other:
+            other.stdin.write(json.dumps(hello) + "\n")
+            other.stdin.flush()
+            self.assertIn("result", json.loads(other.stdout.readline()))
+            status, answer = page.connect(self.url(server), server.token)
+            self.assertEqual(status, 403)
+            self.assertIn("Commands with network", answer["error"])
+        self.assertEqual(server.state()["hits"]["init"], 0)
+
+        def is_connected():
+            return page.connect(self.url(server), server.token)[0] == 200
+
+        # It ends when nobody waits for its launcher: inside its walls it cannot.
+        self.until(is_connected)
+        self.assertEqual(daemon.end()[0], 0)
+
     def test_network_for_commands_that_are_denied_changes_nothing(self):
         server, daemon, page = self.wait_for_page("--permission-shell", "deny",
                                                   "--shell-network", "allow")

@@ -382,6 +382,32 @@ static void no_command_outlives_the_launcher_that_was_freed(void **state)
     close_fds(&fds);
 }
 
+static void what_is_held_lasts_as_long_as_what_was_started(void **state)
+{
+    const struct launcher_command command = {.text = "echo ready; sleep 1000", .cwd = "/"};
+    const struct box_plan plan = {.may_lack_landlock = landlock_abi() < LANDLOCK_MIN_ABI};
+    struct launcher_envelope envelope = {.plan = &plan, .env = envelope_env};
+    struct launcher_fds fds;
+    struct launcher *launcher;
+    struct pollfd wait;
+    int ends[2];
+
+    (void)state;
+    skip_without_boxes();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    envelope.held_fd = ends[1];
+    assert_int_equal(launcher_new(&envelope, &launcher, NULL), 0);
+    close(ends[1]);
+    start(launcher, 1, &command, &fds);
+    wait = (struct pollfd){.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, 0), 0);
+    launcher_free(launcher);
+    assert_int_equal(poll(&wait, 1, 0), 1);
+    assert_true((wait.revents & POLLHUP) != 0);
+    close(ends[0]);
+    close_fds(&fds);
+}
+
 static void a_launcher_does_not_serve_nonsense(void **state)
 {
     struct launcher *launcher;
@@ -565,6 +591,7 @@ TEST_MAIN(cmocka_unit_test(commands_give_their_output_and_their_end),
           cmocka_unit_test(what_cannot_be_started_is_refused),
           cmocka_unit_test(a_launcher_ends_with_its_client),
           cmocka_unit_test(no_command_outlives_the_launcher_that_was_freed),
+          cmocka_unit_test(what_is_held_lasts_as_long_as_what_was_started),
           cmocka_unit_test(a_launcher_does_not_serve_nonsense),
           cmocka_unit_test(one_that_was_killed_is_replaced),
           cmocka_unit_test(one_that_stands_still_is_replaced),
