@@ -30,6 +30,13 @@ bool box_is_in_writable(const struct box_build *build, const char *path)
     return false;
 }
 
+/* No such name, or none that there could be. */
+static bool is_nothing(int errno_value)
+{
+    return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP ||
+           errno_value == ENAMETOOLONG;
+}
+
 static bool is_writable_place(const struct box_build *build, const char *path)
 {
     for (size_t i = 0; i < build->box->place_count; i++)
@@ -39,48 +46,42 @@ static bool is_writable_place(const struct box_build *build, const char *path)
 }
 
 /*
- * Our rights end before it. A command has no more of them, but may open again what is its user's,
- * and what one has closed the next one would see: so the folder that is closed counts instead.
+ * Our rights end before it, in a folder that is closed to its user. Where that is in a writable
+ * place and the user's own, a command could open it again, and of what is covered in its stead all
+ * would be seen by one that gets behind the cover: no command starts. Another's can be covered.
  */
-static int find_closed(const struct box_build *build, const char *path, char **out_found)
+static int find_closed(struct box_build *build, const char *path, char **out_found)
 {
-    cleanup_free char *folder = strdup(path);
-    cleanup_free char *found = NULL;
+    char folder[PATH_MAX];
     struct stat about;
 
-    if (folder == NULL)
-        return ENOMEM;
-    do {
-        char *slash = strrchr(folder, '/');
-
-        if (slash == NULL || slash == folder)
-            return EACCES;
-        *slash = '\0';
-    } while (stat(folder, &about) < 0 && errno == EACCES);
-    found = realpath(folder, NULL);
-    if (found == NULL)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : errno;
-    if (is_writable_place(build, found))
-        return EACCES; /* all of it would have to go */
-    if (box_is_in_writable(build, found))
-        *out_found = steal_ptr(&found);
-    return 0;
+    if (!box_find_closed(path, folder) ||
+        (!box_is_in_writable(build, folder) && !is_writable_place(build, folder)))
+        return 0;
+    if (stat(folder, &about) < 0)
+        return is_nothing(errno) ? 0 : errno;
+    if (about.st_uid == build->box->uid || is_writable_place(build, folder)) {
+        box_say(build, folder);
+        return EACCES;
+    }
+    *out_found = strdup(folder);
+    return *out_found != NULL ? 0 : ENOMEM;
 }
 
 /* *out_found stays NULL where there is nothing to be covered. */
-static int find(const struct box_build *build, const char *path, bool is_rule, char **out_found)
+static int find(struct box_build *build, const char *path, bool is_rule, char **out_found)
 {
     struct stat about;
 
     if (stat(path, &about) < 0) {
         if (errno == EACCES)
             return find_closed(build, path, out_found);
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : errno;
+        return is_nothing(errno) ? 0 : errno;
     }
     if (box_is_led_astray(build, path, is_rule))
         return 0;
     *out_found = realpath(path, NULL);
-    return *out_found != NULL || errno == ENOENT ? 0 : errno;
+    return *out_found != NULL || is_nothing(errno) ? 0 : errno;
 }
 
 /* A place in what is denied is denied with it, however it was granted. */
@@ -154,7 +155,7 @@ int box_pin_ways(struct box_build *build)
     for (size_t i = 0; i < build->box->place_count && r == 0; i++) {
         if (build->hidden[i] != NULL)
             r = pin_way(build, build->hidden[i]);
-        else if (build->trees[i] >= 0 && box_access_now(build, i) == BOX_READ)
+        else if (build->trees[i] >= 0)
             r = pin_way(build, build->box->places[i].path);
     }
     for (size_t i = 0; i < build->command->denial_count && r == 0; i++)
@@ -215,9 +216,10 @@ int box_cover_in(struct box_build *build, size_t place)
     const char *path = build->box->places[place].path;
     int r = 0;
 
-    for (size_t i = 0; i < build->box->place_count && r == 0; i++)
-        if (build->hidden[i] != NULL && box_is_beneath(build->hidden[i], path))
-            r = cover_place(build, i);
+    /* What lies deeper first: the cover of what holds it would be in the way. */
+    for (size_t i = build->box->place_count; i > 0 && r == 0; i--)
+        if (build->hidden[i - 1] != NULL && box_is_beneath(build->hidden[i - 1], path))
+            r = cover_place(build, i - 1);
     for (size_t i = 0; i < build->command->denial_count && r == 0; i++)
         if (build->denied[i] != NULL && box_is_beneath(build->denied[i], path) &&
             strcmp(build->denied[i], path) != 0)

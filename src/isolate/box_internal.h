@@ -3,6 +3,7 @@
 #ifndef ISOLATE_BOX_INTERNAL_H
 #define ISOLATE_BOX_INTERNAL_H
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -184,6 +185,9 @@ bool box_is_led_astray(const struct box_build *build, const char *path, bool is_
 /* Does the way to it pass a link that lies in one of these folders? */
 bool box_passes_link_in(const char *path, bool (*is_in)(const void *data, const char *folder),
                         const void *data);
+
+/* The folder on the way, without links, that may not be searched; false where there is none. */
+bool box_find_closed(const char *path, char out_folder[PATH_MAX]);
 
 /* Does it lie in a place that is writable this time? The place itself does not. */
 bool box_is_in_writable(const struct box_build *build, const char *path);

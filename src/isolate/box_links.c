@@ -89,40 +89,69 @@ static bool follow(struct way *way, const char *target)
     return true;
 }
 
+enum step { STEP_ON, STEP_END, STEP_CLOSED };
+
+/* One name further; *out_link is set where it was a link, which is followed. */
+static enum step take_step(struct way *way, char out_folder[PATH_MAX], bool *out_link)
+{
+    char name[NAME_MAX + 1];
+    char next[PATH_MAX];
+    char target[PATH_MAX];
+    ssize_t len;
+
+    *out_link = false;
+    if (take_name(way, name) == NULL)
+        return STEP_END;
+    if (strcmp(name, ".") == 0)
+        return STEP_ON;
+    if (strcmp(name, "..") == 0) {
+        go_up(way);
+        return STEP_ON;
+    }
+    if (snprintf(next, sizeof(next), "%s/%s", way->so_far, name) >= (int)sizeof(next))
+        return STEP_END;
+    snprintf(out_folder, PATH_MAX, "%s", way->so_far[0] != '\0' ? way->so_far : "/");
+    len = readlink(next, target, sizeof(target) - 1);
+    if (len < 0 && errno == EACCES)
+        return STEP_CLOSED;
+    if (len < 0) {
+        memcpy(way->so_far, next, strlen(next) + 1);
+        return STEP_ON;
+    }
+    target[len] = '\0';
+    *out_link = true;
+    return follow(way, target) ? STEP_ON : STEP_END;
+}
+
 bool box_passes_link_in(const char *path, bool (*is_in)(const void *data, const char *folder),
                         const void *data)
 {
     struct way way = {.so_far = ""};
-    char name[NAME_MAX + 1];
+    char folder[PATH_MAX];
+    bool is_link;
 
     if (!follow(&way, path))
         return false;
-    for (int links = 0; take_name(&way, name) != NULL && links <= MOST_LINKS;) {
-        char next[PATH_MAX];
-        char target[PATH_MAX];
-        ssize_t len;
-
-        if (strcmp(name, ".") == 0)
-            continue;
-        if (strcmp(name, "..") == 0) {
-            go_up(&way);
-            continue;
-        }
-        if (snprintf(next, sizeof(next), "%s/%s", way.so_far, name) >= (int)sizeof(next))
+    for (int links = 0; links <= MOST_LINKS; links += is_link) {
+        if (take_step(&way, folder, &is_link) != STEP_ON)
             return false;
-        len = readlink(next, target, sizeof(target) - 1);
-        if (len < 0) {
-            memcpy(way.so_far, next, strlen(next) + 1);
-            continue;
-        }
-        target[len] = '\0';
-        if (is_in(data, way.so_far[0] != '\0' ? way.so_far : "/"))
+        if (is_link && is_in(data, folder))
             return true;
-        if (!follow(&way, target))
-            return false;
-        links++;
     }
     return false;
+}
+
+bool box_find_closed(const char *path, char out_folder[PATH_MAX])
+{
+    struct way way = {.so_far = ""};
+    enum step step = STEP_ON;
+    bool is_link;
+
+    if (!follow(&way, path))
+        return false;
+    for (int links = 0; step == STEP_ON && links <= MOST_LINKS; links += is_link)
+        step = take_step(&way, out_folder, &is_link);
+    return step == STEP_CLOSED;
 }
 
 static bool is_writable_now(const void *data, const char *folder)

@@ -25,6 +25,7 @@ struct walk {
     struct folder **last;
     size_t entries;
     struct matches *matches;
+    char closed[BOX_PATH_BYTES]; /* that nobody can look into */
 };
 
 static int compile(struct walk *walk, const struct box_denial *denials, size_t count,
@@ -94,7 +95,14 @@ static int look_at(struct walk *walk, const char *path, bool is_folder)
                                                                               : 0;
 }
 
-/* Its owner could make it readable from inside, or enter it by names that he knows. */
+/* A command is its owner, who could open it again, or enters it by names that he knows. */
+static bool is_our_own(const char *path)
+{
+    struct stat about;
+
+    return lstat(path, &about) < 0 || about.st_uid == geteuid();
+}
+
 static int pass_by(struct walk *walk, const char *path, int errno_value)
 {
     switch (errno_value) {
@@ -104,6 +112,10 @@ static int pass_by(struct walk *walk, const char *path, int errno_value)
         return 0; /* somebody took it away meanwhile */
     case EACCES:
     case EPERM:
+        if (is_our_own(path)) {
+            snprintf(walk->closed, sizeof(walk->closed), "%s", path);
+            return ERR_PERMISSION_DENIED;
+        }
         return deny(walk, path, may_hold(walk, BOX_HIDDEN, path) ? BOX_HIDDEN : BOX_READ);
     default:
         return err_from_errno(errno_value);
@@ -191,5 +203,10 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
                        "rules deny by patterns what lies among more than %d entries, or is more "
                        "than %zu of them; deny the folders that hold it instead",
                        MATCHES_MAX_ENTRIES, matches->room);
+    if (r == ERR_PERMISSION_DENIED)
+        return err_set(err, r,
+                       "%.150s is closed to its owner and may hold what rules deny by patterns; "
+                       "open it with chmod u+rwx",
+                       walk.closed);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

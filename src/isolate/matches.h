@@ -23,8 +23,9 @@ struct matches {
 
 /*
  * Of the denials only the patterns are looked at. The folders are real, absolute paths. One below
- * them that cannot be read is denied itself where it may hold a match. ERR_TOO_LARGE if there are
- * more entries than the ceiling or more matches than room.
+ * them that cannot be read and may hold a match is denied itself where it is another user's; our
+ * own is ERR_PERMISSION_DENIED. ERR_TOO_LARGE if there are more entries than the ceiling or more
+ * matches than room.
  */
 int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
                  const struct box_place *folders, size_t folder_count, struct matches *matches,

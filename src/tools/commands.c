@@ -110,6 +110,19 @@ static int hide_first(struct places *places, const char *path, struct err *err)
     return r == ERR_PERMISSION_DENIED || r == ERR_NOT_A_DIRECTORY ? 0 : r;
 }
 
+/*
+ * What is deleted is renamed into a folder of the state, and a command that works in it goes along:
+ * where the state lies in the folder, it comes out below the first cover. Here is a second one.
+ */
+static int hide_temporary(struct places *places, const char *state_path, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/temp", state_path) >= (int)sizeof(path))
+        return err_set_plain(err, ERR_TOO_LARGE);
+    return places_add(places, path, BOX_HIDDEN, err);
+}
+
 static int gather_places(const struct commands_config *config, struct places *places,
                          struct err *err)
 {
@@ -117,6 +130,8 @@ static int gather_places(const struct commands_config *config, struct places *pl
     struct err why = ERR_INIT;
     int r = places_add(places, ground->recorded.state_path, BOX_HIDDEN, err);
 
+    if (r == 0)
+        r = hide_temporary(places, ground->recorded.state_path, err);
     if (r == 0 && config->hidden != NULL)
         r = hide_first(places, config->hidden, err);
     if (r == 0 && ground->settings != NULL)

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """What is hidden or denied is so for commands, whatever other calls do meanwhile and have done before."""
+import json
 import os
+import time
 
 import mcp_client
+from mcp_client import PATIENCE
 from shell_scene import Commands
 
 SECRET = "needle of somebody else"
@@ -21,12 +24,24 @@ class Covers(Commands):
         job = server.good("shell_start", command=waiting + script, cwd="x")["jobId"]
         action()
         (self.root / "go").touch()
+        said = self.rest(server, job)
+        (self.root / "go").unlink()
+        return said
+
+    @staticmethod
+    def rest(server, job):
+        """What it says up to its end."""
         said, state = "", "running"
         while state == "running":
             answer = server.good("shell_output", jobId=job, waitMs=1000)
             said, state = said + answer["output"], answer["state"]
-        (self.root / "go").unlink()
         return said
+
+    def await_file(self, name):
+        deadline = time.monotonic() + PATIENCE
+        while not (self.root / name).exists():
+            self.assertLess(time.monotonic(), deadline, f"{name} does not come")
+            time.sleep(0.02)
 
     def after_moving_x(self, server, folder, script):
         """What it says of the folder that it was moved to."""
@@ -62,20 +77,21 @@ class Covers(Commands):
             self.assertNotEqual(self.answer(server, f"mv {name} other")["exitCode"], 0, name)
         self.assertEqual(self.answer(server, "echo new > deep/er/new; mv deep/er/new new")["exitCode"], 0)
 
-    def test_a_command_does_not_follow_what_is_deleted_into_the_store(self):
-        """Where the state lies in the folder, it is kept for undoing by a copy."""
+    def test_a_command_sees_no_more_of_the_state_than_what_it_works_in(self):
+        """What is deleted is renamed into the state, and a command in it goes along."""
         state = self.root / "home/state"
         state.parent.mkdir()
         state.mkdir(mode=0o700)
         server = self.begin("--write", "--state-dir", state)
-        (self.root / "x").mkdir()
-        (self.root / "x" / "large").write_bytes(b"x" * 300000)
-        said = self.meanwhile(server, "ls -a .. ../.. ../../..; cat ../../*",
-                              lambda: server.good("delete", path="x"))
-        self.assertNotIn("undo", said)
-        self.assertNotIn("audit.jsonl", said)
+        (self.root / "x" / "y").mkdir(parents=True)
+        script = "cd y; for i in 1 2 3 4 5 6; do cd -P ..; ls -a; cat audit.jsonl; done"
+        said = self.meanwhile(server, script, lambda: server.good("delete", path="x"))
+        self.assertIn("y", said.split())
+        self.assertNotIn("audit.jsonl", said.split())
+        self.assertNotIn("temp", said.split())
+        self.assertNotIn("timestamp", said)
         server.good("undo_changes")
-        self.assertEqual((self.root / "x" / "large").stat().st_size, 300000)
+        self.assertTrue((self.root / "x" / "y").is_dir())
 
     def test_a_folder_of_another_group_bares_nothing_when_it_is_closed(self):
         """Rights over it end with its group, which the box does not know."""
@@ -105,6 +121,54 @@ class Covers(Commands):
         self.answer(server, "chmod 700 lit; echo new > lit/locked")
         (self.root / "lit").chmod(0o755)
         self.assertEqual((self.root / "lit/locked").read_text(), SECRET)
+
+    def test_links_that_lead_nowhere_keep_no_command_from_starting(self):
+        self.deny(["glob:*.key", self.root / "certs/named"], [self.root / "certs/fixed"])
+        server = self.begin("--write")
+        (self.root / "certs").mkdir()
+        (self.room / "closed").mkdir(mode=0)
+        targets = (self.room / "closed/x", "/proc/1/cwd", "/proc/1/root/x", "x" * 300, "a.key", "missing/x")
+        for target in targets:
+            for name in ("a.key", "certs/b.key", "certs/named", "certs/fixed"):
+                (self.root / name).unlink(missing_ok=True)
+                (self.root / name).symlink_to(target)
+            (self.root / "certs/plain").write_text("seen")
+            self.assertEqual(self.answer(server, "cat certs/plain")["stdout"], "seen", target)
+
+    def test_a_closed_folder_is_the_one_that_a_rule_leads_to(self):
+        if os.geteuid() != 0:
+            self.skipTest("gives a folder away")
+        self.plant("lit/a.key", "sub/other")
+        (self.root / "sub/e.key").symlink_to(self.root / "lit/a.key")
+        os.chown(self.root / "lit", 0, 65533)
+        self.deny([self.root / "sub/e.key"])
+        server = self.begin("--write")
+        self.answer(server, "chmod 0 lit")
+        self.assertNotIn(SECRET, str(self.run_command(server, "chmod 700 lit; cat lit/a.key")))
+        (self.root / "lit").chmod(0o755)
+
+    def test_nobody_gets_behind_the_cover_of_a_closed_folder(self):
+        """One command closes the folder while another starts, and then moves it in there."""
+        self.plant("lit/sub/a.key")
+        self.deny(["glob:*.key"])
+        server = self.begin("--write")
+        (self.root / "x").mkdir()
+        wait = f"until [ -e {self.root}/{{}} ]; do sleep 0.02; done; "
+        server.good("shell_start", command="chmod 0 lit; : > closed; " + wait.format("go")
+                    + "chmod 700 lit; mv x lit/sub/x; : > moved")
+        self.await_file("closed")
+        job = server.call("shell_start", command=wait.format("moved") + "cd -P ..; cat a.key", cwd="x")
+        (self.root / "go").touch()
+        self.assertEqual(job.get("isError", False), os.geteuid() != 0)
+        self.await_file("moved")
+        if not job.get("isError"):
+            self.assertNotIn(SECRET, self.rest(server, json.loads(job["content"][0]["text"])["jobId"]))
+
+    def test_a_place_in_a_place_cannot_be_renamed(self):
+        (self.root / "b/c").mkdir(parents=True)
+        server = self.begin("--write", "--shell-writable", self.root / "b/c")
+        self.assertNotEqual(self.answer(server, "mv b b2")["exitCode"], 0)
+        self.assertEqual(self.answer(server, "echo on > b/c/f; cat b/c/f")["stdout"], "on\n")
 
     def test_a_rule_by_a_link_of_the_users_holds_wherever_a_command_works(self):
         alias = self.room / "alias"

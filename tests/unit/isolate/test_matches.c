@@ -93,7 +93,14 @@ static void paths_beyond_the_arena_are_an_error_too(void **state)
     assert_true(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err) < 0);
 }
 
-static void find_closed_folders(void *data)
+static void become_somebody(void)
+{
+    if (geteuid() == 0)
+        expect(setresgid(SOMEBODY, SOMEBODY, SOMEBODY) == 0 &&
+               setresuid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+}
+
+static void find_folders_of_another(void *data)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct place *place = data;
@@ -104,9 +111,7 @@ static void find_closed_folders(void *data)
     struct matches matches = {.items = items, .room = ROOM};
     char closed[PLACE_PATH_BYTES + 8];
 
-    if (geteuid() == 0)
-        expect(setresgid(SOMEBODY, SOMEBODY, SOMEBODY) == 0 &&
-               setresuid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+    become_somebody();
     snprintf(closed, sizeof(closed), "%s/a", place->inside);
     expect(matches_find(&arena, &hides, 1, &folder, 1, &matches, NULL) == 0);
     expect(has(&matches, closed, BOX_HIDDEN));
@@ -115,22 +120,60 @@ static void find_closed_folders(void *data)
     expect(has(&matches, closed, BOX_READ));
 }
 
-/* A command that closed it could open it again, or knows the names in it. */
-static void a_folder_that_cannot_be_read_is_denied_itself(void **state)
+static void open_base(const struct place *place)
+{
+    assert_int_equal(fchmod(place->base_fd, 0755), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside", 0755, 0), 0);
+}
+
+static void a_folder_of_another_that_cannot_be_read_is_denied_itself(void **state)
 {
     struct place *place = *state;
 
-    assert_int_equal(fchmod(place->base_fd, 0755), 0);
-    assert_int_equal(fchmodat(place->base_fd, "inside", 0755, 0), 0);
+    if (geteuid() != 0)
+        skip_because("nobody else's folder can be made");
+    open_base(place);
     assert_int_equal(fchmodat(place->base_fd, "inside/a", 0, 0), 0);
     assert_int_equal(fchmodat(place->base_fd, "inside/b", 0, 0), 0);
-    in_child(find_closed_folders, place);
+    in_child(find_folders_of_another, place);
     assert_int_equal(fchmodat(place->base_fd, "inside/a", 0700, 0), 0);
     assert_int_equal(fchmodat(place->base_fd, "inside/b", 0700, 0), 0);
+}
+
+static void find_own_folder(void *data)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct place *place = data;
+    const struct box_place folder = {.path = place->inside, .access = BOX_WRITE};
+    const struct box_denial inner = {.path = "**/a/f", .at_most = BOX_HIDDEN, .is_pattern = true};
+    const struct box_denial other = {
+        .path = "/elsewhere/*", .at_most = BOX_READ, .is_pattern = true};
+    struct box_denial items[ROOM];
+    struct matches matches = {.items = items, .room = ROOM};
+    struct err err = ERR_INIT;
+
+    become_somebody();
+    expect(matches_find(&arena, &inner, 1, &folder, 1, &matches, &err) == ERR_PERMISSION_DENIED);
+    expect(strstr(err.message, "inside/a is closed to its owner") != NULL);
+    expect(matches_find(&arena, &other, 1, &folder, 1, &matches, &err) == 0);
+}
+
+/* A command that closed it could open it again, or knows the names in it. */
+static void an_own_folder_that_cannot_be_read_is_an_error(void **state)
+{
+    struct place *place = *state;
+
+    open_base(place);
+    if (geteuid() == 0)
+        assert_int_equal(fchownat(place->base_fd, "inside/a", SOMEBODY, SOMEBODY, 0), 0);
+    assert_int_equal(fchmodat(place->base_fd, "inside/a", 0311, 0), 0);
+    in_child(find_own_folder, place);
+    assert_int_equal(fchmodat(place->base_fd, "inside/a", 0700, 0), 0);
 }
 
 TEST_MAIN(place_test(patterns_are_found_below_what_commands_see),
           place_test(a_folder_that_is_denied_is_not_looked_into),
           place_test(what_cannot_be_found_whole_is_an_error),
           place_test(paths_beyond_the_arena_are_an_error_too),
-          place_test(a_folder_that_cannot_be_read_is_denied_itself))
+          place_test(a_folder_of_another_that_cannot_be_read_is_denied_itself),
+          place_test(an_own_folder_that_cannot_be_read_is_an_error))
