@@ -201,6 +201,8 @@ static const char *why(const struct box_news *news)
                "kernel.apparmor_restrict_unprivileged_userns)";
     if (news->step == BOX_STEP_PLACES && news->errno_value == ESTALE)
         return "something else lies there now";
+    if (news->step == BOX_STEP_DENIED && news->errno_value == EACCES)
+        return "it is closed to its owner; open it with chmod u+rwx";
     if (news->step == BOX_STEP_PROC && news->errno_value == EPERM)
         return "parts of the /proc around us are covered, as in a container";
     return err_errno_text(news->errno_value);

@@ -144,7 +144,9 @@ class Covers(Commands):
         self.deny([self.root / "sub/e.key"])
         server = self.begin("--write")
         self.answer(server, "chmod 0 lit")
-        self.assertNotIn(SECRET, str(self.run_command(server, "chmod 700 lit; cat lit/a.key")))
+        said = str(self.run_command(server, "chmod 700 lit; cat lit/a.key"))
+        self.assertNotIn(SECRET, said)
+        self.assertIn("lit: it is closed to its owner; open it with chmod u+rwx", said)
         (self.root / "lit").chmod(0o755)
 
     def test_nobody_gets_behind_the_cover_of_a_closed_folder(self):
