@@ -10,6 +10,9 @@
 
 enum { MAX_DIGITS = 9 };
 
+/* The last that can be written: a zone may lead beyond the year 9999. */
+#define LAST_MS INT64_C(253402300799999)
+
 /* Exactly so many digits; or, with 0, as many as there are. */
 static bool take_number(struct str *rest, size_t digits, int *out_number)
 {
@@ -189,7 +192,7 @@ int moment_parse(struct str text, int64_t now_ms, int64_t *out_ms, struct err *e
                        "2026-03-01T12:00 would be",
                        STR_ARG(text));
     /* Before the first that there can be is from the start; 0 means no limit at all. */
-    *out_ms = ms > 0 ? ms : 1;
+    *out_ms = ms <= 0 ? 1 : ms < LAST_MS ? ms : LAST_MS;
     return 0;
 }
 

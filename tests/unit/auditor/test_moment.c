@@ -66,6 +66,8 @@ static void times_with_and_without_a_zone(void **state)
     expect("2026-03-31T12:00:00.123Z", "2026-03-31T12:00:00.123Z");
     expect("2026-03-31T12:00+05:30", "2026-03-31T06:30:00.000Z");
     expect("2026-03-31T12:00-08:00", "2026-03-31T20:00:00.000Z");
+    /* And after the last year that has four digits there is nothing either. */
+    expect("9999-12-31T23:59:59.9-08:00", "9999-12-31T23:59:59.999Z");
 }
 
 static void what_is_no_time_is_refused(void **state)
