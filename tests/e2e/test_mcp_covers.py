@@ -96,7 +96,7 @@ class Covers(Commands):
     def test_a_folder_of_another_group_bares_nothing_when_it_is_closed(self):
         """Rights over it end with its group, which the box does not know."""
         if os.geteuid() != 0:
-            self.skipTest("gives a folder away")
+            self.skipTest("only root can give a folder to another group")
         for rule in ("glob:*.key", "lit/a.key", "dir:lit"):
             self.plant("lit/a.key")
             os.chown(self.root / "lit", 0, 65533)
@@ -112,7 +112,7 @@ class Covers(Commands):
 
     def test_a_folder_of_another_group_that_is_closed_still_may_not_be_changed(self):
         if os.geteuid() != 0:
-            self.skipTest("gives a folder away")
+            self.skipTest("only root can give a folder to another group")
         self.plant("lit/locked")
         os.chown(self.root / "lit", 0, 65533)
         self.deny([], [self.root / "lit/locked"])
@@ -137,7 +137,7 @@ class Covers(Commands):
 
     def test_a_closed_folder_is_the_one_that_a_rule_leads_to(self):
         if os.geteuid() != 0:
-            self.skipTest("gives a folder away")
+            self.skipTest("only root can give a folder to another group")
         self.plant("lit/a.key", "sub/other")
         (self.root / "sub/e.key").symlink_to(self.root / "lit/a.key")
         os.chown(self.root / "lit", 0, 65533)

@@ -131,7 +131,7 @@ static void a_folder_of_another_that_cannot_be_read_is_denied_itself(void **stat
     struct place *place = *state;
 
     if (geteuid() != 0)
-        skip_because("nobody else's folder can be made");
+        skip_because("only root can have a folder of somebody else looked at");
     open_base(place);
     assert_int_equal(fchmodat(place->base_fd, "inside/a", 0, 0), 0);
     assert_int_equal(fchmodat(place->base_fd, "inside/b", 0, 0), 0);
