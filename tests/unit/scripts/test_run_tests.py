@@ -56,5 +56,22 @@ class Counting(unittest.TestCase):
         self.assertIn("FAILED  build: e2e: c\nwhy\n", said)
 
 
+class Progress(unittest.TestCase):
+    def test_steps_are_told_and_the_output_is_kept(self):
+        module = load()
+        module.PROGRESS_SECONDS = 0
+        said = io.StringIO()
+        command = [sys.executable, "-c", "print('[1/3] one'); print('noise'); print(' 2/3 two ok')"]
+        with contextlib.redirect_stdout(said):
+            status, output = module.run_with_progress(command, "build: building")
+        self.assertEqual(status, 0)
+        self.assertEqual(output, "[1/3] one\nnoise\n 2/3 two ok\n")
+        self.assertEqual(said.getvalue(), "build: building: 1 of 3\nbuild: building: 2 of 3\n")
+
+    def test_a_failed_command_tells_its_status(self):
+        status, output = load().run_with_progress([sys.executable, "-c", "exit(3)"], "x")
+        self.assertEqual((status, output), (3, ""))
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=1)
