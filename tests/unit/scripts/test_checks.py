@@ -7,6 +7,7 @@ tool is not installed is skipped; the last line counts.
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -255,6 +256,26 @@ class Needed(Case):
     def test_a_library_too_many(self):
         self.link("-Wl,--no-as-needed", "-lm")
         self.complains("build/bin/gatehouse: links libm.so.6 libc.so.6")
+
+    def test_one_of_several_versions(self):
+        self.write("scripts/needed.allow", "gatehouse: libc.so.5|libc.so.6\n")
+        self.link()
+        self.passes()
+        self.write("scripts/needed.allow", "gatehouse: libc.so.6 libm.so.5|libm.so.6\n")
+        self.complains("build/bin/gatehouse: links libc.so.6; ")
+        self.write("scripts/needed.allow", "gatehouse: libc.so.6|libm.so.6\n")
+        self.link("-Wl,--no-as-needed", "-lm")
+        self.complains("build/bin/gatehouse: links libm.so.6 libc.so.6")
+
+    def test_the_loader_is_there_in_any_case(self):
+        (loader,) = re.findall(r"program interpreter: (.*)\]", subprocess.run(
+            ["readelf", "-lW", os.path.realpath(sys.executable)], capture_output=True, text=True,
+            check=True).stdout)
+        self.link("-Wl,--no-as-needed", loader)
+        needed = subprocess.run(["readelf", "-dW", self.root / "build/bin/gatehouse"],
+                                capture_output=True, text=True, check=True).stdout
+        self.assertIn(f"[{os.path.basename(loader)}]", needed)
+        self.passes()
 
     def test_a_program_that_is_not_listed(self):
         self.link()
