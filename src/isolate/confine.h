@@ -4,8 +4,8 @@
  * input: descriptors it inherited, new privileges and root's old ones but for files,
  * being looked into, files elsewhere, and most system calls, exec and sockets among them.
  *
- * Opening what is needed from outside the places comes before, threads and input
- * after. What the process may do inside the places is left to the authority.
+ * Opening what is needed from outside the places comes before, threads, loops and
+ * input after. What the process may do inside the places is left to the authority.
  */
 #ifndef ISOLATE_CONFINE_H
 #define ISOLATE_CONFINE_H
@@ -73,7 +73,8 @@ int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err);
 
 /*
  * Builds all walls. After an error some of them may stand, and the process must end without
- * having read anything. ERR_INTERNAL with other threads; ERR_UNSUPPORTED without seccomp.
+ * having read anything. ERR_INTERNAL with other threads or an io_uring; ERR_UNSUPPORTED without
+ * seccomp.
  */
 int confine_process(const struct confine_plan *plan, struct confine_report *out_report,
                     struct err *err);

@@ -198,6 +198,9 @@ enum { NONE = -1 };
     X(fcntl,                  72,   25,   RULED) \
     X(clone,                  56,   220,  RULED) \
     X(clone3,                 435,  435,  RULED) \
+    X(io_uring_setup,         425,  425,  RULED) \
+    X(io_uring_enter,         426,  426,  RULED) \
+    X(io_uring_register,      427,  427,  RULED) \
     X(execve,                 59,   221,  RULED) \
     X(execveat,               322,  281,  RULED) \
     X(ioctl,                  16,   29,   RULED) \
@@ -260,6 +263,10 @@ static const struct {
     /* Threads and nothing else. clone3 hides its flags in memory: as on a kernel without it. */
     {CALL_clone, ALWAYS, {0, 0, ALLOW, 1, {{0, CLONE_KIND, CLONE_A_THREAD}}}},
     {CALL_clone3, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
+    /* What a ring is told to do passes no filter. Libraries do without: as on a kernel without. */
+    {CALL_io_uring_setup, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
+    {CALL_io_uring_enter, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
+    {CALL_io_uring_register, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
     /* Whoever tries this is not our code any more. */
     {CALL_execve, ALWAYS, {0, 0, SECCOMP_RET_KILL_PROCESS, 0, {{0}}}},
     {CALL_execveat, ALWAYS, {0, 0, SECCOMP_RET_KILL_PROCESS, 0, {{0}}}},

@@ -103,6 +103,9 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     signal(SIGHUP, plan->ignores_sighup ? SIG_IGN : SIG_DFL);
+    /* Before there is a loop, as in our programs: libuv may want to make it a ring. */
+    if (plan->is_confined)
+        confine();
     if (loop_new(&clock_system, &job.loop) < 0 || desk_new(&config.desk) < 0)
         _exit(4);
     config.loop = job.loop;
@@ -112,8 +115,6 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
         worker_pool_new(job.loop, &workers, &pool) < 0 || console_new(&config, &console) < 0 ||
         desk_ask(config.desk, &question, on_answer, &job, &id) < 0)
         _exit(4);
-    if (plan->is_confined)
-        confine();
     if (plan->runs_on_a_worker)
         worker_run_loop(pool);
     else

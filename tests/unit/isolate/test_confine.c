@@ -2,6 +2,7 @@
 #include "child.h"
 
 #include <linux/capability.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,7 +10,7 @@
 #include "isolate/confine.h"
 #include "isolate/threads.h"
 
-enum { THREADS_IN_TURN = 100 };
+enum { THREADS_IN_TURN = 100, NO_RINGS = 77 };
 
 static const int standard_fds[] = {0, 1, 2};
 
@@ -399,6 +400,32 @@ static void threads_that_were_joined_are_soon_gone(void **state)
     in_child(wait_with_threads, NULL);
 }
 
+/* As libuv makes one for a loop, if it is let. */
+static void confine_with_ring(void *data)
+{
+    struct io_uring_params params = {0};
+    struct scheme *scheme = data;
+    int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+
+    if (ring < 0)
+        _exit(NO_RINGS);
+    scheme->plan.has_closed_fds = true;
+    expect(confine(scheme) == ERR_INTERNAL);
+    expect(prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0);
+    close(ring);
+    expect(confine(scheme) == 0);
+}
+
+static void a_process_with_a_ring_is_refused(void **state)
+{
+    struct scheme scheme = scheme_for(*state, LANDLOCK_MAY_READ);
+    int status = status_of(confine_with_ring, &scheme);
+
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_RINGS)
+        skip_because("no io_uring to be had here");
+    assert_int_equal(status, 0);
+}
+
 static void every_wall_has_a_name(void **state)
 {
     struct confine_report report = {0};
@@ -422,5 +449,6 @@ TEST_MAIN(place_test(all_walls_stand_around_all_threads),
           place_test(what_is_kept_must_be_open), place_test(what_was_opened_before_serves_on),
           place_test(a_missing_landlock_is_reported_or_refused),
           place_test(a_missing_seccomp_is_refused), place_test(a_process_with_threads_is_refused),
+          place_test(a_process_with_a_ring_is_refused),
           cmocka_unit_test(threads_that_were_joined_are_soon_gone),
           cmocka_unit_test(every_wall_has_a_name))

@@ -66,7 +66,6 @@ static void try_what_is_refused(void *data)
         {SYS_bpf, 0, false},
         {SYS_perf_event_open, 0, false},
         {SYS_userfaultfd, 0, false},
-        {SYS_io_uring_setup, 1, false},
         {SYS_keyctl, 0, false},
         {SYS_add_key, 0, false},
         {SYS_mount, 0, false},
@@ -132,6 +131,9 @@ static void try_what_is_refused(void *data)
     }
     /* What libraries have another way for is not there at all. */
     expect_errno(syscall(SYS_clone3, 0, 0), ENOSYS);
+    expect_errno(syscall(SYS_io_uring_setup, 1, 0), ENOSYS);
+    expect_errno(syscall(SYS_io_uring_enter, 0, 0, 0, 0, 0, 0), ENOSYS);
+    expect_errno(syscall(SYS_io_uring_register, 0, 0, 0, 0), ENOSYS);
     expect_errno(syscall(SYSCALLS_LAST_KNOWN + 1, 0), ENOSYS);
     expect_errno(syscall(1000, 0), ENOSYS);
 #if defined(__x86_64__)
