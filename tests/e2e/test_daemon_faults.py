@@ -8,6 +8,7 @@ tests/unit/gateway/test_client.c, where the clock is the test's.
 Arguments: see daemon_scene.
 """
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -224,16 +225,27 @@ class Certificates(Faults):
         self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
                      "-nodes", "-keyout", "ca.key", "-out", "trusted/ca.pem", "-subj", "/CN=test")
         self.openssl("rehash", "trusted")
+        (self.place / "issued").write_text("")
+        (self.place / "ca.conf").write_text(
+            "[ca]\ndefault_ca = ours\n[ours]\ndatabase = issued\nnew_certs_dir = .\n"
+            "rand_serial = yes\nunique_subject = no\ndefault_md = sha256\npolicy = names\n"
+            "[names]\ncommonName = supplied\n")
 
     def openssl(self, *arguments):
         subprocess.run(["openssl", *arguments], cwd=self.place, check=True, capture_output=True)
 
     def serve_with(self, alternative, days):
+        """A certificate that is good from a week ago until in so many days, which may be over."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        start, end = ((now + datetime.timedelta(days=count)).strftime("%Y%m%d%H%M%SZ")
+                      for count in (-7, days))
         (self.place / "ext").write_text(f"subjectAltName={alternative}\n")
         self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
                      "-nodes", "-keyout", "key", "-out", "csr", "-subj", "/CN=server")
-        self.openssl("x509", "-req", "-in", "csr", "-CA", "trusted/ca.pem", "-CAkey", "ca.key",
-                     "-CAcreateserial", "-extfile", "ext", "-days", str(days), "-out", "pem")
+        # `openssl x509` takes no days before today, and dates only in newer releases.
+        self.openssl("ca", "-batch", "-notext", "-config", "ca.conf", "-cert", "trusted/ca.pem",
+                     "-keyfile", "ca.key", "-in", "csr", "-extfile", "ext", "-startdate", start,
+                     "-enddate", end, "-out", "pem")
         return self.serve("--tls", self.place / "pem", self.place / "key")
 
     def begin(self, server, trusted):
