@@ -28,6 +28,14 @@ expect() # what was typed, what is offered, what should be
     fi
 }
 
+best_matches() # of the lines, those that begin so; if there is none, all
+{
+    awk -v typed="$1" '
+        { all = all $0 "\n" }
+        index($0, typed) == 1 { best = best $0 "\n" }
+        END { printf "%s", best != "" ? best : all }'
+}
+
 case $shell in
 bash)
     # shellcheck disable=SC1090
@@ -49,9 +57,11 @@ fish)
         shift
         # Bash splits at '=' before it asks; fish does not.
         line=$(printf '%s' "$*" | sed 's/ = \{0,1\}/=/')
+        # Since fish 4 the list holds loose matches too (--log in --allowed-origins), which the shell
+        # shows only when nothing begins with what was typed.
         # shellcheck disable=SC2016
         expect "$line" "$(fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$script" "$line" |
-            cut -f 1 | sed "s/^--[a-z-]*=//; s,/\$,," | sort | paste -sd '|')" "$wanted"
+            cut -f 1 | best_matches "${line##* }" | sed "s/^--[a-z-]*=//; s,/\$,," | sort | paste -sd '|')" "$wanted"
     }
     ;;
 zsh)
