@@ -170,23 +170,26 @@ static const char *request_text(const char *format)
 {
     static char text[TEXT_BYTES];
     const char *at = strstr(format, "%u");
+    int len;
 
     if (at == NULL)
-        snprintf(text, sizeof(text), "%s", format);
+        len = snprintf(text, sizeof(text), "%s", format);
     else
-        snprintf(text, sizeof(text), "%.*s%u%s", (int)(at - format), format, port_number(port),
-                 at + 2);
+        len = snprintf(text, sizeof(text), "%.*s%u%s", (int)(at - format), format,
+                       port_number(port), at + 2);
+    assert_in_range(len, 1, sizeof(text) - 1);
     return text;
 }
 
 static const char *with_body(const char *line, const char *body)
 {
     static char text[TEXT_BYTES];
+    int len = snprintf(text, sizeof(text),
+                       "%s HTTP/1.1\r\nHost: localhost:%u\r\n" ALLOWED
+                       "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                       line, port_number(port), strlen(body), body);
 
-    snprintf(text, sizeof(text),
-             "%s HTTP/1.1\r\nHost: localhost:%u\r\n" ALLOWED
-             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-             line, port_number(port), strlen(body), body);
+    assert_in_range(len, 1, sizeof(text) - 1);
     return text;
 }
 
