@@ -313,6 +313,11 @@ class Needed(Case):
         self.link(flags=[*self.flags, "-U_FORTIFY_SOURCE"])
         self.complains("without _FORTIFY_SOURCE")
 
+    def test_no_fortify_beside_what_came_without(self):
+        self.write("main.c", self.source + "void llhttp__debug(void) { fprintf(stderr, \"%d\", 1); }\n")
+        self.link(flags=[*self.flags, "-U_FORTIFY_SOURCE"])
+        self.complains("without _FORTIFY_SOURCE: it calls printf")
+
     def test_static_means_static(self):
         self.write("scripts/needed.allow", "gatehouse: static\n")
         self.link()
