@@ -269,9 +269,16 @@ static size_t held_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
-static void a_stream_at_rest_holds_less_than_20_kb(void **state)
+/*
+ * A buffer that was not given up takes 16 KB. Since OpenSSL 3.2 both directions have an object
+ * of 4.4 KB each, for which there is no setting (docs/internals/net-tls.md).
+ */
+static void a_stream_at_rest_holds_no_buffers(void **state)
 {
-    enum { PAIRS = 1000, LIMIT_BYTES = 20 << 10 };
+    enum { PAIRS = 1000 };
+    const bool has_record_layers = OpenSSL_version_num() >= 0x30200000;
+    const size_t most_for_server = has_record_layers ? 23 << 10 : 16 << 10;
+    const size_t most_for_client = has_record_layers ? 28 << 10 : 20 << 10;
     static struct end clients[PAIRS];
     static struct end servers[PAIRS];
     size_t all;
@@ -308,8 +315,8 @@ static void a_stream_at_rest_holds_less_than_20_kb(void **state)
     print_message("a server's stream holds %zu bytes, a client's %zu\n",
                   (without_clients - without_both) / PAIRS, (all - without_clients) / PAIRS);
     assert_true(all > without_clients && without_clients > without_both);
-    assert_true((without_clients - without_both) / PAIRS < LIMIT_BYTES);
-    assert_true((all - without_clients) / PAIRS < LIMIT_BYTES);
+    assert_in_range((without_clients - without_both) / PAIRS, 1, most_for_server);
+    assert_in_range((all - without_clients) / PAIRS, 1, most_for_client);
 }
 
 int main(void)
@@ -324,7 +331,7 @@ int main(void)
         cmocka_unit_test(a_cut_connection_is_not_taken_for_an_end),
         cmocka_unit_test(a_filter_may_be_freed_in_every_callback),
         cmocka_unit_test(what_the_wire_does_not_take_ends_it),
-        cmocka_unit_test(a_stream_at_rest_holds_less_than_20_kb),
+        cmocka_unit_test(a_stream_at_rest_holds_no_buffers),
     };
 
     return cmocka_run_group_tests_name("test_tls", tests, set_up, tear_down);
