@@ -5,7 +5,7 @@ DESTDIR ?=
 need = scripts/install-packages
 setup = scripts/setup-build
 
-.PHONY: all run test test-heavy test-n8n bench lint fuzz coverage install clean
+.PHONY: all run test test-heavy test-n8n test-debian bench lint fuzz coverage install clean
 
 all:
 	@$(need) build
@@ -26,6 +26,13 @@ test-heavy:
 test-n8n:
 	@$(need) build n8n
 	@scripts/run-n8n
+
+# On another release of Debian, or for another architecture: make test-debian SUITE=trixie ARCH=arm64
+SUITE ?= trixie
+ARCH  ?=
+test-debian:
+	@$(need) debian
+	@scripts/test-debian $(SUITE) $(ARCH)
 
 bench:
 	@$(need) build bench

@@ -30,14 +30,15 @@ class Packages(unittest.TestCase):
             (self.fakes / name).write_text(f"#!/bin/sh\n{body}\n")
             (self.fakes / name).chmod(0o755)
 
-    def run_for(self, group, installed=(), known=(), offered=(), user=0):
+    def run_for(self, group, installed=(), known=(), offered=(), user=0,
+                architecture=""):
         for name, packages in (("installed", installed), ("known", known), ("offered", offered)):
             (self.fakes / name).write_text("".join(f"{package}\n" for package in packages))
         (self.fakes / "asked").unlink(missing_ok=True)
         done = subprocess.run(
             [INSTALL, group], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={"PATH": f"{self.fakes}:/usr/bin:/bin", "FAKES": str(self.fakes),
-                 "FAKE_USER": str(user)})
+                 "FAKE_USER": str(user), "GATEHOUSE_LIBRARIES_FOR": architecture})
         asked = self.fakes / "asked"
         return done, asked.read_text().split() if asked.exists() else []
 
@@ -68,6 +69,17 @@ class Packages(unittest.TestCase):
         _, asked = self.run_for("build", installed=["libllhttp-dev"], offered=["libllhttp-dev"])
         self.assertIn("meson", asked)
         self.assertNotIn("libllhttp-dev", asked)
+
+    def test_a_clang_that_is_too_old_does_not_count(self):
+        _, asked = self.run_for("test", installed=["clang"], offered=["clang", "clang-16"])
+        self.assertIn("clang-16", asked)
+        _, asked = self.run_for("test", installed=["clang-16"], offered=["clang", "clang-16"])
+        self.assertNotIn("clang-16", asked)
+        self.assertNotIn("clang", asked)
+
+    def test_libraries_of_another_architecture(self):
+        _, asked = self.run_for("portable", architecture="arm64")
+        self.assertEqual(asked[-3:], ["libcmocka-dev:arm64", "libjansson-dev:arm64", "python3"])
 
     def test_who_may_not_install_is_told_what_to_install(self):
         if os.path.exists("/usr/bin/sudo") or os.path.exists("/bin/sudo"):
