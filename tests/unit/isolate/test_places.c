@@ -30,8 +30,8 @@ static void the_longer_path_holds(void **state)
     char ssh[PLACE_PATH_BYTES + 8];
     char aws[PLACE_PATH_BYTES + 8];
     size_t at_home = 0;
-    size_t at_ssh;
-    size_t at_aws;
+    size_t at_ssh = 0;
+    size_t at_aws = 0;
 
     assert_int_equal(mkdirat(place->base_fd, "inside/.ssh", 0700), 0);
     snprintf(ssh, sizeof(ssh), "%s/.ssh", place->inside);
@@ -165,7 +165,7 @@ static void what_was_moved_out_of_the_home_counts_too(void **state)
     struct places places = PLACES_INIT(&arena);
     const struct place *place = *state;
     char path[PLACE_PATH_BYTES + 16];
-    size_t at;
+    size_t at = 0;
 
     assert_int_equal(mkdirat(place->base_fd, "outside/gatehouse", 0700), 0);
     assert_int_equal(mkdirat(place->base_fd, "outside/gh", 0700), 0);

@@ -280,7 +280,7 @@ static void cancelling_ends_the_whole_tree(void **state)
     struct room *room = *state;
     struct boxed *boxed;
     struct boxed_answer answer;
-    uint64_t id;
+    uint64_t id = 0;
 
     open_room(room, (struct shell_config){0});
     boxed = &room->boxed;
