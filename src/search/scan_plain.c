@@ -24,19 +24,27 @@ static bool plain_needle(const struct scan *scan, const struct scan_range *range
     return false;
 }
 
+static inline unsigned buckets_of(const struct scan *scan, unsigned position, unsigned char byte)
+{
+    return scan->low[position][byte & 15] & scan->high[position][byte >> 4];
+}
+
 static bool plain_sequences(const struct scan *scan, const struct scan_range *range,
                             struct scan_hit *hit)
 {
     size_t last = scan_last(range, scan->width);
+    unsigned second = scan->width > 1;
+    const unsigned char *data_0 = range->data + scan->offsets[0];
+    const unsigned char *data_1 = range->data + scan->offsets[second];
 
     for (size_t at = range->from; at < last; at++) {
-        unsigned buckets = 0xFF;
+        /* Both without a look at the first alone: nobody could predict how that ends. */
+        unsigned buckets = buckets_of(scan, 0, data_0[at]) & buckets_of(scan, second, data_1[at]);
 
-        for (unsigned i = 0; i < scan->width && buckets != 0; i++) {
-            unsigned char byte = range->data[at + scan->offsets[i]];
-
-            buckets &= scan->low[i][byte & 15] & scan->high[i][byte >> 4];
-        }
+        if (buckets == 0)
+            continue;
+        for (unsigned i = 2; i < scan->width; i++)
+            buckets &= buckets_of(scan, i, range->data[at + scan->offsets[i]]);
         if (buckets != 0 && scan_is_sequence(scan, range, at, buckets, hit))
             return true;
     }
