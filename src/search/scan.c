@@ -4,20 +4,42 @@
 #include "search/rarity.h"
 #include "search/scan_internal.h"
 
+/* NULL: not on this processor. */
+static const struct scan_functions *functions_at(enum scan_level level)
+{
+    switch (level) {
+#if defined(__x86_64__)
+    case SCAN_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? &scan_avx2
+                                                                                  : NULL;
+    case SCAN_SSSE3:
+        return __builtin_cpu_supports("ssse3") ? &scan_ssse3 : NULL;
+#elif defined(__aarch64__)
+    /* All of them have it. */
+    case SCAN_NEON:
+        return &scan_neon;
+#endif
+    case SCAN_PLAIN:
+        return &scan_plain;
+    default:
+        return NULL;
+    }
+}
+
 static const struct scan_functions *functions_of(enum scan_level level)
 {
-#if defined(__x86_64__)
-    bool has_ssse3 = __builtin_cpu_supports("ssse3") != 0;
-    bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("popcnt") != 0;
+    const struct scan_functions *functions = NULL;
 
-    if (has_avx2 && (level == SCAN_BEST || level == SCAN_AVX2))
-        return &scan_avx2;
-    if (has_ssse3 && level != SCAN_PLAIN)
-        return &scan_ssse3;
-#else
-    (void)level;
-#endif
-    return &scan_plain;
+    if (level == SCAN_BEST)
+        level = SCAN_LEVELS;
+    for (; functions == NULL && level > SCAN_PLAIN; level--)
+        functions = functions_at(level);
+    return functions != NULL ? functions : &scan_plain;
+}
+
+bool scan_has_level(enum scan_level level)
+{
+    return level == SCAN_BEST || functions_at(level) != NULL;
 }
 
 /* ---- needles ---- */

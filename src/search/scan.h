@@ -19,8 +19,10 @@
 enum scan_level {
     SCAN_BEST,
     SCAN_PLAIN,
+    SCAN_NEON,
     SCAN_SSSE3,
     SCAN_AVX2,
+    SCAN_LEVELS,
 };
 
 enum { SCAN_WIDTH = 4, SCAN_BUCKETS = 8, SCAN_MAX_SHIFTS = 8 };
@@ -73,6 +75,9 @@ struct scan {
     unsigned shift_count;
     uint8_t shifts[SCAN_MAX_SHIFTS];
 };
+
+/* Can the processor do this one itself? It always can the best and the plain one. */
+bool scan_has_level(enum scan_level level);
 
 /* The window is copied; it is one of sequences or a run. */
 void scan_init_window(struct scan *scan, enum scan_level level, const struct window *window);

@@ -9,6 +9,8 @@ extern const struct scan_functions scan_plain;
 #if defined(__x86_64__)
 extern const struct scan_functions scan_ssse3;
 extern const struct scan_functions scan_avx2;
+#elif defined(__aarch64__)
+extern const struct scan_functions scan_neon;
 #endif
 
 /* Is the needle there, given that its first compared byte stands at `at`? */

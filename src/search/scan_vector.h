@@ -2,7 +2,14 @@
 /*
  * The scanners for processors that look up sixteen values at once, written once
  * for every width. Who includes this says what a vector is, in VECTOR_...
- * macros, and puts the functions into its table.
+ * macros, and puts the functions into its table. Those whose names do not say it:
+ *
+ *     VECTOR_UPPER           the upper half of each byte
+ *     VECTOR_SIGNS           of a comparison: a bit for each byte that is equal, and these
+ *                            are VECTOR_SIGN_BITS apart
+ *     VECTOR_NONZERO         the same for each byte that is not 0
+ *     VECTOR_NONZERO_64      the same for an array of 64 bytes, without bits between
+ *     VECTOR_COUNT           of two comparisons: how many bytes are equal
  */
 #ifndef SEARCH_SCAN_VECTOR_H
 #define SEARCH_SCAN_VECTOR_H
@@ -10,6 +17,10 @@
 #include "search/scan_internal.h"
 
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
+
+/* Nothing is found in most steps. Who knows that keeps what is compared in registers; there are
+ * none that outlast a call, and it would be loaded again at every step. */
+#define VECTOR_MOSTLY(condition) __builtin_expect(condition, true)
 
 /* What is left when no whole vector fits. */
 static inline struct scan_range rest_of(const struct scan_range *range, size_t at)
@@ -34,6 +45,19 @@ static inline bool has_step(size_t *at, size_t first, size_t last, size_t step)
 
 /* ---- needles ---- */
 
+/* Is it at one of the places in `found`, which are those of the vector `skipped` behind `at`? */
+VECTOR_INLINE bool is_needle_at(const struct scan *scan, const struct scan_range *range, size_t at,
+                                size_t skipped, uint64_t found, struct scan_hit *hit)
+{
+    for (; found != 0; found &= found - 1) {
+        size_t i = skipped + (size_t)__builtin_ctzll(found) / VECTOR_SIGN_BITS;
+
+        if (scan_is_needle(scan, range, at + i, hit))
+            return true;
+    }
+    return false;
+}
+
 VECTOR_TARGET static bool vector_needle(const struct scan *scan, const struct scan_range *range,
                                         struct scan_hit *hit)
 {
@@ -50,14 +74,12 @@ VECTOR_TARGET static bool vector_needle(const struct scan *scan, const struct sc
                               VECTOR_EQ(VECTOR_LOAD(data + at + distance), second));
         VECTOR b = VECTOR_AND(VECTOR_EQ(VECTOR_LOAD(data + at + VECTOR_BYTES), first),
                               VECTOR_EQ(VECTOR_LOAD(data + at + VECTOR_BYTES + distance), second));
-        uint64_t found;
 
-        if (VECTOR_SIGNS(VECTOR_OR(a, b)) == 0)
+        if (VECTOR_MOSTLY(VECTOR_SIGNS(VECTOR_OR(a, b)) == 0))
             continue;
-        found = (uint64_t)VECTOR_SIGNS(a) | (uint64_t)VECTOR_SIGNS(b) << VECTOR_BYTES;
-        for (; found != 0; found &= found - 1)
-            if (scan_is_needle(scan, range, at + (size_t)__builtin_ctzll(found), hit))
-                return true;
+        if (is_needle_at(scan, range, at, 0, VECTOR_SIGNS(a), hit) ||
+            is_needle_at(scan, range, at, VECTOR_BYTES, VECTOR_SIGNS(b), hit))
+            return true;
     }
     rest = rest_of(range, at);
     return scan_plain.needle(scan, &rest, hit);
@@ -67,10 +89,8 @@ VECTOR_TARGET static bool vector_needle(const struct scan *scan, const struct sc
 
 VECTOR_INLINE VECTOR look_up(VECTOR bytes, VECTOR low, VECTOR high)
 {
-    VECTOR nibble = VECTOR_FILL(0x0F);
-
-    return VECTOR_AND(VECTOR_SHUFFLE(low, VECTOR_AND(bytes, nibble)),
-                      VECTOR_SHUFFLE(high, VECTOR_AND(VECTOR_SHIFT_4(bytes), nibble)));
+    return VECTOR_AND(VECTOR_SHUFFLE(low, VECTOR_AND(bytes, VECTOR_FILL(0x0F))),
+                      VECTOR_SHUFFLE(high, VECTOR_UPPER(bytes)));
 }
 
 /* The positions behind the first two, for what passed these, and then the rest of each sequence. */
@@ -78,18 +98,18 @@ VECTOR_INLINE bool verify(const struct scan *scan, const struct scan_range *rang
                           VECTOR buckets, const unsigned width, struct scan_hit *hit)
 {
     uint8_t bytes[VECTOR_BYTES];
-    uint32_t found;
+    uint64_t found;
 
     for (unsigned i = 2; i < width; i++)
         buckets =
             VECTOR_AND(buckets, look_up(VECTOR_LOAD(range->data + at + scan->offsets[i]),
                                         VECTOR_TABLE(scan->low[i]), VECTOR_TABLE(scan->high[i])));
-    found = VECTOR_ALL_SIGNS & ~VECTOR_SIGNS(VECTOR_EQ(buckets, VECTOR_FILL(0)));
+    found = VECTOR_NONZERO(buckets);
     if (found == 0)
         return false;
     VECTOR_STORE(bytes, buckets);
     for (; found != 0; found &= found - 1) {
-        unsigned i = (unsigned)__builtin_ctz(found);
+        unsigned i = (unsigned)__builtin_ctzll(found) / VECTOR_SIGN_BITS;
 
         if (scan_is_sequence(scan, range, at + i, bytes[i], hit))
             return true;
@@ -117,7 +137,7 @@ VECTOR_INLINE bool sequences_of_width(const struct scan *scan, const struct scan
             a = VECTOR_AND(a, look_up(VECTOR_LOAD(data_1 + at), low_1, high_1));
             b = VECTOR_AND(b, look_up(VECTOR_LOAD(data_1 + next), low_1, high_1));
         }
-        if (VECTOR_IS_ZERO(VECTOR_OR(a, b)))
+        if (VECTOR_MOSTLY(VECTOR_IS_ZERO(VECTOR_OR(a, b))))
             continue;
         if (verify(scan, range, at, a, width, hit) || verify(scan, range, next, b, width, hit))
             return true;
@@ -148,18 +168,16 @@ enum { RUN_BLOCK = 64 };
 /* A bit for each of the next 64 bytes that is in the set. */
 VECTOR_INLINE uint64_t members(const unsigned char *data, VECTOR low, VECTOR high, bool has_high)
 {
-    uint64_t mask = 0;
+    VECTOR found[RUN_BLOCK / VECTOR_BYTES];
 
-    for (unsigned i = 0; i < RUN_BLOCK; i += VECTOR_BYTES) {
-        VECTOR bytes = VECTOR_LOAD(data + i);
-        VECTOR found = look_up(bytes, low, high);
-        uint32_t bits = VECTOR_ALL_SIGNS & ~VECTOR_SIGNS(VECTOR_EQ(found, VECTOR_FILL(0)));
+    for (unsigned i = 0; i < RUN_BLOCK / VECTOR_BYTES; i++) {
+        VECTOR bytes = VECTOR_LOAD(data + (size_t)i * VECTOR_BYTES);
 
+        found[i] = look_up(bytes, low, high);
         if (has_high)
-            bits |= VECTOR_SIGNS(bytes);
-        mask |= (uint64_t)bits << i;
+            found[i] = VECTOR_OR(found[i], VECTOR_AND(bytes, VECTOR_FILL(0x80)));
     }
-    return mask;
+    return VECTOR_NONZERO_64(found);
 }
 
 VECTOR_TARGET static bool vector_run(const struct scan *scan, const struct scan_range *range,
@@ -205,10 +223,10 @@ VECTOR_TARGET static size_t vector_newlines(const unsigned char *data, size_t le
     size_t at = 0;
 
     for (; len - at >= 2 * VECTOR_BYTES; at += 2 * VECTOR_BYTES) {
-        uint64_t a = VECTOR_SIGNS(VECTOR_EQ(VECTOR_LOAD(data + at), newline));
-        uint64_t b = VECTOR_SIGNS(VECTOR_EQ(VECTOR_LOAD(data + at + VECTOR_BYTES), newline));
+        VECTOR a = VECTOR_EQ(VECTOR_LOAD(data + at), newline);
+        VECTOR b = VECTOR_EQ(VECTOR_LOAD(data + at + VECTOR_BYTES), newline);
 
-        count += (size_t)__builtin_popcountll(a | b << VECTOR_BYTES);
+        count += VECTOR_COUNT(a, b);
     }
     return count + scan_plain.newlines(data + at, len - at);
 }

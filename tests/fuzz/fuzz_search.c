@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     options.is_regex = (data[0] & 1) != 0;
     options.ignores_case = (data[0] & 2) != 0;
-    options.level = (enum scan_level)(data[0] >> 2 & 3);
+    options.level = (enum scan_level)((data[0] >> 2) % SCAN_LEVELS);
     pattern_text = (struct str){(const char *)data + 1, size - 1};
     nul = memchr(pattern_text.ptr, '\0', pattern_text.len);
     if (nul != NULL) {
