@@ -4,17 +4,22 @@
  * own, and a main() that names the group after the program, or as GATEHOUSE_TEST_NAME
  * says where one program runs under several conditions: scripts/run-tests looks
  * for the report under that name, and counts the cases in it.
+ *
+ * A case that hangs is named and ends the program, long before meson would.
  */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,13 +27,56 @@
 #include "base/str.h"
 #include "patience.h"
 
+/* What one case may take in all: a disk may stand still for a minute. */
+enum { TEST_CASE_S = 100 };
+
+static const char *volatile test_case_name = "";
+
+static inline void test_say_hung(int number)
+{
+    const char *name = test_case_name;
+
+    (void)number;
+    (void)!write(STDERR_FILENO, "hangs: ", 7);
+    (void)!write(STDERR_FILENO, name, strlen(name));
+    (void)!write(STDERR_FILENO, "\n", 1);
+    _exit(1);
+}
+
+/* Before the case's own set-up, whose row is the state to begin with. */
+static inline int test_watch(void **state)
+{
+    const struct CMUnitTest *row = *state;
+
+    test_case_name = row->name;
+    *state = row->initial_state;
+    alarm(TEST_CASE_S);
+    return row->setup_func != NULL ? row->setup_func(state) : 0;
+}
+
+static inline void test_watch_all(const struct CMUnitTest *rows, struct CMUnitTest *out_watched,
+                                  size_t count)
+{
+    const struct sigaction on_alarm = {.sa_handler = test_say_hung};
+
+    (void)sigaction(SIGALRM, &on_alarm, NULL);
+    for (size_t i = 0; i < count; i++) {
+        out_watched[i] = rows[i];
+        out_watched[i].setup_func = test_watch;
+        /* SAFETY: it is handed back to us alone, who do not write to it. */
+        out_watched[i].initial_state = (void *)(uintptr_t)&rows[i];
+    }
+}
+
 /* TEST_MAIN(cmocka_unit_test(first), cmocka_unit_test(second)) */
 #define TEST_MAIN(...)                                                                             \
     int main(void)                                                                                 \
     {                                                                                              \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                           \
+        const struct CMUnitTest rows[] = {__VA_ARGS__};                                            \
+        struct CMUnitTest tests[array_size(rows)];                                                 \
         const char *group_ = getenv("GATEHOUSE_TEST_NAME");                                        \
                                                                                                    \
+        test_watch_all(rows, tests, array_size(rows));                                             \
         return cmocka_run_group_tests_name(                                                        \
             group_ != NULL ? group_ : program_invocation_short_name, tests, NULL, NULL);           \
     }

@@ -67,17 +67,42 @@ ssize_t write(int fd, const void *buf, size_t n)
 
 static int directory_error; /* of syncing any; 0: none */
 static unsigned directory_syncs;
+static bool fails_files; /* no regular file reaches the disk */
+
+/* The regular files that were synced, and how many directories had been before each. */
+enum { MOST_SYNCED = 16 };
+static struct {
+    ino_t inode;
+    off_t size;
+    unsigned directories_before;
+} synced[MOST_SYNCED];
+static size_t synced_count;
+
+static void note_sync(const struct stat *about)
+{
+    if (!S_ISREG(about->st_mode) || synced_count == MOST_SYNCED)
+        return;
+    synced[synced_count].inode = about->st_ino;
+    synced[synced_count].size = about->st_size;
+    synced[synced_count++].directories_before = directory_syncs;
+}
 
 int fsync(int fd)
 {
-    struct stat about;
+    struct stat about = {0};
 
-    if (fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
+    if (fstat(fd, &about) == 0)
+        note_sync(&about);
+    if (S_ISDIR(about.st_mode)) {
         directory_syncs++;
         if (directory_error != 0) {
             errno = directory_error;
             return -1;
         }
+    }
+    if (fails_files && S_ISREG(about.st_mode)) {
+        errno = EIO;
+        return -1;
     }
     if (file_faults.sync_error != 0 && is_faulty(fd)) {
         append_as_another(fd, file_faults.others_before_sync);
@@ -90,6 +115,7 @@ int fsync(int fd)
 static int end_faults(void **state)
 {
     directory_error = 0;
+    fails_files = false;
     memset(&file_faults, 0, sizeof(file_faults));
     return teardown(state);
 }
@@ -188,6 +214,11 @@ static int append_new(struct world *world)
     return authority_append(world->scope, STR("dir/appended"), STR("x"), NULL, &world->err);
 }
 
+static int append_old(struct world *world)
+{
+    return authority_append(world->scope, STR("dir/keep"), STR("x"), NULL, &world->err);
+}
+
 static int make_directory(struct world *world)
 {
     return authority_mkdir(world->scope, STR("dir/made"), NULL, &world->err);
@@ -262,6 +293,49 @@ static void a_directory_that_does_not_reach_the_disk_is_told(void **state)
         assert_refused(world, changes[i](world), ERR_IO);
 }
 
+/* Else a power cut after the rename leaves an empty file where the old one was. */
+static void what_has_a_new_content_reaches_the_disk_before_its_name(void **state)
+{
+    static const struct {
+        int (*change)(struct world *world);
+        const char *name;
+    } rows[] = {
+        {write_new, "dir/new"},   {replace, "dir/old"}, {append_new, "dir/appended"},
+        {append_old, "dir/keep"}, {copy, "dir/copy"},
+    };
+    struct world *world = *state;
+
+    plant_for_changes(world);
+    for (size_t i = 0; i < array_size(rows); i++) {
+        struct authority_stat about;
+        bool is_synced = false;
+
+        synced_count = 0;
+        directory_syncs = 0;
+        assert_ok(world, rows[i].change(world));
+        assert_true(look(world, WORLD_ROOT, rows[i].name, &about, NULL));
+        for (size_t k = 0; k < synced_count; k++)
+            is_synced = is_synced ||
+                        (synced[k].inode == about.inode && (uint64_t)synced[k].size == about.size &&
+                         synced[k].directories_before == 0);
+        if (!is_synced)
+            fail_msg("%s was not synced, or too late", rows[i].name);
+    }
+}
+
+static void a_file_that_does_not_reach_the_disk_does_not_replace_another(void **state)
+{
+    struct world *world = *state;
+
+    plant_for_changes(world);
+    fails_files = true;
+    assert_refused(world, replace(world), ERR_IO);
+    assert_refused(world, write_new(world), ERR_IO);
+    fails_files = false;
+    assert_content(world, WORLD_ROOT, "dir/old", "old");
+    assert_false(is_there(world, WORLD_ROOT, "dir/new"));
+}
+
 static void the_audit_needs_no_directories_that_sync(void **state)
 {
     struct world *world = *state;
@@ -292,4 +366,6 @@ TEST_MAIN(FAULTY(an_append_in_pieces_is_whole), FAULTY(an_append_that_stops_half
           FAULTY(an_append_that_is_not_synced_is_taken_back),
           FAULTY(a_file_system_that_syncs_no_directories_will_do),
           FAULTY(a_directory_that_does_not_reach_the_disk_is_told),
+          FAULTY(what_has_a_new_content_reaches_the_disk_before_its_name),
+          FAULTY(a_file_that_does_not_reach_the_disk_does_not_replace_another),
           FAULTY(the_audit_needs_no_directories_that_sync))

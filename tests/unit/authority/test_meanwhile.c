@@ -343,6 +343,59 @@ static void what_is_written_goes_along_to_where_it_may_be(void **state)
     authority_scope_free(scope);
 }
 
+/* ---- a file that was told, and another content that looks like it ---- */
+
+/* The same length, and the time of the last change put back: only the inode's own time tells. */
+static void rewrite_unseen(struct world *world)
+{
+    cleanup_fd int fd = openat(world->fds[WORLD_ROOT], "f", O_WRONLY | O_CLOEXEC);
+    struct stat before;
+    struct stat after;
+
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &before), 0);
+    /* The kernel's clock for this has ticks of some milliseconds. */
+    do {
+        const struct timespec times[] = {before.st_atim, before.st_mtim};
+
+        assert_int_equal(pwrite(fd, "evil", 4, 0), 4);
+        assert_int_equal(futimens(fd, times), 0);
+        assert_int_equal(fstat(fd, &after), 0);
+    } while (after.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+             after.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+    assert_memory_equal(&after.st_mtim, &before.st_mtim, sizeof(after.st_mtim));
+    assert_int_equal(after.st_size, before.st_size);
+}
+
+static int exchange(struct world *world, const struct authority_stat *expected)
+{
+    struct authority_exchange exchange = {.expected = expected};
+    const struct authority_write_options options = {.create = AUTHORITY_REPLACE_OLD,
+                                                    .exchange = &exchange};
+
+    return authority_write_bytes(world->scope, STR("f"), STR("ours"), &options, &world->err);
+}
+
+static void what_was_told_is_not_replaced_when_only_its_inode_tells_of_a_change(void **state)
+{
+    struct world *world = *state;
+    struct authority_stat about;
+
+    plant(world, WORLD_ROOT, "f", "told");
+    meanwhile = rewrite_unseen;
+    assert_refused(world, exchange(world, NULL), ERR_BUSY);
+    assert_null(meanwhile);
+    assert_content(world, WORLD_ROOT, "f", "evil");
+    /* Nor where it changed before the write began. */
+    assert_ok(world, authority_stat(world->scope, STR("f"), &about, &world->err));
+    rewrite_unseen(world);
+    assert_refused(world, exchange(world, &about), ERR_BUSY);
+    assert_content(world, WORLD_ROOT, "f", "evil");
+    assert_ok(world, authority_stat(world->scope, STR("f"), &about, &world->err));
+    assert_ok(world, exchange(world, &about));
+    assert_content(world, WORLD_ROOT, "f", "ours");
+}
+
 #define MEANWHILE_IN_MEMORY(test)                                                                  \
     {                                                                                              \
 #test "_in_memory", test, prepare_memory, teardown, NULL                                   \
@@ -357,4 +410,5 @@ TEST_MAIN(MEANWHILE_IN_MEMORY(a_source_that_changes_while_it_is_moved_stays),
           MEANWHILE_ON_DISK(a_source_that_changes_while_it_is_moved_stays),
           MEANWHILE_ON_DISK(a_source_that_changes_while_it_goes_to_another_device_stays),
           MEANWHILE_ON_DISK(what_is_written_does_not_follow_its_directory_to_where_it_may_not_be),
-          MEANWHILE_ON_DISK(what_is_written_goes_along_to_where_it_may_be))
+          MEANWHILE_ON_DISK(what_is_written_goes_along_to_where_it_may_be),
+          MEANWHILE_ON_DISK(what_was_told_is_not_replaced_when_only_its_inode_tells_of_a_change))

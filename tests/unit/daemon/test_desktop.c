@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "daemon/desktop.h"
+/* What is waited for is done by workers on a disk, or by other processes. */
+#define LOOP_UNTIL_OTHERS
 #include "loop_until.h"
 
 enum { TEXT_BYTES = 4096, PATH_BYTES = 128 };

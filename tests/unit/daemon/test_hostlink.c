@@ -10,6 +10,8 @@
 
 #include "../authority/scene.h"
 #include "daemon/hostlink.h"
+/* What is waited for is done by workers on a disk, or by other processes. */
+#define LOOP_UNTIL_OTHERS
 #include "loop_until.h"
 #include "protocol/toolwire.h"
 

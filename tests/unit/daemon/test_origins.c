@@ -52,6 +52,11 @@ static void patterns_fit_as_they_are_read(void **state)
     assert_true(allows("http://localhost:*", "http://localhost:5678"));
     assert_true(allows("http://localhost:*", "http://localhost"));
     assert_false(allows("http://localhost:*", "http://localhost.evil.test:5678"));
+    assert_true(allows("http://10.0.0.1:*", "http://10.0.0.1:5678"));
+    assert_false(allows("http://10.0.0.1:*", "http://10.0.0.123"));
+    assert_false(allows("http://10.0.0.1:*", "http://10.0.0.123:5678"));
+    assert_false(allows("http://10.0.0.1:5678", "http://10.0.0.1:56789"));
+    assert_false(allows("http://10.0.0.1:5678", "http://10.0.0.1"));
     assert_true(allows("http://*.localhost:5678", "http://a.localhost:5678"));
     assert_true(allows("http://[::1]:5678", "http://[::1]:5678"));
     assert_true(allows("http://n8n-*.localhost", "http://n8n-7.localhost"));

@@ -732,6 +732,34 @@ static void and_given_up_at_last(void **state)
     assert_int_equal(state_now(), RECONNECT_OPEN);
 }
 
+/* Four of 15 MB wait for another try; for a fifth there is no room, and nobody holds it. */
+static void answers_that_wait_hold_memory_up_to_a_ceiling(void **state)
+{
+    enum { FIT = GATEWAY_MAX_RETRY_BYTES / LARGE_BYTES };
+    cleanup_buf struct buf result = BUF_INIT(TEXT_BYTES);
+
+    (void)state;
+    assert_int_equal(buf_reserve(&result, LARGE_BYTES), 0);
+    memset(result.data, 'a', LARGE_BYTES);
+    result.data[0] = '"';
+    result.data[LARGE_BYTES - 1] = '"';
+    result.len = LARGE_BYTES;
+    pair();
+    fake_gateway_fail(server, FAKE_RESPONSE, 503, FIT + 1, STR_EMPTY);
+    for (size_t i = 0; i <= FIT; i++) {
+        call("read_file");
+        until(seen.calls == i + 1);
+        assert_int_equal(gateway_answer(gateway, str_from(seen.ids[i]), buf_view(&result)), 0);
+        until(status_now().retrying == i + 1 || seen.undelivered > 0);
+    }
+    assert_int_equal(status_now().retrying, FIT);
+    assert_int_equal(seen.undelivered, 1);
+    /* What is delivered makes room. */
+    pass(GATEWAY_RETRY_MS);
+    until(answers == FIT && status_now().pending == 0);
+    assert_int_equal(status_now().retrying, 0);
+}
+
 static void calls_outlive_a_stream_that_drops(void **state)
 {
     (void)state;
@@ -778,5 +806,6 @@ TEST_MAIN(CASE(a_token_becomes_a_session), CASE(a_server_of_the_older_kind_is_sp
           CASE(ids_are_escaped_in_paths), CASE(a_large_answer_goes_whole),
           CASE(a_result_that_is_too_large_becomes_a_word_about_it),
           CASE(an_answer_is_tried_again_when_the_server_stumbles), CASE(and_given_up_at_last),
+          CASE(answers_that_wait_hold_memory_up_to_a_ceiling),
           CASE(calls_outlive_a_stream_that_drops),
           CASE(an_end_without_a_word_leaves_nothing_behind))

@@ -12,7 +12,7 @@
 #include "isolate/landlock.h"
 #include "isolate/sanitized.h"
 
-enum { OUTPUT_BYTES = 4096, MAX_TEST_PLACES = 4 };
+enum { OUTPUT_BYTES = 4096, MAX_TEST_PLACES = 5 };
 
 static const char *const plain_env[] = {"PATH=/usr/bin:/bin", "SEEN=yes", NULL};
 
@@ -279,6 +279,49 @@ static void what_is_hidden_is_empty_and_stays_so(void **state)
     assert_int_equal(fstatat(place->base_fd, "inside/a/f", &about, 0), 0);
     assert_int_equal(fstatat(place->base_fd, "inside/one", &about, 0), 0);
     assert_int_equal(about.st_size, 1);
+}
+
+/* Of the mount that is seen at `path`, which the output has as /proc/self/mountinfo writes it. */
+static void assert_mount_has(const char *mountinfo, const char *path, const char *options)
+{
+    char wanted[PLACE_PATH_BYTES + 64];
+    const char *line;
+
+    snprintf(wanted, sizeof(wanted), " %s %s,", path, options);
+    line = strstr(mountinfo, wanted);
+    if (line == NULL)
+        fail_msg("no mount\"%s\" in:\n%s", wanted, mountinfo);
+}
+
+/* What lies there is ours and empty: neither a program nor a device may come to be in it. */
+static void covers_hold_nothing_that_runs(void **state)
+{
+    const struct place *place = *state;
+    char hidden[PLACE_PATH_BYTES + 8];
+    char bearing[PLACE_PATH_BYTES + 8];
+    char shown[PLACE_PATH_BYTES + 16];
+    char file[PLACE_PATH_BYTES + 8];
+    struct trial trial = {
+        .places = {{.path = place->inside, .access = BOX_WRITE},
+                   {.path = hidden, .access = BOX_HIDDEN},
+                   {.path = file, .access = BOX_HIDDEN},
+                   {.path = bearing, .access = BOX_HIDDEN},
+                   {.path = shown, .access = BOX_READ}},
+        .place_count = 5,
+        .script = "grep /inside/ /proc/self/mountinfo",
+    };
+
+    skip_without_boxes();
+    snprintf(hidden, sizeof(hidden), "%s/a", place->inside);
+    snprintf(file, sizeof(file), "%s/one", place->inside);
+    snprintf(bearing, sizeof(bearing), "%s/b", place->inside);
+    snprintf(shown, sizeof(shown), "%s/b/shown", place->inside);
+    assert_int_equal(mkdir(bearing, 0755) == 0 || errno == EEXIST, 1);
+    assert_int_equal(mkdir(shown, 0755), 0);
+    assert_runs(trial);
+    assert_mount_has(trial.output, hidden, "ro,nosuid,nodev,noexec");
+    assert_mount_has(trial.output, file, "ro,nosuid,nodev,noexec");
+    assert_mount_has(trial.output, bearing, "rw,nosuid,nodev,noexec");
 }
 
 static void a_command_can_be_given_less_than_the_plan(void **state)
@@ -687,26 +730,24 @@ static void every_step_has_words(void **state)
         assert_true(strlen(box_step_words((enum box_step)i)) > 3);
 }
 
-TEST_MAIN(cmocka_unit_test(a_command_runs_and_its_end_is_told),
-          cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
-          place_test(only_writable_places_can_be_written),
-          place_test(what_is_only_read_stays_where_it_is),
-          place_test(what_is_the_kernels_is_shown_nowhere_else),
-          place_test(what_is_hidden_is_empty_and_stays_so),
-          place_test(a_command_can_be_given_less_than_the_plan),
-          cmocka_unit_test(the_host_is_out_of_sight),
-          cmocka_unit_test(a_network_of_its_own_leads_nowhere),
-          cmocka_unit_test(a_terminal_is_its_own),
-          cmocka_unit_test(commands_that_cannot_start_say_why),
-          place_test(streams_that_lead_out_are_refused),
-          place_test(a_stream_to_read_from_cannot_be_changed),
-          cmocka_unit_test(devices_cannot_be_changed),
-          place_test(no_program_is_left_that_makes_others_the_user),
-          place_test(a_place_is_what_it_was_or_nothing),
-          cmocka_unit_test(the_machine_itself_is_no_place),
-          cmocka_unit_test(nothing_outlives_the_command),
-          cmocka_unit_test(signals_reach_the_command),
-          cmocka_unit_test(what_the_starter_did_with_signals_stays_outside),
-          cmocka_unit_test(a_box_dies_with_its_starter),
-          cmocka_unit_test(limits_hold_as_far_as_they_are_said_to),
-          cmocka_unit_test(a_missing_layer_is_named), cmocka_unit_test(every_step_has_words))
+TEST_MAIN(
+    cmocka_unit_test(a_command_runs_and_its_end_is_told),
+    cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
+    place_test(only_writable_places_can_be_written),
+    place_test(what_is_only_read_stays_where_it_is),
+    place_test(what_is_the_kernels_is_shown_nowhere_else),
+    place_test(what_is_hidden_is_empty_and_stays_so), place_test(covers_hold_nothing_that_runs),
+    place_test(a_command_can_be_given_less_than_the_plan),
+    cmocka_unit_test(the_host_is_out_of_sight),
+    cmocka_unit_test(a_network_of_its_own_leads_nowhere), cmocka_unit_test(a_terminal_is_its_own),
+    cmocka_unit_test(commands_that_cannot_start_say_why),
+    place_test(streams_that_lead_out_are_refused),
+    place_test(a_stream_to_read_from_cannot_be_changed),
+    cmocka_unit_test(devices_cannot_be_changed),
+    place_test(no_program_is_left_that_makes_others_the_user),
+    place_test(a_place_is_what_it_was_or_nothing), cmocka_unit_test(the_machine_itself_is_no_place),
+    cmocka_unit_test(nothing_outlives_the_command), cmocka_unit_test(signals_reach_the_command),
+    cmocka_unit_test(what_the_starter_did_with_signals_stays_outside),
+    cmocka_unit_test(a_box_dies_with_its_starter),
+    cmocka_unit_test(limits_hold_as_far_as_they_are_said_to),
+    cmocka_unit_test(a_missing_layer_is_named), cmocka_unit_test(every_step_has_words))

@@ -401,6 +401,79 @@ static void who_asks_too_often_loses_only_his_own_states(void **state)
     assert_true(fixture_next_has(fixture, "\"accepted\""));
 }
 
+static void open_as(struct mcp_fixture *fixture, const char *principal)
+{
+    if (fixture->session != NULL)
+        fixture_close(fixture);
+    fixture->config.principal = str_from(principal);
+    assert_int_equal(fixture_open(fixture), 0);
+}
+
+/* What state `number` of the test is good for now: "accepted", or the name of an error. */
+static bool redeems(struct mcp_fixture *fixture, size_t number, const char *outcome)
+{
+    char more[128];
+
+    snprintf(more, sizeof(more), "\"requestState\":\"@s%zu\"," ACCEPTED ",", number);
+    ask_modern(fixture, 9, more);
+    return fixture_next_has(fixture, outcome);
+}
+
+static void one_may_have_256_states_and_not_one_more(void **state)
+{
+    struct mcp_fixture *fixture = *state;
+
+    open_as(fixture, "ann");
+    flood(fixture, 256);
+    assert_true(redeems(fixture, 1, "\"accepted\""));
+    /* That made room for one; for another the oldest goes, and no other. */
+    flood(fixture, 1);
+    assert_true(redeems(fixture, 2, "\"accepted\""));
+    flood(fixture, 2);
+    assert_true(redeems(fixture, 3, "\"state_used\""));
+    assert_true(redeems(fixture, 4, "\"accepted\""));
+}
+
+static void all_may_have_1024_states_and_not_one_more(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    struct mcp_fixture *fixture = *state;
+
+    for (size_t i = 0; i < array_size(names); i++) {
+        open_as(fixture, names[i]);
+        flood(fixture, 256);
+    }
+    open_as(fixture, "a");
+    assert_true(redeems(fixture, 1, "\"accepted\""));
+    open_as(fixture, "e");
+    flood(fixture, 1);
+    open_as(fixture, "a");
+    assert_true(redeems(fixture, 2, "\"accepted\""));
+    open_as(fixture, "e");
+    flood(fixture, 2);
+    open_as(fixture, "a");
+    assert_true(redeems(fixture, 3, "\"state_used\""));
+    assert_true(redeems(fixture, 4, "\"accepted\""));
+}
+
+static void a_state_counts_once_and_until_it_is_due(void **state)
+{
+    struct mcp_fixture *fixture = *state;
+
+    open_as(fixture, "ann");
+    flood(fixture, 1);
+    fixture_pass(fixture, MCP_DEFAULT_ASK_MS - 1);
+    assert_true(redeems(fixture, 1, "\"accepted\""));
+    assert_true(redeems(fixture, 1, "\"state_used\""));
+    flood(fixture, 1);
+    fixture_pass(fixture, MCP_DEFAULT_ASK_MS);
+    assert_true(redeems(fixture, 2, "\"state_expired\""));
+    /* Nor can it come back to life in a slot that was given away. */
+    flood(fixture, 256);
+    assert_true(redeems(fixture, 2, "\"state_expired\""));
+    assert_true(redeems(fixture, 3, "\"accepted\""));
+}
+
 static void as_many_states_as_there_are_slots_can_be_out(void **state)
 {
     enum { PEOPLE = 5, EACH = 250 };
@@ -466,5 +539,8 @@ TEST_MAIN(fixture_test(no_two_questions_have_the_same_id),
           fixture_test(every_changed_byte_of_a_state_is_noticed),
           fixture_test(another_service_has_another_key),
           fixture_test(who_asks_too_often_loses_only_his_own_states),
+          fixture_test(one_may_have_256_states_and_not_one_more),
+          fixture_test(all_may_have_1024_states_and_not_one_more),
+          fixture_test(a_state_counts_once_and_until_it_is_due),
           fixture_test(as_many_states_as_there_are_slots_can_be_out),
           fixture_test(asking_leaves_no_memory_behind))

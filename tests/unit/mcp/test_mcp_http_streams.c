@@ -217,6 +217,61 @@ static void what_is_not_kept_any_more_is_refused(void **state)
     assert_int_equal(mcp_http_get(&client, id), 400);
 }
 
+#define CHANGED "notifications/tools/list_changed"
+
+/* A stream that goes on, of whose events the first had to go. */
+static void what_has_a_hole_in_it_is_refused(void **state)
+{
+    enum { MORE = 3 };
+    char id[32];
+    char last[32];
+
+    (void)state;
+    open_for_both(NEW);
+    for (int i = 0; i < MCP_HTTP_REPLAY_EVENTS; i++)
+        mcp_http_fixture_change_tools(fixture);
+    /* As many as are kept: all of them are there. */
+    assert_int_equal(mcp_http_get(&client, "0-0"), 200);
+    assert_int_equal(mcp_http_count(&client, CHANGED), MCP_HTTP_REPLAY_EVENTS);
+    mcp_http_link_close(&client);
+    for (int i = 0; i < MORE; i++)
+        mcp_http_fixture_change_tools(fixture);
+    for (int i = 0; i < MORE; i++) {
+        snprintf(id, sizeof(id), "0-%d", i);
+        assert_int_equal(mcp_http_get(&other, id), 400);
+        assert_false(mcp_http_has(&other, CHANGED));
+    }
+    /* The first that is kept is the one behind this. */
+    snprintf(id, sizeof(id), "0-%d", MORE);
+    assert_int_equal(mcp_http_get(&other, id), 200);
+    assert_int_equal(mcp_http_count(&other, CHANGED), MCP_HTTP_REPLAY_EVENTS);
+    last_event_id(&other, id);
+    snprintf(last, sizeof(last), "0-%d", MCP_HTTP_REPLAY_EVENTS + MORE);
+    assert_string_equal(id, last);
+}
+
+/* The same where it is the bytes that are too many. */
+static void what_was_forgotten_for_its_size_is_refused(void **state)
+{
+    size_t kept = 0;
+    char id[32];
+
+    (void)state;
+    open_for_both(NEW);
+    for (int i = 0; i < 200; i++)
+        mcp_http_fixture_change_tools(fixture);
+    for (int behind = 0; behind < 200 && kept == 0; behind++) {
+        snprintf(id, sizeof(id), "0-%d", behind);
+        if (mcp_http_get(&client, id) != 200) {
+            assert_false(mcp_http_has(&client, CHANGED));
+            continue;
+        }
+        kept = mcp_http_count(&client, CHANGED);
+        assert_int_equal(kept, 200 - behind);
+    }
+    assert_in_range(kept, 1, 199);
+}
+
 static void who_was_away_longest_makes_room_for_others(void **state)
 {
     char id[32];
@@ -370,6 +425,7 @@ TEST_MAIN(
     CASE(older_clients_do_not_get_events_that_say_nothing),
     CASE(hanging_up_does_nothing_to_a_modern_call), CASE(an_event_of_somebody_else_is_refused),
     CASE(a_session_does_not_see_events_of_another), SMALL(what_is_not_kept_any_more_is_refused),
+    CASE(what_has_a_hole_in_it_is_refused), SMALL(what_was_forgotten_for_its_size_is_refused),
     SMALL(who_was_away_longest_makes_room_for_others),
     SMALL(what_is_too_large_to_be_kept_is_refused), SMALL(a_reader_that_does_not_read_is_cut_off),
     CASE(changes_are_told_on_the_stream_of_the_session),

@@ -123,9 +123,56 @@ static void further_pages_can_be_allowed(void **state)
     assert_int_equal(origin_check_origin(&policy, STR("http://app.example")), ERR_ORIGIN_DENIED);
 }
 
+/* A port is asked for by its colon: without it the rest belongs to the host. */
+static void any_port_of_a_page_is_no_longer_host(void **state)
+{
+    static const struct {
+        const char *pattern;
+        const char *origin;
+        bool is_taken;
+    } rows[] = {
+        {"http://10.0.0.1:*", "http://10.0.0.1", true},
+        {"http://10.0.0.1:*", "http://10.0.0.1:8", true},
+        {"http://10.0.0.1:*", "http://10.0.0.1:65535", true},
+        {"http://10.0.0.1:*", "http://10.0.0.12", false},
+        {"http://10.0.0.1:*", "http://10.0.0.123", false},
+        {"http://10.0.0.1:*", "http://10.0.0.123:80", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1.2", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1:", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1:8a", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1:-8", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1:80:80", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1/80", false},
+        {"http://10.0.0.1:*", "http://10.0.0.1@80", false},
+        {"http://10.0.0.1:*", "https://10.0.0.1:80", false},
+        {"http://10.0.0.1:*", "http://10.0.0.", false},
+        {"http://host1:*", "http://host12", false},
+        {"http://[::1]:*", "http://[::1]:80", true},
+        {"http://[::1]:*", "http://[::1]80", false},
+        {"http://10.0.0.1:80", "http://10.0.0.1:80", true},
+        {"http://10.0.0.1:80", "http://10.0.0.1:8", false},
+        {"http://10.0.0.1:80", "http://10.0.0.1:8080", false},
+        {"http://10.0.0.1:80", "http://10.0.0.1", false},
+        {"http://10.0.0.1", "http://10.0.0.1:80", false},
+        {"http://10.0.0.1", "http://10.0.0.123", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        const struct str pattern = str_from(rows[i].pattern);
+        const struct origin_policy policy = {
+            .is_loopback = true, .port = 9, .origins = &pattern, .origin_count = 1};
+        int wanted = rows[i].is_taken ? 0 : ERR_ORIGIN_DENIED;
+
+        if (origin_check_origin(&policy, str_from(rows[i].origin)) != wanted)
+            fail_msg("%s with %s", rows[i].pattern, rows[i].origin);
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(a_loopback_server_has_three_names_with_its_port),
           cmocka_unit_test(other_names_are_those_of_somebody_else),
           cmocka_unit_test(the_port_of_http_need_not_be_said),
           cmocka_unit_test(further_names_can_be_allowed),
           cmocka_unit_test(pages_of_its_own_may_ask), cmocka_unit_test(other_pages_may_not),
-          cmocka_unit_test(further_pages_can_be_allowed))
+          cmocka_unit_test(further_pages_can_be_allowed),
+          cmocka_unit_test(any_port_of_a_page_is_no_longer_host))
