@@ -496,6 +496,24 @@ static void a_session_is_kept_for_the_next_start_and_goes_on(void **state)
     assert_true(is_kept_as(key));
 }
 
+/* A server may give another one whenever it is greeted. */
+static void another_key_that_the_server_gives_is_kept_instead(void **state)
+{
+    (void)state;
+    config.keeps = true;
+    start_and_join();
+    fake_gateway_fail(server, FAKE_EVENTS, 403, 1, STR_EMPTY);
+    fake_gateway_fail(server, FAKE_INIT, 200, 1,
+                      STR("{\"data\":{\"ok\":true,\"sessionKey\":\"sess_another\"}}"));
+    fake_gateway_drop(server, false);
+    until(now().state == RECONNECT_WAITING);
+    pass(RECONNECT_FIRST_MS);
+    until(now().state == RECONNECT_RENEW_WAITING);
+    pass(RECONNECT_FIRST_MS);
+    until(there().hits[FAKE_INIT] == 2 && now().state == RECONNECT_RENEW_WAITING);
+    assert_true(is_kept_as("sess_another"));
+}
+
 static void who_keeps_nothing_leaves_nothing(void **state)
 {
     (void)state;
@@ -647,6 +665,7 @@ TEST_MAIN(CASE(a_session_is_joined_with_its_token), CASE(a_toolhost_that_does_no
           CASE(who_is_patient_asks_again_ever_later_up_to_a_ceiling),
           CASE(who_is_not_patient_is_told_at_once),
           CASE(a_session_is_kept_for_the_next_start_and_goes_on),
+          CASE(another_key_that_the_server_gives_is_kept_instead),
           CASE(who_keeps_nothing_leaves_nothing), CASE(what_was_kept_goes_when_another_is_joined),
           CASE(a_session_of_another_folder_is_not_taken_up),
           CASE(a_session_from_before_that_is_over_is_paired_anew),
