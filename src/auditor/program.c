@@ -2,7 +2,6 @@
 #include "auditor/program.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,75 +11,30 @@
 #include "auditor/table.h"
 #include "auditor/view.h"
 #include "base/clock.h"
+#include "base/colour.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "command/alone.h"
 #include "command/audit.h"
 #include "command/output.h"
+#include "command/stop.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
 #include "tools/recorded.h"
 
 enum {
     EXIT_WRONG_USE = 2,
-    EXIT_SIGNAL = 128, /* and its number */
     ARGS_MAX_BYTES = 4 << 20,
     /* Behind --until, outcomes are still looked for of what began before it. */
     OUTCOME_MARGIN_MS = 10 * 60 * 1000,
 };
-
-/* ---- being stopped ---- */
-
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t stopped_by;
-
-static void on_signal(int signum)
-{
-    stopped_by = signum;
-}
-
-/* Once each, so that the second ends the process. */
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < array_size(signals); i++)
-        /* What whoever started us has switched off stays so. */
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
-    /* A reader that goes away is an error of write(). */
-    signal(SIGPIPE, SIG_IGN);
-}
-
-/* For something to happen, or a signal: none of those slips in before the waiting. */
-static bool wait_for(struct pollfd *fds, nfds_t count)
-{
-    sigset_t held;
-    sigset_t before;
-    bool has_news;
-
-    sigemptyset(&held);
-    for (size_t i = 0; i < array_size(signals); i++)
-        sigaddset(&held, signals[i]);
-    sigprocmask(SIG_BLOCK, &held, &before);
-    has_news = stopped_by == 0 && ppoll(fds, count, NULL, &before) > 0;
-    /* Open while it works: a reader that stops reading must not keep it from ending. */
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return has_news;
-}
 
 /* ---- what is said on standard error ---- */
 
 /* Messages may hold names from the disk. */
 static void complain(const char *words)
 {
-    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &stopped_by);
-
-    output_str(&output, STR("gatehouse audit: "));
-    output_shown(&output, str_from(words));
-    output_line_end(&output);
-    (void)output_finish(&output);
+    output_complain("gatehouse audit", words);
 }
 
 /* ---- from the command line ---- */
@@ -181,7 +135,7 @@ static bool wants_colour(const struct option_values *values)
     case AUDIT_COLOUR_AUTO:
         break;
     }
-    return output_wants_colour(STDOUT_FILENO);
+    return colour_is_wanted(STDOUT_FILENO);
 }
 
 /* ---- walls ---- */
@@ -274,13 +228,13 @@ static int show_what_comes(struct showing *showing, struct err *err)
 {
     int r = 0;
 
-    while (r == 0 && stopped_by == 0 && !showing->output->has_no_reader) {
+    while (r == 0 && stop_signal == 0 && !showing->output->has_no_reader) {
         struct pollfd fds[] = {
             {.fd = audit_reader_fd(showing->reader), .events = POLLIN},
             {.fd = STDOUT_FILENO, .events = 0}, /* errors are told anyway */
         };
 
-        if (!wait_for(fds, array_size(fds)))
+        if (!stop_wait(fds, array_size(fds)))
             continue;
         if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
             return 0;
@@ -294,7 +248,7 @@ static int show_what_comes(struct showing *showing, struct err *err)
 
 static int show(const struct option_values *values, int dir_fd, struct err *err)
 {
-    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stopped_by);
+    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
     const struct audit_config config = {.dir_fd = dir_fd, .name = "audit.jsonl"};
     bool follows = options_is_on(values, AUDIT_OPTION_FOLLOW);
     struct view_config look = {
@@ -351,7 +305,7 @@ int program_run(int argc, char *const *argv)
     }
     if (alone_is_asked_about_itself(values))
         return tell_about_itself(values);
-    watch_signals();
+    stop_watch(NULL);
     tzset(); /* which reads a file */
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
@@ -364,7 +318,7 @@ int program_run(int argc, char *const *argv)
         r = confine(state_path, &err);
     if (r == 0)
         r = show(values, dir_fd, &err);
-    if (stopped_by != 0)
-        return EXIT_SIGNAL + stopped_by;
+    if (stop_signal != 0)
+        return STOP_EXIT + stop_signal;
     return r < 0 ? fail(r, &err) : 0;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "auditor/moment.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "gatehouse/audit.h"
 
@@ -29,25 +30,13 @@ static size_t shown_width(struct str text)
     return width;
 }
 
-/* As output_shown(), and a tab is none either: it could look like another column. */
-static void put_shown(struct output *output, struct str text)
-{
-    struct str part;
-
-    while (str_cut(&text, '\t', &part)) {
-        output_shown(output, part);
-        if (text.ptr != NULL)
-            output_str(output, STR("\\t"));
-    }
-}
-
 static void put_cell(struct output *output, struct str text, size_t width)
 {
     size_t used;
 
     if (text.len == 0)
         text = STR("-");
-    put_shown(output, text);
+    output_shown(output, text, PRINTABLE_LINE);
     used = shown_width(text);
     output_printf(output, "%*s", used < width ? (int)(width - used) + 2 : 2, "");
 }
@@ -115,11 +104,11 @@ static bool put_name(struct output *output, const struct json_value *record, str
 
     if (!audit_record_name(record, field, bytes, &len))
         return false;
-    put_shown(output, (struct str){bytes, len});
+    output_shown(output, (struct str){bytes, len}, PRINTABLE_LINE);
     if (json_get_int(record, length_field, &length))
         output_str(output, STR("…"));
     if (audit_record_name(record, end_field, bytes, &len))
-        put_shown(output, (struct str){bytes, len});
+        output_shown(output, (struct str){bytes, len}, PRINTABLE_LINE);
     return true;
 }
 
@@ -147,7 +136,7 @@ static void put_remarks(struct output *output, const struct json_value *record)
 
     if (error.len > 0) {
         output_str(output, STR("  ("));
-        put_shown(output, error);
+        output_shown(output, error, PRINTABLE_LINE);
         output_str(output, STR(")"));
     }
     if (json_get_int(record, STR("more"), &number))

@@ -8,6 +8,7 @@
 #include "auditor/table.h"
 #include "base/arena.h"
 #include "base/list.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "gatehouse/audit.h"
 
@@ -128,24 +129,6 @@ static bool is_too_late(const struct view *view, const struct json_value *record
     return view->config.until_ms != 0 && table_time(record) >= view->config.until_ms;
 }
 
-/* The same JSON, in which nothing steers a terminal: only texts hold anything beyond ASCII. */
-static void print_escaped(struct output *output, struct str line)
-{
-    while (line.len > 0) {
-        struct str before = line;
-        uint32_t c;
-
-        (void)utf8_next(&line, &c);
-        if (utf8_is_printable(c))
-            output_str(output, str_slice(before, 0, before.len - line.len));
-        else if (c <= 0xFFFF)
-            output_printf(output, "\\u%04x", (unsigned)c);
-        else
-            output_printf(output, "\\u%04x\\u%04x", 0xD800 + (unsigned)((c - 0x10000) >> 10),
-                          0xDC00 + (unsigned)((c - 0x10000) & 0x3FF));
-    }
-}
-
 static void print(struct view *view, struct str line, const struct json_value *record,
                   bool is_interrupted)
 {
@@ -155,7 +138,7 @@ static void print(struct view *view, struct str line, const struct json_value *r
         return;
     }
     if (view->config.is_on_terminal)
-        print_escaped(view->config.output, line);
+        output_shown(view->config.output, line, PRINTABLE_JSON);
     else
         output_str(view->config.output, line);
     output_line_end(view->config.output);

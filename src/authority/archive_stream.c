@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 
 /*
  * A compressed tar goes through two objects of libarchive: `packed` takes off
@@ -180,14 +181,6 @@ static la_ssize_t on_read_tar(struct archive *archive, void *data, const void **
 
 /* ---- Errors ---- */
 
-static bool is_printable(const char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text < 0x20 || *text > 0x7e)
-            return false;
-    return true;
-}
-
 /* What libarchive, or a callback beneath it, has failed with. */
 static int error_of(struct archive_stream *stream, struct archive *archive, struct err *err)
 {
@@ -200,7 +193,7 @@ static int error_of(struct archive_stream *stream, struct archive *archive, stru
     }
     if (archive_errno(archive) == ENOMEM)
         return err_set_plain(err, ERR_NO_MEMORY);
-    if (text == NULL || !is_printable(text))
+    if (text == NULL || !printable_is_plain(str_from(text), PRINTABLE_ASCII))
         return err_set_plain(err, ERR_ARCHIVE_FORMAT);
     return err_set(err, ERR_ARCHIVE_FORMAT, "not an archive that can be read: %s", text);
 }

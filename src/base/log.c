@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 #include "base/redact.h"
-#include "base/utf8.h"
 
 static const char *const level_names[] = {
     [LOG_SILENT] = "silent", [LOG_ERROR] = "error", [LOG_WARN] = "warn",
@@ -72,31 +72,6 @@ static bool is_bare(struct str text)
     return text.len > 0;
 }
 
-/* Printable on one line: what moves or hides, and bytes that are no UTF-8, become escapes. */
-static int append_escaped(struct buf *out, struct str text, bool is_quoted)
-{
-    int r = 0;
-
-    while (r == 0 && text.len > 0) {
-        unsigned char first = (unsigned char)text.ptr[0];
-        struct str before = text;
-        uint32_t code_point;
-        bool is_valid = utf8_next(&text, &code_point);
-
-        if (!is_valid)
-            r = buf_printf(out, "\\x%02x", first);
-        else if (code_point == '\n')
-            r = buf_append_str(out, STR("\\n"));
-        else if (is_quoted && (code_point == '"' || code_point == '\\'))
-            r = buf_printf(out, "\\%c", first);
-        else if (!utf8_is_printable(code_point))
-            r = buf_printf(out, code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", (unsigned)code_point);
-        else
-            r = buf_append(out, before.ptr, before.len - text.len);
-    }
-    return r;
-}
-
 static int append_text(struct buf *out, struct str text, bool is_message)
 {
     cleanup_buf struct buf redacted = BUF_INIT(LOG_VALUE_MAX_BYTES);
@@ -109,13 +84,13 @@ static int append_text(struct buf *out, struct str text, bool is_message)
         return buf_append_str(out, STR(REDACT_MARK));
     view = buf_view(&redacted);
     if (is_message) {
-        r = append_escaped(out, view, false);
+        r = printable_append(out, view, PRINTABLE_LINE);
     } else if (is_bare(view)) {
         r = buf_append_str(out, view);
     } else {
         r = buf_append_char(out, '"');
         if (r == 0)
-            r = append_escaped(out, view, true);
+            r = printable_append(out, view, PRINTABLE_QUOTED);
         if (r == 0)
             r = buf_append_char(out, '"');
     }

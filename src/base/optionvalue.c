@@ -5,23 +5,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 enum { WHY_BYTES = 192, LONGEST_GUESS = 48 };
 
 const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM])
 {
-    size_t len = 0;
-
-    while (text.len > 0 && len < OPTION_SHOWN_BYTES) {
-        uint32_t c;
-
-        if (utf8_next(&text, &c) && utf8_is_printable(c))
-            len += utf8_encode(c, out + len);
-        else
-            out[len++] = '?';
-    }
-    snprintf(out + len, OPTION_SHOWN_ROOM - len, "%s", text.len > 0 ? "..." : "");
+    (void)printable_cut(text, PRINTABLE_LINE, out, OPTION_SHOWN_BYTES);
     return out;
 }
 

@@ -7,6 +7,7 @@
 #define BASE_OPTIONVALUE_H
 
 #include "base/options.h"
+#include "base/printable.h"
 #include "base/str.h"
 
 enum option_spelling {
@@ -54,7 +55,7 @@ int option_refuse(const struct option_given *given, const char *text, const char
                   struct err *err);
 int option_no_memory(struct err *err);
 
-enum { OPTION_SHOWN_ROOM = OPTION_SHOWN_BYTES + 8 };
+enum { OPTION_SHOWN_ROOM = OPTION_SHOWN_BYTES + PRINTABLE_CUT_BYTES };
 
 /* Text from outside as it may stand in a message: cut, and only printable UTF-8. Returns out. */
 const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM]);

@@ -106,10 +106,9 @@ void schema_text_init(struct schema_text *text, char *bytes, size_t size);
 /* False when it does not fit; the text then stays. */
 bool schema_text_add(struct schema_text *text, struct str piece);
 
-/*
- * Untrusted text: characters that do not print or that reorder what is around
- * them become escapes, and what passes max_bytes becomes "...".
- */
+enum { SCHEMA_TEXT_PIECE_BYTES = 64 };
+
+/* Untrusted text made printable; what passes max_bytes, at most the above, becomes "...". */
 void schema_text_add_printable(struct schema_text *text, struct str piece, size_t max_bytes);
 void schema_text_add_quoted(struct schema_text *text, struct str piece, size_t max_bytes);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/schema_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 enum {
-    LARGEST_ESCAPE_BYTES = 16,
     LITERAL_BYTES = 40, /* of one string or number inside a message */
     CHOICE_BYTES = 64,  /* the same with quotes and dots */
 };
@@ -28,63 +28,40 @@ bool schema_text_add(struct schema_text *text, struct str piece)
     return true;
 }
 
-static size_t print_char(uint32_t code_point, bool is_quoted, char out[LARGEST_ESCAPE_BYTES])
-{
-    size_t len = 0;
-
-    if (!utf8_is_printable(code_point))
-        return (size_t)snprintf(out, LARGEST_ESCAPE_BYTES,
-                                code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", code_point);
-    if (is_quoted && (code_point == '"' || code_point == '\\'))
-        out[len++] = '\\';
-    return len + utf8_encode(code_point, out + len);
-}
-
 static void add_printable(struct schema_text *text, struct str piece, size_t max_bytes,
-                          bool is_quoted)
+                          unsigned rule)
 {
-    size_t start = text->len;
+    size_t room = text->size - text->len;
+    char printed[SCHEMA_TEXT_PIECE_BYTES + PRINTABLE_CUT_BYTES];
+    size_t len;
 
-    while (piece.len > 0) {
-        char printed[LARGEST_ESCAPE_BYTES];
-        uint32_t code_point;
-        size_t len;
-
-        utf8_next(&piece, &code_point);
-        len = print_char(code_point, is_quoted, printed);
-        if (text->len - start + len > max_bytes ||
-            !schema_text_add(text, (struct str){printed, len})) {
-            schema_text_add(text, STR("..."));
-            return;
-        }
-    }
+    if (room <= PRINTABLE_CUT_BYTES)
+        return;
+    if (max_bytes > room - PRINTABLE_CUT_BYTES)
+        max_bytes = room - PRINTABLE_CUT_BYTES;
+    assert(max_bytes <= SCHEMA_TEXT_PIECE_BYTES);
+    len = printable_cut(piece, rule, printed, max_bytes);
+    schema_text_add(text, (struct str){printed, len});
 }
 
 void schema_text_add_printable(struct schema_text *text, struct str piece, size_t max_bytes)
 {
-    add_printable(text, piece, max_bytes, false);
+    add_printable(text, piece, max_bytes, PRINTABLE_LINE);
 }
 
 void schema_text_add_quoted(struct schema_text *text, struct str piece, size_t max_bytes)
 {
     schema_text_add(text, STR("\""));
-    add_printable(text, piece, max_bytes, true);
+    add_printable(text, piece, max_bytes, PRINTABLE_QUOTED);
     schema_text_add(text, STR("\""));
 }
 
 bool schema_text_is_plain(struct str piece)
 {
-    if (piece.len == 0)
-        return false;
-    while (piece.len > 0) {
-        uint32_t code_point;
-
-        utf8_next(&piece, &code_point);
-        if (!utf8_is_printable(code_point) ||
-            (code_point < 0x80 && strchr(" .,:[]{}\"'`\\", (int)code_point) != NULL))
+    for (size_t i = 0; i < piece.len; i++)
+        if (memchr(" .,:[]{}\"'`\\", piece.ptr[i], 12) != NULL)
             return false;
-    }
-    return true;
+    return piece.len > 0 && printable_is_plain(piece, PRINTABLE_LINE);
 }
 
 void schema_text_add_literal(struct schema_text *text, const struct json_value *literal)

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/colour.h"
 #include "base/err.h"
 #include "base/optioncomplete.h"
 #include "base/optionhelp.h"
@@ -147,15 +148,6 @@ static size_t terminal_width(int fd)
     return size.ws_col < WIDEST ? size.ws_col : WIDEST;
 }
 
-static bool wants_colour(int fd)
-{
-    const char *no_colour = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-
-    return isatty(fd) && (no_colour == NULL || *no_colour == '\0') &&
-           (terminal == NULL || strcmp(terminal, "dumb") != 0);
-}
-
 /* The shell by its name, which the options have checked. */
 static enum option_shell shell_of(const char *name)
 {
@@ -246,8 +238,9 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
         case COMMAND_STATUS:
             return run_status(values, out, err);
         case COMMAND_DOCTOR:
-            r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
-                                                   : doctor_tell(wants_colour(STDOUT_FILENO), out);
+            r = options_is_on(values, DOCTOR_JSON)
+                    ? doctor_tell_json(out)
+                    : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
             break;
         default:
             r = options_complete(&program, shell_of(options_argument(values, 0)), out);

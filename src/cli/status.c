@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "command/meeting.h"
 #include "command/output.h"
 #include "command/status.h"
@@ -97,7 +98,7 @@ static int tell_three(struct str before, struct str shown, struct str behind, st
     int r = buf_append_str(out, before);
 
     if (r == 0)
-        r = output_show(shown, out);
+        r = printable_append(out, shown, PRINTABLE_LINE);
     return r == 0 ? buf_append_str(out, behind) : r;
 }
 

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/utf8.h"
+#include "base/printable.h"
+#include "command/stop.h"
 
 void output_done(struct output *output)
 {
@@ -72,38 +73,10 @@ void output_printf(struct output *output, const char *format, ...)
     va_end(args);
 }
 
-int output_show(struct str text, struct buf *out)
-{
-    int r = 0;
-
-    while (text.len > 0 && r == 0) {
-        unsigned char first = (unsigned char)text.ptr[0];
-        struct str before = text;
-        uint32_t code_point;
-
-        if (!utf8_next(&text, &code_point))
-            r = buf_printf(out, "\\x%02x", first);
-        else if (code_point != '\t' && !utf8_is_printable(code_point))
-            r = buf_printf(out, code_point > 0xFFFF ? "\\u{%x}" : "\\u%04x", (unsigned)code_point);
-        else
-            r = buf_append_str(out, str_slice(before, 0, before.len - text.len));
-    }
-    return r;
-}
-
-void output_shown(struct output *output, struct str text)
+void output_shown(struct output *output, struct str text, unsigned rule)
 {
     if (!is_over(output))
-        keep(output, output_show(text, &output->text));
-}
-
-bool output_wants_colour(int fd)
-{
-    const char *no_colour = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-
-    return isatty(fd) && (no_colour == NULL || *no_colour == '\0') &&
-           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+        keep(output, printable_append(&output->text, text, rule));
 }
 
 void output_line_end(struct output *output)
@@ -111,6 +84,16 @@ void output_line_end(struct output *output)
     output_str(output, STR("\n"));
     if (output->text.len >= OUTPUT_FLUSH_BYTES)
         flush(output);
+}
+
+void output_complain(const char *who, const char *words)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &stop_signal);
+
+    output_printf(&output, "%s: ", who);
+    output_shown(&output, str_from(words), PRINTABLE_LINE);
+    output_line_end(&output);
+    (void)output_finish(&output);
 }
 
 int output_finish(struct output *output)

@@ -39,16 +39,11 @@ void output_str(struct output *output, struct str text);
 void output_printf(struct output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * For people, on a line of a terminal: what would move the cursor, hide or reorder
- * text, and bytes that are no UTF-8, are written as escapes. A tab stays.
- */
-void output_shown(struct output *output, struct str text);
-/* The same, into a buffer: for those who have to know how wide it is. */
-int output_show(struct str text, struct buf *out);
+/* Untrusted text under a rule of base/printable. */
+void output_shown(struct output *output, struct str text, unsigned rule);
 
-/* Whether somebody looks at it who wants colours. */
-bool output_wants_colour(int fd);
+/* A line on standard error: "<who>: <words>", and the words may hold anything. */
+void output_complain(const char *who, const char *words);
 
 /* Where a line is whole. */
 void output_line_end(struct output *output);

@@ -8,19 +8,18 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 enum {
     GUTTER_COLUMNS = 2,
-    TOKEN_BYTES = 16,
     SAID_BYTES = 512,
     TAB_COLUMNS = 4,
-    MANY_BLANKS = 64, /* more of them in a row could push the rest out of sight */
 };
 
 /* One character as it is shown. */
 struct token {
-    char text[TOKEN_BYTES];
+    char text[PRINTABLE_BLANKS_BYTES];
     size_t len;
     size_t columns; /* at least as many as the terminal takes */
 };
@@ -38,13 +37,9 @@ static size_t columns_of(uint32_t code_point)
 static bool is_mark(uint32_t code_point)
 {
     static const uint32_t marks[][2] = {
-        {0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},     {0x610, 0x61A},
-        {0x64B, 0x65F},   {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x1AB0, 0x1AFF},
-        {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},
-        {0xFE20, 0xFE2F}, {0xFFA0, 0xFFA0}, {0x180B, 0x180F},   {0x34F, 0x34F},
-        {0x2800, 0x2800}, {0xA0, 0xA0},     {0x1D173, 0x1D17A}, {0xE0100, 0xE01EF},
-        {0x2000, 0x200A}, {0x202F, 0x202F}, {0x205F, 0x205F},   {0x3000, 0x3000},
-        {0x1680, 0x1680},
+        {0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},   {0x610, 0x61A},
+        {0x64B, 0x65F},   {0x180B, 0x180F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+        {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
     };
 
     for (size_t i = 0; i < array_size(marks); i++)
@@ -87,46 +82,19 @@ static bool is_uncertain(uint32_t code_point)
     }
 }
 
-__attribute__((format(printf, 2, 3))) static void write_out(struct token *token, const char *format,
-                                                            ...)
-{
-    va_list args;
-    int len;
-
-    va_start(args, format);
-    len = vsnprintf(token->text, sizeof(token->text), format, args);
-    va_end(args);
-    token->len = token->columns = (size_t)len;
-}
-
+/* As everywhere, and what terminals do not agree about is escaped, too. */
 static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct token *out)
 {
-    unsigned char first = (unsigned char)rest->ptr[0];
-    const char *start = rest->ptr;
+    struct str ahead = *rest;
     uint32_t code_point;
-    bool is_valid;
+    unsigned rule = is_quoted ? PRINTABLE_QUOTED : PRINTABLE_LINE;
 
-    is_valid = utf8_next(rest, &code_point);
-    if (code_point == '\n') {
-        write_out(out, "\\n");
-    } else if (code_point == '\t') {
-        write_out(out, "\\t");
-    } else if (code_point == '\r') {
-        write_out(out, "\\r");
-    } else if (is_quoted && (code_point == '"' || code_point == '\\')) {
-        write_out(out, "\\%c", (char)code_point);
-    } else if (!is_valid || (code_point < 0x80 && !utf8_is_printable(code_point))) {
-        write_out(out, "\\x%02x", first);
-    } else if (code_point < 0x80) {
-        write_out(out, "%c", (char)code_point);
-    } else if (!is_utf8 || !utf8_is_printable(code_point) || is_mark(code_point) ||
-               is_uncertain(code_point)) {
-        write_out(out, "\\u{%x}", (unsigned)code_point);
-    } else {
-        out->len = (size_t)(rest->ptr - start);
-        memcpy(out->text, start, out->len);
+    (void)utf8_next(&ahead, &code_point);
+    if (!is_utf8 || is_mark(code_point) || is_uncertain(code_point))
+        rule |= PRINTABLE_ASCII;
+    out->columns = out->len = printable_next(rest, rule, out->text);
+    if ((signed char)out->text[0] < 0)
         out->columns = columns_of(code_point);
-    }
 }
 
 /* ---- lines ---- */
@@ -188,17 +156,11 @@ static void flow_put(struct flow *flow, const struct token *token)
 static bool flow_blanks(struct flow *flow, struct str *text, bool takes_tabs)
 {
     struct token token;
-    size_t count = 0;
 
-    while (count < text->len &&
-           (text->ptr[count] == ' ' || (takes_tabs && text->ptr[count] == '\t')))
-        count++;
-    if (count <= MANY_BLANKS)
-        return false;
-    write_out(&token, "\\s{%zu}", count);
-    flow_put(flow, &token);
-    *text = str_slice(*text, count, text->len);
-    return true;
+    token.columns = token.len = printable_blanks(text, takes_tabs, token.text);
+    if (token.len > 0)
+        flow_put(flow, &token);
+    return token.len > 0;
 }
 
 static void flow_text(struct flow *flow, struct str text, bool is_quoted)

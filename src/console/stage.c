@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/colour.h"
 #include "base/err.h"
 #include "console/terminal.h"
 #include "loop/reader.h"
@@ -526,11 +527,10 @@ struct stage_look stage_look(const char *term, const char *no_color, const char 
 {
     const char *locale = first_set(lc_all, lc_ctype, lang);
     const char *coding = locale == NULL ? NULL : strchr(locale, '.');
-    bool is_plain_term = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
 
     return (struct stage_look){
-        .is_plain = is_plain_term,
-        .has_colour = !is_plain_term && (no_color == NULL || no_color[0] == '\0'),
+        .is_plain = !colour_can_draw(term),
+        .has_colour = colour_can_colour(term, no_color),
         .is_utf8 = coding != NULL &&
                    (strncasecmp(coding, ".utf-8", 6) == 0 || strncasecmp(coding, ".utf8", 5) == 0),
     };

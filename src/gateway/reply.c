@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/jsonwrite.h"
+#include "base/printable.h"
 #include "base/redact.h"
 
 enum {
@@ -82,18 +83,14 @@ void gateway_error_parse(struct str body, const struct secret *key,
     const struct json_value *reply = parse_reply(&arena, body);
     struct str text = STR_EMPTY;
     size_t used;
-    size_t len = 0;
 
     if (reply != NULL && !json_get_str(reply, STR("message"), &text))
         json_get_str(reply, STR("error"), &text);
     if (hide_key(text, key, &hidden) < 0 ||
         redact_cut(buf_view(&hidden), GATEWAY_ERROR_BYTES - 1, &shown, &used) < 0)
         buf_clear(&shown); /* rather no words than all of them */
-    text = buf_view(&shown);
-    /* It will be shown on a terminal and in a log, where nothing of it may steer anything. */
-    for (size_t i = 0; i < text.len && len < GATEWAY_ERROR_BYTES - 1; i++)
-        out_text[len++] = text.ptr[i] >= 0x20 && text.ptr[i] < 0x7f ? text.ptr[i] : '?';
-    out_text[len] = '\0';
+    printable_cut(buf_view(&shown), PRINTABLE_ASCII, out_text,
+                  GATEWAY_ERROR_BYTES - PRINTABLE_CUT_BYTES);
 }
 
 /* The text of the first block that has one. */

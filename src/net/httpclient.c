@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "net/httpclient_internal.h"
 
 enum {
@@ -148,15 +149,11 @@ static void name_redirect(struct httpclient_call *call, const struct http_respon
 {
     struct str location = STR("nowhere");
     struct str place = STR_EMPTY;
-    char shown[SHOWN_LOCATION_BYTES];
-    size_t len = 0;
+    char shown[SHOWN_LOCATION_BYTES + PRINTABLE_CUT_BYTES];
 
     http_response_header(response, STR("location"), &location);
     str_cut(&location, '?', &place);
-    /* It may be shown on a terminal, which nothing of it may steer. */
-    for (; len < place.len && len < sizeof(shown) - 1; len++)
-        shown[len] = place.ptr[len] > 0x20 && place.ptr[len] < 0x7f ? place.ptr[len] : '?';
-    shown[len] = '\0';
+    printable_cut(place, PRINTABLE_ASCII, shown, SHOWN_LOCATION_BYTES);
     err_set(&call->err, ERR_HTTP_REDIRECT, "%s leads to %s, which is not followed", call->url.host,
             shown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "permission/permission_internal.h"
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 /* The account so far; after an error nothing more is written. */
 struct account {
@@ -20,19 +20,8 @@ static void say(struct account *account, const char *text)
 static void quote(struct account *account, struct str text)
 {
     say(account, "\"");
-    while (text.len > 0 && account->result == 0) {
-        struct str before = text;
-        uint32_t c;
-        bool is_valid = utf8_next(&text, &c);
-
-        if (is_valid && utf8_is_printable(c) && c != '"' && c != '\\')
-            account->result = buf_append(account->out, before.ptr, before.len - text.len);
-        else if (is_valid && (c == '"' || c == '\\'))
-            account->result = buf_printf(account->out, "\\%c", (char)c);
-        else
-            for (size_t i = 0; i < before.len - text.len && account->result == 0; i++)
-                account->result = buf_printf(account->out, "\\x%02x", (unsigned char)before.ptr[i]);
-    }
+    if (account->result == 0)
+        account->result = printable_append(account->out, text, PRINTABLE_QUOTED);
     say(account, "\"");
 }
 

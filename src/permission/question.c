@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 
 static const char *const choice_names[CHOICES] = {
     [CHOICE_DENY_ONCE] = "denyOnce",
@@ -110,69 +110,24 @@ int question_copy(const struct question *question, struct question **out_copy)
 
 /* ---- showing ---- */
 
-enum { MANY_BLANKS = 64 }; /* more of them in a row could push the rest out of sight */
-
-/* Many blanks are told by their number; false: there are not many. */
-static bool add_blanks(struct buf *out, struct str *text, int *result)
-{
-    size_t count = 0;
-
-    while (count < text->len && (text->ptr[count] == ' ' || text->ptr[count] == '\t'))
-        count++;
-    if (count <= MANY_BLANKS)
-        return false;
-    *result = buf_printf(out, "\\s{%zu}", count);
-    *text = str_slice(*text, count, text->len);
-    return true;
-}
-
-/* Looks like a space and is none: to a shell it is a part of the word, or of the program's name. */
-static bool is_odd_blank(uint32_t code_point)
-{
-    return code_point == 0xA0 || code_point == 0x1680 ||
-           (code_point >= 0x2000 && code_point <= 0x200A) || code_point == 0x202F ||
-           code_point == 0x205F || code_point == 0x2800 || code_point == 0x3000;
-}
-
-static int add_escaped(struct buf *out, uint32_t code_point, bool is_valid, unsigned char byte)
-{
-    switch (code_point) {
-    case '\n':
-        return buf_append_str(out, STR("\\n"));
-    case '\r':
-        return buf_append_str(out, STR("\\r"));
-    case '\t':
-        return buf_append_str(out, STR("\\t"));
-    default:
-        return is_valid && code_point >= 0x80 ? buf_printf(out, "\\u{%x}", (unsigned)code_point)
-                                              : buf_printf(out, "\\x%02x", byte);
-    }
-}
-
-static int add_text(struct buf *out, struct str text, bool keeps_tabs)
+static int add_text(struct buf *out, struct str text, unsigned rule)
 {
     int r = 0;
 
     while (text.len > 0 && r == 0) {
-        const char *start = text.ptr;
-        uint32_t code_point;
-        bool is_valid;
+        char shown[PRINTABLE_BLANKS_BYTES];
+        size_t len = printable_blanks(&text, true, shown);
 
-        if (add_blanks(out, &text, &r))
-            continue;
-        is_valid = utf8_next(&text, &code_point);
-        if (is_valid && ((utf8_is_printable(code_point) && !is_odd_blank(code_point)) ||
-                         (keeps_tabs && code_point == '\t')))
-            r = buf_append(out, start, (size_t)(text.ptr - start));
-        else
-            r = add_escaped(out, code_point, is_valid, (unsigned char)*start);
+        if (len == 0)
+            len = printable_next(&text, rule, shown);
+        r = buf_append(out, shown, len);
     }
     return r;
 }
 
 int question_add_line(struct buf *out, struct str text)
 {
-    return add_text(out, text, false);
+    return add_text(out, text, PRINTABLE_LINE);
 }
 
 int question_add_lines(struct buf *out, struct str text)
@@ -188,7 +143,7 @@ int question_add_lines(struct buf *out, struct str text)
     while (r == 0 && str_cut(&text, '\n', &line)) {
         r = buf_append_str(out, is_first ? STR("| ") : STR("\n| "));
         if (r == 0)
-            r = add_text(out, line, true);
+            r = add_text(out, line, PRINTABLE_TABS);
         is_first = false;
     }
     return r;

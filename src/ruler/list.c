@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonwrite.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 enum {
@@ -56,7 +57,7 @@ static int add_match(const struct rule *rule, struct buf *out)
     cleanup_buf struct buf text = BUF_INIT(CELL_MAX_BYTES);
     int r = rule_format(rule, &text);
 
-    return r == 0 ? output_show(buf_view(&text), out) : r;
+    return r == 0 ? printable_append(out, buf_view(&text), PRINTABLE_LINE) : r;
 }
 
 static int add_expiry(const struct list_view *view, const struct rule *rule, struct buf *out)
@@ -79,11 +80,11 @@ static int add_cell(const struct list_view *view, const struct rule *rule, enum 
     case MATCH:
         return add_match(rule, out);
     case CWD:
-        return output_show(rule->cwd, out);
+        return printable_append(out, rule->cwd, PRINTABLE_LINE);
     case EXPIRES:
         return add_expiry(view, rule, out);
     case NOTE:
-        return output_show(rule->note, out);
+        return printable_append(out, rule->note, PRINTABLE_LINE);
     case COLUMNS:
         break;
     }
@@ -211,7 +212,7 @@ int list_one(struct output *output, const struct rule *rule)
     if (r == 0 && rule->cwd.len > 0)
         r = buf_append_str(&text, STR(" in "));
     if (r == 0)
-        r = output_show(rule->cwd, &text);
+        r = printable_append(&text, rule->cwd, PRINTABLE_LINE);
     if (r == 0 && rule->expires_ms != 0)
         r = buf_append_str(&text, STR(" until "));
     if (r == 0 && rule->expires_ms != 0)

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/colour.h"
 #include "base/optionhelp.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "command/alone.h"
 #include "command/output.h"
 #include "command/rules.h"
@@ -47,12 +49,7 @@ struct program {
 /* Messages may hold text of the settings. */
 static void complain(const char *words)
 {
-    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &never_stopped);
-
-    output_str(&output, STR("gatehouse rules: "));
-    output_shown(&output, str_from(words));
-    output_line_end(&output);
-    (void)output_finish(&output);
+    output_complain("gatehouse rules", words);
 }
 
 static void warn(const struct settings *settings)
@@ -78,15 +75,6 @@ static void tell_findings(const struct settings_findings *findings)
              "it, its rules do not hold and no mode is above ask",
              findings->set_aside);
     complain(words);
-}
-
-static bool wants_colour(void)
-{
-    const char *no_colour = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-
-    return isatty(STDOUT_FILENO) && (no_colour == NULL || *no_colour == '\0') &&
-           (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
 static enum catalog_group group_of(const char *name)
@@ -157,7 +145,7 @@ static int run_list(struct program *program, struct err *err)
 {
     const char *group = options_text(program->values, RULES_LIST_GROUP);
     struct list_view view = {.wall_ms = clock_wall_ms(&clock_system),
-                             .has_colour = wants_colour(),
+                             .has_colour = colour_is_wanted(STDOUT_FILENO),
                              .has_group = group != NULL};
     int r = look(program, err);
 
@@ -281,7 +269,7 @@ static int run_explain(struct program *program, struct err *err)
         return r;
     rest = str_trim(buf_view(&text));
     while (str_cut(&rest, '\n', &line)) {
-        output_shown(&program->output, line);
+        output_shown(&program->output, line, PRINTABLE_LINE);
         output_line_end(&program->output);
     }
     return 0;

@@ -3,18 +3,22 @@
 #include "searcher/print.h"
 
 #include "base/err.h"
+#include "base/printable.h"
 
 #define NAME_COLOUR   "\033[35m"
 #define NUMBER_COLOUR "\033[32m"
 #define MATCH_COLOUR  "\033[1;31m"
 #define PLAIN         "\033[0m"
 
+/* Of the user's own files. */
+enum { FILE_LINE = PRINTABLE_TABS | PRINTABLE_BLANKS };
+
 static void coloured(struct output *output, const struct print_view *view, const char *colour,
                      struct str text)
 {
     if (view->has_colour && text.len > 0)
         output_str(output, str_from(colour));
-    output_shown(output, text);
+    output_shown(output, text, FILE_LINE);
     if (view->has_colour && text.len > 0)
         output_str(output, STR(PLAIN));
 }
@@ -34,9 +38,9 @@ static void put_name(struct output *output, const struct print_view *view, struc
 
     if (view->has_colour)
         output_str(output, STR(NAME_COLOUR));
-    output_shown(output, view->directory);
-    output_shown(output, slash);
-    output_shown(output, name);
+    output_shown(output, view->directory, PRINTABLE_LINE);
+    output_shown(output, slash, PRINTABLE_LINE);
+    output_shown(output, name, PRINTABLE_LINE);
     if (view->has_colour)
         output_str(output, STR(PLAIN));
 }
@@ -45,10 +49,10 @@ static void put_match(struct output *output, const struct print_view *view,
                       const struct search_match *match)
 {
     put_number(output, view, match->line_number, ':');
-    output_shown(output, str_slice(match->text, 0, match->match_start));
+    output_shown(output, str_slice(match->text, 0, match->match_start), FILE_LINE);
     coloured(output, view, MATCH_COLOUR,
              str_slice(match->text, match->match_start, match->match_end - match->match_start));
-    output_shown(output, str_slice(match->text, match->match_end, match->text.len));
+    output_shown(output, str_slice(match->text, match->match_end, match->text.len), FILE_LINE);
     output_line_end(output);
 }
 
@@ -73,14 +77,14 @@ static void put_file(struct output *output, const struct print_view *view,
             if (first + k <= last)
                 continue;
             put_number(output, view, first + k, '-');
-            output_shown(output, match->before[k]);
+            output_shown(output, match->before[k], FILE_LINE);
             output_line_end(output);
         }
         put_match(output, view, match);
         last = match->line_number;
         for (size_t k = 0; k < match->after_count && last + 1 < next; k++) {
             put_number(output, view, ++last, '-');
-            output_shown(output, match->after[k]);
+            output_shown(output, match->after[k], FILE_LINE);
             output_line_end(output);
         }
     }
@@ -143,7 +147,8 @@ void print_missed(struct output *output, const struct print_view *view)
             if (missed->name[0] != '\0')
                 put_name(output, &plain, str_from(missed->name));
             else
-                output_shown(output, view->directory.len > 0 ? view->directory : STR("."));
+                output_shown(output, view->directory.len > 0 ? view->directory : STR("."),
+                             PRINTABLE_LINE);
             output_printf(output, " (%s)", err_text(missed->code));
         }
         output_str(output, named < result->missed_count ? STR(", …") : STR_EMPTY);

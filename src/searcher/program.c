@@ -2,16 +2,18 @@
 #include "searcher/program.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/colour.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "command/alone.h"
 #include "command/search.h"
+#include "command/stop.h"
 #include "search/search.h"
 #include "searcher/filter.h"
 #include "searcher/place.h"
@@ -22,7 +24,6 @@ enum {
     EXIT_FOUND = 0,
     EXIT_NOT_FOUND = 1,
     EXIT_ERROR = 2,
-    EXIT_SIGNAL = 128, /* and its number */
     ARGS_MAX_BYTES = 4 << 20,
 };
 
@@ -33,50 +34,14 @@ static_assert((int)SEARCH_OPTION_MOST_THREADS == (int)AUTHORITY_SIFT_MAX_THREADS
 
 /* ---- being stopped ---- */
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t stopped_by;
 static struct cancel stop;
-
-static void on_signal(int signum)
-{
-    stopped_by = signum;
-    cancel_now(&stop);
-}
-
-/* Once each: where the search hangs in the kernel, the second one ends the process. */
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-
-    cancel_init(&stop, &clock_system, CANCEL_NO_DEADLINE);
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < array_size(signals); i++)
-        /* What whoever started us has switched off stays so. */
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
-    /* A reader that goes away is an error of write(). */
-    signal(SIGPIPE, SIG_IGN);
-}
 
 /* ---- what is said on standard error ---- */
 
 /* Messages may hold names from the disk. */
 static void complain(const char *words)
 {
-    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &stopped_by);
-
-    output_str(&output, STR("gatehouse search: "));
-    output_shown(&output, str_from(words));
-    output_line_end(&output);
-    (void)output_finish(&output);
-}
-
-static bool can_erase(int fd)
-{
-    const char *terminal = getenv("TERM");
-
-    return isatty(fd) && (terminal == NULL || strcmp(terminal, "dumb") != 0);
+    output_complain("gatehouse search", words);
 }
 
 /* ---- from the command line ---- */
@@ -113,7 +78,7 @@ static bool wants_colour(const struct option_values *values)
     case SEARCH_COLOUR_AUTO:
         break;
     }
-    return output_wants_colour(STDOUT_FILENO);
+    return colour_is_wanted(STDOUT_FILENO);
 }
 
 /* Who asks for colours wants to read it himself, whatever it goes through. */
@@ -182,7 +147,7 @@ static int run_search(const struct option_values *values, struct authority_scope
     int r;
 
     progress_init(&progress, STDERR_FILENO, &clock_system);
-    if (can_erase(STDERR_FILENO)) {
+    if (colour_has_terminal(STDERR_FILENO)) {
         request.progress = progress_tell;
         request.progress_data = &progress;
     }
@@ -194,8 +159,8 @@ static int run_search(const struct option_values *values, struct authority_scope
 static int print(const struct option_values *values, const struct search_result *result,
                  struct err *err)
 {
-    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stopped_by);
-    cleanup_output struct output notes = OUTPUT_INIT(STDERR_FILENO, &stopped_by);
+    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
+    cleanup_output struct output notes = OUTPUT_INIT(STDERR_FILENO, &stop_signal);
     const struct print_view view = {
         .result = result,
         .directory = shown_directory(values),
@@ -274,7 +239,8 @@ int program_run(int argc, char *const *argv)
     }
     if (alone_is_asked_about_itself(values))
         return tell_about_itself(values);
-    watch_signals();
+    cancel_init(&stop, &clock_system, CANCEL_NO_DEADLINE);
+    stop_watch(&stop);
     r = confine_close_fds(kept, array_size(kept), &err);
     if (r == 0)
         r = open_place(values, &place, &err);
@@ -284,8 +250,8 @@ int program_run(int argc, char *const *argv)
         r = search(values, &place, &arena, &err);
     write_record(&place);
     place_close(&place);
-    if (stopped_by != 0)
-        return EXIT_SIGNAL + stopped_by;
+    if (stop_signal != 0)
+        return STOP_EXIT + stop_signal;
     if (r < 0) {
         complain(err.message);
         return EXIT_ERROR;

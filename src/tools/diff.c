@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/printable.h"
 
 enum {
     /* Edits of one part before it is split where the search has come furthest. */
@@ -454,11 +455,8 @@ static int put_name(struct buf *out, struct str mark, struct str name)
 {
     int r = buf_append_str(out, mark);
 
-    for (size_t i = 0; r == 0 && i < name.len; i++) {
-        unsigned char byte = (unsigned char)name.ptr[i];
-
-        r = buf_append_char(out, byte < ' ' || byte == 0x7F ? '?' : name.ptr[i]);
-    }
+    if (r == 0)
+        r = printable_replace(out, name, PRINTABLE_BLANKS, STR("?"));
     return r == 0 ? buf_append_char(out, '\n') : r;
 }
 

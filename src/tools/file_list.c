@@ -7,6 +7,7 @@
 #include "tools/tool.h"
 
 #include "authority/path.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "search/shortlist.h"
 #include "tools/visible.h"
@@ -200,23 +201,6 @@ static int tree_entry(void *data, const struct authority_entry *entry)
     return r == 0 && item == NULL ? AUTHORITY_WALK_SKIP : r;
 }
 
-/* A name in a line of its own: what would end or hide the line, or is no UTF-8, is replaced. */
-static int append_shown(struct buf *out, struct str name)
-{
-    int r = 0;
-
-    while (name.len > 0 && r == 0) {
-        struct str rest = name;
-        uint32_t code;
-        bool is_shown = utf8_next(&rest, &code) && utf8_is_printable(code);
-        struct str part = {name.ptr, name.len - rest.len};
-
-        r = buf_append_str(out, is_shown ? part : STR(UTF8_REPLACEMENT));
-        name = rest;
-    }
-    return r;
-}
-
 static int append_line(struct buf *out, const struct shortlist_item *item)
 {
     struct str name = shortlist_name(item);
@@ -235,7 +219,7 @@ static int append_line(struct buf *out, const struct shortlist_item *item)
     if (last.len > 0 && (last.ptr[0] == ' ' || last.ptr[0] == '\\'))
         r = buf_append_char(out, '\\');
     if (r == 0)
-        r = append_shown(out, last);
+        r = printable_replace(out, last, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
     return r == 0 ? buf_append_str(out, item->is_directory ? STR("/\n") : STR("\n")) : r;
 }
 
@@ -243,12 +227,12 @@ static int append_root(const struct tool_call *call, struct buf *out)
 {
     struct str root = str_from(call->box->config.root_path);
     struct str name = tool_name(call, 0);
-    int r = append_shown(out, root);
+    int r = printable_replace(out, root, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
 
     if (r == 0 && !str_ends_with(root, STR("/")))
         r = buf_append_char(out, '/');
     if (r == 0 && name.len > 0)
-        r = append_shown(out, name);
+        r = printable_replace(out, name, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
     if (r == 0 && name.len > 0)
         r = buf_append_char(out, '/');
     return r == 0 ? buf_append_char(out, '\n') : r;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/jsonwrite.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "tools/preview.h"
 
@@ -66,19 +67,13 @@ uint64_t preview_line_count(struct str text)
 
 int preview_add_harmless(struct buf *out, struct str text)
 {
+    struct str part;
     int r = 0;
 
-    while (text.len > 0 && r == 0) {
-        const char *start = text.ptr;
-        uint32_t code_point;
-        bool is_valid = utf8_next(&text, &code_point);
-
-        if (code_point == '\r')
+    while (r == 0 && str_cut(&text, '\r', &part)) {
+        r = printable_replace(out, part, PRINTABLE_TABS | PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+        if (r == 0 && text.ptr != NULL)
             r = buf_append_str(out, STR(CR_SIGN));
-        else if (!is_valid || (code_point != '\t' && !utf8_is_printable(code_point)))
-            r = buf_append_str(out, STR(UTF8_REPLACEMENT));
-        else
-            r = buf_append(out, start, (size_t)(text.ptr - start));
     }
     return r;
 }

@@ -102,7 +102,7 @@ class Listing(Rules):
                                "note": "one\ntwo\x07"}], "\x1b[31m": 1})
         _, out, said = self.run_it("list")
         self.assertNotRegex(out + said, "[\x07\x1b\u202e]")
-        self.assertIn(r"x\u001b[2J\u202e", out)
+        self.assertIn(r"x\x1b[2J\u{202e}", out)
         self.assertEqual(len(out.splitlines()), 2)
         self.assertEqual(len(said.splitlines()), 1)
 

@@ -221,8 +221,8 @@ class ForPeople(Search):
         self.plant("a", evil)
         shown = self.on_terminal("--color", "never", "needle")[0]
         # The byte that is no UTF-8 is replaced by the search itself.
-        self.assertEqual(shown, "a\n1:\\u001b]0;owned\\u0007 \\u001b[2J \ufffd31m \\u000d \\u009b "
-                                "\\u202e needle\tend \\u007f\n")
+        self.assertEqual(shown, "a\n1:\\x1b]0;owned\\x07 \\x1b[2J \ufffd31m \\r \\u{9b} "
+                                "\\u{202e} needle\tend \\x7f\n")
         shown = self.on_terminal("needle", "-C1")[0]
         for part in shown.split("\033")[1:]:
             self.assertRegex(part, r"^\[(35|32|1;31|0)m")
@@ -233,8 +233,8 @@ class ForPeople(Search):
                 file.write(b"needle\n")
         for words in (["needle"], ["--files", "*"]):
             shown = self.on_terminal("--color", "never", *words)[0]
-            for wanted in ("\\u001b[31mred\n", "two\\u000alines\n", "back\\u000dwards\n",
-                           "no\\xffutf8\n", "\\u202ertl\n"):
+            for wanted in ("\\x1b[31mred\n", "two\\nlines\n", "back\\rwards\n",
+                           "no\\xffutf8\n", "\\u{202e}rtl\n"):
                 self.assertIn(wanted, shown)
             self.assertNotIn("\033", shown)
             self.assertEqual(shown.count("\n"), 5 if words[0] == "--files" else 14)
@@ -245,7 +245,7 @@ class ForPeople(Search):
         for words in (["x", evil], ["x", evil + "/missing"], [r"(a|aa)+$(?<=b)", "."]):
             code, _, said = self.run_it(*words)
             self.assertEqual(code, 2)
-            self.assertIn("\\u001b[31m\\u000ax", said)
+            self.assertIn("\\x1b[31m\\nx", said)
             self.assertNotIn("\033", said)
             self.assertEqual(said.count("\n"), 1)
 

@@ -109,7 +109,7 @@ class Status(unittest.TestCase):
             with self.subTest(state), self.daemon("/srv/work", "https://n8n.example", str(number),
                                                   "nobody\033 answers"):
                 shown = words.format("https://n8n.example")
-                self.assertEqual(self.ask().stdout, f"{shown}\nReason: nobody\\u001b answers\n"
+                self.assertEqual(self.ask().stdout, f"{shown}\nReason: nobody\\x1b answers\n"
                                                     "Folder: /srv/work\n")
                 told = json.loads(self.ask("--json").stdout)
                 self.assertEqual(

@@ -55,13 +55,13 @@ static void values_cannot_forge_a_line_or_a_field(void **state)
     assert_str(format("m", LOG_STR("v", STR("a\" b=\"c"))),
                "2026-03-01T12:00:00.123Z info  m v=\"a\\\" b=\\\"c\"");
     assert_str(format("m", LOG_STR("v", STR("\x1b[31m\r\x7f\0"))),
-               "2026-03-01T12:00:00.123Z info  m v=\"\\u001b[31m\\u000d\\u007f\\u0000\"");
+               "2026-03-01T12:00:00.123Z info  m v=\"\\x1b[31m\\r\\x7f\\x00\"");
     assert_str(format("m\nforged"), "2026-03-01T12:00:00.123Z info  m\\nforged");
     assert_str(format("m", LOG_STR("v", STR("\xff\xc2\x85"))),
                "2026-03-01T12:00:00.123Z info  m v=\"\\xff\\u0085\"");
     assert_str(format("m", LOG_STR("v", STR("a\xE2\x80\xAE"
                                             "b"))),
-               "2026-03-01T12:00:00.123Z info  m v=\"a\\u202eb\"");
+               "2026-03-01T12:00:00.123Z info  m v=\"a\\u{202e}b\"");
     assert_str(format("m", LOG_STR("v", STR("\xC2\xAD\xD8\x9C\xE2\x81\xA0\xF3\xA0\x81\x81"))),
                "2026-03-01T12:00:00.123Z info  m v=\"\\u00ad\\u061c\\u2060\\u{e0041}\"");
     assert_str(format("m", LOG_STR("v", STR(""))), "2026-03-01T12:00:00.123Z info  m v=\"\"");

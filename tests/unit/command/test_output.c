@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/printable.h"
 #include "command/output.h"
 
 static volatile sig_atomic_t stopped_by;
@@ -16,7 +17,7 @@ static void shows(struct str text, const char *wanted)
     cleanup_output struct output output = OUTPUT_INIT(-1, &stopped_by);
     const char *shown;
 
-    output_shown(&output, text);
+    output_shown(&output, text, PRINTABLE_LINE);
     assert_int_equal(output.error, 0);
     assert_int_equal(buf_terminate(&output.text, &shown), 0);
     assert_string_equal(shown, wanted);
@@ -25,9 +26,9 @@ static void shows(struct str text, const char *wanted)
 static void what_moves_hides_or_is_no_text_is_escaped(void **state)
 {
     (void)state;
-    shows(STR("plain\ttext \u00e4\u4e2d\U0001f600"), "plain\ttext \u00e4\u4e2d\U0001f600");
-    shows(STR("\033[2J\r\n\b\x7f\0"), "\\u001b[2J\\u000d\\u000a\\u0008\\u007f\\u0000");
-    shows(STR("\xc2\x9b\u202e\u200b\ufeff"), "\\u009b\\u202e\\u200b\\ufeff");
+    shows(STR("plain text \u00e4\u4e2d\U0001f600"), "plain text \u00e4\u4e2d\U0001f600");
+    shows(STR("\033[2J\r\n\b\x7f\0"), "\\x1b[2J\\r\\n\\x08\\x7f\\x00");
+    shows(STR("\xc2\x9b\u202e\u200b\ufeff"), "\\u{9b}\\u{202e}\\u{200b}\\u{feff}");
     shows(STR("\U000e0041"), "\\u{e0041}");
     shows(STR("\xff\xc3(\xed\xa0\x80\xe4\xb8"), "\\xff\\xc3(\\xed\\xa0\\x80\\xe4\\xb8");
 }

@@ -180,7 +180,7 @@ static void the_server_s_words_cannot_steer_a_terminal(void **state)
     (void)state;
     gateway_error_parse(STR("{\"code\":403,\"message\":\"Invalid \\u001b[31mAPI\\nkey\"}"), &none,
                         text);
-    assert_string_equal(text, "Invalid ?[31mAPI?key");
+    assert_string_equal(text, "Invalid \\x1b[31mAPI\\nkey");
     gateway_error_parse(STR("{\"error\":\"no\"}"), &none, text);
     assert_string_equal(text, "no");
     gateway_error_parse(STR("<html>"), &none, text);

@@ -162,7 +162,7 @@ static void names_do_not_steer_the_terminal(void **state)
 {
     (void)state;
     check(CATALOG_COMPUTER, "\x1b[2J\n\"\\\xff\xc3\xa9\xe2\x80\xae", "", "",
-          "computer \"\\x1b[2J\\x0a\\\"\\\\\\xff\xc3\xa9\\xe2\\x80\\xae\"\n"
+          "computer \"\\x1b[2J\\n\\\"\\\\\\xff\xc3\xa9\\u{202e}\"\n"
           "1. form: not usable: there is only \"*\", the whole screen\n"
           "So: deny (malformed)\n");
 }

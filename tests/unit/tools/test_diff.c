@@ -209,13 +209,13 @@ static void far_changes_have_hunks_of_their_own(void **state)
 
 static void a_name_cannot_forge_lines(void **state)
 {
-    const struct diff_options options = {.name = STR("a\n+++ b/evil\x1b[2J")};
+    const struct diff_options options = {.name = STR("a\n+++ b/evil\x1b[2J\u202e\xff")};
     cleanup_buf struct buf diff = BUF_INIT(OUT_BYTES);
 
     (void)state;
     assert_int_equal(diff_unified(STR("1\n"), STR("2\n"), &options, &diff), 0);
     assert_true(
-        str_starts_with(buf_view(&diff), STR("--- a/a?+++ b/evil?[2J\n+++ b/a?+++ b/evil")));
+        str_starts_with(buf_view(&diff), STR("--- a/a?+++ b/evil?[2J??\n+++ b/a?+++ b/evil")));
 }
 
 static void a_long_diff_is_cut_between_hunks(void **state)
