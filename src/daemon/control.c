@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/jsonwrite.h"
 #include "command/status.h"
-#include "daemon/plain.h"
+#include "daemon/localanswer.h"
 #include "gatehouse/audit.h"
 #include "net/httpserver.h"
 #include "net/router.h"
@@ -48,22 +47,10 @@ struct control {
 static void answer(const struct control *control, struct exchange *exchange,
                    int (*write)(const struct report *report, struct buf *out))
 {
-    cleanup_buf struct buf text = BUF_INIT(REPORT_MAX_BYTES);
     struct report report = {.dir = STR_EMPTY, .url = STR_EMPTY};
-    struct str body;
-    int r;
 
     control->report(control->data, &report);
-    r = write(&report, &text);
-    if (r < 0) {
-        exchange_answer_error(exchange, r);
-        return;
-    }
-    body = buf_view(&text);
-    exchange_answer(exchange, &(struct http_answer){.status = 200,
-                                                    .type = STR("application/json; charset=utf-8"),
-                                                    .parts = &body,
-                                                    .part_count = 1});
+    localanswer_report(&(struct localanswer){.exchange = exchange}, &report, write);
 }
 
 static void on_health(void *data, struct exchange *exchange)
@@ -80,26 +67,7 @@ static void on_status(void *data, struct exchange *exchange)
 
 static void answer_words(struct exchange *exchange, int status, const char *key, const char *words)
 {
-    cleanup_buf struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
-    cleanup_buf struct buf line = BUF_INIT(HANDOVER_WORDS_BYTES);
-    struct json_writer json;
-    struct str body;
-
-    (void)plain_line(str_from(words), HANDOVER_WORDS_BYTES - 1, &line); /* without secrets */
-    json_writer_init(&json, &text);
-    json_begin_object(&json);
-    json_key(&json, str_from(key));
-    json_write_str_lossy(&json, buf_view(&line));
-    json_end_object(&json);
-    if (json_writer_finish(&json) < 0) {
-        exchange_answer_error(exchange, ERR_NO_MEMORY);
-        return;
-    }
-    body = buf_view(&text);
-    exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = STR("application/json; charset=utf-8"),
-                                                    .parts = &body,
-                                                    .part_count = 1});
+    localanswer_words(&(struct localanswer){.exchange = exchange}, status, key, str_from(words));
 }
 
 static void refuse_token(struct exchange *exchange, const struct err *err)

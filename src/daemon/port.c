@@ -7,8 +7,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/jsonwrite.h"
-#include "base/redact.h"
+#include "daemon/localanswer.h"
 #include "daemon/peer.h"
 #include "net/address.h"
 #include "net/httpserver.h"
@@ -19,7 +18,6 @@ enum {
     PARSE_BYTES = 64 << 10, /* of a body, read */
     PARSE_DEPTH = 8,
     EVENT_BYTES = 64 << 10, /* that a page leaves unread before it is cut off */
-    ERROR_BYTES = 2 << 10,
     MAX_FIELDS = 8,
     /* Pages that are turned away do not keep others out for long. */
     HEAD_MS = 5000,
@@ -50,8 +48,6 @@ struct port {
 
 /* ---- answers ---- */
 
-static const struct str JSON_TYPE = STR_LITERAL("application/json; charset=utf-8");
-
 /* What a browser wants to read before it shows the answer to the page. */
 static size_t page_fields(struct str origin, struct http_field out_fields[MAX_FIELDS])
 {
@@ -71,36 +67,20 @@ static struct str origin_of(const struct exchange *exchange)
 }
 
 /* To a page that was let in. */
-static void answer(struct exchange *exchange, int status, struct str body)
+static struct localanswer answer_to(struct exchange *exchange, struct http_field fields[MAX_FIELDS])
 {
-    struct http_field fields[MAX_FIELDS];
     size_t count = page_fields(origin_of(exchange), fields);
 
     fields[count++] = (struct http_field){STR("Cache-Control"), STR("no-store")};
-    exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = JSON_TYPE,
-                                                    .fields = fields,
-                                                    .field_count = count,
-                                                    .parts = &body,
-                                                    .part_count = 1});
+    return (struct localanswer){exchange, fields, count, false};
 }
 
 static void answer_words(struct exchange *exchange, int status, struct str words)
 {
-    cleanup_buf struct buf hidden = BUF_INIT(ERROR_BYTES);
-    cleanup_buf struct buf body = BUF_INIT(ERROR_BYTES * 6);
-    struct json_writer writer;
+    struct http_field fields[MAX_FIELDS];
+    struct localanswer to = answer_to(exchange, fields);
 
-    (void)redact_all(words, &hidden); /* what did not fit is left out */
-    json_writer_init(&writer, &body);
-    json_begin_object(&writer);
-    json_key(&writer, STR("error"));
-    json_write_str_lossy(&writer, buf_view(&hidden));
-    json_end_object(&writer);
-    if (json_writer_finish(&writer) < 0)
-        exchange_answer_error(exchange, ERR_NO_MEMORY);
-    else
-        answer(exchange, status, buf_view(&body));
+    localanswer_words(&to, status, "error", words);
 }
 
 static void report_of(const struct port *port, struct report *out_report)
@@ -112,16 +92,12 @@ static void report_of(const struct port *port, struct report *out_report)
 static void answer_report(const struct port *port, struct exchange *exchange,
                           int (*write)(const struct report *report, struct buf *out))
 {
-    cleanup_buf struct buf body = BUF_INIT(REPORT_MAX_BYTES);
+    struct http_field fields[MAX_FIELDS];
+    struct localanswer to = answer_to(exchange, fields);
     struct report report;
-    int r;
 
     report_of(port, &report);
-    r = write(&report, &body);
-    if (r < 0)
-        answer_words(exchange, 500, str_from(err_text(r)));
-    else
-        answer(exchange, 200, buf_view(&body));
+    localanswer_report(&to, &report, write);
 }
 
 /* ---- what waits for the owner ---- */
@@ -176,13 +152,17 @@ void port_done(struct port *port, uint64_t number)
 {
     bool is_connect = false;
     struct exchange *exchange = take_asked(port, number, &is_connect);
+    struct http_field fields[MAX_FIELDS];
+    struct localanswer to;
 
     if (exchange == NULL)
         return;
-    if (is_connect)
+    if (is_connect) {
         answer_report(port, exchange, report_connected);
-    else
-        answer(exchange, 200, STR("{\"status\":\"disconnected\"}"));
+        return;
+    }
+    to = answer_to(exchange, fields);
+    localanswer_body(&to, 200, STR("{\"status\":\"disconnected\"}"));
 }
 
 static int status_of(int code)
@@ -245,17 +225,11 @@ static void tell_stranger(struct port *port, struct exchange *exchange, const ch
 /* Whoever this is learns nothing, and its page may not even read this. */
 static void turn_away(struct port *port, struct exchange *exchange, const char *why)
 {
-    const struct str body = STR("{\"error\":\"Forbidden.\"}");
     const struct http_field vary = {STR("Vary"), STR("Origin")};
 
     tell_stranger(port, exchange, why);
-    exchange_answer(exchange, &(struct http_answer){.status = 403,
-                                                    .type = JSON_TYPE,
-                                                    .fields = &vary,
-                                                    .field_count = 1,
-                                                    .parts = &body,
-                                                    .part_count = 1,
-                                                    .is_last = true});
+    localanswer_words(&(struct localanswer){exchange, &vary, 1, true}, 403, "error",
+                      STR("Forbidden."));
 }
 
 /*
