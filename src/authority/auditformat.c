@@ -6,6 +6,7 @@
 
 #include "authority/internal.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
 
@@ -38,60 +39,12 @@ size_t audit_digits(uint64_t number, char out_text[20])
     return len;
 }
 
-static char *put_number(char *at, unsigned number, unsigned digits)
-{
-    for (unsigned i = digits; i > 0; i--) {
-        at[i - 1] = (char)('0' + number % 10);
-        number /= 10;
-    }
-    return at + digits;
-}
-
-/* Days from 1970 to the first of January of this year. */
-static unsigned days_before(unsigned year)
-{
-    unsigned past = year - 1;
-
-    return past * 365 + past / 4 - past / 100 + past / 400 - 719162;
-}
-
-/* By hand: gmtime_r() and snprintf() would take longer than all the rest of a record. */
 void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES])
 {
-    static const unsigned short month_starts[2][12] = {
-        {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334},
-        {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335},
-    };
-    const int64_t last_ms = 253402300799999; /* of the year 9999 */
-    const int64_t day_ms = 86400000;
-    int64_t ms = wall_ms < 0 ? 0 : wall_ms > last_ms ? last_ms : wall_ms;
-    unsigned in_day = (unsigned)(ms % day_ms);
-    unsigned day = (unsigned)(ms / day_ms);
-    unsigned year = 1970 + day / 365; /* or, with the leap days, a little before */
-    unsigned month = 11;
-    bool is_leap;
-    char *at = out_text;
+    char text[CLOCK_ISO_BYTES];
 
-    while (days_before(year) > day)
-        year--;
-    is_leap = days_before(year + 1) - days_before(year) == 366;
-    day -= days_before(year);
-    while (month_starts[is_leap][month] > day)
-        month--;
-    at = put_number(at, year, 4);
-    *at++ = '-';
-    at = put_number(at, month + 1, 2);
-    *at++ = '-';
-    at = put_number(at, day - month_starts[is_leap][month] + 1, 2);
-    *at++ = 'T';
-    at = put_number(at, in_day / 3600000, 2);
-    *at++ = ':';
-    at = put_number(at, in_day / 60000 % 60, 2);
-    *at++ = ':';
-    at = put_number(at, in_day / 1000 % 60, 2);
-    *at++ = '.';
-    at = put_number(at, in_day % 1000, 3);
-    *at = 'Z';
+    clock_format_iso(wall_ms < 0 ? 0 : wall_ms > CLOCK_LAST_MS ? CLOCK_LAST_MS : wall_ms, text);
+    memcpy(out_text, text, AUDIT_TIMESTAMP_BYTES);
 }
 
 /* The host's words are short and well-formed; what is not becomes so. */
@@ -132,17 +85,12 @@ static bool is_plain(struct str name)
 
 static void put_hex(struct json_writer *writer, struct str bytes)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[2 * PATH_MAX + 2];
-    size_t len = 0;
+    size_t len = 2 * bytes.len + 2;
 
     assert(bytes.len <= PATH_MAX);
-    text[len++] = '"';
-    for (size_t i = 0; i < bytes.len; i++) {
-        text[len++] = digits[(unsigned char)bytes.ptr[i] >> 4];
-        text[len++] = digits[(unsigned char)bytes.ptr[i] & 15];
-    }
-    text[len++] = '"';
+    text[0] = text[len - 1] = '"';
+    hex_write(text + 1, bytes);
     json_splice(writer, (struct str){text, len});
 }
 
@@ -187,14 +135,13 @@ static size_t longest_name(const struct authority_event *event)
 static void put_cut(struct json_writer *writer, const struct name_keys *keys, struct str name)
 {
     static const struct hash_key key = {0, 0};
-    static const char digits[] = "0123456789abcdef";
     uint64_t hash = hash_str(&key, name);
     char text[16];
 
     json_key(writer, keys->bytes);
     json_write_int(writer, (int64_t)name.len);
     for (size_t i = sizeof(text); i > 0; i--, hash >>= 4)
-        text[i - 1] = digits[hash & 15];
+        text[i - 1] = HEX_DIGITS[hash & 15];
     json_key(writer, keys->hash);
     json_write_str(writer, (struct str){text, sizeof(text)});
 }

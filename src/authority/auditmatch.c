@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/jsonwrite.h"
 
 enum { NEEDLES_MAX_BYTES = 256 << 10 };
@@ -63,15 +64,11 @@ static bool next_component(struct str *rest, struct str *out_component)
 
 static int copy_hex(struct audit_match *match, struct str bytes, struct str *out_text)
 {
-    static const char digits[] = "0123456789abcdef";
     char *text = arena_alloc(&match->arena, 2 * bytes.len);
 
     if (text == NULL)
         return match->arena.error;
-    for (size_t i = 0; i < bytes.len; i++) {
-        text[2 * i] = digits[(unsigned char)bytes.ptr[i] >> 4];
-        text[2 * i + 1] = digits[(unsigned char)bytes.ptr[i] & 15];
-    }
+    hex_write(text, bytes);
     *out_text = (struct str){text, 2 * bytes.len};
     return 0;
 }

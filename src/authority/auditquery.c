@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 
 enum {
     MAX_DEPTH = 4,         /* of a record's JSON */
@@ -32,26 +33,13 @@ static bool is_timestamp(struct str text)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* At most PATH_MAX bytes, or none. */
 static bool decode_hex(struct str text, char out_bytes[PATH_MAX], size_t *out_len)
 {
-    if (text.len % 2 != 0 || text.len / 2 > PATH_MAX)
+    if (text.len % 2 != 0 || text.len / 2 > PATH_MAX || !hex_is_small(text))
         return false;
-    for (size_t i = 0; i < text.len; i += 2) {
-        int high = hex_digit(text.ptr[i]);
-        int low = hex_digit(text.ptr[i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        out_bytes[i / 2] = (char)(high << 4 | low);
-    }
+    for (size_t i = 0; i < text.len; i += 2)
+        out_bytes[i / 2] = (char)hex_byte(text, i);
     *out_len = text.len / 2;
     return true;
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/str.h"
+
 struct clock {
     bool is_fake;
     int64_t fake_monotonic_ms;
@@ -33,8 +35,33 @@ struct timespec clock_after_ms(int64_t ms);
 void clock_fake_init(struct clock *clock, int64_t wall_ms);
 void clock_fake_advance(struct clock *clock, int64_t by_ms);
 
-/* "2026-03-01T12:00:00.123Z" */
+/* "2026-03-01T12:00:00.123Z"; "out-of-range" before the year 0 and after the last one. */
 enum { CLOCK_ISO_BYTES = 40 };
+#define CLOCK_LAST_MS INT64_C(253402300799999) /* of the year 9999 */
 void clock_format_iso(int64_t wall_ms, char out_text[CLOCK_ISO_BYTES]);
+
+/* What was written; the rest is 0. */
+struct clock_iso {
+    int year;
+    int month;
+    int day;
+    int hour;
+    int minute;
+    int second;
+    int ms;
+    int zone_minutes; /* east of UTC */
+    bool has_time;
+    bool has_space; /* before the time, in place of the T */
+    bool has_zone;
+};
+
+/*
+ * "2026-12-01", "2026-12-01T18:00", "2026-12-01 18:00:30.5+01:00"; days that there are, from 1970
+ * to the year 9999.
+ */
+bool clock_parse_iso(struct str text, struct clock_iso *out_time);
+
+/* In ms since 1970, UTC where no zone was written. */
+int64_t clock_iso_ms(const struct clock_iso *time);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "base/scan.h"
 #include "base/utf8.h"
 
@@ -108,14 +109,6 @@ static inline const char *skip_space(const char *at, const char *end)
     while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
         at++;
     return at;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* The four hex digits at `at` as a number, or -1. */

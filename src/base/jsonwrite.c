@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/hex.h"
 #include "base/scan.h"
 #include "base/utf8.h"
 
@@ -194,7 +195,6 @@ void json_end_array(struct json_writer *writer)
 
 static size_t escape(unsigned char c, char out_text[LONGEST_ESCAPE])
 {
-    static const char hex[] = "0123456789abcdef";
     static const char letters[] = {
         ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
         ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
@@ -206,8 +206,8 @@ static size_t escape(unsigned char c, char out_text[LONGEST_ESCAPE])
         return 2;
     }
     memcpy(out_text + 1, "u00", 3);
-    out_text[4] = hex[c >> 4];
-    out_text[5] = hex[c & 15];
+    out_text[4] = HEX_DIGITS[c >> 4];
+    out_text[5] = HEX_DIGITS[c & 15];
     return LONGEST_ESCAPE;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "base/schema_compile_internal.h"
 
 enum {
@@ -144,31 +145,18 @@ static int spend(struct schema_compiler *c, size_t steps)
     return 0;
 }
 
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit = (char)(digit | 0x20);
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 /* In place: the result is never longer. False when a percent sign has no two digits. */
 static bool decode_percent(char *bytes, size_t *len)
 {
+    struct str rest = {bytes, *len};
     size_t kept = 0;
 
-    for (size_t i = 0; i < *len; i++) {
-        if (bytes[i] == '%') {
-            int high = *len - i > 2 ? hex_digit(bytes[i + 1]) : -1;
-            int low = *len - i > 2 ? hex_digit(bytes[i + 2]) : -1;
+    while (rest.len > 0) {
+        int byte = hex_take_percent(&rest);
 
-            if (high < 0 || low < 0)
-                return false;
-            bytes[kept++] = (char)(high << 4 | low);
-            i += 2;
-        } else {
-            bytes[kept++] = bytes[i];
-        }
+        if (byte < 0)
+            return false;
+        bytes[kept++] = (char)byte;
     }
     *len = kept;
     return true;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/jsonwrite.h"
 #include "permission/settingsdir.h"
 
@@ -18,12 +19,6 @@ enum {
 
 static const struct authority_remove_options gone = {.may_miss = true};
 static const char *const dialects[] = {[GATEWAY_N8N] = "n8n", [GATEWAY_SEED] = "seed"};
-
-static void write_hex(const unsigned char *bytes, size_t count, char *out)
-{
-    for (size_t i = 0; i < count; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 /* With its end, so that no two lists of texts are the same bytes. */
 static void add_text(struct sha256 *hash, const char *text)
@@ -65,7 +60,7 @@ void kept_digest(const struct kept_terms *terms, char out_digest[KEPT_TERMS_BYTE
     add_number(&hash, (int64_t)terms->max_file_bytes);
     add_number(&hash, (int64_t)terms->max_lines);
     sha256_end(&hash, digest);
-    write_hex(digest, sizeof(digest), out_digest);
+    hex_text(out_digest, digest, sizeof(digest));
 }
 
 /* ---- the file ---- */
@@ -79,7 +74,7 @@ static void name_of(const struct httpurl *url, const char *ending, char out_name
     sha256_init(&hash);
     add_url(&hash, url);
     sha256_end(&hash, digest);
-    write_hex(digest, NAME_DIGEST_BYTES, hex);
+    hex_text(hex, digest, NAME_DIGEST_BYTES);
     snprintf(out_name, NAME_BYTES, "session-%s.%s", hex, ending);
 }
 

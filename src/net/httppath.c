@@ -2,30 +2,13 @@
 #include "net/httppath.h"
 
 #include "base/err.h"
+#include "base/hex.h"
 #include "base/utf8.h"
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 /* The byte that "%41" at `at` stands for, or -1. */
 static int decode_at(struct str text, size_t at)
 {
-    int high;
-    int low;
-
-    if (at + 2 >= text.len || text.ptr[at] != '%')
-        return -1;
-    high = hex_value(text.ptr[at + 1]);
-    low = hex_value(text.ptr[at + 2]);
-    return high < 0 || low < 0 ? -1 : high * 16 + low;
+    return text.ptr[at] == '%' ? hex_byte(text, at + 1) : -1;
 }
 
 static bool has_odd_segment(struct str path)

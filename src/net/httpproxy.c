@@ -5,18 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "net/address.h"
 
 enum { MAPPED_BITS = 96, IP_BITS = 128 };
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* "%40" is an at sign. What cannot be decoded, or would end a header, is refused. */
 static int decode_credentials(struct str text, struct secret *out)
@@ -25,22 +17,14 @@ static int decode_credentials(struct str text, struct secret *out)
     size_t len = 0;
     int r;
 
-    for (size_t i = 0; i < text.len; i++) {
-        int high;
-        int low;
+    while (text.len > 0) {
+        int byte = hex_take_percent(&text);
 
+        if (byte < 0)
+            return ERR_INVALID_ARGUMENT;
         if (len == sizeof(bytes))
             return ERR_TOO_LARGE;
-        if (text.ptr[i] != '%') {
-            bytes[len++] = text.ptr[i];
-            continue;
-        }
-        high = i + 2 < text.len ? hex_digit(text.ptr[i + 1]) : -1;
-        low = high >= 0 ? hex_digit(text.ptr[i + 2]) : -1;
-        if (low < 0)
-            return ERR_INVALID_ARGUMENT;
-        bytes[len++] = (char)(high * 16 + low);
-        i += 2;
+        bytes[len++] = (char)byte;
     }
     r = secret_set(out, (struct str){bytes, len});
     secret_wipe(bytes, sizeof(bytes));

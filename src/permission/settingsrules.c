@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "base/sha256.h"
 
 /* ---- names ---- */
@@ -41,8 +42,7 @@ int settings_rule_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES])
     add_part(&hash, str_from(expires));
     add_part(&hash, rule->note);
     sha256_end(&hash, digest);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(out_id + 2 * i, 3, "%02x", digest[i]);
+    hex_text(out_id, digest, sizeof(digest));
     return 0;
 }
 
@@ -55,10 +55,7 @@ static bool is_same(const struct rule *a, const struct rule *b)
 
 static bool is_id(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if (strchr("0123456789abcdef", text.ptr[i]) == NULL || text.ptr[i] == '\0')
-            return false;
-    return text.len >= SETTINGS_LEAST_ID && text.len < SETTINGS_ID_BYTES;
+    return hex_is_small(text) && text.len >= SETTINGS_LEAST_ID && text.len < SETTINGS_ID_BYTES;
 }
 
 int settings_find(const struct settings *settings, struct str id, size_t *out_index,

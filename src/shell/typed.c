@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -121,8 +122,7 @@ int typed_reason(struct str bytes, bool is_closing, char out_reason[TYPED_REASON
     sha256_init(&sha);
     sha256_add(&sha, bytes);
     sha256_end(&sha, digest);
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    hex_text(hex, digest, sizeof(digest));
     snprintf(out_reason, TYPED_REASON_BYTES,
              "input for a job that runs: %zu bytes%s, SHA-256 %s: %.*s", bytes.len,
              is_closing ? " and its end" : "", hex, STR_ARG(buf_view(&ends)));

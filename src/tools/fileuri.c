@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "authority/path.h"
+#include "base/hex.h"
 
 static bool is_plain(unsigned char c)
 {
@@ -45,34 +46,18 @@ int fileuri_append(struct buf *out, struct str root_path, struct str name)
     return r;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 int fileuri_decode(struct str text, char out_text[PATH_MAX], size_t *out_len)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
+    while (text.len > 0) {
+        int byte = hex_take_percent(&text);
 
-        if (c == '%') {
-            int high = i + 2 < text.len ? hex_digit(text.ptr[i + 1]) : -1;
-            int low = i + 2 < text.len ? hex_digit(text.ptr[i + 2]) : -1;
-
-            if (high < 0 || low < 0)
-                return ERR_INVALID_ARGUMENT;
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (c == '\0' || len + 1 >= PATH_MAX)
+        if (byte < 0)
+            return ERR_INVALID_ARGUMENT;
+        if (byte == '\0' || len + 1 >= PATH_MAX)
             return ERR_INVALID_PATH;
-        out_text[len++] = c;
+        out_text[len++] = (char)byte;
     }
     out_text[len] = '\0';
     *out_len = len;
