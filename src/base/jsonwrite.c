@@ -28,12 +28,6 @@ void json_writer_set_pretty(struct json_writer *writer)
     writer->is_pretty = true;
 }
 
-void json_writer_set_flush(struct json_writer *writer, json_flush_fn *flush, void *context)
-{
-    writer->flush = flush;
-    writer->flush_context = context;
-}
-
 /* After an error there is no room for anything, so the usual check for room also finds errors. */
 static void fail(struct json_writer *writer, int code)
 {
@@ -120,23 +114,9 @@ static inline bool begin_value(struct json_writer *writer, size_t extra)
     return separate(writer, extra);
 }
 
-static void hand_on(struct json_writer *writer)
-{
-    int r;
-
-    sync_length(writer);
-    r = writer->flush(writer->flush_context, writer->out);
-    writer->at = writer->out->data + writer->out->len;
-    writer->limit = writer->out->data + writer->out->capacity;
-    if (r < 0)
-        fail(writer, r);
-}
-
 static inline void end_value(struct json_writer *writer)
 {
     writer->needs_comma = true;
-    if (writer->flush != NULL && writer->at - writer->out->data >= JSON_FLUSH_BYTES)
-        hand_on(writer);
 }
 
 static void begin_container(struct json_writer *writer, char bracket)
@@ -484,11 +464,7 @@ void json_write_value(struct json_writer *writer, const struct json_value *value
 
 int json_writer_finish(struct json_writer *writer)
 {
-    if (writer->error == 0) {
-        assert(writer->depth == 0 && writer->needs_comma && !writer->has_key);
-        if (writer->flush != NULL && writer->at > writer->out->data)
-            hand_on(writer);
-    }
+    assert(writer->error != 0 || (writer->depth == 0 && writer->needs_comma && !writer->has_key));
     sync_length(writer);
     return writer->error;
 }

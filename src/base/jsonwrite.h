@@ -23,13 +23,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
-/* Called with the text so far when it passed JSON_FLUSH_BYTES; must leave the buffer empty. */
-typedef int json_flush_fn(void *context, struct buf *text);
-
-enum {
-    JSON_WRITER_MAX_DEPTH = JSON_LARGEST_MAX_DEPTH,
-    JSON_FLUSH_BYTES = 64 << 10,
-};
+enum { JSON_WRITER_MAX_DEPTH = JSON_LARGEST_MAX_DEPTH };
 
 struct json_writer {
     struct buf *out; /* the writer's alone until json_writer_finish() */
@@ -40,8 +34,6 @@ struct json_writer {
     bool needs_comma;
     bool has_key;
     bool is_pretty;
-    json_flush_fn *flush;
-    void *flush_context;
     uint64_t object_levels[JSON_WRITER_MAX_DEPTH / 64]; /* a bit for each level: an object? */
 };
 
@@ -49,9 +41,6 @@ void json_writer_init(struct json_writer *writer, struct buf *out);
 
 /* Two-space indentation and line ends, for files that people read. */
 void json_writer_set_pretty(struct json_writer *writer);
-
-/* Hands finished text on as it grows, so that the size of the whole does not matter. */
-void json_writer_set_flush(struct json_writer *writer, json_flush_fn *flush, void *context);
 
 /* 0 or the first error; everything opened must be closed again, and one value written. */
 int json_writer_finish(struct json_writer *writer);

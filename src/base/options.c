@@ -349,13 +349,3 @@ enum option_source options_source(const struct option_values *values, size_t ind
 {
     return slot_of(values, index, ~0u)->source;
 }
-
-const char *options_origin(const struct option_values *values, size_t index,
-                           char out_name[OPTION_NAME_BYTES])
-{
-    const struct option_value *slot = slot_of(values, index, ~0u);
-
-    return option_given_name(
-        &(struct option_given){&values->command->options[index], slot->source, slot->spelling},
-        out_name);
-}

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table of options gives flags and environment variables, settings keys
- * (optionsettings.h), help (optionhelp.h) and shell completions
- * (optioncomplete.h). Reading files and acting on values is left to the program.
+ * One table of options gives flags and environment variables, help (optionhelp.h)
+ * and shell completions (optioncomplete.h). Acting on values is left to the program.
  *
  *     enum { OPT_PORT, OPT_LEVEL, OPT_COUNT };
  *     static const struct option rows[OPT_COUNT] = {
  *         [OPT_PORT] = {.name = "port", .type = OPTION_INT, .min = 1, .max = 65535,
- *                       .fallback = "7655", .env = "APP_PORT", .key = "port",
+ *                       .fallback = "7655", .env = "APP_PORT",
  *                       .help = "local port to listen on"},
  *
- * Default < settings < environment < flag, whatever the order in which they
- * are read: a program may learn from its flags where its settings are.
+ * Default < environment < flag, whatever the order in which they are read.
  * Every source is checked in full, also where a stronger one overrides it.
  *
  * Flags: --name value, --name=value, -x value, -xvalue, -ab, --no-name for a
@@ -49,7 +47,6 @@ struct option {
     bool is_secret;             /* its value is shown in no error and no help */
     bool is_final;              /* a switch like --help: arguments may then be missing */
     const char *env;            /* variable; or NULL */
-    const char *key;            /* dotted path in the settings; or NULL */
     const char *placeholder;    /* "DIR"; NULL: named after the type */
     const char *const *choices; /* up to a NULL; words of letters, digits, '-', '_' and '.' */
     int64_t min;
@@ -88,14 +85,13 @@ struct option_command {
 enum option_source {
     OPTION_UNSET,
     OPTION_DEFAULT,
-    OPTION_SETTINGS,
     OPTION_ENVIRONMENT,
     OPTION_FLAG,
 };
 
 enum {
     OPTION_MAX_ITEMS = 256,  /* in a list */
-    OPTION_NAME_BYTES = 128, /* the longest flag, variable or key, with what is put around it */
+    OPTION_NAME_BYTES = 128, /* the longest flag or variable, with what is put around it */
     OPTION_SHOWN_BYTES = 48, /* of a value in a message */
 };
 
@@ -154,10 +150,6 @@ struct option_list options_list(const struct option_values *values, size_t index
 const char *options_argument(const struct option_values *values, size_t index);
 
 enum option_source options_source(const struct option_values *values, size_t index);
-
-/* Where the value is from: "--port", "APP_PORT", "settings: port", "default", "not set". */
-const char *options_origin(const struct option_values *values, size_t index,
-                           char out_name[OPTION_NAME_BYTES]);
 
 /* Shared with help and completions: the placeholder, and whether --no-name is worth a mention. */
 const char *option_placeholder(const struct option *row);

@@ -29,10 +29,6 @@ const char *option_given_name(const struct option_given *given, char out_name[OP
     case OPTION_DEFAULT:
         text = "default";
         break;
-    case OPTION_SETTINGS:
-        before = "settings: ";
-        text = row->key;
-        break;
     case OPTION_ENVIRONMENT:
         text = row->env;
         break;
@@ -52,15 +48,13 @@ int option_refuse(const struct option_given *given, const char *text, const char
 {
     char name[OPTION_NAME_BYTES];
     char shown[OPTION_SHOWN_ROOM];
-    const char *field;
 
     option_given_name(given, name);
-    field = given->source == OPTION_SETTINGS ? given->row->key : name;
     if (text == NULL)
-        return err_set_field(err, ERR_INVALID_OPTION, field, "%s: %s", name, why);
+        return err_set_field(err, ERR_INVALID_OPTION, name, "%s: %s", name, why);
     if (given->row->is_secret)
-        return err_set_field(err, ERR_INVALID_OPTION, field, "%s: the value %s", name, why);
-    return err_set_field(err, ERR_INVALID_OPTION, field, "%s: '%s' %s", name,
+        return err_set_field(err, ERR_INVALID_OPTION, name, "%s: the value %s", name, why);
+    return err_set_field(err, ERR_INVALID_OPTION, name, "%s: '%s' %s", name,
                          option_printable(str_from(text), shown), why);
 }
 

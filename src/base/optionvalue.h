@@ -25,7 +25,7 @@ struct option_given {
     enum option_spelling spelling;
 };
 
-/* "--port", "-p", "APP_PORT", "settings: port". Returns out_name. */
+/* "--port", "-p", "APP_PORT", "default", "not set". Returns out_name. */
 const char *option_given_name(const struct option_given *given, char out_name[OPTION_NAME_BYTES]);
 
 /*

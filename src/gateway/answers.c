@@ -250,16 +250,6 @@ int gateway_answer(struct gateway *gateway, struct str id, struct str result)
     return 0;
 }
 
-int gateway_refuse(struct gateway *gateway, struct str id, struct str text)
-{
-    struct pending *pending = find_working(gateway, id);
-
-    if (pending == NULL)
-        return ERR_NOT_FOUND;
-    send_refusal(pending, text);
-    return 0;
-}
-
 void gateway_answers_init(struct gateway *gateway)
 {
     /* Beyond the ceiling there is room for as many refusals. */

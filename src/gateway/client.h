@@ -107,7 +107,4 @@ const struct secret *gateway_session_key(const struct gateway *gateway);
  */
 int gateway_answer(struct gateway *gateway, struct str id, struct str result);
 
-/* Answers a call with {"error": text}. */
-int gateway_refuse(struct gateway *gateway, struct str id, struct str text);
-
 #endif

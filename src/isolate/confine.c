@@ -373,16 +373,6 @@ const char *confine_wall_name(enum confine_wall wall)
     return "unknown";
 }
 
-int confine_describe(const struct confine_report *report, struct buf *out)
-{
-    int r = 0;
-
-    for (int i = 0; i < CONFINE_WALLS && r == 0; i++)
-        r = buf_printf(out, "%s: %s%s\n", confine_wall_name((enum confine_wall)i),
-                       report->walls[i].is_up ? "" : "MISSING: ", report->walls[i].words);
-    return r;
-}
-
 void confine_complain(const struct confine_report *report, void (*complain)(const char *words))
 {
     for (enum confine_wall wall = 0; wall < CONFINE_WALLS; wall++) {

@@ -82,9 +82,6 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
 /* "descriptors", "privileges", "memory", "core", "files", "calls" */
 const char *confine_wall_name(enum confine_wall wall);
 
-/* A line for each wall: "files: only the granted places…", "files: MISSING: no Landlock…". */
-int confine_describe(const struct confine_report *report, struct buf *out);
-
 /* For the user of a program: a sentence for each wall that is missing. */
 void confine_complain(const struct confine_report *report, void (*complain)(const char *words));
 /* For its log: all of them, and those that are missing as warnings. */

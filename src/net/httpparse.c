@@ -205,8 +205,3 @@ struct http_request *httpparse_request(struct httpparse *parse)
 {
     return &parse->request;
 }
-
-bool httpparse_is_untouched(const struct httpparse *parse)
-{
-    return parse->state == STATE_LINE && parse->request.head.len == 0;
-}

@@ -38,7 +38,4 @@ int httpparse_feed(struct httpparse *parse, struct str *bytes,
 /* Complete once HTTPPARSE_HEAD was told. */
 struct http_request *httpparse_request(struct httpparse *parse);
 
-/* No byte of a request has come since it was new or reset. */
-bool httpparse_is_untouched(const struct httpparse *parse);
-
 #endif

@@ -63,11 +63,6 @@ void sse_reader_restart(struct sse_reader *reader)
     reader->failure = set(&reader->id, buf_view(&reader->last_id));
 }
 
-struct str sse_reader_last_id(const struct sse_reader *reader)
-{
-    return buf_view(&reader->last_id);
-}
-
 /* The empty line. An event without data is none, but its id holds. */
 static int end_event(struct sse_reader *reader, const struct sse_handler *handler)
 {

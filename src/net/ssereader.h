@@ -73,7 +73,4 @@ void sse_reader_restart(struct sse_reader *reader);
  */
 int sse_reader_feed(struct sse_reader *reader, struct str bytes, const struct sse_handler *handler);
 
-/* What Last-Event-ID says when connecting again. */
-struct str sse_reader_last_id(const struct sse_reader *reader);
-
 #endif

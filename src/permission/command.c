@@ -242,15 +242,3 @@ int command_normalise_fed(struct arena *arena, struct str command, const char *c
 {
     return normalise(arena, command, path_dirs, true, out_resource, out_is_as_is);
 }
-
-int command_shown(struct str cwd, struct str resource, struct buf *out)
-{
-    int r = buf_reserve(out, cwd.len + resource.len + 2);
-
-    if (r < 0)
-        return r;
-    (void)buf_append_str(out, cwd);
-    (void)buf_append_str(out, STR(": "));
-    (void)buf_append_str(out, resource);
-    return 0;
-}

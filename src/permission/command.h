@@ -38,7 +38,4 @@ int command_normalise(struct arena *arena, struct str command, const char *const
 int command_normalise_fed(struct arena *arena, struct str command, const char *const *path_dirs,
                           struct str *out_resource, bool *out_is_as_is);
 
-/* "<cwd>: <resource>", for a person. Bytes are left as they are: a terminal's are its own care. */
-int command_shown(struct str cwd, struct str resource, struct buf *out);
-
 #endif

@@ -458,11 +458,6 @@ const char *settings_file_dir(const struct settings_file *file)
     return file->dir;
 }
 
-const char *settings_file_path(const struct settings_file *file)
-{
-    return file->path;
-}
-
 const char *settings_file_note(const struct settings_file *file)
 {
     return file->note;

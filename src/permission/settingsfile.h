@@ -95,7 +95,6 @@ bool settings_file_changed(struct settings_file *file);
 
 /* Absolute, without links: for words, for authority_protect() and as a place for isolate. */
 const char *settings_file_dir(const struct settings_file *file);
-const char *settings_file_path(const struct settings_file *file);
 /* What was closed to others by opening or loading, for the user; empty if nothing was. */
 const char *settings_file_note(const struct settings_file *file);
 

@@ -147,21 +147,6 @@ int jsonrpc_write_request(struct buf *out, struct str id, struct str method, str
     return finish(out, start, &writer);
 }
 
-int jsonrpc_write_notification(struct buf *out, struct str method, struct str params)
-{
-    return jsonrpc_write_request(out, STR_EMPTY, method, params);
-}
-
-int jsonrpc_write_response(struct buf *out, struct str id, struct str result)
-{
-    size_t start = out->len;
-    struct json_writer writer;
-
-    begin(&writer, out, id);
-    splice_member(&writer, STR("result"), result);
-    return finish(out, start, &writer);
-}
-
 int jsonrpc_write_error(struct buf *out, struct str id, int code, struct str message,
                         struct str data)
 {

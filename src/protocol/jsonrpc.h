@@ -57,13 +57,11 @@ int jsonrpc_id_text(struct arena *arena, const struct json_value *value, struct 
                     struct err *err);
 
 /*
- * Each appends one message. `id`, `result`, `params` and `data` are finished
+ * Each appends one message. `id`, `params` and `data` are finished
  * JSON; empty data or params are left out, and so is the id of an error that
  * belongs to no known request: MCP has no null id.
  */
 int jsonrpc_write_request(struct buf *out, struct str id, struct str method, struct str params);
-int jsonrpc_write_notification(struct buf *out, struct str method, struct str params);
-int jsonrpc_write_response(struct buf *out, struct str id, struct str result);
 int jsonrpc_write_error(struct buf *out, struct str id, int code, struct str message,
                         struct str data);
 

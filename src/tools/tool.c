@@ -21,18 +21,6 @@ void tool_report(const struct tool_call *call, uint64_t done, uint64_t total, co
         call->progress(call->progress_data, done, total, what);
 }
 
-int tool_write_path(struct buf *out, struct str path)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_begin_object(&w);
-    json_key(&w, STR("path"));
-    json_write_str(&w, path);
-    json_end_object(&w);
-    return json_writer_finish(&w);
-}
-
 const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES])
 {
     const size_t ellipsis = sizeof("…");

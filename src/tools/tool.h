@@ -103,9 +103,6 @@ const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES]);
 /* Told now and then by what takes long; does nothing without a listener. */
 void tool_report(const struct tool_call *call, uint64_t done, uint64_t total, const char *what);
 
-/* `{"path": …}`, the result of most changes. */
-int tool_write_path(struct buf *out, struct str path);
-
 /*
  * A whole CallToolResult around finished JSON: `text` as the text block,
  * `structured` as structuredContent (empty: none). Sets nothing in the call.

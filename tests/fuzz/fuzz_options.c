@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Options from every source. The input is cut at NUL bytes: a piece that begins
- * with '@' is a variable, one that begins with '{' the settings, any other a
- * word of the command line. Whatever comes out must keep the table's promises,
- * and a message must be printable.
+ * with '@' is a variable, any other a word of the command line. Whatever comes out must keep the
+ * table's promises, and a message must be printable.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -11,10 +10,8 @@
 #include <string.h>
 
 #include "../support/option_sample.h"
-#include "base/json.h"
 #include "base/optionhelp.h"
 #include "base/options.h"
-#include "base/optionsettings.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,7 +23,6 @@ struct pieces {
     int word_count;
     char *env[MAX_PIECES + 1];
     size_t env_count;
-    struct str settings;
 };
 
 static void cut(char *text, size_t size, struct pieces *out)
@@ -37,8 +33,6 @@ static void cut(char *text, size_t size, struct pieces *out)
     for (int i = 0; i < MAX_PIECES && text < end; i++) {
         if (text[0] == '@')
             out->env[out->env_count++] = text + 1;
-        else if (text[0] == '{')
-            out->settings = str_from(text);
         else
             out->words[out->word_count++] = text;
         text += strlen(text) + 1;
@@ -62,13 +56,10 @@ static void check_message(int r, const struct err *err)
 
 static void check_values(const struct option_values *values)
 {
-    char name[OPTION_NAME_BYTES];
-
     for (const struct option_values *v = values; v != NULL; v = v->above) {
         for (size_t i = 0; i < v->command->option_count; i++) {
             const struct option *row = &v->command->options[i];
 
-            assert(options_origin(v, i, name)[0] != '\0');
             assert(options_source(v, i) >= (row->fallback != NULL ? OPTION_DEFAULT : OPTION_UNSET));
             if (row->type == OPTION_CHOICE)
                 assert(strcmp(row->choices[options_choice(v, i)], options_text(v, i)) == 0);
@@ -83,17 +74,8 @@ static void check_values(const struct option_values *values)
     }
 }
 
-static bool accept_unknown(void *context, const char *key, const struct json_value *value)
+static void run(struct arena *arena, struct pieces *pieces)
 {
-    (void)value;
-    assert(utf8_is_valid(str_from(key)));
-    return *(bool *)context;
-}
-
-static void run(struct arena *arena, struct pieces *pieces, bool accepts)
-{
-    struct json_limits limits = {1 << 20, 16};
-    const struct json_value *document;
     struct option_values *values;
     struct err err = ERR_INIT;
     cleanup_buf struct buf page = BUF_INIT(1 << 16);
@@ -110,25 +92,19 @@ static void run(struct arena *arena, struct pieces *pieces, bool accepts)
     if (r < 0)
         check_message(r, &err);
     check_values(values);
-    if (json_parse(arena, pieces->settings, limits, &document, NULL) < 0)
-        return;
-    r = options_read_settings(values, document, accept_unknown, &accepts, &err);
-    if (r < 0)
-        check_message(r, &err);
-    check_values(values);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_MAX);
     cleanup_free char *text = malloc(size + 1);
-    struct pieces pieces = {.settings = STR_EMPTY};
+    struct pieces pieces = {.word_count = 0};
 
     assert(text != NULL);
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';
     cut(text, size, &pieces);
-    run(&arena, &pieces, size % 2 == 0);
+    run(&arena, &pieces);
     return 0;
 }

@@ -165,61 +165,6 @@ static void finished_json_is_spliced_as_it_is(void **state)
     assert_str(buf_view(&out), "{\"result\":{\"content\": [ ]},\"id\":7}");
 }
 
-struct sink {
-    struct buf whole;
-    unsigned calls;
-    int answer;
-};
-
-static int collect(void *context, struct buf *text)
-{
-    struct sink *sink = context;
-
-    sink->calls++;
-    assert_int_equal(buf_append_str(&sink->whole, buf_view(text)), 0);
-    buf_clear(text);
-    return sink->answer;
-}
-
-static void a_flush_keeps_the_buffer_small(void **state)
-{
-    struct sink sink = {.whole = BUF_INIT(16 << 20)};
-    struct buf small = BUF_INIT(2 * JSON_FLUSH_BYTES);
-    struct arena arena = ARENA_INIT(64 << 20);
-    const struct json_value *document;
-
-    (void)state;
-    json_writer_init(&w, &small);
-    json_writer_set_flush(&w, collect, &sink);
-    json_begin_array(&w);
-    for (int i = 0; i < 200000; i++)
-        json_write_str(&w, STR("an entry"));
-    json_end_array(&w);
-    assert_int_equal(json_writer_finish(&w), 0);
-    assert_in_range(sink.calls, 20, 60);
-    assert_int_equal(
-        json_parse(&arena, buf_view(&sink.whole), JSON_LIMITS_DEFAULT, &document, NULL), 0);
-    assert_int_equal(document->size, 200000);
-    arena_done(&arena);
-    buf_done(&small);
-    buf_done(&sink.whole);
-}
-
-static void a_failed_flush_ends_the_writing(void **state)
-{
-    struct sink sink = {.whole = BUF_INIT(16 << 20), .answer = ERR_IO};
-
-    (void)state;
-    json_writer_set_flush(&w, collect, &sink);
-    json_begin_array(&w);
-    for (int i = 0; i < 100000; i++)
-        json_write_str(&w, STR("an entry"));
-    json_end_array(&w);
-    assert_int_equal(json_writer_finish(&w), ERR_IO);
-    assert_int_equal(sink.calls, 1);
-    buf_done(&sink.whole);
-}
-
 /* Every length and place of a special character around the steps of the fast path. */
 static void written_text_reads_back_the_same(void **state)
 {
@@ -271,6 +216,6 @@ TEST_MAIN(write_test(structure_and_commas_are_put_in), write_test(pretty_output_
           write_test(what_must_be_escaped_is), write_test(integers_of_every_length),
           write_test(invalid_utf8_is_refused_or_replaced),
           write_test(calls_after_an_error_do_nothing), write_test(depth_is_limited),
-          write_test(finished_json_is_spliced_as_it_is), write_test(a_flush_keeps_the_buffer_small),
-          write_test(a_failed_flush_ends_the_writing), write_test(written_text_reads_back_the_same),
+          write_test(finished_json_is_spliced_as_it_is),
+          write_test(written_text_reads_back_the_same),
           write_test(a_read_document_is_written_whole))

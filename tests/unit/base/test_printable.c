@@ -216,7 +216,7 @@ static void json_stays_the_same_json(void **state)
     struct str text = STR_EMPTY;
 
     (void)state;
-    assert_int_equal(printable_append(&shown, STR(document), PRINTABLE_JSON), 0);
+    assert_int_equal(printable_append(&shown, str_from(document), PRINTABLE_JSON), 0);
     check_output(buf_view(&shown), PRINTABLE_JSON);
     assert_int_equal(json_parse(&arena, buf_view(&shown), JSON_LIMITS_DEFAULT, &value, NULL), 0);
     text = json_str(value + 1);

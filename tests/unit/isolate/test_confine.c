@@ -307,8 +307,6 @@ static void what_was_opened_before_serves_on(void **state)
 static void confine_without_landlock(void *data)
 {
     struct scheme *scheme = data;
-    struct buf text = BUF_INIT(4096);
-    const char *words;
 
     take_call_away(SYS_landlock_create_ruleset, ENOSYS);
     if (scheme->plan.requires_landlock) {
@@ -320,10 +318,9 @@ static void confine_without_landlock(void *data)
     expect(!scheme->report.walls[CONFINE_FILES].is_up && scheme->report.landlock_abi == 0);
     expect(scheme->report.walls[CONFINE_CALLS].is_up);
     expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
-    expect(confine_describe(&scheme->report, &text) == 0 && buf_terminate(&text, &words) == 0);
-    expect(strstr(words, "files: MISSING: no Landlock: this kernel has none\n") != NULL);
-    expect(strstr(words, "privileges: none can be gained") != NULL);
-    buf_done(&text);
+    expect(strcmp(scheme->report.walls[CONFINE_FILES].words, "no Landlock: this kernel has none") ==
+           0);
+    expect(strstr(scheme->report.walls[CONFINE_PRIVILEGES].words, "none can be gained") != NULL);
 }
 
 static void a_missing_landlock_is_reported_or_refused(void **state)
@@ -427,17 +424,9 @@ static void a_process_with_a_ring_is_refused(void **state)
 
 static void every_wall_has_a_name(void **state)
 {
-    struct confine_report report = {0};
-    cleanup_buf struct buf text = BUF_INIT(4096);
-
     (void)state;
     for (int wall = 0; wall < CONFINE_WALLS; wall++)
         assert_string_not_equal(confine_wall_name((enum confine_wall)wall), "unknown");
-    report.walls[CONFINE_MEMORY].is_up = true;
-    snprintf(report.walls[CONFINE_MEMORY].words, CONFINE_WORDS_BYTES, "shut");
-    assert_int_equal(confine_describe(&report, &text), 0);
-    assert_true(str_find(buf_view(&text), STR("memory: shut\n")) != SIZE_MAX);
-    assert_true(str_starts_with(buf_view(&text), STR("descriptors: MISSING: \n")));
 }
 
 TEST_MAIN(place_test(all_walls_stand_around_all_threads),

@@ -552,20 +552,6 @@ static void what_is_left_out_is_harmless(void **state)
     }
 }
 
-/* ---- the rest ---- */
-
-static void a_command_is_shown_with_its_directory(void **state)
-{
-    cleanup_buf struct buf shown = BUF_INIT(64);
-    cleanup_buf struct buf small = BUF_INIT(8);
-
-    (void)state;
-    assert_int_equal(command_shown(STR("/srv/code"), STR("make -j4"), &shown), 0);
-    assert_str(buf_view(&shown), "/srv/code: make -j4");
-    assert_int_equal(command_shown(STR("/srv/code"), STR("make"), &small), ERR_TOO_LARGE);
-    assert_int_equal(small.len, 0);
-}
-
 TEST_MAIN(cmocka_unit_test(a_plain_command_keeps_its_words),
           cmocka_unit_test(a_program_loses_a_directory_of_path_and_no_other),
           cmocka_unit_test(wrappers_go_with_their_options), cmocka_unit_test(assignments_go),
@@ -574,5 +560,4 @@ TEST_MAIN(cmocka_unit_test(a_plain_command_keeps_its_words),
           cmocka_unit_test(what_is_given_input_keeps_what_makes_words_of_it),
           cmocka_unit_test(without_path_every_directory_stays),
           cmocka_unit_test(what_no_shell_can_be_given_is_refused),
-          cmocka_unit_test(what_is_left_out_is_harmless),
-          cmocka_unit_test(a_command_is_shown_with_its_directory))
+          cmocka_unit_test(what_is_left_out_is_harmless))

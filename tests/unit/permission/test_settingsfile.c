@@ -51,8 +51,8 @@ static void the_default_is_in_the_home_directory(void **state)
 
     assert_int_equal(setenv("HOME", world->scene.path, 1), 0);
     assert_int_equal(settings_file_open(&config, &world->file, &world->err), 0);
-    snprintf(wanted, sizeof(wanted), "%s/.n8n-gateway/settings.json", world->scene.path);
-    assert_string_equal(settings_file_path(world->file), wanted);
+    snprintf(wanted, sizeof(wanted), "%s/.n8n-gateway", world->scene.path);
+    assert_string_equal(settings_file_dir(world->file), wanted);
     settings_file_free(world->file);
     world->file = NULL;
     assert_int_equal(setenv("HOME", "not/absolute", 1), 0);
