@@ -4,29 +4,20 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "net/httpbody.h"
 #include "net/httphead.h"
+#include "net/httpmessage.h"
 
 enum { VERSION_BYTES = 8, STATUS_BYTES = 3 };
 
-/* LINE -> HEADER -> TOLD -> BODY -> COMPLETE, and from HEADER back to LINE after an interim one. */
-enum state {
-    STATE_LINE,
-    STATE_HEADER,
-    STATE_TOLD,
-    STATE_BODY,
-    STATE_COMPLETE,
-    STATE_REFUSED,
-};
+_Static_assert((int)HTTPRESPONSE_HEAD == HTTPMESSAGE_HEAD &&
+                   (int)HTTPRESPONSE_COMPLETE == HTTPMESSAGE_COMPLETE,
+               "the events are the same");
 
 struct httpresponse {
     struct http_response response;
-    struct httpbody body;
-    enum state state;
+    struct httpmessage message;
     enum httpresponse_to to;
-    int error;
     unsigned interim;
-    size_t line_at; /* where the line under way begins in the head */
 };
 
 /* Two of these would let two readers choose differently. */
@@ -165,151 +156,88 @@ static void forget_head(struct http_response *response)
     response->content_length = 0;
 }
 
-static int finish_head(struct httpresponse *parse)
+static int finish_head(void *owner)
 {
+    struct httpresponse *parse = owner;
+    struct httpbody *body = &parse->message.body;
     struct http_response *response = &parse->response;
     int r = check_framing(parse);
 
     if (r < 0)
         return r;
-    r = httpbody_read_head(&parse->body, HTTP_RESPONSE, buf_view(&response->head),
-                           !can_have_body(parse));
+    r = httpbody_read_head(body, HTTP_RESPONSE, buf_view(&response->head), !can_have_body(parse));
     if (r < 0)
         return r;
-    if (parse->body.has_finished == response->has_body)
+    if (body->has_finished == response->has_body)
         return ERR_HTTP_FRAMING;
-    response->keeps_alive = parse->body.keeps_alive && !response->lasts_until_end;
+    response->keeps_alive = body->keeps_alive && !response->lasts_until_end;
     if (response->status >= 200) {
-        parse->state = STATE_TOLD;
+        parse->message.state = HTTPMESSAGE_TOLD;
         return 0;
     }
     /* Nobody asked to change the protocol. */
     if (response->status == 101 || ++parse->interim > HTTPRESPONSE_MAX_INTERIM)
         return ERR_HTTP_SYNTAX;
     forget_head(response);
-    parse->line_at = 0;
-    parse->state = STATE_LINE;
+    parse->message.line_at = 0;
+    parse->message.state = HTTPMESSAGE_LINE;
     return 1;
 }
 
-static int read_head(struct httpresponse *parse, struct str *bytes)
+static int read_line(void *owner, bool is_first, size_t at, size_t len)
 {
-    struct http_response *response = &parse->response;
-    struct buf *head = &response->head;
-    bool is_first = parse->state == STATE_LINE;
-    size_t max = is_first ? HTTP_MAX_LINE_BYTES : HTTP_MAX_HEAD_BYTES - parse->line_at;
-    size_t len;
-    int r;
+    struct http_response *response = &((struct httpresponse *)owner)->response;
 
-    r = httpbody_take_line(head, parse->line_at, max, ERR_HTTP_HEAD_LENGTH, bytes);
-    if (r <= 0)
-        return r;
-    len = head->len - parse->line_at - 1;
-    if (is_first) {
-        r = read_status_line(response, (struct str){head->data, len});
-        parse->state = STATE_HEADER;
-    } else if (len == 1 && head->data[parse->line_at] == '\r') {
-        return finish_head(parse);
-    } else {
-        r = read_header_line(response, parse->line_at, len);
-    }
-    parse->line_at = head->len;
-    return r < 0 ? r : 1;
+    return is_first ? read_status_line(response, (struct str){response->head.data, len})
+                    : read_header_line(response, at, len);
 }
 
-/* ---- the body ---- */
-
-static int begin_body(struct httpresponse *parse)
+static bool frame(const void *owner, enum httpbody_framing *out_framing, uint64_t *out_length)
 {
-    const struct http_response *response = &parse->response;
+    const struct http_response *response = &((const struct httpresponse *)owner)->response;
 
-    if (!response->has_body) {
-        parse->state = STATE_COMPLETE;
-        return 0;
-    }
-    httpbody_begin(&parse->body,
-                   response->is_chunked        ? HTTPBODY_CHUNKED
+    *out_framing = response->is_chunked        ? HTTPBODY_CHUNKED
                    : response->lasts_until_end ? HTTPBODY_UNTIL_END
-                                               : HTTPBODY_LENGTH,
-                   response->content_length);
-    parse->state = STATE_BODY;
-    return 1;
-}
-
-static int read_body(struct httpresponse *parse, struct str *bytes)
-{
-    int r = httpbody_step(&parse->body, bytes);
-
-    if (r == 0 && httpbody_is_complete(&parse->body))
-        parse->state = STATE_COMPLETE;
-    return r;
-}
-
-/* 1 when there may be more to do with the bytes at hand. */
-static int step(struct httpresponse *parse, struct str *bytes, int *out_event)
-{
-    int r = 0;
-
-    switch (parse->state) {
-    case STATE_LINE:
-    case STATE_HEADER:
-        r = read_head(parse, bytes);
-        *out_event = parse->state == STATE_TOLD ? HTTPRESPONSE_HEAD : HTTPRESPONSE_MORE;
-        return r;
-    case STATE_TOLD:
-        r = begin_body(parse);
-        break;
-    case STATE_BODY:
-        r = read_body(parse, bytes);
-        break;
-    case STATE_COMPLETE:
-        break;
-    case STATE_REFUSED:
-        return parse->error;
-    }
-    *out_event = parse->state == STATE_COMPLETE ? HTTPRESPONSE_COMPLETE : HTTPRESPONSE_MORE;
-    return r;
+                                               : HTTPBODY_LENGTH;
+    *out_length = response->content_length;
+    return response->has_body;
 }
 
 int httpresponse_feed(struct httpresponse *parse, struct str *bytes,
                       void (*on_body)(void *data, struct str bytes), void *data)
 {
-    int event = HTTPRESPONSE_MORE;
-    int r = 1;
+    static const struct httpmessage_kind answer = {read_line, finish_head, frame,
+                                                   ERR_HTTP_HEAD_LENGTH};
+    int r;
 
-    parse->body.on_body = on_body;
-    parse->body.data = data;
-    while (r > 0)
-        r = step(parse, bytes, &event);
-    if (r < 0) {
-        parse->state = STATE_REFUSED;
-        /* The codes underneath speak of requests. */
-        parse->error = r == ERR_NO_MEMORY ? r : ERR_HTTP_ANSWER;
-        return parse->error;
-    }
-    return event;
+    parse->message.body.on_body = on_body;
+    parse->message.body.data = data;
+    r = httpmessage_feed(&parse->message, &answer, parse, &parse->response.head, bytes);
+    if (r < 0 && r != ERR_NO_MEMORY)
+        r = parse->message.error = ERR_HTTP_ANSWER; /* the codes underneath speak of requests */
+    return r;
 }
 
 int httpresponse_end(struct httpresponse *parse)
 {
-    switch (parse->state) {
-    case STATE_LINE:
-    case STATE_HEADER:
+    switch (parse->message.state) {
+    case HTTPMESSAGE_LINE:
+    case HTTPMESSAGE_HEADER:
         return ERR_CONNECTION_LOST;
-    case STATE_TOLD:
+    case HTTPMESSAGE_TOLD:
         if (parse->response.has_body && !parse->response.lasts_until_end)
             return ERR_CONNECTION_LOST;
         break;
-    case STATE_BODY:
+    case HTTPMESSAGE_BODY:
         if (!parse->response.lasts_until_end)
             return ERR_CONNECTION_LOST;
         break;
-    case STATE_COMPLETE:
+    case HTTPMESSAGE_DONE:
         break;
-    case STATE_REFUSED:
-        return parse->error;
+    case HTTPMESSAGE_REFUSED:
+        return parse->message.error;
     }
-    parse->state = STATE_COMPLETE;
+    parse->message.state = HTTPMESSAGE_DONE;
     return 0;
 }
 
@@ -322,7 +250,7 @@ int httpresponse_new(struct httpresponse **out_parse)
     if (parse == NULL)
         return ERR_NO_MEMORY;
     buf_init(&parse->response.head, HTTP_MAX_HEAD_BYTES);
-    httpbody_init(&parse->body);
+    httpbody_init(&parse->message.body);
     httpresponse_reset(parse, HTTPRESPONSE_TO_ANY);
     *out_parse = parse;
     return 0;
@@ -333,20 +261,17 @@ void httpresponse_free(struct httpresponse *parse)
     if (parse == NULL)
         return;
     buf_done(&parse->response.head);
-    httpbody_done(&parse->body);
+    httpbody_done(&parse->message.body);
     free(parse);
 }
 
 void httpresponse_reset(struct httpresponse *parse, enum httpresponse_to to)
 {
-    httpbody_done(&parse->body);
+    httpmessage_reset(&parse->message);
     forget_head(&parse->response);
     parse->response.status = 0;
-    parse->state = STATE_LINE;
     parse->to = to;
-    parse->error = 0;
     parse->interim = 0;
-    parse->line_at = 0;
 }
 
 const struct http_response *httpresponse_get(const struct httpresponse *parse)
@@ -356,5 +281,6 @@ const struct http_response *httpresponse_get(const struct httpresponse *parse)
 
 bool httpresponse_is_untouched(const struct httpresponse *parse)
 {
-    return parse->state == STATE_LINE && parse->interim == 0 && parse->response.head.len == 0;
+    return parse->message.state == HTTPMESSAGE_LINE && parse->interim == 0 &&
+           parse->response.head.len == 0;
 }
