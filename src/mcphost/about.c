@@ -81,7 +81,6 @@ int about_init(struct about *about, const struct toolbox *box, bool has_commands
                 .has_resources = has_addresses,
                 .has_subscriptions = has_addresses,
                 .has_completions = has_addresses,
-                .has_logging = true,
                 .max_message_bytes = largest_message(max_file_bytes),
                 .max_held_bytes = 4 * largest_message(max_file_bytes),
             },

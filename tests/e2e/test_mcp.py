@@ -44,7 +44,7 @@ class Eras(Scene):
             result = self.start(opens=False).open(version)
             self.assertEqual(result["protocolVersion"], version)
             self.assertEqual(result["serverInfo"]["name"], "gatehouse")
-            self.assertLessEqual({"tools", "resources", "completions", "logging"},
+            self.assertLessEqual({"tools", "resources", "completions"},
                                  set(result["capabilities"]))
 
     def test_an_unknown_revision_gets_our_newest(self):

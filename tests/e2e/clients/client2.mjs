@@ -22,13 +22,11 @@ const methods = {
   "resources/read": (params, options) => client.readResource(params, options),
   "resources/templates/list": (params, options) => client.listResourceTemplates(params, options),
   "completion/complete": (params, options) => client.complete(params, options),
-  "logging/setLevel": ({ level }, options) => client.setLoggingLevel(level, options),
 };
 
 await drive(
   {
     name: `client 2.x, ${era}`,
-    setLevel: !isModern,
     request: (method, params, options) => methods[method](params, options),
     async subscribe(uri, onUpdated) {
       client.setNotificationHandler("notifications/resources/updated", ({ params }) =>

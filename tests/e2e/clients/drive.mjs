@@ -4,7 +4,6 @@
 //
 //   name                              for messages
 //   request(method, params, options)  a result; options: { signal, onprogress }
-//   setLevel                          whether logging/setLevel exists in its era
 //   subscribe(uri, onUpdated)         resolves once it is watched, to a function that ends it
 //   close()
 import assert from "node:assert/strict";
@@ -161,10 +160,6 @@ export async function drive(client, folder) {
     assert.ok((await ends).some(({ status }) => status === "rejected"));
     assert.equal((await good("read_file", { filePath: "n/a.txt" })).totalLines, 2);
   });
-  if (client.setLevel)
-    await check("a log level is taken", async () => {
-      await client.request("logging/setLevel", { level: "debug" });
-    });
   await check("it ends", () => client.close());
   console.log(`${client.name}: ${checks} checks`);
 }

@@ -19,13 +19,11 @@ const methods = {
   "resources/read": (params, options) => client.readResource(params, options),
   "resources/templates/list": (params, options) => client.listResourceTemplates(params, options),
   "completion/complete": (params, options) => client.complete(params, options),
-  "logging/setLevel": ({ level }, options) => client.setLoggingLevel(level, options),
 };
 
 await drive(
   {
     name: "SDK 1.x",
-    setLevel: true,
     request: (method, params, options) => methods[method](params, options),
     async subscribe(uri, onUpdated) {
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) =>
