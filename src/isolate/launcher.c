@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ipc/packet.h"
 #include "isolate/confine.h"
 #include "isolate/launcher_internal.h"
 #include "isolate/threads.h"
@@ -43,19 +44,6 @@ static struct launcher *empty_launcher(void)
     if (launcher != NULL)
         launcher->fd = launcher->guard_fd = launcher->guard = -1;
     return launcher;
-}
-
-static void take_fds(const struct msghdr *message, struct launcher_fds *out_fds)
-{
-    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
-
-    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
-        out_fds->fds[i] = -1;
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-        memcpy(out_fds->fds, CMSG_DATA(header),
-               header->cmsg_len - CMSG_LEN(0) <= sizeof(out_fds->fds)
-                   ? header->cmsg_len - CMSG_LEN(0)
-                   : sizeof(out_fds->fds));
 }
 
 /* ---- the guard ---- */
@@ -91,25 +79,14 @@ static int fork_guard(struct launcher *launcher, const struct launcher_service *
 
 int launcher_renew(struct launcher *launcher, struct err *err)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct launcher_fds fds = {{-1, -1, -1}};
     char byte = 0;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
     ssize_t got = -1;
+    int fd = -1;
 
     if (launcher->fd >= 0)
         close(steal_fd(&launcher->fd));
     if (launcher->guard_fd >= 0 && send(launcher->guard_fd, &byte, 1, MSG_NOSIGNAL) == 1)
-        do
-            got = recvmsg(launcher->guard_fd, &message, MSG_CMSG_CLOEXEC);
-        while (got < 0 && errno == EINTR);
+        got = packet_receive(launcher->guard_fd, &byte, 1, &fd, 1, 0);
     if (got != 1) {
         /* An answer that comes too late would be taken for the next one's. */
         if (launcher->guard_fd >= 0)
@@ -118,8 +95,7 @@ int launcher_renew(struct launcher *launcher, struct err *err)
                        "the process that starts commands has ended for good: start gatehouse "
                        "again to run any");
     }
-    take_fds(&message, &fds);
-    launcher->fd = fds.fds[0];
+    launcher->fd = fd;
     return launcher->fd >= 0 ? 0
                              : err_set(err, ERR_BUSY, "no process can be made to start commands");
 }
@@ -127,12 +103,10 @@ int launcher_renew(struct launcher *launcher, struct err *err)
 bool launcher_is_final(const struct launcher *launcher)
 {
     char byte;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
     /* It says nothing unasked, so there is its end to be read or nothing. */
     return launcher->guard_fd < 0 ||
-           recvmsg(launcher->guard_fd, &message, MSG_PEEK | MSG_DONTWAIT) == 0;
+           recv(launcher->guard_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* ---- life ---- */
@@ -275,29 +249,14 @@ static void close_fds(struct launcher_fds *fds)
 int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
                   struct launcher_fds *out_fds)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(LAUNCHER_MAX_FDS * sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = launcher->message, .iov_len = sizeof(launcher->message)};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
     struct launcher_notice notice;
-    ssize_t got;
+    ssize_t got = packet_receive(launcher->fd, launcher->message, sizeof(launcher->message),
+                                 out_fds->fds, LAUNCHER_MAX_FDS, MSG_DONTWAIT);
 
-    do
-        got = recvmsg(launcher->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
     if (got < 0 && errno == EAGAIN)
         return ERR_NOT_FOUND;
     if (got <= 0)
         return ERR_IO;
-    take_fds(&message, out_fds);
-    /* Some of them say nothing about which. */
-    if ((message.msg_flags & MSG_CTRUNC) != 0)
-        close_fds(out_fds);
     if (launcher_wire_read_notice((struct str){launcher->message, (size_t)got}, &notice) < 0) {
         close_fds(out_fds);
         return ERR_IO;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ipc/packet.h"
 #include "isolate/launcher_wire.h"
 
 /* For the last ones to go, which takes some milliseconds; one that hangs in the kernel longer. */
@@ -50,22 +51,7 @@ static int fork_launcher(int guard_fd, const struct launcher_service *service, p
 /* Without a descriptor it says that there is no launcher. */
 static void hand_over(int guard_fd, int fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    char byte = 0;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-    if (fd >= 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
-        control.header = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    }
-    if (sendmsg(guard_fd, &message, MSG_NOSIGNAL) < 0)
+    if (packet_send(guard_fd, (struct str){"", 1}, &fd, fd >= 0, 0) < 0)
         _exit(EXIT_FAILURE);
 }
 

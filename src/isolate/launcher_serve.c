@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "ipc/packet.h"
 #include "isolate/launcher.h"
 #include "isolate/matches.h"
 
@@ -53,29 +54,9 @@ static void tell(const struct server *server, const struct launcher_notice *noti
                  size_t fd_count)
 {
     cleanup_buf struct buf text = BUF_INIT(LAUNCHER_MAX_MESSAGE);
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(LAUNCHER_MAX_FDS * sizeof(int))];
-    } control = {0};
-    struct iovec part;
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    ssize_t sent;
 
-    if (launcher_wire_write_notice(notice, &text) < 0)
-        give_up();
-    part = (struct iovec){.iov_base = text.data, .iov_len = text.len};
-    if (fd_count > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-        control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(fd_count * sizeof(int)),
-                                          .cmsg_level = SOL_SOCKET,
-                                          .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
-    }
-    do
-        sent = sendmsg(server->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    if (sent != (ssize_t)text.len)
+    if (launcher_wire_write_notice(notice, &text) < 0 ||
+        packet_send(server->fd, buf_view(&text), fds, fd_count, MSG_DONTWAIT) < 0)
         give_up();
 }
 
