@@ -173,16 +173,6 @@ struct showing {
     struct view *view;
 };
 
-static int finish_output(struct output *output, struct err *err)
-{
-    int r = output_finish(output);
-
-    if (r == 0)
-        return 0;
-    return err_set(err, r, "cannot write: %s",
-                   output->errno_value != 0 ? err_errno_text(output->errno_value) : err_text(r));
-}
-
 static int show_newest(struct showing *showing, uint64_t *skipped, struct err *err)
 {
     struct audit_query query = showing->query;
@@ -210,7 +200,7 @@ static int show_what_is_there(struct showing *showing, struct err *err)
     int r = has_limit ? show_newest(showing, &skipped, err) : show_all(showing, &skipped, err);
 
     if (r == 0)
-        r = finish_output(showing->output, err);
+        r = output_finish(showing->output, err);
     if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
         complain("nothing in the record matches");
     if (r == 0 && skipped > 0) {
@@ -241,7 +231,7 @@ static int show_what_comes(struct showing *showing, struct err *err)
         r = audit_reader_follow(showing->reader, &showing->query, view_stream, showing->view, NULL,
                                 err);
         if (r == 0)
-            r = finish_output(showing->output, err);
+            r = output_finish(showing->output, err);
     }
     return r;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "base/printable.h"
 #include "command/stop.h"
 
@@ -93,11 +92,15 @@ void output_complain(const char *who, const char *words)
     output_printf(&output, "%s: ", who);
     output_shown(&output, str_from(words), PRINTABLE_LINE);
     output_line_end(&output);
-    (void)output_finish(&output);
+    (void)output_finish(&output, NULL);
 }
 
-int output_finish(struct output *output)
+int output_finish(struct output *output, struct err *err)
 {
     flush(output);
-    return output->error;
+    if (output->error == 0)
+        return 0;
+    return err_set(err, output->error, "cannot write: %s",
+                   output->errno_value != 0 ? err_errno_text(output->errno_value)
+                                            : err_text(output->error));
 }

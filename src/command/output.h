@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/str.h"
 
 enum {
@@ -48,7 +49,7 @@ void output_complain(const char *who, const char *words);
 /* Where a line is whole. */
 void output_line_end(struct output *output);
 
-/* Everything; 0 or the first error. */
-int output_finish(struct output *output);
+/* Everything; 0 or the first error, which `err` puts in words. */
+int output_finish(struct output *output, struct err *err);
 
 #endif

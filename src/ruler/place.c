@@ -23,18 +23,12 @@ static int open_settings(struct place *place, const char *given, struct err *err
 
 int place_open(const struct place_config *config, struct place *place, struct err *err)
 {
-    struct recorded_config state = {.state_dir = config->state_dir,
-                                    .only_reads = config->only_reads};
-    char default_state[PATH_MAX];
-    int r = 0;
+    const struct recorded_config state = {.state_dir = config->state_dir,
+                                          .only_reads = config->only_reads};
+    int r;
 
     *place = (struct place){.recorded = {.audit_dir_fd = -1}, .only_reads = config->only_reads};
-    if (state.state_dir == NULL) {
-        r = recorded_default_state(default_state, err);
-        state.state_dir = default_state;
-    }
-    if (r == 0)
-        r = recorded_open(&state, &place->recorded, err);
+    r = recorded_open(&state, &place->recorded, err);
     return r == 0 ? open_settings(place, config->settings_dir, err) : r;
 }
 

@@ -317,18 +317,6 @@ static int confine(const struct place *place, struct err *err)
     return r;
 }
 
-static int finish_output(struct program *program, struct err *err)
-{
-    int r = output_finish(&program->output);
-
-    if (r < 0)
-        return err_set(err, r, "cannot write: %s",
-                       program->output.errno_value != 0
-                           ? err_errno_text(program->output.errno_value)
-                           : err_text(r));
-    return 0;
-}
-
 static int work(struct program *program, struct err *err)
 {
     static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
@@ -341,7 +329,7 @@ static int work(struct program *program, struct err *err)
     if (r == 0)
         r = run_command(program, err);
     if (r == 0)
-        r = finish_output(program, err);
+        r = output_finish(&program->output, err);
     if (program->place.recorded.audit != NULL) {
         audit_file_flush(program->place.recorded.audit);
         if (audit_file_untold(program->place.recorded.audit) > 0)

@@ -58,17 +58,11 @@ static int open_folder(struct place *place, const struct place_config *config, s
 
 int place_open(const struct place_config *config, struct place *place, struct err *err)
 {
-    struct recorded_config state = {.state_dir = config->state_dir, .only_reads = true};
-    char default_state[PATH_MAX];
-    int r = 0;
+    const struct recorded_config state = {.state_dir = config->state_dir, .only_reads = true};
+    int r;
 
     *place = (struct place){.recorded = {.audit_dir_fd = -1}};
-    if (state.state_dir == NULL) {
-        r = recorded_default_state(default_state, err);
-        state.state_dir = default_state;
-    }
-    if (r == 0)
-        r = recorded_open(&state, &place->recorded, err);
+    r = recorded_open(&state, &place->recorded, err);
     return r == 0 ? open_folder(place, config, err) : r;
 }
 

@@ -177,14 +177,13 @@ static int print(const struct option_values *values, const struct search_result 
         print_json(&output, &view);
     else
         print_text(&output, &view);
-    r = output_finish(&output);
+    r = output_finish(&output, err);
     if (r < 0)
-        return err_set(err, r, "cannot write: %s",
-                       output.errno_value != 0 ? err_errno_text(output.errno_value) : err_text(r));
+        return r;
     if (!is_json)
         print_truncation(&notes, &view);
     print_missed(&notes, &view);
-    (void)output_finish(&notes);
+    (void)output_finish(&notes, NULL);
     if (print_missed_count(&view) > 0)
         return EXIT_ERROR;
     return result->total > 0 ? EXIT_FOUND : EXIT_NOT_FOUND;

@@ -107,7 +107,8 @@ int recorded_open(const struct recorded_config *config, struct recorded *recorde
     int r;
 
     *recorded = (struct recorded){.audit_dir_fd = -1};
-    r = recorded_absolute(config->state_dir, recorded->state_path, err);
+    r = config->state_dir != NULL ? recorded_absolute(config->state_dir, recorded->state_path, err)
+                                  : recorded_default_state(recorded->state_path, err);
     return r == 0 ? open_state(recorded, config, err) : r;
 }
 

@@ -23,7 +23,7 @@ struct recorded {
 };
 
 struct recorded_config {
-    const char *state_dir;      /* made if it is missing */
+    const char *state_dir;      /* made if it is missing; NULL: recorded_default_state() */
     bool is_recorded_elsewhere; /* then no record is kept here */
     bool only_reads;            /* then no journal is either, which needs room on the disk */
 };

@@ -44,7 +44,7 @@ static void a_reader_that_has_gone_is_no_error_and_ends_it(void **state)
     close(fds[0]);
     signal(SIGPIPE, SIG_IGN);
     output_str(&output, STR("text"));
-    assert_int_equal(output_finish(&output), 0);
+    assert_int_equal(output_finish(&output, NULL), 0);
     assert_true(output.has_no_reader);
     output_str(&output, STR("more"));
     assert_int_equal(output.text.len, 0);
@@ -57,11 +57,11 @@ static void an_error_stays(void **state)
 
     (void)state;
     output_str(&output, STR("text"));
-    assert_int_equal(output_finish(&output), err_from_errno(EBADF));
+    assert_int_equal(output_finish(&output, NULL), err_from_errno(EBADF));
     assert_int_equal(output.errno_value, EBADF);
     output_str(&output, STR("more"));
     assert_int_equal(output.text.len, 0);
-    assert_int_equal(output_finish(&output), err_from_errno(EBADF));
+    assert_int_equal(output_finish(&output, NULL), err_from_errno(EBADF));
 }
 
 static void nothing_goes_out_after_a_signal(void **state)
@@ -71,7 +71,7 @@ static void nothing_goes_out_after_a_signal(void **state)
     (void)state;
     output_str(&output, STR("text"));
     stopped_by = SIGINT;
-    assert_int_equal(output_finish(&output), 0);
+    assert_int_equal(output_finish(&output, NULL), 0);
     stopped_by = 0;
 }
 
@@ -95,7 +95,7 @@ static void one_that_would_block_is_waited_for(void **state)
             output_str(&output, (struct str){text, sizeof(text) - 1});
             output_line_end(&output);
         }
-        _exit(output_finish(&output) == 0 ? 0 : 1);
+        _exit(output_finish(&output, NULL) == 0 ? 0 : 1);
     }
     close(fds[1]);
     assert_int_equal(fcntl(fds[0], F_SETFL, 0), 0);
