@@ -29,7 +29,7 @@ static struct fake_gateway_config serving;
 static struct fake_gateway *server;
 static struct scene scene;
 static struct wishes wishes;
-static struct session_config config;
+static struct session_config asked;
 static struct session *session;
 static struct secret token;
 static struct log log_of_session;
@@ -49,10 +49,10 @@ static struct hostlink_config host;
 static struct calls_config calls_given; /* of the session's; a keeper of NULL: none are there */
 static unsigned calls_ended;
 
-int hostlink_new(const struct hostlink_config *given, struct hostlink **out_link, struct err *err)
+int hostlink_new(const struct hostlink_config *config, struct hostlink **out_link, struct err *err)
 {
     (void)err;
-    host = *given;
+    host = *config;
     /* SAFETY: nobody looks into it but the functions here, which do not. */
     *out_link = (struct hostlink *)(void *)&host;
     return 0;
@@ -84,7 +84,7 @@ int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_v
     (void)timeout_ms;
     (void)events;
     (void)data;
-    (void)out_number;
+    *out_number = 0;
     return err_set_plain(err, ERR_BUSY);
 }
 
@@ -100,9 +100,9 @@ void hostlink_forget(struct hostlink *link, uint32_t number)
     (void)number;
 }
 
-int calls_new(const struct calls_config *given, struct calls **out_calls)
+int calls_new(const struct calls_config *config, struct calls **out_calls)
 {
-    calls_given = *given;
+    calls_given = *config;
     /* SAFETY: as above. */
     *out_calls = (struct calls *)(void *)&calls_given;
     return 0;
@@ -195,7 +195,7 @@ static int set_up(void **state)
     snprintf(wishes.state_dir, sizeof(wishes.state_dir), "%s/state", scene.path);
     snprintf(wishes.settings_dir, sizeof(wishes.settings_dir), "%s/settings", scene.path);
     token = (struct secret)SECRET_INIT;
-    config = (struct session_config){
+    asked = (struct session_config){
         .loop = loop,
         .log = &log_of_session,
         .wishes = &wishes,
@@ -207,7 +207,7 @@ static int set_up(void **state)
         .on_over = on_over,
     };
     snprintf(text, sizeof(text), "http://127.0.0.1:%u", fake_gateway_port(server));
-    assert_int_equal(httpurl_parse(str_from(text), &config.url, NULL), 0);
+    assert_int_equal(httpurl_parse(str_from(text), &asked.url, NULL), 0);
     return 0;
 }
 
@@ -251,7 +251,7 @@ static void start_with(const char *key)
 {
     secret_done(&token);
     assert_int_equal(secret_set(&token, str_from(key)), 0);
-    assert_int_equal(session_new(&config, &session, NULL), 0);
+    assert_int_equal(session_new(&asked, &session, NULL), 0);
     host.on_begun(host.data, NULL);
 }
 
@@ -298,7 +298,7 @@ static bool find_kept(struct kept *out_kept)
     int r;
 
     assert_int_equal(authority_new(&about, &authority, NULL), 0);
-    r = kept_read(authority, wishes.state_dir, &config.url, TERMS, out_kept);
+    r = kept_read(authority, wishes.state_dir, &asked.url, TERMS, out_kept);
     authority_free(authority);
     return r == 0;
 }
@@ -331,13 +331,13 @@ static struct kept resumed;
 static void start_from_before(const char *key)
 {
     assert_true(find_kept(&resumed));
-    config.resumed = &resumed;
+    asked.resumed = &resumed;
     if (key != NULL) {
         start_with(key);
     } else {
         secret_done(&token);
         token = (struct secret)SECRET_INIT;
-        assert_int_equal(session_new(&config, &session, NULL), 0);
+        assert_int_equal(session_new(&asked, &session, NULL), 0);
         host.on_begun(host.data, NULL);
     }
     secret_done(&resumed.key);
@@ -371,7 +371,7 @@ static void a_toolhost_that_does_not_come_is_the_end(void **state)
     (void)state;
     secret_done(&token);
     assert_int_equal(secret_set(&token, str_from(fake_gateway_token(server))), 0);
-    assert_int_equal(session_new(&config, &session, NULL), 0);
+    assert_int_equal(session_new(&asked, &session, NULL), 0);
     err_set(&why, ERR_TIMED_OUT, "it did not begin");
     host.on_begun(host.data, &why);
     assert_int_equal(seen.over, 1);
@@ -405,8 +405,8 @@ static void a_stream_that_drops_does_not_end_the_session(void **state)
 static void a_token_that_is_refused_ends_it_at_once(void **state)
 {
     (void)state;
-    config.is_patient = true; /* which is no help here */
-    config.keeps = true;
+    asked.is_patient = true; /* which is no help here */
+    asked.keeps = true;
     start_with("gw_nobody_knows_this");
     until(seen.over == 1);
     assert_int_equal(seen.end, SESSION_FAILED);
@@ -451,7 +451,7 @@ static void who_is_patient_asks_again_ever_later_up_to_a_ceiling(void **state)
     static const int64_t seconds[] = {1, 2, 4, 8, 16, 30, 30, 30};
 
     (void)state;
-    config.is_patient = true;
+    asked.is_patient = true;
     fake_gateway_fail(server, FAKE_INIT, 503, array_size(seconds), STR_EMPTY);
     start();
     for (unsigned i = 0; i < array_size(seconds); i++) {
@@ -484,7 +484,7 @@ static void a_session_is_kept_for_the_next_start_and_goes_on(void **state)
     char key[FAKE_KEY_BYTES];
 
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     snprintf(key, sizeof(key), "%s", there().session_key);
     assert_true(is_kept_as(key));
@@ -500,7 +500,7 @@ static void a_session_is_kept_for_the_next_start_and_goes_on(void **state)
 static void another_key_that_the_server_gives_is_kept_instead(void **state)
 {
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     fake_gateway_fail(server, FAKE_EVENTS, 403, 1, STR_EMPTY);
     fake_gateway_fail(server, FAKE_INIT, 200, 1,
@@ -527,10 +527,10 @@ static void who_keeps_nothing_leaves_nothing(void **state)
 static void what_was_kept_goes_when_another_is_joined(void **state)
 {
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     stop();
-    config.keeps = false;
+    asked.keeps = false;
     start();
     assert_true(is_kept());
     until(now().state == RECONNECT_OPEN && now().is_connected);
@@ -542,13 +542,13 @@ static void a_session_of_another_folder_is_not_taken_up(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     stop();
     assert_true(find_kept(&resumed));
-    config.resumed = &resumed;
+    asked.resumed = &resumed;
     snprintf(wishes.dir, sizeof(wishes.dir), "%s/elsewhere", scene.path);
-    assert_int_equal(session_new(&config, &session, &err), ERR_INVALID_PATH);
+    assert_int_equal(session_new(&asked, &session, &err), ERR_INVALID_PATH);
     secret_done(&resumed.key);
     assert_false(is_kept());
 }
@@ -560,7 +560,7 @@ static void a_session_from_before_that_is_over_is_paired_anew(void **state)
     char old_key[FAKE_KEY_BYTES];
 
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     snprintf(old_key, sizeof(old_key), "%s", there().session_key);
     stop();
@@ -584,7 +584,7 @@ static void a_session_from_before_that_is_over_is_paired_anew(void **state)
 static void a_session_that_lives_does_not_use_the_token(void **state)
 {
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     stop();
     start_from_before(fake_gateway_token(server));
@@ -603,7 +603,7 @@ static void a_session_that_lives_does_not_use_the_token(void **state)
 static void a_session_that_the_server_ends_is_forgotten(void **state)
 {
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     consent();
     fake_gateway_dismiss(server);
@@ -618,7 +618,7 @@ static void a_session_that_the_server_ends_is_forgotten(void **state)
 static void a_session_that_the_user_leaves_is_forgotten_at_once(void **state)
 {
     (void)state;
-    config.keeps = true;
+    asked.keeps = true;
     start_and_join();
     consent();
     session_leave(session);
@@ -634,7 +634,7 @@ static void a_session_that_the_user_leaves_is_forgotten_at_once(void **state)
 static void leaving_ends_the_waiting_for_a_server(void **state)
 {
     (void)state;
-    config.is_patient = true;
+    asked.is_patient = true;
     fake_gateway_fail(server, FAKE_INIT, 503, 100, STR_EMPTY);
     start();
     until(now().state == RECONNECT_RENEW_WAITING);
