@@ -2,7 +2,8 @@
 /*
  * Every tool the product offers, as one table. It is generated from catalog/,
  * one JSON file a tool, by scripts/make-catalog, and so are the page
- * docs/tools.md and what `tools/list` answers. What a tool does is in src/tools.
+ * docs/tools.md and what `tools/list` answers. What a tool does is its
+ * provider's.
  */
 #ifndef PROTOCOL_CATALOG_H
 #define PROTOCOL_CATALOG_H
@@ -42,6 +43,7 @@ struct catalog_resource {
 struct catalog_tool {
     int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
     enum catalog_group group;
+    const char *provider; /* the family that does it: see call/provider.h */
     struct str name;
     struct str description;
     struct str input_schema;  /* JSON */
