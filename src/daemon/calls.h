@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of a session, each from its arrival to its one answer:
- *
- *     understood -> decided -> asked about, if need be -> run -> answered
- *
- * Calls on files are understood and run by the toolhost, those that run commands by the shell. An
- * answer of the user counts for a call that is understood once more and still is about the same.
- * Who asks is the desk, or the instance by way of the answer (permission/confirmation.h). What is
- * about to be changed stands in the record before it is.
+ * Calls from the server become calls of the engine here, and their ends answers. Where there is no
+ * desk the instance asks its user, by way of the answer (permission/confirmation.h).
  */
 #ifndef DAEMON_CALLS_H
 #define DAEMON_CALLS_H
 
 #include <stdbool.h>
 
-#include "base/err.h"
 #include "base/log.h"
-#include "daemon/hostlink.h"
+#include "call/executor.h"
 #include "gatehouse/authority.h"
 #include "gateway/event.h"
 #include "loop/loop.h"
@@ -25,7 +18,6 @@
 #include "shell/shell.h"
 
 enum {
-    CALLS_TIMEOUT_MS = 60000, /* of each step of a call on files */
     /* After which the server has given a call up, in either shape: nobody need be asked then. */
     CALLS_N8N_MS = 60000,
     CALLS_SEED_MS = 30000,
@@ -37,8 +29,8 @@ struct calls;
 struct calls_config {
     struct loop *loop;
     const struct log *log;
-    struct hostlink *link;
-    struct shell *shell; /* NULL: no commands here */
+    struct executor *files; /* the toolhost; outlives the calls */
+    struct shell *shell;    /* NULL: no commands here */
     struct keeper *keeper;
     struct authority_scope *recorded; /* in whose name calls stand in the record */
     struct desk *desk;                /* NULL: the instance asks */
@@ -49,9 +41,11 @@ struct calls_config {
 };
 
 int calls_new(const struct calls_config *config, struct calls **out_calls);
-/* After calls_end_session(), calls_stop_workers(), and when the shell has given back what it had.
- */
+/* After calls_stop_workers(). */
 void calls_free(struct calls *calls);
+
+/* Whether somebody does this tool here. */
+bool calls_have(const struct calls *calls, const struct catalog_tool *tool);
 
 void calls_begin(struct calls *calls, const struct gateway_call *given);
 

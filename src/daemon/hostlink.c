@@ -254,6 +254,7 @@ int hostlink_new(const struct hostlink_config *config, struct hostlink **out_lin
 
     if (link == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
+    link->executor.ops = &hostlink_ops;
     link->config = *config;
     link->fd = link->fd_again = -1;
     link->calls = (struct map)MAP_INIT(HOSTLINK_MAX_CALLS);
@@ -272,6 +273,11 @@ void hostlink_free(struct hostlink *link)
     let_go(link);
     hostlink_free_calls(link);
     free(link);
+}
+
+struct executor *hostlink_executor(struct hostlink *link)
+{
+    return &link->executor;
 }
 
 bool hostlink_has(const struct hostlink *link, const struct catalog_tool *tool)

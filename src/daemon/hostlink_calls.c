@@ -1,98 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that a toolhost has: sent, answered in their turn, cancelled. */
+/* The calls that a toolhost has, as works of an executor: sent, answered in turn, cancelled. */
 #include "daemon/hostlink_internal.h"
 
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
 
-/*
- *   PREPARING -> PREPARED -> RUNNING
- *                 | ^  `-> PREVIEWING
- *                 | `-------'
- *   and from each of them to CANCELLED, which waits for the last answer
+/* SAFETY: every work and the executor itself were made here, as the first member of their struct.
  */
-enum call_phase {
-    PHASE_PREPARING,
-    PHASE_PREPARED,
-    PHASE_PREVIEWING,
-    PHASE_RUNNING,
-    PHASE_CANCELLED,
-};
+static struct host_work *work_of(struct work *work)
+{
+    return (struct host_work *)work;
+}
 
-struct host_call {
-    struct hostlink *link;
-    uint32_t number;
-    enum call_phase phase;
-    bool has_run; /* was sent RUN: what it did may be there */
-    bool writes;
-    bool
-        is_forgotten; /* by who asked; its last answer is waited for, since a hung one gives none */
-    int64_t timeout_ms;
-    struct timer late;
-    const struct hostlink_events *events;
-    void *data;
-};
+static struct hostlink *link_of(const struct executor *executor)
+{
+    return (struct hostlink *)(uintptr_t)executor;
+}
 
 static struct str key_of(const uint32_t *number)
 {
     return (struct str){(const char *)number, sizeof(*number)};
 }
 
-static struct host_call *find(const struct hostlink *link, uint32_t number)
+static struct host_work *find(const struct hostlink *link, uint32_t number)
 {
     return map_get(&link->calls, key_of(&number));
-}
-
-static void free_call(struct host_call *call)
-{
-    timer_stop(&call->late);
-    map_remove(&call->link->calls, key_of(&call->number));
-    free(call);
-}
-
-static void end_call(struct host_call *call, struct str result, const struct err *err,
-                     bool has_begun)
-{
-    const struct hostlink_events *events = call->events;
-    void *data = call->data;
-    bool is_forgotten = call->is_forgotten;
-
-    free_call(call);
-    if (!is_forgotten)
-        events->on_end(data, result, err, has_begun);
 }
 
 /* Its own deadline should have ended it. */
 static void on_late(void *data)
 {
-    struct host_call *call = data;
-    struct hostlink *link = call->link;
+    struct host_work *work = data;
+    struct hostlink *link = work->link;
 
     log_write(link->config.log, LOG_ERROR, "the toolhost does not answer, and is replaced");
     hostlink_kill(link);
 }
 
-static void enter(struct host_call *call, enum call_phase phase)
+static void enter(struct host_work *work, enum host_phase phase)
 {
-    call->phase = phase;
+    work->phase = phase;
     switch (phase) {
     case PHASE_PREPARED:
-        timer_stop(&call->late);
-        break;
+        timer_stop(&work->late);
+        return;
     case PHASE_RUNNING:
-        call->has_run = true;
-        timer_start(&call->late, call->timeout_ms + HOSTLINK_LATE_MS);
-        break;
+        work->has_run = true;
+        timer_start(&work->late, HOSTLINK_STEP_MS + HOSTLINK_LATE_MS);
+        return;
     case PHASE_PREPARING:
     case PHASE_PREVIEWING:
-        timer_start(&call->late, call->timeout_ms + HOSTLINK_LATE_MS);
-        break;
-    case PHASE_CANCELLED: /* what hangs has its deadline all the same */
-        if (!call->late.is_started)
-            timer_start(&call->late, HOSTLINK_LATE_MS);
-        break;
+        timer_start(&work->late, HOSTLINK_STEP_MS + HOSTLINK_LATE_MS);
+        return;
+    case PHASE_CANCELLED: /* the time of its step goes on */
+        return;
+    case PHASE_OVER:
+        timer_stop(&work->late);
+        map_remove(&work->link->calls, key_of(&work->number));
+        return;
     }
+}
+
+/* Gives up the link's own reference. */
+static void leave(struct host_work *work)
+{
+    enter(work, PHASE_OVER);
+    work_unref(&work->work);
+}
+
+static void end(struct host_work *work, struct str result, const struct err *err, bool has_begun)
+{
+    const struct work_events *events = work->work.events;
+
+    hostlink_note_end(work, result, err, has_begun);
+    enter(work, PHASE_OVER);
+    work->work.events = NULL;
+    if (events != NULL)
+        events->on_end(work->work.data,
+                       &(struct work_end){.result = result, .err = err, .has_begun = has_begun});
+    work_unref(&work->work);
 }
 
 bool hostlink_may_be_changing(const struct hostlink *link)
@@ -101,9 +88,9 @@ bool hostlink_may_be_changing(const struct hostlink *link)
     void *value;
 
     for (size_t cursor = 0; map_next(&link->calls, &cursor, &key, &value);) {
-        const struct host_call *call = value;
+        const struct host_work *work = value;
 
-        if (call->has_run && call->writes)
+        if (work->has_run && work->work.input->tool->group != CATALOG_FILESYSTEM_READ)
             return true;
     }
     return false;
@@ -117,9 +104,9 @@ void hostlink_fail_calls(struct hostlink *link)
 
     err_set(&err, ERR_IO, "the program that works on files has ended, and is started again");
     for (size_t cursor = 0; map_next(&link->calls, &cursor, &key, &value); cursor = 0) {
-        struct host_call *call = value;
+        struct host_work *work = value;
 
-        end_call(call, STR_EMPTY, &err, call->has_run);
+        end(work, STR_EMPTY, &err, work->has_run);
     }
 }
 
@@ -129,185 +116,241 @@ void hostlink_free_calls(struct hostlink *link)
     void *value;
 
     for (size_t cursor = 0; map_next(&link->calls, &cursor, &key, &value); cursor = 0)
-        free_call(value);
+        leave(value);
     map_done(&link->calls);
-}
-
-/* ---- frames from it ---- */
-
-static int take_step(struct host_call *call, const struct toolwire_frame *frame, struct err *err)
-{
-    bool is_preview = frame->type == TOOLWIRE_PREVIEWED;
-
-    if (call->phase == PHASE_CANCELLED)
-        return 0; /* it was on its way */
-    if (call->phase != (is_preview ? PHASE_PREVIEWING : PHASE_PREPARING))
-        return err_set(err, ERR_INVALID_ARGUMENT, "an answer to what was not asked");
-    enter(call, PHASE_PREPARED);
-    if (is_preview)
-        call->events->on_previewed(call->data, frame->body);
-    else
-        call->events->on_prepared(call->data, frame->body);
-    return 0;
-}
-
-static int take_result(struct host_call *call, const struct toolwire_frame *frame, struct err *err)
-{
-    if (!call->has_run)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a result of what was not run");
-    end_call(call, frame->body, NULL, true);
-    return 0;
-}
-
-static void take_error(struct host_call *call, const struct toolwire_frame *frame)
-{
-    struct err err = ERR_INIT;
-    bool has_begun;
-
-    hostlink_read_error(frame->body, &err, &has_begun);
-    end_call(call, STR_EMPTY, &err, has_begun && call->has_run);
-}
-
-int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err)
-{
-    struct host_call *call = find(link, frame->call);
-
-    if (call == NULL)
-        return 0; /* forgotten meanwhile */
-    switch (frame->type) {
-    case TOOLWIRE_PREPARED:
-    case TOOLWIRE_PREVIEWED:
-        return take_step(call, frame, err);
-    case TOOLWIRE_RESULT:
-        return take_result(call, frame, err);
-    case TOOLWIRE_ERROR:
-        take_error(call, frame);
-        return 0;
-    default:
-        return 0; /* PROGRESS, which the gateway has no place for; no other is a toolhost's */
-    }
 }
 
 /* ---- what it is asked for ---- */
 
-static int write_prepare(struct str tool, const struct json_value *arguments, int64_t timeout_ms,
-                         struct buf *out)
+/* What cannot be sent means that it has gone, which ends its calls. */
+static void send_or_replace(struct host_work *work, enum toolwire_type type, struct str body)
+{
+    if (hostlink_send(work->link, work->number, type, body) < 0)
+        hostlink_replace_soon(work->link);
+}
+
+static void send_cancel(struct host_work *work)
+{
+    if (work->phase == PHASE_CANCELLED)
+        return;
+    enter(work, PHASE_CANCELLED);
+    send_or_replace(work, TOOLWIRE_CANCEL, STR_EMPTY);
+}
+
+static void drop(struct work *data)
+{
+    struct host_work *work = work_of(data);
+
+    data->events = NULL;
+    if (work->phase == PHASE_OVER)
+        return;
+    if (work->phase != PHASE_PREPARED) {
+        send_cancel(work); /* its last answer is waited for */
+        return;
+    }
+    send_or_replace(work, TOOLWIRE_DROP, STR_EMPTY);
+    leave(work);
+}
+
+static void cancel(struct work *data, int why)
+{
+    struct host_work *work = work_of(data);
+    const struct work_events *events = data->events;
+    struct err err = ERR_INIT;
+
+    if (events == NULL)
+        return;
+    if (work->has_run) {
+        send_cancel(work); /* how it ends is for the record */
+        return;
+    }
+    err_set_plain(&err, why);
+    work_ref(data);
+    drop(data);
+    events->on_end(data->data, &(struct work_end){.err = &err});
+    work_unref(data);
+}
+
+static int write_prepare(const struct call_input *input, struct buf *out)
 {
     struct json_writer json;
 
     json_writer_init(&json, out);
     json_begin_object(&json);
     json_key(&json, STR("tool"));
-    json_write_str(&json, tool);
+    json_write_str(&json, input->tool->name);
     json_key(&json, STR("arguments"));
-    json_write_value(&json, arguments);
+    json_write_value(&json, input->arguments);
     json_key(&json, STR("timeoutMs"));
-    json_write_int(&json, timeout_ms);
+    json_write_int(&json, HOSTLINK_STEP_MS);
     json_end_object(&json);
     return json_writer_finish(&json);
 }
 
-static int add_call(struct hostlink *link, int64_t timeout_ms, const struct hostlink_events *events,
-                    void *data, struct host_call **out_call)
+static int add(struct hostlink *link, const struct work_request *request,
+               struct host_work **out_work)
 {
-    struct host_call *call = calloc(1, sizeof(*call));
+    struct host_work *work = calloc(1, sizeof(*work));
     int r;
 
-    if (call == NULL)
+    if (work == NULL)
         return ERR_NO_MEMORY;
     do
         link->last_number++;
     while (link->last_number == TOOLWIRE_NO_CALL || find(link, link->last_number) != NULL);
-    call->link = link;
-    call->number = link->last_number;
-    call->timeout_ms = timeout_ms;
-    call->events = events;
-    call->data = data;
-    timer_init(&call->late, link->config.loop, on_late, call);
-    r = map_add(&link->calls, key_of(&call->number), call);
+    work_init(&work->work, &link->executor, request);
+    work->link = link;
+    work->number = link->last_number;
+    timer_init(&work->late, link->config.loop, on_late, work);
+    r = map_add(&link->calls, key_of(&work->number), work);
     if (r < 0)
-        free(call);
+        work_unref(&work->work);
     else
-        *out_call = call;
+        *out_work = work;
     return r;
 }
 
-int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_value *arguments,
-                     int64_t timeout_ms, const struct hostlink_events *events, void *data,
-                     uint32_t *out_number, struct err *err)
+static int prepare(struct executor *executor, const struct work_request *request,
+                   struct work **out_work, struct err *err)
 {
+    struct hostlink *link = link_of(executor);
     cleanup_buf struct buf body = BUF_INIT(toolwire_max_request(link->config.max_file_bytes));
-    const struct catalog_tool *known = catalog_find(tool);
-    struct host_call *call = NULL;
-    int r = write_prepare(tool, arguments, timeout_ms, &body);
+    struct host_work *work = NULL;
+    int r = write_prepare(request->input, &body);
 
     if (link->state == LINK_ABSENT)
         return err_set(err, ERR_BUSY,
                        "the program that works on files is being started again; try once more");
+    if (r == 0)
+        r = add(link, request, &work);
     if (r < 0)
         return err_set_plain(err, r);
-    r = add_call(link, timeout_ms, events, data, &call);
-    if (r < 0)
-        return err_set_plain(err, r);
-    r = hostlink_send(link, call->number, TOOLWIRE_PREPARE, buf_view(&body));
+    r = hostlink_send(link, work->number, TOOLWIRE_PREPARE, buf_view(&body));
     if (r < 0) {
-        free_call(call);
+        leave(work);
         return err_set_plain(err, r == ERR_TOO_LARGE ? ERR_BUSY : r);
     }
-    call->writes = known == NULL || known->group != CATALOG_FILESYSTEM_READ;
-    enter(call, PHASE_PREPARING);
-    *out_number = call->number;
+    enter(work, PHASE_PREPARING);
+    *out_work = work_ref(&work->work); /* the other reference is the link's */
     return 0;
 }
 
-/* What cannot be sent means that it has gone, which ends the call. */
-void hostlink_preview(struct hostlink *link, uint32_t number, enum decision_telling telling)
+static void preview(struct work *data, enum decision_telling telling)
 {
-    struct host_call *call = find(link, number);
+    struct host_work *work = work_of(data);
     cleanup_buf struct buf body = BUF_INIT(HOSTLINK_ARENA_BYTES);
 
-    if (call == NULL || call->phase != PHASE_PREPARED)
+    if (work->phase != PHASE_PREPARED)
         return;
-    enter(call, PHASE_PREVIEWING);
-    if (buf_printf(&body, "{\"telling\":\"%s\"}", decision_telling_name(telling)) < 0 ||
-        hostlink_send(link, number, TOOLWIRE_PREVIEW, buf_view(&body)) < 0)
-        hostlink_replace_soon(link);
+    enter(work, PHASE_PREVIEWING);
+    if (buf_printf(&body, "{\"telling\":\"%s\"}", decision_telling_name(telling)) == 0)
+        send_or_replace(work, TOOLWIRE_PREVIEW, buf_view(&body));
+    else
+        hostlink_replace_soon(work->link);
 }
 
-void hostlink_run(struct hostlink *link, uint32_t number)
+static int run(struct work *data)
 {
-    struct host_call *call = find(link, number);
+    struct host_work *work = work_of(data);
+    int r;
 
-    if (call == NULL || call->phase != PHASE_PREPARED)
-        return;
-    enter(call, PHASE_RUNNING);
-    if (hostlink_send(link, number, TOOLWIRE_RUN, STR_EMPTY) < 0)
-        hostlink_replace_soon(link);
+    if (work->phase != PHASE_PREPARED)
+        return 0; /* it has ended meanwhile */
+    r = hostlink_note_intents(work);
+    if (r < 0)
+        return r;
+    enter(work, PHASE_RUNNING);
+    send_or_replace(work, TOOLWIRE_RUN, STR_EMPTY);
+    return 0;
 }
 
-void hostlink_cancel(struct hostlink *link, uint32_t number)
+static bool has(const struct executor *executor, const struct catalog_tool *tool)
 {
-    struct host_call *call = find(link, number);
-
-    if (call == NULL || call->phase == PHASE_CANCELLED)
-        return;
-    enter(call, PHASE_CANCELLED);
-    if (hostlink_send(link, number, TOOLWIRE_CANCEL, STR_EMPTY) < 0)
-        hostlink_replace_soon(link);
+    return hostlink_has(link_of(executor), tool);
 }
 
-void hostlink_forget(struct hostlink *link, uint32_t number)
+static void tell_rules(struct executor *executor)
 {
-    struct host_call *call = find(link, number);
+    hostlink_tell_rules(link_of(executor));
+}
 
-    if (call == NULL)
-        return;
-    if (call->phase != PHASE_PREPARED) {
-        call->is_forgotten = true;
-        hostlink_cancel(link, number);
-        return;
+static void free_work(struct work *work)
+{
+    free(work_of(work));
+}
+
+const struct executor_ops hostlink_ops = {
+    .has = has,
+    .prepare = prepare,
+    .preview = preview,
+    .run = run,
+    .cancel = cancel,
+    .drop = drop,
+    .refused = hostlink_note_refusal,
+    .rules_changed = tell_rules,
+    .free_work = free_work,
+};
+
+/* ---- frames from it ---- */
+
+static int take_step(struct host_work *work, const struct toolwire_frame *frame, struct err *err)
+{
+    bool is_preview = frame->type == TOOLWIRE_PREVIEWED;
+    const struct work_events *events = work->work.events;
+    struct err why = ERR_INIT;
+    int r;
+
+    if (work->phase == PHASE_CANCELLED)
+        return 0; /* it was on its way */
+    if (work->phase != (is_preview ? PHASE_PREVIEWING : PHASE_PREPARING))
+        return err_set(err, ERR_INVALID_ARGUMENT, "an answer to what was not asked");
+    enter(work, PHASE_PREPARED);
+    r = is_preview ? hostlink_read_previewed(work, frame->body, &why)
+                   : hostlink_read_prepared(work, frame->body, &why);
+    if (r < 0) {
+        drop(&work->work);
+        events->on_end(work->work.data, &(struct work_end){.err = &why});
+    } else if (is_preview) {
+        events->on_previewed(work->work.data);
+    } else {
+        events->on_prepared(work->work.data);
     }
-    free_call(call);
-    if (hostlink_send(link, number, TOOLWIRE_DROP, STR_EMPTY) < 0)
-        hostlink_replace_soon(link);
+    return 0;
+}
+
+static int take_result(struct host_work *work, const struct toolwire_frame *frame, struct err *err)
+{
+    if (!work->has_run)
+        return err_set(err, ERR_INVALID_ARGUMENT, "a result of what was not run");
+    end(work, frame->body, NULL, true);
+    return 0;
+}
+
+static void take_error(struct host_work *work, const struct toolwire_frame *frame)
+{
+    struct err err = ERR_INIT;
+    bool has_begun;
+
+    hostlink_read_error(frame->body, &err, &has_begun);
+    end(work, STR_EMPTY, &err, has_begun && work->has_run);
+}
+
+int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err)
+{
+    struct host_work *work = find(link, frame->call);
+
+    if (work == NULL)
+        return 0; /* dropped meanwhile */
+    switch (frame->type) {
+    case TOOLWIRE_PREPARED:
+    case TOOLWIRE_PREVIEWED:
+        return take_step(work, frame, err);
+    case TOOLWIRE_RESULT:
+        return take_result(work, frame, err);
+    case TOOLWIRE_ERROR:
+        take_error(work, frame);
+        return 0;
+    default:
+        return 0; /* PROGRESS, which the gateway has no place for; no other is a toolhost's */
+    }
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a toolhost says about itself and its errors. It may be broken into: nothing is believed. */
+/* What a toolhost says. It may be broken into: it can lie about files alone. */
 #include "daemon/hostlink_internal.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "permission/settings.h"
+#include "tools/filesprovider.h"
+
+enum { MARK_DIGITS = 16 };
 
 static void tell_walls(const struct hostlink *link, const struct json_value *ready)
 {
@@ -25,12 +30,6 @@ static void tell_walls(const struct hostlink *link, const struct json_value *rea
     }
 }
 
-/* Commands are run by others, and what it says of them means nothing. */
-static bool may_have(const struct catalog_tool *tool)
-{
-    return tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE;
-}
-
 static void take_tools(struct hostlink *link, const struct json_value *ready)
 {
     const struct json_value *tools = json_get(ready, STR("tools"));
@@ -42,7 +41,8 @@ static void take_tools(struct hostlink *link, const struct json_value *ready)
         const struct catalog_tool *tool =
             item->type == JSON_STRING ? catalog_find(json_str(item)) : NULL;
 
-        if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS && may_have(tool))
+        if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS &&
+            provider_owns(&files_provider, tool)) /* of others it means nothing */
             link->has_tool[tool->id] = true;
     }
 }
@@ -81,4 +81,158 @@ void hostlink_read_error(struct str body, struct err *out_err, bool *out_has_beg
         err_set(out_err, out_err->code, "%.*s", STR_ARG(text));
     if (json_get_str(document, STR("field"), &text))
         snprintf(out_err->field, sizeof(out_err->field), "%.*s", STR_ARG(text));
+}
+
+/* ---- about calls ---- */
+
+static bool access_from(struct str name, enum authority_operation *out_operation)
+{
+    static const struct {
+        const char *name;
+        enum authority_operation operation;
+    } rows[] = {
+        {"reads", AUTHORITY_OP_READ},
+        {"lists", AUTHORITY_OP_LIST},
+        {"writes", AUTHORITY_OP_WRITE},
+        {"deletes", AUTHORITY_OP_REMOVE},
+    };
+
+    for (size_t i = 0; i < array_size(rows); i++) {
+        if (!str_eq_c(name, rows[i].name))
+            continue;
+        *out_operation = rows[i].operation;
+        return true;
+    }
+    return false;
+}
+
+/* The document may go: all texts are copied. */
+static bool copy_text(struct arena *arena, const struct json_value *object, struct str key,
+                      struct str *out_text)
+{
+    struct str text;
+    const char *copy;
+
+    if (!json_get_str(object, key, &text))
+        return false;
+    copy = arena_copy(arena, text);
+    if (copy == NULL)
+        return false;
+    *out_text = (struct str){copy, text.len};
+    return true;
+}
+
+static bool read_touched(struct host_work *work, const struct json_value *list)
+{
+    work->touched_count = 0;
+    work->touched = arena_alloc_array(&work->work.arena, list->size + 1, sizeof(*work->touched));
+    if (work->touched == NULL)
+        return false;
+    json_each_item (item, list) {
+        struct touched *touched = &work->touched[work->touched_count++];
+        struct str access;
+
+        *touched = (struct touched){.request_id = 0};
+        if (!json_get_str(item, STR("access"), &access) ||
+            !access_from(access, &touched->operation) ||
+            !copy_text(&work->work.arena, item, STR("resolved"), &touched->name))
+            return false;
+    }
+    /* A call that names nothing is about the folder. */
+    if (work->touched_count == 0)
+        work->touched[work->touched_count++] = (struct touched){
+            .operation = work->work.input->tool->group == CATALOG_FILESYSTEM_WRITE
+                             ? AUTHORITY_OP_WRITE
+                             : AUTHORITY_OP_READ,
+            .name = STR_EMPTY,
+        };
+    return true;
+}
+
+/* An answer about anything else would be kept for what no toolhost does. */
+static bool is_of_files(enum catalog_group group)
+{
+    return group == CATALOG_FILESYSTEM_READ || group == CATALOG_FILESYSTEM_WRITE;
+}
+
+static bool read_consent(struct host_work *work, const struct json_value *list)
+{
+    struct permission_resource *resources =
+        arena_alloc_array(&work->work.arena, list->size, sizeof(*resources));
+    size_t count = 0;
+
+    if (resources == NULL)
+        return false;
+    json_each_item (item, list) {
+        struct permission_resource *resource = &resources[count++];
+        struct str group;
+
+        *resource = (struct permission_resource){.cwd = STR_EMPTY};
+        if (!json_get_str(item, STR("group"), &group) ||
+            !settings_group_from(group, &resource->group) || !is_of_files(resource->group) ||
+            !copy_text(&work->work.arena, item, STR("given"), &resource->given) ||
+            !copy_text(&work->work.arena, item, STR("resolved"), &resource->resolved) ||
+            !json_get_bool(item, STR("deletes"), &resource->deletes))
+            return false;
+    }
+    work->work.subject.resources = resources;
+    work->work.subject.count = count;
+    /* Of files every call touches something: none would pass without a decision. */
+    return count > 0;
+}
+
+static bool read_mark(const struct json_value *document, uint64_t *out_mark)
+{
+    struct str text;
+    uint64_t mark = 0;
+
+    if (!json_get_str(document, STR("mark"), &text) || text.len != MARK_DIGITS)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = memchr(digits, text.ptr[i], MARK_DIGITS);
+
+        if (digit == NULL)
+            return false;
+        mark = mark << 4 | (uint64_t)(digit - digits);
+    }
+    *out_mark = mark;
+    return true;
+}
+
+int hostlink_read_prepared(struct host_work *work, struct str body, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(work->work.arena.max);
+    const struct json_value *document;
+    const struct json_value *touched;
+    const struct json_value *consent;
+    int r = json_parse(&arena, body, JSON_LIMITS_DEFAULT, &document, err);
+
+    if (r < 0)
+        return r;
+    touched = json_get(document, STR("resources"));
+    consent = json_get(document, STR("consent"));
+    if (touched == NULL || touched->type != JSON_ARRAY || consent == NULL ||
+        consent->type != JSON_ARRAY || !read_touched(work, touched) ||
+        !read_consent(work, consent) || !read_mark(document, &work->work.subject.mark) ||
+        !json_get_bool(document, STR("deletes"), &work->deletes))
+        return err_set(err, ERR_INTERNAL, "what the call is about cannot be understood");
+    return 0;
+}
+
+int hostlink_read_previewed(struct host_work *work, struct str body, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(work->work.arena.max);
+    struct question *question = &work->work.decision.question;
+    const struct json_value *document;
+    int r = json_parse(&arena, body, JSON_LIMITS_DEFAULT, &document, err);
+
+    if (r < 0)
+        return r;
+    question->deletes = work->deletes;
+    if (!copy_text(&work->work.arena, document, STR("action"), &question->action) ||
+        !copy_text(&work->work.arena, document, STR("detail"), &question->detail) ||
+        !json_get_bool(document, STR("isDiff"), &question->is_diff))
+        return err_set(err, ERR_INTERNAL, "what the call would do cannot be understood");
+    return 0;
 }

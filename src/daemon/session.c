@@ -50,8 +50,7 @@ static bool offers(void *data, const struct catalog_tool *tool)
     const struct session *session = data;
 
     return session->config.wishes->modes.of[tool->group] != PERMISSION_DENY &&
-           (hostlink_has(session->link, tool) ||
-            (shell_has(tool) && commands_shell(session->commands) != NULL));
+           calls_have(session->calls, tool);
 }
 
 static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
@@ -381,7 +380,7 @@ static int begin(struct session *session, struct err *err)
     const struct calls_config calls = {
         .loop = config->loop,
         .log = config->log,
-        .link = session->link,
+        .files = hostlink_executor(session->link),
         .shell = commands_shell(session->commands),
         .keeper = session->ground->keeper,
         .recorded = session->ground->files,
@@ -447,6 +446,7 @@ static int open_all(struct session *session, struct err *err)
     if (r < 0)
         return r;
     link.keeper = session->ground->keeper;
+    link.recorded = session->ground->files;
     r = hostlink_new(&link, &session->link, err);
     return r == 0 ? make_connection(session, err) : r;
 }
@@ -499,6 +499,7 @@ void session_free(struct session *session)
         commands_free(session->commands);
     calls_free(session->calls);
     connection_free(session->connection);
+    work_release(session->tree_work);
     hostlink_free(session->link);
     ready_watch_free(session->rules);
     timer_stop(&session->flush);
@@ -529,8 +530,7 @@ void session_leave(struct session *session)
     /* Now: nobody may wait for the server's answer. */
     if (session->has_joined || session->kept.key.len > 0)
         forget(session);
-    if (session->tree_call != 0)
-        hostlink_forget(session->link, session->tree_call); /* or it would be joined */
+    work_release(steal_ptr(&session->tree_work)); /* or it would be joined */
     timer_stop(&session->again);
     if (session->connection != NULL)
         gateway_status(connection_gateway(session->connection), &status);

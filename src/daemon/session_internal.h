@@ -38,7 +38,7 @@ struct session {
     struct hostlink *link;
     struct buf tree; /* for servers of the older dialect */
     bool has_tree;
-    uint32_t tree_call; /* at the toolhost */
+    struct work *tree_work; /* at the toolhost; NULL: none */
     struct calls *calls;
     struct connection *connection;
     enum reconnect_state told;

@@ -15,57 +15,47 @@ static void join(struct session *session)
         session_fail(session, &err);
 }
 
-static void on_tree_prepared(void *data, struct str body)
+static void on_tree_prepared(void *data)
 {
     const struct session *session = data;
 
-    (void)body;
-    hostlink_run(session->link, session->tree_call);
+    (void)session->tree_work->ops->run(session->tree_work); /* no change, so no intent */
 }
 
-static void on_tree_previewed(void *data, struct str body)
-{
-    (void)data;
-    (void)body;
-}
-
-static void note_tree(const struct session *session, int error)
-{
-    const struct authority_call about = {.tool = "get_file_tree",
-                                         .decision = permission_source_name(PERMISSION_BY_MODE)};
-    struct authority_note note = {.operation = AUTHORITY_OP_LIST,
-                                  .outcome = error < 0 ? AUTHORITY_FAILED : AUTHORITY_SUCCESS,
-                                  .error = error};
-
-    authority_call_begin(&about);
-    (void)authority_note(session->ground->files, &note);
-    authority_call_end();
-}
-
-static void on_tree(void *data, struct str result, const struct err *err, bool has_begun)
+static void on_tree(void *data, const struct work_end *end)
 {
     struct session *session = data;
 
-    (void)has_begun;
-    session->tree_call = 0;
-    note_tree(session, err != NULL ? err->code : 0);
-    if (err != NULL || tree_take(result, &session->tree) < 0)
+    if (end->err != NULL || tree_take(end->result, &session->tree) < 0)
         log_write(session->config.log, LOG_WARN, "the tree of the folder cannot be told");
+    work_release(steal_ptr(&session->tree_work));
     join(session);
+}
+
+static int fetch(struct session *session)
+{
+    static const struct work_events events = {.on_prepared = on_tree_prepared, .on_end = on_tree};
+    static const char arguments[] = "{\"dirPath\":\".\",\"maxDepth\":8}";
+    struct executor *executor = hostlink_executor(session->link);
+    struct call_input *input = call_input_new(TREE_ARENA_BYTES);
+    const struct work_request request = {.input = input, .events = &events, .data = session};
+    int r = ERR_NO_MEMORY;
+
+    if (input != NULL) {
+        input->tool = catalog_find(STR("get_file_tree"));
+        r = json_parse(&input->arena, str_from(arguments), JSON_LIMITS_DEFAULT, &input->arguments,
+                       NULL);
+    }
+    if (r == 0)
+        r = executor->ops->prepare(executor, &request, &session->tree_work, NULL);
+    call_input_unref(input);
+    return r;
 }
 
 /* Names are told unasked only where looking needs no asking. */
 void session_join_with_tree(struct session *session)
 {
-    static const struct hostlink_events events = {
-        .on_prepared = on_tree_prepared, .on_previewed = on_tree_previewed, .on_end = on_tree};
-    static const char arguments_text[] = "{\"dirPath\":\".\",\"maxDepth\":8}";
-    cleanup_arena struct arena arena = ARENA_INIT(TREE_ARENA_BYTES);
-    const struct json_value *arguments;
-
     if (session->config.wishes->modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW ||
-        json_parse(&arena, str_from(arguments_text), JSON_LIMITS_DEFAULT, &arguments, NULL) < 0 ||
-        hostlink_prepare(session->link, STR("get_file_tree"), arguments, CALLS_TIMEOUT_MS, &events,
-                         session, &session->tree_call, NULL) < 0)
+        fetch(session) < 0)
         join(session);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
-#include "shell/shell.h"
+#include "shell/shellprovider.h"
 #include "tools/resources.h"
 
 enum {
@@ -22,7 +22,7 @@ static int choose_tools(struct about *about, const struct toolbox *box, bool has
     about->server.offer.tools = about->tools;
     for (size_t i = 0; i < catalog_tool_count; i++)
         if ((toolbox_has(box, &catalog_tools[i]) ||
-             (has_commands && shell_has(&catalog_tools[i]))) &&
+             (has_commands && provider_owns(&shell_provider, &catalog_tools[i]))) &&
             modes->of[catalog_tools[i].group] != PERMISSION_DENY)
             about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
     return 0;

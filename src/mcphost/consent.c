@@ -65,7 +65,7 @@ int consent_init(struct consent *consent, const struct option_values *values, st
                        terminal != NULL ? "--ask-tty" : "--allow-remote-always");
     consent->ground.settings_dir = options_text(values, MCP_OPTION_SETTINGS_DIR);
     consent->ground.keeps_rules = terminal != NULL || is_remote;
-    consent->gate.allows_remote_always = is_remote;
+    consent->allows_remote_always = is_remote;
     return terminal != NULL ? open_terminal(terminal, &consent->terminal_fd, err) : 0;
 }
 
@@ -76,9 +76,9 @@ static void on_settings(void *data)
     struct consent *consent = data;
     struct err err = ERR_INIT;
 
-    if (!keeper_is_outdated(consent->gate.keeper))
+    if (!keeper_is_outdated(consent->base->keeper))
         return;
-    if (keeper_refresh(consent->gate.keeper, &err) < 0)
+    if (keeper_refresh(consent->base->keeper, &err) < 0)
         log_write(consent->log, LOG_WARN,
                   "the rules cannot be read again: those that were known hold, and nothing "
                   "happens unasked until then",
@@ -136,7 +136,6 @@ static int open_desk(struct consent *consent, struct loop *loop, struct err *err
     r = desk_new(&consent->desk);
     if (r < 0)
         return err_set_plain(err, r);
-    consent->gate.desk = consent->desk;
     r = console_new(
         &(struct console_config){
             .loop = loop,
@@ -159,7 +158,6 @@ int consent_start(struct consent *consent, struct loop *loop, const struct log *
 
     consent->log = log;
     consent->base = ground;
-    consent->gate.keeper = ground->keeper;
     tell_findings(consent);
     r = open_desk(consent, loop, err);
     return r == 0 ? follow_rules(consent, loop, err) : r;

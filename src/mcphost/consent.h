@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "loop/loop.h"
-#include "mcphost/gate.h"
+#include "permission/desk.h"
 #include "tools/ground.h"
 
 struct consent {
     struct ground_consent ground; /* for ground_open() */
     int terminal_fd;              /* -1: none was named */
-    struct gate gate;
+    bool allows_remote_always;    /* choices that are kept for good also by way of the client */
     /* From consent_start() on: */
     const struct log *log;
     const struct ground *base;

@@ -5,11 +5,13 @@
 #define MCPHOST_FRONT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log.h"
 #include "loop/loop.h"
-#include "mcphost/gate.h"
+#include "permission/desk.h"
+#include "permission/keeper.h"
 #include "shell/shell.h"
 #include "tools/toolbox.h"
 
@@ -18,7 +20,9 @@ struct front_config {
     const struct log *log;
     struct toolbox *box;
     struct shell *shell; /* NULL: no commands here */
-    const struct gate *gate;
+    struct keeper *keeper;
+    struct desk *desk;         /* with the terminal; NULL: the client is asked */
+    bool allows_remote_always; /* choices that are kept for good also by way of the client */
     const struct permission_modes *modes; /* at the beginning: what is offered */
     struct authority_scope *names;        /* both for watching what is subscribed to */
     struct authority_scope *files;

@@ -7,7 +7,7 @@
 #include "loop/timer.h"
 #include "mcp/http.h"
 #include "mcphost/about.h"
-#include "mcphost/workshop.h"
+#include "mcphost/calls.h"
 #include "net/address.h"
 #include "net/httpserver.h"
 #include "net/router.h"
@@ -30,7 +30,7 @@ struct httpfront {
     struct front_config config;
     const struct secret *key;
     struct about about;
-    struct workshop *workshop;
+    struct calls *calls;
     struct mcp_http *mcp;
     struct origin_policy policy;
     char own_address[ADDRESS_TEXT_BYTES]; /* which may be another one of 127.0.0.0/8 */
@@ -62,7 +62,7 @@ static void look_again(void *data)
     struct httpfront *front = data;
 
     httpserver_shed(front->server, STALLED_MS);
-    workshop_go_on(front->workshop);
+    calls_go_on(front->calls);
 }
 
 static void on_answered(void *data)
@@ -76,28 +76,28 @@ static void on_start(void *data, struct mcp_call *call)
 {
     struct httpfront *front = data;
 
-    workshop_take(front->workshop, call);
+    calls_take(front->calls, call);
 }
 
 static void on_asked(void *data, struct mcp_call *call)
 {
     struct httpfront *front = data;
 
-    workshop_answered(front->workshop, call);
+    calls_answered(front->calls, call);
 }
 
 static void on_cancel(void *data, struct mcp_call *call)
 {
     struct httpfront *front = data;
 
-    workshop_cancel(front->workshop, call);
+    calls_cancel(front->calls, call);
 }
 
 static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
 {
     struct httpfront *front = data;
 
-    workshop_unsubscribe(front->workshop, session, uri);
+    calls_unsubscribe(front->calls, session, uri);
 }
 
 /* ---- who comes ---- */
@@ -166,19 +166,19 @@ static void give_up(void *data)
         return;
     }
     front->is_stopping = true;
-    workshop_give_up(front->workshop);
+    calls_give_up(front->calls);
     mcp_http_close(front->mcp);
     httpserver_shutdown(front->server, SHUTDOWN_MS, on_shutdown, front);
 }
 
 void httpfront_run(struct httpfront *front)
 {
-    workshop_run(front->workshop);
+    calls_run(front->calls);
 }
 
 void httpfront_stop(struct httpfront *front)
 {
-    workshop_close(front->workshop);
+    calls_close(front->calls);
     /* Later: this may be in the middle of an answer. */
     loop_defer(front->config.loop, &front->give_up);
 }
@@ -222,9 +222,9 @@ static int make_parts(struct httpfront *front)
         .cancel = on_cancel,
         .unsubscribe = on_unsubscribe,
     };
-    const struct workshop_events events = {
+    const struct calls_events events = {
         .may_begin = may_begin, .on_answered = on_answered, .data = front};
-    int r = workshop_new(&front->config, &events, &front->workshop);
+    int r = calls_new(&front->config, &events, &front->calls);
 
     if (r == 0)
         r = mcp_http_new(
@@ -278,10 +278,10 @@ void httpfront_free(struct httpfront *front)
         return;
     timer_stop(&front->look);
     loop_task_cancel(&front->give_up);
-    workshop_end(front->workshop);
+    calls_end(front->calls);
     /* Every session and every stream. */
     mcp_http_free(front->mcp);
-    workshop_free(front->workshop);
+    calls_free(front->calls);
     if (front->server != NULL)
         httpserver_free(front->server);
     about_done(&front->about);

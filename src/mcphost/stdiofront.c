@@ -9,8 +9,8 @@
 #include "loop/writer.h"
 #include "mcp/mcp.h"
 #include "mcphost/about.h"
+#include "mcphost/calls.h"
 #include "mcphost/lines.h"
-#include "mcphost/workshop.h"
 #include "protocol/requestid.h"
 #include "tools/resources.h"
 
@@ -25,7 +25,7 @@ struct stdiofront {
     struct about about;
     struct mcp_service *service;
     struct mcp_session *session;
-    struct workshop *workshop;
+    struct calls *calls;
     struct reader *reader;
     struct writer *writer;
     struct lines lines;
@@ -60,19 +60,19 @@ static void give_up(void *data)
 {
     struct stdiofront *front = data;
 
-    workshop_give_up(front->workshop);
+    calls_give_up(front->calls);
     finish_if_idle(front);
 }
 
 void stdiofront_run(struct stdiofront *front)
 {
-    workshop_run(front->workshop);
+    calls_run(front->calls);
 }
 
 void stdiofront_stop(struct stdiofront *front)
 {
     front->has_input = false;
-    workshop_close(front->workshop);
+    calls_close(front->calls);
     reader_pause(front->reader);
     /* Later: this may be in the middle of an answer. */
     loop_defer(front->config.loop, &front->give_up);
@@ -100,28 +100,28 @@ static void on_start(void *data, struct mcp_call *call)
 {
     struct stdiofront *front = data;
 
-    workshop_take(front->workshop, call);
+    calls_take(front->calls, call);
 }
 
 static void on_asked(void *data, struct mcp_call *call)
 {
     struct stdiofront *front = data;
 
-    workshop_answered(front->workshop, call);
+    calls_answered(front->calls, call);
 }
 
 static void on_cancel(void *data, struct mcp_call *call)
 {
     struct stdiofront *front = data;
 
-    workshop_cancel(front->workshop, call);
+    calls_cancel(front->calls, call);
 }
 
 static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
 {
     struct stdiofront *front = data;
 
-    workshop_unsubscribe(front->workshop, session, uri);
+    calls_unsubscribe(front->calls, session, uri);
 }
 
 /* What the client works on. We serve what the user named, and only say so when that is elsewhere.
@@ -208,7 +208,7 @@ static void on_drained(void *data)
 
     if (front->has_input)
         reader_resume(front->reader);
-    workshop_go_on(front->workshop);
+    calls_go_on(front->calls);
     finish_if_idle(front);
 }
 
@@ -272,7 +272,7 @@ static void on_input_end(void *data, int error)
                   LOG_TEXT("error", err_text(error)));
     lines_end(&front->lines, &events);
     front->has_input = false;
-    workshop_client_leaves(front->workshop);
+    calls_client_leaves(front->calls);
     finish_if_idle(front);
 }
 
@@ -292,7 +292,7 @@ static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
         .on_bytes = on_bytes, .on_end = on_input_end, .data = front};
     const struct writer_events writer = {
         .on_drained = on_drained, .on_broken = on_broken, .data = front};
-    const struct workshop_events events = {
+    const struct calls_events events = {
         .may_begin = may_begin, .on_answered = on_answered, .data = front};
     const struct front_config *config = &front->config;
     const struct mcp_session_config session = {.data = front, .principal = STR_EMPTY};
@@ -301,7 +301,7 @@ static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
     if (r == 0)
         r = mcp_session_new(front->service, &session, &front->session);
     if (r == 0)
-        r = workshop_new(config, &events, &front->workshop);
+        r = calls_new(config, &events, &front->calls);
     if (r == 0)
         r = writer_new(config->loop, output_fd, OUTPUT_MAX_BYTES, &writer, &front->writer);
     if (r == 0)
@@ -343,9 +343,9 @@ void stdiofront_free(struct stdiofront *front)
     front->is_over = true;
     timer_stop(&front->questions);
     reader_free(front->reader);
-    workshop_end(front->workshop);
+    calls_end(front->calls);
     mcp_session_free(front->session);
-    workshop_free(front->workshop);
+    calls_free(front->calls);
     mcp_service_free(front->service);
     writer_free(front->writer);
     loop_task_cancel(&front->give_up);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/toolresult.h"
 
+#include "base/json.h"
 #include "base/jsonwrite.h"
+
+enum { FAILURE_BYTES = 64 << 10, FAILURE_ARENA_BYTES = 4 << 20 };
 
 enum { RESULT_FRAME_BYTES = 256 }; /* around the object, in both its forms */
 
@@ -56,4 +59,38 @@ int toolresult_write_error(const struct err *err, struct buf *out)
     r = json_writer_finish(&w);
     /* No structuredContent: clients hold that against the schema of a result that went well. */
     return r == 0 ? toolresult_write(out, buf_view(&object), STR_EMPTY, true) : r;
+}
+
+/* {"error": "..."}, as the text of a result is. */
+static void read_words(struct arena *arena, const struct json_value *result, struct err *err)
+{
+    const struct json_value *content = json_get(result, STR("content"));
+    const struct json_value *told;
+    struct str text;
+
+    if (content == NULL || content->type != JSON_ARRAY || content->size == 0)
+        return;
+    json_each_item (item, content) {
+        if (json_get_str(item, STR("text"), &text) &&
+            json_parse(arena, text, JSON_LIMITS_DEFAULT, &told, NULL) == 0 &&
+            json_get_str(told, STR("error"), &text))
+            err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
+        return;
+    }
+}
+
+/* Errors are short and say so; of all else nothing need be read. */
+bool toolresult_is_error(struct str result, struct err *out_err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(FAILURE_ARENA_BYTES);
+    const struct json_value *document;
+    bool is_error = false;
+
+    if (result.len > FAILURE_BYTES || str_find(result, STR("\"isError\":true")) == SIZE_MAX ||
+        json_parse(&arena, result, JSON_LIMITS_DEFAULT, &document, NULL) < 0 ||
+        !json_get_bool(document, STR("isError"), &is_error) || !is_error)
+        return false;
+    err_set_plain(out_err, ERR_TOOL_FAILED);
+    read_words(&arena, document, out_err);
+    return true;
 }

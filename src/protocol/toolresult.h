@@ -15,6 +15,9 @@
  */
 int toolresult_write(struct buf *out, struct str text, struct str structured, bool is_error);
 
+/* Whether a result tells of an error; then its words are in *out_err. Only short ones do. */
+bool toolresult_is_error(struct str result, struct err *out_err);
+
 /* {"error": message} as text. */
 int toolresult_write_error(const struct err *err, struct buf *out);
 

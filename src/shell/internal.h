@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/jsonwrite.h"
 #include "base/list.h"
+#include "call/provider.h"
 #include "loop/timer.h"
 #include "protocol/toolids.h"
 #include "shell/capture.h"
@@ -58,11 +59,14 @@ struct shell_call {
     const struct catalog_tool *tool;
     uint64_t id;
     struct arena arena;
-    const struct json_value *arguments; /* fit the schema */
-    struct shell_command command;       /* of those that start a command */
-    struct str typed;                   /* of shell_input: in words, for whoever is asked */
-    struct str directory;               /* the same as cwd, from its place on, to be shown */
+    const struct json_value *arguments;      /* fit the schema */
+    struct shell_command command;            /* of those that start a command */
+    struct str typed;                        /* of shell_input: in words, for whoever is asked */
+    struct str directory;                    /* the same as cwd, from its place on, to be shown */
+    const struct permission_resource *asked; /* what the user may be asked about */
+    struct str text;                         /* and its text, see shell_resource() */
     struct shell_events events;
+    struct provider_events caller; /* of shellprovider.c */
     struct record_mark mark;
     struct loop_task begin; /* in the next turn */
     struct timer timer;     /* its time, or how long it waits */

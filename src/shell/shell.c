@@ -11,6 +11,7 @@
 #include "permission/command.h"
 #include "protocol/toolresult.h"
 #include "shell/internal.h"
+#include "shell/shellprovider.h"
 
 enum {
     SHELL_ARENA_BYTES = 4 << 20, /* schemas, environment, paths */
@@ -184,11 +185,6 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
     return 0;
 }
 
-bool shell_has(const struct catalog_tool *tool)
-{
-    return tool->id >= TOOL_SHELL_EXECUTE && tool->id <= TOOL_SHELL_LIST;
-}
-
 /* ---- preparing ---- */
 
 static int check_arguments(const struct shell_call *call, const struct json_value *arguments,
@@ -340,7 +336,7 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
     struct shell_call *call;
     int r;
 
-    if (!shell_has(tool))
+    if (!provider_owns(&shell_provider, tool))
         return err_set(err, ERR_NOT_FOUND, "there is no tool %.*s here", STR_ARG(tool->name));
     call = calloc(1, sizeof(*call));
     if (call == NULL)
@@ -418,17 +414,15 @@ struct shell_words shell_words(const struct shell *shell, const struct catalog_t
                                 .detail = is_said ? STR_EMPTY : text};
 }
 
-void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,
-                  uint64_t record_id)
+void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error)
 {
     const struct shell_command *command = command_of(call, session);
     struct record_mark mark;
 
-    call->events = (struct shell_events){.decision = decision, .record_id = record_id};
+    call->events = (struct shell_events){.decision = decision};
     mark = record_mark_of(call);
     if (command != NULL)
         record_refusal(call->shell, &mark, command, error);
-    shell_drop(call);
 }
 
 /* ---- ends of calls ---- */

@@ -5,7 +5,7 @@
  *
  *     shell_prepare()   arguments checked, the directory resolved, the command named; any thread
  *     shell_resource()  what would be executed
- *     shell_run()       does it; or shell_refuse(), or shell_drop()
+ *     shell_run()       does it; or shell_drop(), after shell_refuse() where it was denied
  *
  * Everything else belongs to the loop's thread. Commands are started by a starter
  * in whatever box it has; who may run what is settled by the caller.
@@ -80,9 +80,6 @@ void shell_end(struct shell *shell);
 /* shell_end(), and it is gone. */
 void shell_free(struct shell *shell);
 
-/* Whether the tool is one of these. */
-bool shell_has(const struct catalog_tool *tool);
-
 /* ERR_SCHEMA_MISMATCH and the codes of names surface here; the message is for the client. */
 int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
                   const struct json_value *arguments, struct shell_call **out_call,
@@ -128,9 +125,8 @@ uint64_t shell_run(struct shell_call *call, const struct shell_events *events);
 /* What it runs is killed; on_done comes when it is gone. Unknown numbers are passed over. */
 void shell_cancel(struct shell *shell, uint64_t id);
 
-/* It stands in the record as denied, by what and with which code, and is freed. */
-void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error,
-                  uint64_t record_id);
+/* Records that it was denied, by what and with which code. */
+void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error);
 /* Nothing happened. On any thread, and maybe after the shell is gone. */
 void shell_drop(struct shell_call *call);
 

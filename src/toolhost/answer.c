@@ -114,51 +114,39 @@ static void write_consent(struct json_writer *w, const struct permission_resourc
     json_end_array(w);
 }
 
-int answer_write_prepared(struct tool_call *call, const struct cancel *cancel, struct buf *out,
-                          struct err *err)
+int answer_write_prepared(const struct tool_call *call, const struct provider_subject *subject,
+                          struct buf *out)
 {
-    const struct permission_resource *consent;
     struct json_writer w;
     char mark[MARK_BYTES];
-    uint64_t number;
-    size_t count;
-    int r = tool_permission_resources(call, &consent, &count, err);
 
-    if (r == 0) {
-        r = tool_consent_mark(call, cancel, &number);
-        if (r < 0)
-            err_set_plain(err, r);
-    }
-    if (r < 0)
-        return r;
-    snprintf(mark, sizeof(mark), "%016" PRIx64, number);
+    snprintf(mark, sizeof(mark), "%016" PRIx64, subject->mark);
     json_writer_init(&w, out);
     json_begin_object(&w);
     json_key(&w, STR("resources"));
     write_resources(&w, call);
     json_key(&w, STR("consent"));
-    write_consent(&w, consent, count);
+    write_consent(&w, subject->resources, subject->count);
     json_key(&w, STR("mark"));
     json_write_str(&w, str_from(mark));
     json_key(&w, STR("deletes"));
     json_write_bool(&w, tool_deletes(call));
     json_end_object(&w);
-    r = json_writer_finish(&w);
-    return r < 0 ? err_set_plain(err, r) : 0;
+    return json_writer_finish(&w);
 }
 
-int answer_write_previewed(const struct tool_preview *preview, struct buf *out)
+int answer_write_previewed(const struct question *question, struct buf *out)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_begin_object(&w);
     json_key(&w, STR("action"));
-    json_write_str(&w, buf_view(&preview->action));
+    json_write_str(&w, question->action);
     json_key(&w, STR("detail"));
-    json_write_str(&w, buf_view(&preview->detail));
+    json_write_str(&w, question->detail);
     json_key(&w, STR("isDiff"));
-    json_write_bool(&w, preview->is_diff);
+    json_write_bool(&w, question->is_diff);
     json_end_object(&w);
     return json_writer_finish(&w);
 }

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "call/provider.h"
 #include "isolate/confine.h"
-#include "tools/preview.h"
 #include "tools/toolbox.h"
 
 struct answer_ready {
@@ -21,8 +21,8 @@ struct answer_ready {
 
 /* All: ERR_INVALID_UTF8 for a name that JSON cannot say; nobody shall decide on one like it. */
 int answer_write_ready(const struct answer_ready *ready, struct buf *out);
-int answer_write_prepared(struct tool_call *call, const struct cancel *cancel, struct buf *out,
-                          struct err *err);
-int answer_write_previewed(const struct tool_preview *preview, struct buf *out);
+int answer_write_prepared(const struct tool_call *call, const struct provider_subject *subject,
+                          struct buf *out);
+int answer_write_previewed(const struct question *question, struct buf *out);
 
 #endif

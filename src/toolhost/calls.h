@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of one connection, from PREPARE to their one last answer. Each has
- * a deadline that holds also when its worker hangs. Frames and their order on
- * the wire are host.c's; what a call does is the toolbox's.
+ * The calls of one connection, from PREPARE to their one last answer: frames become steps of the
+ * executor (call/workers.h), and what comes of them frames. Each step has a deadline that holds
+ * also when its worker hangs. How frames travel is host.c's affair.
  */
 #ifndef TOOLHOST_CALLS_H
 #define TOOLHOST_CALLS_H
@@ -51,16 +51,12 @@ void calls_run_loop(struct calls *calls);
 void calls_free(struct calls *calls);
 
 /*
- * What the front asks for. A call that cannot be begun is answered with an
- * error like any other. ERR_INVALID_ARGUMENT and the codes of JSON: the front has
- * broken a rule of the wire, and the connection is over. A call that is not
- * known has had its last answer, which the front will find on its way here.
+ * Takes a frame about a call from the front. A call that cannot be begun is answered with an error
+ * like any other. An error returned here means that the front has broken a rule of the wire, and
+ * the connection is over. A call that is not known has had its last answer, which the front will
+ * find on its way here.
  */
-int calls_prepare(struct calls *calls, uint32_t id, struct str body, struct err *err);
-int calls_run(struct calls *calls, uint32_t id, struct err *err);
-int calls_preview(struct calls *calls, uint32_t id, struct str body, struct err *err);
-int calls_drop(struct calls *calls, uint32_t id, struct err *err);
-void calls_cancel(struct calls *calls, uint32_t id);
+int calls_take(struct calls *calls, const struct toolwire_frame *frame, struct err *err);
 
 /* While the front does not read, nothing more is begun. */
 void calls_hold(struct calls *calls, bool is_held);

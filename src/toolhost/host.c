@@ -144,16 +144,11 @@ static int on_frame(void *data, const struct toolwire_frame *frame, struct err *
 
     switch (frame->type) {
     case TOOLWIRE_PREPARE:
-        return calls_prepare(host->calls, frame->call, frame->body, err);
     case TOOLWIRE_RUN:
-        return calls_run(host->calls, frame->call, err);
     case TOOLWIRE_DROP:
-        return calls_drop(host->calls, frame->call, err);
     case TOOLWIRE_CANCEL:
-        calls_cancel(host->calls, frame->call);
-        return 0;
     case TOOLWIRE_PREVIEW:
-        return calls_preview(host->calls, frame->call, frame->body, err);
+        return calls_take(host->calls, frame, err);
     case TOOLWIRE_RULES:
         return take_rules(host, frame->body, err);
     case TOOLWIRE_READY:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "daemon/calls.h"
+#include "daemon/hostlink_internal.h"
 /* What is waited for is done by workers on a disk, or by other processes. */
 #define LOOP_UNTIL_OTHERS
 #include "loop_until.h"
@@ -14,66 +15,59 @@
 enum {
     CALLBENCH_TEXT_BYTES = 512,
     CALLBENCH_ARENA_BYTES = 1 << 20,
-    CALLBENCH_NUMBER = 7, /* of every call at the toolhost */
 };
 
-/* ---- the toolhost ---- */
+/* ---- the toolhost: its process is the test's ---- */
 
 static struct {
-    const struct hostlink_events *events; /* of the call that it has; NULL: none */
-    void *data;
-    unsigned prepared, previewed, run, cancelled, forgotten;
+    struct hostlink link;
+    uint32_t number; /* of the call that it was given last */
+    unsigned prepared, previewed, run, cancelled, dropped, rules;
 } host;
 
-int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_value *arguments,
-                     int64_t timeout_ms, const struct hostlink_events *events, void *data,
-                     uint32_t *out_number, struct err *err)
+int hostlink_send(struct hostlink *link, uint32_t number, enum toolwire_type type, struct str body)
 {
-    (void)link;
-    (void)tool;
-    (void)arguments;
-    (void)timeout_ms;
-    (void)err;
-    host.events = events;
-    host.data = data;
-    host.prepared++;
-    *out_number = CALLBENCH_NUMBER;
+    (void)body;
+    assert_ptr_equal(link, &host.link);
+    if (type == TOOLWIRE_PREPARE)
+        host.number = number;
+    host.prepared += type == TOOLWIRE_PREPARE;
+    host.previewed += type == TOOLWIRE_PREVIEW;
+    host.run += type == TOOLWIRE_RUN;
+    host.cancelled += type == TOOLWIRE_CANCEL;
+    host.dropped += type == TOOLWIRE_DROP;
     return 0;
 }
 
-void hostlink_preview(struct hostlink *link, uint32_t number, enum decision_telling telling)
+static inline void host_says(enum toolwire_type type, struct str body)
 {
-    (void)link;
-    (void)telling;
-    assert_int_equal(number, CALLBENCH_NUMBER);
-    host.previewed++;
+    assert_int_equal(
+        hostlink_take_frame(&host.link, &(struct toolwire_frame){host.number, type, body}, NULL),
+        0);
 }
 
-void hostlink_run(struct hostlink *link, uint32_t number)
+void hostlink_replace_soon(struct hostlink *link)
 {
     (void)link;
-    assert_int_equal(number, CALLBENCH_NUMBER);
-    host.run++;
+    fail();
 }
 
-void hostlink_cancel(struct hostlink *link, uint32_t number)
+void hostlink_kill(struct hostlink *link)
 {
     (void)link;
-    assert_int_equal(number, CALLBENCH_NUMBER);
-    host.cancelled++;
-}
-
-void hostlink_forget(struct hostlink *link, uint32_t number)
-{
-    (void)link;
-    assert_int_equal(number, CALLBENCH_NUMBER);
-    host.events = NULL;
-    host.forgotten++;
+    fail();
 }
 
 void hostlink_tell_rules(struct hostlink *link)
 {
     (void)link;
+    host.rules++;
+}
+
+bool hostlink_has(const struct hostlink *link, const struct catalog_tool *tool)
+{
+    (void)link;
+    return tool->group != CATALOG_SHELL;
 }
 
 /* ---- everything around it ---- */
@@ -131,6 +125,12 @@ static inline void callbench_init(struct callbench *bench)
     clock_fake_init(&bench->clock, 0);
     log_init(&bench->log, STDERR_FILENO, LOG_SILENT, &bench->clock);
     assert_int_equal(loop_new(&bench->clock, &bench->loop), 0);
+    host.link.executor.ops = &hostlink_ops;
+    host.link.state = LINK_READY;
+    host.link.config.loop = bench->loop;
+    host.link.config.log = &bench->log;
+    host.link.config.max_file_bytes = CALLBENCH_ARENA_BYTES;
+    host.link.calls = (struct map)MAP_INIT(HOSTLINK_MAX_CALLS);
 }
 
 /* Calls that ask by this desk, or by way of the instance where there is none. */
@@ -139,6 +139,8 @@ static inline void callbench_make_calls(struct callbench *bench, struct calls_co
 {
     config.loop = bench->loop;
     config.log = &bench->log;
+    config.files = &host.link.executor;
+    host.link.config.recorded = config.recorded;
     config.desk = desk;
     config.offers = callbench_offers;
     config.answer = callbench_on_answer;
@@ -164,6 +166,7 @@ static inline void callbench_close(struct callbench *bench)
         calls_end_session(bench->calls);
         calls_free(bench->calls);
     }
+    hostlink_free_calls(&host.link);
     desk_free(bench->desk);
 }
 

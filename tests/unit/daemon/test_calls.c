@@ -24,14 +24,16 @@ enum {
 
 static void end_call(const char *result, int code, bool has_begun)
 {
-    const struct hostlink_events *events = host.events;
+    cleanup_buf struct buf body = BUF_INIT(CALLBENCH_ARENA_BYTES);
     struct err err = ERR_INIT;
 
-    assert_non_null(events);
-    host.events = NULL;
-    err_set_plain(&err, code < 0 ? code : ERR_IO);
-    events->on_end(host.data, result != NULL ? str_from(result) : STR_EMPTY,
-                   result != NULL ? NULL : &err, has_begun);
+    if (result != NULL) {
+        host_says(TOOLWIRE_RESULT, str_from(result));
+        return;
+    }
+    err_set_plain(&err, code);
+    assert_int_equal(toolwire_write_error(&err, has_begun, &body), 0);
+    host_says(TOOLWIRE_ERROR, buf_view(&body));
 }
 
 /* ---- everything around it ---- */
@@ -138,7 +140,7 @@ static void begin(struct world *world, const char *tool, enum gateway_shape shap
 static void begin_writing(struct world *world)
 {
     begin(world, "write_file", GATEWAY_SHAPE_RESULT);
-    host.events->on_prepared(host.data, STR(WRITES));
+    host_says(TOOLWIRE_PREPARED, STR(WRITES));
     assert_int_equal(host.run, 1);
 }
 
@@ -146,9 +148,9 @@ static void begin_writing(struct world *world)
 static void begin_reading(struct world *world, enum gateway_shape shape)
 {
     begin(world, "read_file", shape);
-    host.events->on_prepared(host.data, STR(READS));
+    host_says(TOOLWIRE_PREPARED, STR(READS));
     assert_int_equal(host.previewed, 1);
-    host.events->on_previewed(host.data, STR(PREVIEW));
+    host_says(TOOLWIRE_PREVIEWED, STR(PREVIEW));
     assert_true(world->bench.shown != 0);
 }
 
@@ -206,7 +208,7 @@ static void what_is_not_begun_is_called_back_from_the_toolhost(void **state)
 
     begin(world, "write_file", GATEWAY_SHAPE_RESULT);
     pass(world, CALLS_N8N_MS);
-    assert_int_equal(host.forgotten, 1);
+    assert_int_equal(host.cancelled, 1);
     assert_true(answered_with(world, "not begun"));
     assert_int_equal(world->note_count, 0);
 }
@@ -218,7 +220,7 @@ static void what_runs_is_cancelled_and_the_record_has_how_it_ended(void **state)
     begin_writing(world);
     pass(world, CALLS_N8N_MS);
     assert_int_equal(host.cancelled, 1);
-    assert_int_equal(host.forgotten, 0);
+    assert_int_equal(host.dropped, 0);
     assert_int_equal(world->bench.answers, 0);
     end_call(GOOD, 0, true); /* it was there first */
     assert_int_equal(world->bench.answers, 1);
@@ -235,14 +237,14 @@ static void an_answer_that_is_kept_too_late_lets_nothing_run(void **state)
     assert_int_equal(
         desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
     assert_int_equal(host.prepared, 2);
-    host.events->on_prepared(host.data, STR(READS)); /* a worker keeps the answer from here on */
+    host_says(TOOLWIRE_PREPARED, STR(READS)); /* a worker keeps the answer from here on */
     pass(world, CALLS_N8N_MS);
-    loop_until(world->bench.loop, world->bench.answers == 1);
     assert_true(answered_with(world, "not begun"));
     assert_int_equal(host.run, 0);
     /* It was said all the same, and holds. */
+    loop_until(world->bench.loop, host.rules == 1);
     begin(world, "read_file", GATEWAY_SHAPE_RESULT);
-    host.events->on_prepared(host.data, STR(READS));
+    host_says(TOOLWIRE_PREPARED, STR(READS));
     assert_int_equal(host.run, 1);
     end_call(GOOD, 0, true);
 }
@@ -310,8 +312,8 @@ static void ask_by_instance(struct world *world)
 {
     world->bench.answers = 0;
     begin(world, "read_file", GATEWAY_SHAPE_RESULT);
-    host.events->on_prepared(host.data, STR(READS));
-    host.events->on_previewed(host.data, STR(PREVIEW));
+    host_says(TOOLWIRE_PREPARED, STR(READS));
+    host_says(TOOLWIRE_PREVIEWED, STR(PREVIEW));
     assert_true(answered_with(world, "GATEWAY_CONFIRMATION_REQUIRED"));
 }
 
@@ -319,7 +321,7 @@ static void answer_by_instance(struct world *world)
 {
     callbench_begin(&world->bench, "read_file",
                     "{\"filePath\":\"a\",\"_confirmation\":\"allowOnce\"}", GATEWAY_SHAPE_RESULT);
-    host.events->on_prepared(host.data, STR(READS));
+    host_says(TOOLWIRE_PREPARED, STR(READS));
 }
 
 static void an_answer_of_the_instance_counts_for_the_session_that_asked(void **state)
@@ -348,10 +350,11 @@ static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(vo
     begin_reading(world, GATEWAY_SHAPE_RESULT);
     assert_int_equal(
         desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
-    host.events->on_prepared(host.data, STR(READS)); /* a worker keeps the answer from here on */
-    host.forgotten = 0;
+    host_says(TOOLWIRE_PREPARED, STR(READS)); /* a worker keeps the answer from here on */
+    host.dropped = 0;
     calls_end_session(world->bench.calls);
-    loop_until(world->bench.loop, host.forgotten == 1);
+    assert_int_equal(host.dropped, 1);
+    calls_free(steal_ptr(&world->bench.calls)); /* which waits for the worker */
     assert_int_equal(world->bench.answers, 0);
     assert_int_equal(host.run, 0);
 }
@@ -377,7 +380,7 @@ static void what_it_says_of_all_calls_has_a_ceiling(void **state)
         0);
     for (unsigned i = 0; i < fitting + 3; i++) {
         begin(world, "read_file", GATEWAY_SHAPE_RESULT);
-        host.events->on_prepared(host.data, buf_view(&body));
+        host_says(TOOLWIRE_PREPARED, buf_view(&body));
         if (i < fitting)
             assert_int_equal(world->bench.answers, 0);
     }
@@ -390,8 +393,8 @@ static void a_toolhost_can_ask_about_nothing_but_files(void **state)
     struct world *world = *state;
 
     begin(world, "read_file", GATEWAY_SHAPE_RESULT);
-    host.events->on_prepared(
-        host.data,
+    host_says(
+        TOOLWIRE_PREPARED,
         STR("{\"resources\":[],\"consent\":[{\"group\":\"shell\",\"given\":\"rm\",\"resolved\":"
             "\"rm\",\"deletes\":false}],\"mark\":\"0000000000000000\",\"deletes\":false}"));
     assert_true(answered_with(world, "cannot be understood"));
@@ -412,12 +415,12 @@ static void a_call_about_nothing_is_not_run(void **state)
 
     for (size_t i = 0; i < array_size(bodies); i++) {
         begin(world, "write_file", GATEWAY_SHAPE_RESULT);
-        host.events->on_prepared(host.data, str_from(bodies[i]));
+        host_says(TOOLWIRE_PREPARED, str_from(bodies[i]));
         assert_int_equal(world->bench.answers, i + 1);
         assert_non_null(strstr(world->bench.answer, "isError"));
     }
     assert_int_equal(host.run, 0);
-    assert_int_equal(host.forgotten, array_size(bodies));
+    assert_int_equal(host.dropped, array_size(bodies));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

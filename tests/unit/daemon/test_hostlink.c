@@ -20,11 +20,15 @@ enum {
     TEXT_BYTES = 1024,
     GOT_BYTES = 64 << 10,
     NUMBER_BYTES = 32,
-    TIMEOUT_MS = 60000,
-    ROUNDS = 6
+    ROUNDS = 6,
+    INPUT_BYTES = 1 << 20,
 };
 
 #define READY "{\"wire\":2,\"tools\":[\"read_file\"]}"
+#define PREPARED                                                                                   \
+    "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/a\","               \
+    "\"resolved\":\"/a\",\"deletes\":false}],\"mark\":\"0000000000000000\",\"deletes\":false}"
+#define PREVIEWED "{\"action\":\"Reads a\",\"detail\":\"\",\"isDiff\":false}"
 
 struct world {
     struct scene scene;
@@ -33,8 +37,11 @@ struct world {
     struct log log;
     struct keeper *keeper;
     struct leftovers leftovers;
+    struct authority *authority;
+    struct authority_scope *scope;
     struct hostlink *link;
-    int to_link; /* what is written here is what the toolhost says */
+    struct work *work; /* the last one */
+    int to_link;       /* what is written here is what the toolhost says */
     unsigned begun, begun_badly;
     unsigned prepared, previewed, ended;
     int error; /* of the last end; 0: a result */
@@ -130,41 +137,62 @@ static void on_begun(void *data, const struct err *err)
         world->begun_badly++;
 }
 
-static void on_prepared(void *data, struct str body)
+static void on_prepared(void *data)
 {
     struct world *world = data;
 
-    (void)body;
     world->prepared++;
 }
 
-static void on_previewed(void *data, struct str body)
+static void on_previewed(void *data)
 {
     struct world *world = data;
 
-    (void)body;
     world->previewed++;
 }
 
-static void on_end(void *data, struct str result, const struct err *err, bool has_begun)
+static void on_end(void *data, const struct work_end *end)
 {
     struct world *world = data;
 
-    (void)result;
     world->ended++;
-    world->error = err != NULL ? err->code : 0;
-    world->has_begun = has_begun;
+    world->error = end->err != NULL ? end->err->code : 0;
+    world->has_begun = end->has_begun;
 }
 
+static void release(struct world *world)
+{
+    work_release(steal_ptr(&world->work));
+}
+
+/* The work before it is let go of, but not dropped. */
 static void prepare(struct world *world, const char *tool)
 {
-    static const struct hostlink_events events = {
+    static const struct work_events events = {
         .on_prepared = on_prepared, .on_previewed = on_previewed, .on_end = on_end};
     static const struct json_value nothing = {.type = JSON_OBJECT, .span = 1};
+    struct executor *executor = hostlink_executor(world->link);
+    struct work_request request = {
+        .input = call_input_new(INPUT_BYTES), .events = &events, .data = world};
 
-    assert_int_equal(hostlink_prepare(world->link, str_from(tool), &nothing, TIMEOUT_MS, &events,
-                                      world, &world->number, NULL),
-                     0);
+    assert_non_null(request.input);
+    request.input->tool = catalog_find(str_from(tool));
+    request.input->arguments = &nothing;
+    if (world->work != NULL)
+        work_unref(world->work);
+    assert_int_equal(executor->ops->prepare(executor, &request, &world->work, NULL), 0);
+    call_input_unref(request.input);
+    world->number++; /* they are counted up */
+}
+
+static void run(struct world *world)
+{
+    assert_int_equal(world->work->ops->run(world->work), 0);
+}
+
+static void cancel(struct world *world)
+{
+    world->work->ops->cancel(world->work, ERR_CANCELLED);
 }
 
 static void start(struct world *world, const char *what_it_does)
@@ -176,6 +204,7 @@ static void start(struct world *world, const char *what_it_does)
                                      .argv = words,
                                      .max_file_bytes = 1024,
                                      .keeper = world->keeper,
+                                     .recorded = world->scope,
                                      .leftovers = &world->leftovers,
                                      .on_begun = on_begun,
                                      .data = world};
@@ -190,7 +219,7 @@ static void start_call_of(struct world *world, const char *tool)
     start(world, RELAY);
     prepare(world, tool);
     say(world, 0, TOOLWIRE_READY, READY);
-    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
     loop_until(world->loop, world->prepared == 1);
     assert_int_equal(world->begun, 1);
 }
@@ -206,6 +235,21 @@ static void pass(struct world *world, int64_t ms)
     loop_run_due_timers(world->loop);
 }
 
+static void open_scope(struct world *world)
+{
+    const struct authority_config config = {.backend = AUTHORITY_LINUX};
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "test"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "root", .path = world->scene.path},
+        .access = AUTHORITY_READ | AUTHORITY_METADATA,
+        .reason = "a test",
+        .source = AUTHORITY_FROM_CORE,
+    };
+
+    assert_int_equal(authority_new(&config, &world->authority, NULL), 0);
+    assert_int_equal(authority_request_root(world->authority, &request, &world->scope, NULL), 0);
+}
+
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
@@ -214,6 +258,7 @@ static int set_up(void **state)
 
     assert_non_null(world);
     scene_make(&world->scene);
+    open_scope(world);
     path_of(world, "said", path);
     assert_int_equal(mkfifo(path, 0600), 0);
     /* Of both kinds, so that nobody waits for the other end. */
@@ -233,8 +278,11 @@ static int tear_down(void **state)
 {
     struct world *world = *state;
 
+    release(world);
     hostlink_free(world->link);
     leftovers_done(&world->leftovers);
+    authority_scope_free(world->scope);
+    authority_free(world->authority);
     keeper_free(world->keeper);
     loop_free(world->loop);
     close(world->to_link); /* which every script ends by */
@@ -250,10 +298,10 @@ static void a_call_goes_its_way(void **state)
     struct world *world = *state;
 
     start_call(world);
-    hostlink_preview(world->link, world->number, DECISION_TELLS_ALL);
-    say(world, world->number, TOOLWIRE_PREVIEWED, "{}");
+    world->work->ops->preview(world->work, DECISION_TELLS_ALL);
+    say(world, world->number, TOOLWIRE_PREVIEWED, PREVIEWED);
     loop_until(world->loop, world->previewed == 1);
-    hostlink_run(world->link, world->number);
+    run(world);
     say(world, world->number, TOOLWIRE_PROGRESS, "{}");
     say(world, world->number, TOOLWIRE_RESULT, "{}");
     loop_until(world->loop, world->ended == 1);
@@ -279,12 +327,12 @@ static void assert_replaced(struct world *world, enum toolwire_type type, const 
 
 static void prepared_twice_is_against_the_rules(void **state)
 {
-    assert_replaced(*state, TOOLWIRE_PREPARED, "{}");
+    assert_replaced(*state, TOOLWIRE_PREPARED, PREPARED);
 }
 
 static void a_preview_that_nobody_wanted_is_against_the_rules(void **state)
 {
-    assert_replaced(*state, TOOLWIRE_PREVIEWED, "{}");
+    assert_replaced(*state, TOOLWIRE_PREVIEWED, PREVIEWED);
 }
 
 static void a_result_before_it_was_run_is_against_the_rules(void **state)
@@ -319,7 +367,7 @@ static void nothing_comes_before_ready(void **state)
 
     start(world, RELAY);
     prepare(world, "read_file");
-    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
     loop_until(world->loop, world->begun_badly == 1);
     assert_int_equal(world->prepared, 0);
 }
@@ -330,9 +378,9 @@ static void one_that_hangs_is_killed_and_its_call_answered(void **state)
     pid_t pids[2] = {0};
 
     start_call(world);
-    hostlink_run(world->link, world->number);
+    run(world);
     assert_int_equal(read_pids(world, pids, 2), 1);
-    pass(world, TIMEOUT_MS + HOSTLINK_LATE_MS - 1);
+    pass(world, HOSTLINK_STEP_MS + HOSTLINK_LATE_MS - 1);
     assert_false(is_gone(pids[0]));
     pass(world, 1);
     loop_until(world->loop, world->ended == 1 && is_gone(pids[0]));
@@ -356,9 +404,9 @@ static void what_is_cancelled_still_has_its_last_answer(void **state)
     struct world *world = *state;
 
     start_call(world);
-    hostlink_run(world->link, world->number);
-    hostlink_cancel(world->link, world->number);
-    hostlink_cancel(world->link, world->number);
+    run(world);
+    cancel(world);
+    cancel(world);
     loop_until(world->loop, was_told(world, world->number, TOOLWIRE_CANCEL));
     assert_int_equal(world->ended, 0);
     say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\",\"hasBegun\":true}");
@@ -375,13 +423,29 @@ static void an_answer_that_crosses_with_a_cancel_is_no_fault(void **state)
     prepare(world, "read_file");
     say(world, 0, TOOLWIRE_READY, READY);
     loop_until(world->loop, world->begun == 1);
-    hostlink_cancel(world->link, world->number);
-    say(world, world->number, TOOLWIRE_PREPARED, "{}");
-    say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
-    loop_until(world->loop, world->ended == 1);
-    assert_int_equal(world->prepared, 0);
+    cancel(world);
+    assert_int_equal(world->ended, 1);
     assert_int_equal(world->error, ERR_CANCELLED);
     assert_false(world->has_begun);
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
+    say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
+    prepare(world, "read_file");
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
+    loop_until(world->loop, world->prepared == 1);
+    assert_int_equal(world->ended, 1);
+}
+
+static void what_is_prepared_and_cancelled_is_dropped(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    cancel(world);
+    assert_int_equal(world->ended, 1);
+    assert_int_equal(world->error, ERR_CANCELLED);
+    loop_until(world->loop, was_told(world, world->number, TOOLWIRE_DROP));
+    run(world); /* comes too late, and nothing is sent */
+    assert_false(was_told(world, world->number, TOOLWIRE_RUN));
 }
 
 static void a_cancel_that_nobody_hears_is_the_end_of_the_toolhost(void **state)
@@ -389,10 +453,38 @@ static void a_cancel_that_nobody_hears_is_the_end_of_the_toolhost(void **state)
     struct world *world = *state;
 
     start_call(world);
-    hostlink_cancel(world->link, world->number);
-    pass(world, HOSTLINK_LATE_MS);
+    run(world);
+    cancel(world);
+    pass(world, HOSTLINK_STEP_MS + HOSTLINK_LATE_MS);
     loop_until(world->loop, world->ended == 1);
     assert_int_equal(world->error, ERR_IO);
+    assert_true(world->has_begun);
+}
+
+static void a_call_that_a_lost_toolhost_was_running_may_have_been_done(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    run(world);
+    say(world, 0, TOOLWIRE_LOST, "");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, ERR_IO);
+    assert_true(world->has_begun);
+}
+
+static void all_that_waits_for_a_lost_toolhost_is_answered(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    prepare(world, "read_file");
+    prepare(world, "read_file");
+    say(world, 0, TOOLWIRE_LOST, "");
+    loop_until(world->loop, world->ended == 3);
+    assert_int_equal(world->error, ERR_IO);
+    assert_false(world->has_begun);
+    assert_int_equal(world->prepared, 1);
 }
 
 static void what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs(void **state)
@@ -404,17 +496,17 @@ static void what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_h
     prepare(world, "read_file");
     say(world, 0, TOOLWIRE_READY, READY);
     loop_until(world->loop, world->begun == 1);
-    hostlink_forget(world->link, world->number);
+    release(world);
     loop_until(world->loop, was_told(world, world->number, TOOLWIRE_CANCEL));
-    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
     say(world, world->number, TOOLWIRE_ERROR, "{\"error\":\"cancelled\"}");
     prepare(world, "read_file");
-    say(world, world->number, TOOLWIRE_PREPARED, "{}");
+    say(world, world->number, TOOLWIRE_PREPARED, PREPARED);
     loop_until(world->loop, world->prepared == 1);
     prepare(world, "read_file");
-    hostlink_forget(world->link, world->number);
+    release(world);
     assert_int_equal(read_pids(world, pids, 1), 1);
-    pass(world, TIMEOUT_MS + HOSTLINK_LATE_MS);
+    pass(world, HOSTLINK_STEP_MS + HOSTLINK_LATE_MS);
     loop_until(world->loop, is_gone(pids[0]) && world->ended == 1); /* the one that was prepared */
 }
 
@@ -451,6 +543,7 @@ static pid_t only_pid(const struct world *world)
 
 static void end_daemon(struct world *world)
 {
+    work_unref(steal_ptr(&world->work));
     hostlink_free(steal_ptr(&world->link));
     leftovers_done(&world->leftovers);
 }
@@ -471,7 +564,7 @@ static void one_that_does_not_end_with_the_daemon_is_killed(void **state)
 
     start_call(world);
     pid = only_pid(world);
-    hostlink_run(world->link, world->number);
+    run(world);
     end_daemon(world);
     assert_killed_by(pid, SIGKILL);
 }
@@ -483,7 +576,7 @@ static void one_that_may_be_changing_something_is_left_to_finish(void **state)
 
     start_call_of(world, "write_file");
     pid = only_pid(world);
-    hostlink_run(world->link, world->number);
+    run(world);
     end_daemon(world);
     assert_int_equal(kill(pid, SIGTERM), 0);
     assert_killed_by(pid, SIGTERM);
@@ -496,7 +589,7 @@ static void a_change_that_is_over_keeps_nobody(void **state)
 
     start_call_of(world, "write_file");
     pid = only_pid(world);
-    hostlink_run(world->link, world->number);
+    run(world);
     say(world, world->number, TOOLWIRE_RESULT, "{}");
     loop_until(world->loop, world->ended == 1);
     end_daemon(world);
@@ -530,7 +623,10 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(one_that_is_never_ready_is_not_waited_for),
           CASE(what_is_cancelled_still_has_its_last_answer),
           CASE(an_answer_that_crosses_with_a_cancel_is_no_fault),
+          CASE(what_is_prepared_and_cancelled_is_dropped),
           CASE(a_cancel_that_nobody_hears_is_the_end_of_the_toolhost),
+          CASE(a_call_that_a_lost_toolhost_was_running_may_have_been_done),
+          CASE(all_that_waits_for_a_lost_toolhost_is_answered),
           CASE(what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs),
           CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end),
           CASE(one_that_does_not_end_with_the_daemon_is_killed),

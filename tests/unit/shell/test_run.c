@@ -2,6 +2,8 @@
 /* shell_execute, with commands that the test plays. */
 #include "shellbench.h"
 
+#include "shell/shellprovider.h"
+
 static void a_command_that_ends_gives_its_streams_and_code(void **state)
 {
     struct shellbench *bench = *state;
@@ -471,12 +473,16 @@ static void without_the_grant_nothing_is_executed_or_typed(void **state)
 static void a_refusal_stands_in_the_record(void **state)
 {
     struct shellbench *bench = *state;
+    struct shell_call *call =
+        prepare(bench, "shell_execute", "{\"command\":\"rm -r .\",\"cwd\":\"src\"}");
 
-    shell_refuse(prepare(bench, "shell_execute", "{\"command\":\"rm -r .\",\"cwd\":\"src\"}"),
-                 bench, "deny-rule", ERR_DENIED_BY_POLICY, 3);
+    shell_refuse(call, bench, "deny-rule", ERR_DENIED_BY_POLICY);
+    shell_drop(call);
     assert_recorded(bench, "shell_execute denied 'rm -r .' in 'src' denied_by_policy by "
                            "deny-rule: a test\n");
-    shell_refuse(prepare(bench, "shell_list", "{}"), bench, "mode", ERR_DENIED_BY_POLICY, 3);
+    call = prepare(bench, "shell_list", "{}");
+    shell_refuse(call, bench, "mode", ERR_DENIED_BY_POLICY);
+    shell_drop(call);
     assert_recorded(bench, "");
 }
 
@@ -484,7 +490,8 @@ static void only_tools_of_the_shell_are_here(void **state)
 {
     (void)state;
     for (size_t i = 0; i < catalog_tool_count; i++)
-        assert_int_equal(shell_has(&catalog_tools[i]), catalog_tools[i].group == CATALOG_SHELL);
+        assert_int_equal(shell_provider.has(NULL, &catalog_tools[i]),
+                         catalog_tools[i].group == CATALOG_SHELL);
 }
 
 TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "call/executor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool provider_owns(const struct provider *provider, const struct catalog_tool *tool)
+{
+    return tool->provider != NULL && strcmp(tool->provider, provider->name) == 0;
+}
+
+struct call_input *call_input_new(size_t max_bytes)
+{
+    struct call_input *input = calloc(1, sizeof(*input));
+
+    if (input == NULL)
+        return NULL;
+    atomic_init(&input->refs, 1);
+    arena_init(&input->arena, max_bytes);
+    return input;
+}
+
+struct call_input *call_input_ref(struct call_input *input)
+{
+    atomic_fetch_add_explicit(&input->refs, 1, memory_order_relaxed);
+    return input;
+}
+
+void call_input_unref(struct call_input *input)
+{
+    if (input == NULL || atomic_fetch_sub_explicit(&input->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    arena_done(&input->arena);
+    free(input);
+}
+
+void work_init(struct work *work, struct executor *executor, const struct work_request *request)
+{
+    work->ops = executor->ops;
+    work->executor = executor;
+    atomic_init(&work->refs, 1);
+    work->input = call_input_ref(request->input);
+    arena_init(&work->arena, request->input->arena.max);
+    work->events = request->events;
+    work->data = request->data;
+    work->session = request->session;
+    work->wants_progress = request->wants_progress;
+    work->decision.source = PERMISSION_BY_MODE;
+    if (request->terms != NULL)
+        work->terms = *request->terms;
+}
+
+struct work *work_ref(struct work *work)
+{
+    atomic_fetch_add_explicit(&work->refs, 1, memory_order_relaxed);
+    return work;
+}
+
+void work_unref(void *data)
+{
+    struct work *work = data;
+
+    if (atomic_fetch_sub_explicit(&work->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    call_input_unref(work->input);
+    arena_done(&work->arena);
+    work->ops->free_work(work);
+}
+
+void work_release(struct work *work)
+{
+    if (work == NULL)
+        return;
+    work->ops->drop(work);
+    work_unref(work);
+}
+
+static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
+                         int code)
+{
+    struct work *work = data;
+
+    (void)code;
+    work->refused = resource;
+    work->refused_by = source;
+}
+
+static int describe(void *data, struct arena *arena, enum decision_telling telling,
+                    const struct cancel *cancel, struct question *question, struct err *err)
+{
+    struct work *work = data;
+
+    (void)arena; /* it is the work's */
+    return work->ops->describe(work, telling, cancel, question, err);
+}
+
+int executor_decide(struct work *work, bool describes, const struct cancel *cancel)
+{
+    const struct decision_subject subject = {
+        .tool = work->input->tool,
+        .resources = work->subject.resources,
+        .count = work->subject.count,
+        .mark = work->subject.mark,
+        .describe = describes ? describe : NULL,
+        .refused = note_refusal,
+        .data = work,
+    };
+
+    return decision_make(&work->terms, &subject, &work->arena, cancel, &work->decision, &work->err);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcphost/addresses.h"
+
+#include <stdlib.h>
+
+#include "tools/resources.h"
+
+enum address_tool { TOOL_LIST, TOOL_READ, TOOL_COMPLETE };
+
+static const struct catalog_tool tools[] = {
+    [TOOL_LIST] = {.id = TOOL_LIST, .provider = "addresses", .name = STR_LITERAL("resources/list")},
+    [TOOL_READ] = {.id = TOOL_READ, .provider = "addresses", .name = STR_LITERAL("resources/read")},
+    [TOOL_COMPLETE] = {.id = TOOL_COMPLETE,
+                       .provider = "addresses",
+                       .name = STR_LITERAL("completion/complete")},
+};
+
+struct address_call {
+    struct addresses *addresses;
+    enum address_tool tool;
+    struct str text;
+};
+
+const struct catalog_tool *addresses_request(const struct mcp_call *call,
+                                             struct json_value *out_text)
+{
+    enum address_tool tool = TOOL_READ;
+    struct str text = mcp_call_uri(call);
+
+    if (mcp_call_work(call) == MCP_RESOURCES_LIST) {
+        tool = TOOL_LIST;
+        text = mcp_call_cursor(call);
+    } else if (mcp_call_work(call) == MCP_COMPLETE) {
+        tool = TOOL_COMPLETE;
+        text = mcp_call_argument_value(call);
+    }
+    *out_text =
+        (struct json_value){.type = JSON_STRING, .size = (uint32_t)text.len, .text = text.ptr};
+    return &tools[tool];
+}
+
+static bool has(const void *self, const struct catalog_tool *tool)
+{
+    (void)self;
+    return provider_owns(&addresses_provider, tool);
+}
+
+/*
+ * Addresses are told of only where reading needs no consent. That can change while we run, when
+ * the user's rules cannot be read any more.
+ */
+static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
+                   const struct cancel *cancel, void **out_call, struct err *err)
+{
+    struct addresses *addresses = self;
+    struct permission_modes modes = permission_modes(keeper_permission(addresses->keeper));
+    struct address_call *call;
+
+    (void)cancel;
+    if (modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "reading has to be asked for, which only tools can do");
+    call = malloc(sizeof(*call));
+    if (call == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    *call = (struct address_call){
+        .addresses = addresses, .tool = (enum address_tool)tool->id, .text = json_str(arguments)};
+    *out_call = call;
+    return 0;
+}
+
+static int subject(void *call, const void *session, struct arena *arena,
+                   const struct cancel *cancel, struct provider_subject *out_subject,
+                   struct err *err)
+{
+    (void)call;
+    (void)session;
+    (void)arena;
+    (void)cancel;
+    (void)err;
+    *out_subject = (struct provider_subject){0};
+    return 0;
+}
+
+static int run(void *data, const char *decision, const struct cancel *cancel,
+               provider_progress_fn *progress, void *progress_data, struct buf *out,
+               struct err *err)
+{
+    const struct address_call *call = data;
+    struct toolbox *box = call->addresses->box;
+
+    (void)decision;
+    (void)progress;
+    (void)progress_data;
+    switch (call->tool) {
+    case TOOL_LIST:
+        return resource_list(box, call->text, cancel, out, err);
+    case TOOL_READ:
+        return resource_read(box, call->text, cancel, out, err);
+    case TOOL_COMPLETE:
+        return resource_complete(box, call->text, cancel, out, err);
+    }
+    return err_set_plain(err, ERR_INTERNAL);
+}
+
+const struct provider addresses_provider = {
+    .name = "addresses",
+    .has = has,
+    .prepare = prepare,
+    .free = free,
+    .subject = subject,
+    .run = run,
+};

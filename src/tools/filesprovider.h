@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tools on files as a provider (call/provider.h). What it works on is a struct toolbox. */
+#ifndef TOOLS_FILESPROVIDER_H
+#define TOOLS_FILESPROVIDER_H
+
+#include "call/provider.h"
+
+extern const struct provider files_provider;
+
+#endif
