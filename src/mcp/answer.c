@@ -51,7 +51,7 @@ struct mcp_answer mcp_read_answer(enum mcp_asks kind, const struct json_value *r
 }
 
 int mcp_call_take_answers(struct mcp_session *session, struct mcp_call *call,
-                          const struct mcp_request *request, struct err *err)
+                          const struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *state;
     const struct json_value *answers;

@@ -140,7 +140,7 @@ static int check_question(const struct mcp_round *round, size_t index, struct er
 
 static bool may_ask(const struct mcp_call *call)
 {
-    switch (call->work) {
+    switch (call->request.kind) {
     case MCP_TOOL_CALL:
     case MCP_PROMPT_GET:
     case MCP_RESOURCE_READ:

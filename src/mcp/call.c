@@ -6,7 +6,7 @@
 #include "base/jsonwrite.h"
 #include "mcp/internal.h"
 
-struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_request *request,
+struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_envelope *request,
                               enum mcp_work work, struct err *err)
 {
     struct arena *arena = &request->message->arena;
@@ -28,20 +28,22 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_requ
         .session = session,
         .message = request->message,
         .origin = request->message->origin,
-        .work = work,
+        .request = {.kind = work},
         .is_modern = request->is_modern,
         .id = request->id,
         .progress_token = request->progress_token,
         .level = request->level,
         .client = {client, request->client.len},
-        .arguments = &mcp_empty_object,
-        .cursor = STR_EMPTY,
-        .argument_name = STR_EMPTY,
-        .argument_value = STR_EMPTY,
         .capabilities = request->capabilities,
     };
     list_init(&call->link);
     return call;
+}
+
+/* Those that wait to be subscribed to. */
+static size_t uri_count(const struct mcp_call *call)
+{
+    return call->request.kind == MCP_SUBSCRIBE ? call->request.subscribe.count : 0;
 }
 
 int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct err *err)
@@ -56,36 +58,17 @@ int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct er
         return err_set_plain(err, r);
     list_append(&session->calls, &call->link);
     session->call_count++;
-    if (call->work == MCP_SUBSCRIBE)
-        session->reserved_interests += call->uri_count;
+    session->reserved_interests += uri_count(call);
     message->users++;
     if (call->offer != NULL)
         call->offer->users++;
     mcp_message_count(session, message);
     /* A stream without addresses leaves the host nothing to do. */
-    if (call->work == MCP_SUBSCRIBE && call->uri_count == 0)
+    if (call->request.kind == MCP_SUBSCRIBE && uri_count(call) == 0)
         mcp_call_finish(call, STR("{}"));
     else
         session->host->start(session->data, call);
     return 0;
-}
-
-int mcp_call_set_uri(struct mcp_call *call, struct str uri, struct err *err)
-{
-    call->uris = arena_new(&call->message->arena, struct str);
-    if (call->uris == NULL)
-        return err_set_plain(err, call->message->arena.error);
-    call->uris[0] = uri;
-    call->uri_count = 1;
-    return 0;
-}
-
-int mcp_call_begin_about(struct mcp_session *session, struct mcp_call *call, struct str uri,
-                         struct err *err)
-{
-    int r = mcp_call_set_uri(call, uri, err);
-
-    return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
 static void forget_id(struct mcp_session *session, struct mcp_call *call)
@@ -110,8 +93,7 @@ static void unlink_call(struct mcp_session *session, struct mcp_call *call)
     list_remove(&call->link);
     assert(session->call_count > 0);
     session->call_count--;
-    if (call->work == MCP_SUBSCRIBE)
-        session->reserved_interests -= call->uri_count;
+    session->reserved_interests -= uri_count(call);
     if (!call->is_cancelled)
         forget_id(session, call);
 }
@@ -150,8 +132,10 @@ static void unwatch(struct mcp_session *session, struct str uri)
 static int add_uris(struct mcp_session *session, struct mcp_stream *stream,
                     const struct mcp_call *call)
 {
-    for (size_t i = 0; i < call->uri_count; i++) {
-        int r = call->uris[i].ptr != NULL ? mcp_stream_add(session, stream, call->uris[i]) : 0;
+    for (size_t i = 0; i < uri_count(call); i++) {
+        int r = call->request.subscribe.uris[i].ptr != NULL
+                    ? mcp_stream_add(session, stream, call->request.subscribe.uris[i])
+                    : 0;
 
         if (r < 0)
             return r;
@@ -176,15 +160,15 @@ static int acknowledge(struct mcp_session *session, const struct mcp_call *call)
         json_key(&writer, mcp_list_filter(list));
         json_write_bool(&writer, true);
     }
-    for (size_t i = 0; i < call->uri_count; i++) {
-        if (call->uris[i].ptr == NULL)
+    for (size_t i = 0; i < uri_count(call); i++) {
+        if (call->request.subscribe.uris[i].ptr == NULL)
             continue;
         if (!has_uris) {
             json_key(&writer, STR("resourceSubscriptions"));
             json_begin_array(&writer);
             has_uris = true;
         }
-        json_write_str(&writer, call->uris[i]);
+        json_write_str(&writer, call->request.subscribe.uris[i]);
     }
     if (has_uris)
         json_end_array(&writer);
@@ -221,7 +205,7 @@ static int subscribe_legacy(struct mcp_session *session, const struct mcp_call *
 {
     int r;
 
-    if (call->uris[0].ptr == NULL)
+    if (call->request.subscribe.uris[0].ptr == NULL)
         return ERR_INVALID_ARGUMENT;
     r = add_uris(session, &session->legacy, call);
     if (r == 0)
@@ -236,8 +220,8 @@ static void finish_subscribe(struct mcp_session *session, const struct mcp_call 
 
     if (r == 0)
         return;
-    for (size_t i = 0; i < call->uri_count; i++)
-        unwatch(session, call->uris[i]);
+    for (size_t i = 0; i < uri_count(call); i++)
+        unwatch(session, call->request.subscribe.uris[i]);
     err_set_plain(&err, r);
     mcp_answer_err(session, call, call->id, &err);
 }
@@ -249,7 +233,7 @@ void mcp_call_finish(struct mcp_call *call, struct str result)
     assert(!call->has_ended && "a call ends once");
     if (session != NULL && !call->is_cancelled) {
         mcp_asking_close(session, call, ERR_CANCELLED, false);
-        if (call->work == MCP_SUBSCRIBE)
+        if (call->request.kind == MCP_SUBSCRIBE)
             finish_subscribe(session, call);
         else
             mcp_answer(session, call, call->id,
@@ -268,7 +252,9 @@ static void answer_not_found(struct mcp_session *session, const struct mcp_call 
     json_writer_init(&writer, &data);
     json_begin_object(&writer);
     json_key(&writer, STR("uri"));
-    json_write_str(&writer, mcp_call_uri(call));
+    json_write_str(&writer, call->request.kind == MCP_RESOURCE_READ
+                                ? call->request.uri
+                                : call->request.subscribe.uris[0]);
     /* Clients know a modern one by data that has this member and no other. */
     if (!call->is_modern) {
         json_key(&writer, STR("name"));
@@ -303,8 +289,8 @@ static void answer_missing_capability(struct mcp_session *session, const struct 
 void mcp_call_fail(struct mcp_call *call, const struct err *err)
 {
     struct mcp_session *session = call->session;
-    bool is_about_resource =
-        call->work == MCP_RESOURCE_READ || (call->work == MCP_SUBSCRIBE && !call->is_listen);
+    bool is_about_resource = call->request.kind == MCP_RESOURCE_READ ||
+                             (call->request.kind == MCP_SUBSCRIBE && !call->is_listen);
 
     assert(!call->has_ended && "a call ends once");
     if (session != NULL && !call->is_cancelled) {
@@ -385,9 +371,9 @@ void mcp_call_log(struct mcp_call *call, enum mcp_level level, const char *text)
         mcp_notify(call->session, call, STR("notifications/message"), buf_view(&params));
 }
 
-enum mcp_work mcp_call_work(const struct mcp_call *call)
+const struct mcp_request *mcp_call_request(const struct mcp_call *call)
 {
-    return call->work;
+    return &call->request;
 }
 
 struct mcp_session *mcp_call_session(const struct mcp_call *call)
@@ -410,61 +396,10 @@ uint64_t mcp_call_origin(const struct mcp_call *call)
     return call->origin;
 }
 
-const struct catalog_tool *mcp_call_tool(const struct mcp_call *call)
-{
-    return call->tool;
-}
-
-const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *call)
-{
-    return call->prompt;
-}
-
-const struct json_value *mcp_call_arguments(const struct mcp_call *call)
-{
-    return call->arguments;
-}
-
-struct str mcp_call_cursor(const struct mcp_call *call)
-{
-    return call->cursor;
-}
-
-struct str mcp_call_uri(const struct mcp_call *call)
-{
-    return call->uri_count > 0 ? call->uris[0] : STR_EMPTY;
-}
-
-size_t mcp_call_uri_count(const struct mcp_call *call)
-{
-    return call->uri_count;
-}
-
-struct str mcp_call_uri_at(const struct mcp_call *call, size_t index)
-{
-    assert(index < call->uri_count);
-    return call->uris[index];
-}
-
 void mcp_call_refuse_uri(struct mcp_call *call, size_t index)
 {
-    assert(call->work == MCP_SUBSCRIBE && index < call->uri_count);
-    call->uris[index] = (struct str){NULL, 0};
-}
-
-struct str mcp_call_argument_name(const struct mcp_call *call)
-{
-    return call->argument_name;
-}
-
-struct str mcp_call_argument_value(const struct mcp_call *call)
-{
-    return call->argument_value;
-}
-
-const struct json_value *mcp_call_argument_context(const struct mcp_call *call)
-{
-    return call->context;
+    assert(index < uri_count(call));
+    call->request.subscribe.uris[index] = (struct str){NULL, 0};
 }
 
 struct str mcp_call_client(const struct mcp_call *call)

@@ -20,12 +20,46 @@ struct mcp_prompt;
 struct mcp_session;
 
 enum mcp_work {
-    MCP_TOOL_CALL,      /* tool, arguments -> a finished CallToolResult */
-    MCP_PROMPT_GET,     /* prompt, arguments (strings) -> {"messages":[…]} */
-    MCP_RESOURCES_LIST, /* cursor -> {"resources":[…],"nextCursor":…} */
-    MCP_RESOURCE_READ,  /* uri -> {"contents":[…]} */
-    MCP_SUBSCRIBE,      /* uris -> {} once all are watched that were not refused */
-    MCP_COMPLETE,       /* prompt, or uri (the template); argument -> {"completion":{…}} */
+    MCP_TOOL_CALL,      /* -> a finished CallToolResult */
+    MCP_PROMPT_GET,     /* -> {"messages":[…]} */
+    MCP_RESOURCES_LIST, /* -> {"resources":[…],"nextCursor":…} */
+    MCP_RESOURCE_READ,  /* -> {"contents":[…]} */
+    MCP_SUBSCRIBE,      /* -> {} once all are watched that were not refused */
+    MCP_COMPLETE,       /* -> {"completion":{…}} */
+};
+
+/* What the client asks for, read once. */
+struct mcp_request {
+    enum mcp_work kind;
+    union {
+        struct { /* MCP_TOOL_CALL */
+            const struct catalog_tool *tool;
+            const struct json_value *arguments; /* an object; not held against the schema */
+        } tool;
+        struct { /* MCP_PROMPT_GET */
+            const struct mcp_prompt *prompt;
+            /* Those that the prompt requires are there, and all are strings. */
+            const struct json_value *arguments;
+        } prompt;
+        struct str cursor; /* MCP_RESOURCES_LIST: as the client gave it; empty at the beginning */
+        struct str uri;    /* MCP_RESOURCE_READ */
+        /*
+         * MCP_SUBSCRIBE: one address in a legacy session, any number for a stream. A stream can do
+         * without those that are refused, which have no pointer then; a single one is better
+         * failed. A cancelled call is failed without watching anything.
+         */
+        struct {
+            struct str *uris;
+            size_t count;
+        } subscribe;
+        struct {                             /* MCP_COMPLETE */
+            const struct mcp_prompt *prompt; /* NULL: it is about `uri`, a template */
+            struct str uri;
+            struct str name;                  /* of the argument */
+            struct str value;                 /* as far as it is typed */
+            const struct json_value *context; /* the others so far; or NULL */
+        } complete;
+    };
 };
 
 /* As in RFC 5424, most talkative first. */
@@ -41,7 +75,9 @@ enum mcp_level {
     MCP_SILENT, /* above all others: nothing is sent */
 };
 
-enum mcp_work mcp_call_work(const struct mcp_call *call);
+const struct mcp_request *mcp_call_request(const struct mcp_call *call);
+/* MCP_SUBSCRIBE: this address is not watched. */
+void mcp_call_refuse_uri(struct mcp_call *call, size_t index);
 
 /* NULL once the session is gone. */
 struct mcp_session *mcp_call_session(const struct mcp_call *call);
@@ -49,40 +85,6 @@ bool mcp_call_is_cancelled(const struct mcp_call *call);
 bool mcp_call_is_modern(const struct mcp_call *call);
 /* What mcp_session_take() was given with it. */
 uint64_t mcp_call_origin(const struct mcp_call *call);
-
-/* MCP_TOOL_CALL. Arguments are an object, empty when there were none; not held against the schema.
- */
-const struct catalog_tool *mcp_call_tool(const struct mcp_call *call);
-const struct json_value *mcp_call_arguments(const struct mcp_call *call);
-
-/*
- * MCP_PROMPT_GET, and MCP_COMPLETE where it is about a prompt, else NULL. Those arguments that the
- * prompt requires are there, and all are strings.
- */
-const struct mcp_prompt *mcp_call_prompt(const struct mcp_call *call);
-
-/* MCP_RESOURCES_LIST: as the client gave it, the host's to check; empty at the beginning. */
-struct str mcp_call_cursor(const struct mcp_call *call);
-
-/*
- * MCP_RESOURCE_READ: the address. MCP_COMPLETE: the template, empty for a prompt. MCP_SUBSCRIBE:
- * number 0 of these.
- */
-struct str mcp_call_uri(const struct mcp_call *call);
-
-/*
- * MCP_SUBSCRIBE: one address in a legacy session, any number for a stream. A
- * stream can do without those that are refused; a single one is better failed.
- * A cancelled call is failed without watching anything.
- */
-size_t mcp_call_uri_count(const struct mcp_call *call);
-struct str mcp_call_uri_at(const struct mcp_call *call, size_t index);
-void mcp_call_refuse_uri(struct mcp_call *call, size_t index);
-
-/* MCP_COMPLETE: the argument's name and what is typed so far; the others so far, or NULL. */
-struct str mcp_call_argument_name(const struct mcp_call *call);
-struct str mcp_call_argument_value(const struct mcp_call *call);
-const struct json_value *mcp_call_argument_context(const struct mcp_call *call);
 
 /* "name version" of the client's program as it calls itself, for records; may be empty. */
 struct str mcp_call_client(const struct mcp_call *call);

@@ -183,7 +183,7 @@ struct mcp_session {
 };
 
 /* A request after the checks that all have in common. */
-struct mcp_request {
+struct mcp_envelope {
     struct mcp_message *message;
     struct str id;
     const struct json_value *params; /* never NULL */
@@ -222,7 +222,7 @@ struct mcp_call {
     struct mcp_session *session;
     struct mcp_message *message; /* it lives in there */
     uint64_t origin;
-    enum mcp_work work;
+    struct mcp_request request;
     bool is_modern;
     bool is_cacheable;
     bool is_cancelled;
@@ -236,17 +236,6 @@ struct mcp_call {
     void *data;
 
     struct mcp_offer_ref *offer; /* that the tool or the prompt is from */
-    const struct catalog_tool *tool;
-    const struct mcp_prompt *prompt;
-    const struct json_value *arguments;
-    struct str cursor;
-    struct str argument_name;
-    struct str argument_value;
-    const struct json_value *context;
-
-    /* One of them but for a listening stream; one that was refused has no pointer. */
-    struct str *uris;
-    size_t uri_count;
     bool is_listen;
     unsigned lists; /* bits of enum mcp_list: a stream's */
 
@@ -286,11 +275,11 @@ int mcp_need_str(const struct json_value *object, struct str key, size_t max, st
  * A handler has answered or begun a call when it returns 0; an error is
  * answered by its caller.
  */
-typedef int mcp_handler_fn(struct mcp_session *session, const struct mcp_request *request,
+typedef int mcp_handler_fn(struct mcp_session *session, const struct mcp_envelope *request,
                            struct err *err);
 
 /* Leaves the cursor as it is when there is none. */
-int mcp_read_cursor(const struct mcp_request *request, struct str *out_cursor, struct err *err);
+int mcp_read_cursor(const struct mcp_envelope *request, struct str *out_cursor, struct err *err);
 
 /* prompts.c */
 mcp_handler_fn mcp_tools_list, mcp_prompts_list, mcp_prompts_get, mcp_complete;
@@ -310,21 +299,16 @@ size_t mcp_write_client(const struct json_value *info, char out_text[MCP_CLIENT_
 mcp_handler_fn mcp_discover, mcp_listen;
 bool mcp_is_modern(const struct json_value *params);
 /* Reads `_meta` into the request. 1: answered already, because of the revision. */
-int mcp_read_envelope(struct mcp_session *session, struct mcp_request *request, struct err *err);
+int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request, struct err *err);
 
 /* call.c */
 
 /* A call of this request, in no list yet; NULL and an error over a ceiling. */
-struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_request *request,
+struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_envelope *request,
                               enum mcp_work work, struct err *err);
 /* Hands it to the host. It may be gone afterwards. */
 int mcp_call_begin(struct mcp_session *session, struct mcp_call *call, struct err *err);
-/* One address that it is about. */
-int mcp_call_set_uri(struct mcp_call *call, struct str uri, struct err *err);
-/* Both. */
-int mcp_call_begin_about(struct mcp_session *session, struct mcp_call *call, struct str uri,
-                         struct err *err);
-/* Out of all books, and gone. */
+/* Unlinks the call and gives up its message. */
 void mcp_call_end(struct mcp_call *call);
 void mcp_call_cancel(struct mcp_session *session, struct mcp_call *call);
 /* Without the session, which is about to go. */
@@ -353,7 +337,7 @@ struct str mcp_question_id(char out_text[MCP_QUESTION_ID_BYTES]);
 struct mcp_answer mcp_read_answer(enum mcp_asks kind, const struct json_value *result);
 /* Modern: what a repeated request brings. Nothing of it counts without a state of ours. */
 int mcp_call_take_answers(struct mcp_session *session, struct mcp_call *call,
-                          const struct mcp_request *request, struct err *err);
+                          const struct mcp_envelope *request, struct err *err);
 
 /* state.c */
 

@@ -85,7 +85,7 @@ static int write_welcome(const struct mcp_session *session, struct buf *out)
     return json_writer_finish(&writer);
 }
 
-int mcp_initialize(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_initialize(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *capabilities = json_get(request->params, STR("capabilities"));
     cleanup_buf struct buf welcome = BUF_INIT(1 << 20);
@@ -112,14 +112,14 @@ int mcp_initialize(struct mcp_session *session, const struct mcp_request *reques
     return 0;
 }
 
-int mcp_ping(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_ping(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     (void)err;
     mcp_answer(session, NULL, request->id, NULL, STR("{}"));
     return 0;
 }
 
-int mcp_set_level(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_set_level(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     struct str name = STR_EMPTY;
 
@@ -132,7 +132,7 @@ int mcp_set_level(struct mcp_session *session, const struct mcp_request *request
     return 0;
 }
 
-int mcp_subscribe(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_subscribe(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     struct mcp_call *call;
     struct str uri;
@@ -150,10 +150,16 @@ int mcp_subscribe(struct mcp_session *session, const struct mcp_request *request
     call = mcp_call_new(session, request, MCP_SUBSCRIBE, err);
     if (call == NULL)
         return err->code;
-    return mcp_call_begin_about(session, call, uri, err);
+    call->request.subscribe.uris = arena_new(&call->message->arena, struct str);
+    if (call->request.subscribe.uris == NULL)
+        return err_set_plain(err, call->message->arena.error);
+    call->request.subscribe.uris[0] = uri;
+    call->request.subscribe.count = 1;
+    return mcp_call_begin(session, call, err);
 }
 
-int mcp_unsubscribe(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_unsubscribe(struct mcp_session *session, const struct mcp_envelope *request,
+                    struct err *err)
 {
     struct str uri;
     int r = mcp_need_str(request->params, STR("uri"), MCP_MAX_URI_BYTES, &uri, err);

@@ -29,14 +29,14 @@ int mcp_need_str(const struct json_value *object, struct str key, size_t max, st
     return 0;
 }
 
-int mcp_read_cursor(const struct mcp_request *request, struct str *out_cursor, struct err *err)
+int mcp_read_cursor(const struct mcp_envelope *request, struct str *out_cursor, struct err *err)
 {
     if (json_get(request->params, STR("cursor")) == NULL)
         return 0;
     return mcp_need_str(request->params, STR("cursor"), MCP_CURSOR_BYTES, out_cursor, err);
 }
 
-static int tools_call(struct mcp_session *session, const struct mcp_request *request,
+static int tools_call(struct mcp_session *session, const struct mcp_envelope *request,
                       struct err *err)
 {
     const struct json_value *arguments = json_get(request->params, STR("arguments"));
@@ -60,13 +60,13 @@ static int tools_call(struct mcp_session *session, const struct mcp_request *req
     if (call == NULL)
         return err->code;
     call->offer = session->service->offer;
-    call->tool = tool;
-    call->arguments = arguments;
+    call->request.tool.tool = tool;
+    call->request.tool.arguments = arguments;
     r = mcp_call_take_answers(session, call, request, err);
     return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
-static int resources_list(struct mcp_session *session, const struct mcp_request *request,
+static int resources_list(struct mcp_session *session, const struct mcp_envelope *request,
                           struct err *err)
 {
     struct mcp_call *call;
@@ -78,12 +78,12 @@ static int resources_list(struct mcp_session *session, const struct mcp_request 
     call = mcp_call_new(session, request, MCP_RESOURCES_LIST, err);
     if (call == NULL)
         return err->code;
-    call->cursor = cursor;
+    call->request.cursor = cursor;
     call->is_cacheable = true;
     return mcp_call_begin(session, call, err);
 }
 
-static int templates_list(struct mcp_session *session, const struct mcp_request *request,
+static int templates_list(struct mcp_session *session, const struct mcp_envelope *request,
                           struct err *err)
 {
     struct str templates = session->server->resource_templates;
@@ -103,7 +103,7 @@ static int templates_list(struct mcp_session *session, const struct mcp_request 
     return 0;
 }
 
-static int resources_read(struct mcp_session *session, const struct mcp_request *request,
+static int resources_read(struct mcp_session *session, const struct mcp_envelope *request,
                           struct err *err)
 {
     struct mcp_call *call;
@@ -116,9 +116,8 @@ static int resources_read(struct mcp_session *session, const struct mcp_request 
     if (call == NULL)
         return err->code;
     call->is_cacheable = true;
-    r = mcp_call_set_uri(call, uri, err);
-    if (r == 0)
-        r = mcp_call_take_answers(session, call, request, err);
+    call->request.uri = uri;
+    r = mcp_call_take_answers(session, call, request, err);
     return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
@@ -188,7 +187,7 @@ static const struct method *find_method(const struct mcp_server *server, struct 
     return NULL;
 }
 
-static int read_progress_token(struct mcp_request *request, struct err *err)
+static int read_progress_token(struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *meta = json_get(request->params, STR("_meta"));
     const struct json_value *token;
@@ -208,14 +207,14 @@ static int read_progress_token(struct mcp_request *request, struct err *err)
 }
 
 /* The request itself is wrong, whatever it asks for. */
-static int refuse(struct mcp_session *session, const struct mcp_request *request, int code,
+static int refuse(struct mcp_session *session, const struct mcp_envelope *request, int code,
                   int http_status, const struct err *err)
 {
     mcp_answer_err_as(session, NULL, request->id, code, http_status, err);
     return 0;
 }
 
-static int refuse_envelope(struct mcp_session *session, const struct mcp_request *request,
+static int refuse_envelope(struct mcp_session *session, const struct mcp_envelope *request,
                            struct err *err)
 {
     err_set_field(err, ERR_INVALID_ARGUMENT, "_meta",
@@ -224,7 +223,7 @@ static int refuse_envelope(struct mcp_session *session, const struct mcp_request
 }
 
 /* The method's turn, if this request may use it. */
-static int handle(struct mcp_session *session, const struct mcp_request *request, struct str name,
+static int handle(struct mcp_session *session, const struct mcp_envelope *request, struct str name,
                   struct err *err)
 {
     const struct method *method = find_method(session->server, name);
@@ -249,7 +248,7 @@ static int handle(struct mcp_session *session, const struct mcp_request *request
 }
 
 /* What all requests have in common. */
-static int read_request(struct mcp_session *session, struct mcp_request *request, struct err *err)
+static int read_request(struct mcp_session *session, struct mcp_envelope *request, struct err *err)
 {
     int r;
 
@@ -263,7 +262,7 @@ static int read_request(struct mcp_session *session, struct mcp_request *request
 void mcp_dispatch_request(struct mcp_session *session, struct mcp_message *message,
                           const struct jsonrpc_message *rpc)
 {
-    struct mcp_request request = {
+    struct mcp_envelope request = {
         .message = message,
         .id = rpc->id,
         .params = rpc->params != NULL ? rpc->params : &mcp_empty_object,

@@ -12,7 +12,7 @@ bool mcp_is_modern(const struct json_value *params)
     return meta != NULL && json_get(meta, STR(MCP_META_VERSION)) != NULL;
 }
 
-static void refuse_version(struct mcp_session *session, const struct mcp_request *request,
+static void refuse_version(struct mcp_session *session, const struct mcp_envelope *request,
                            struct str asked)
 {
     cleanup_buf struct buf data = BUF_INIT(64 << 10);
@@ -37,7 +37,7 @@ static void refuse_version(struct mcp_session *session, const struct mcp_request
                      str_from(err.message), buf_view(&data));
 }
 
-static int read_client(struct mcp_request *request, const struct json_value *info, struct err *err)
+static int read_client(struct mcp_envelope *request, const struct json_value *info, struct err *err)
 {
     struct arena *arena = &request->message->arena;
     struct str name;
@@ -58,7 +58,7 @@ static int read_client(struct mcp_request *request, const struct json_value *inf
     return 0;
 }
 
-int mcp_read_envelope(struct mcp_session *session, struct mcp_request *request, struct err *err)
+int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *meta = json_get(request->params, STR("_meta"));
     const struct json_value *capabilities = json_get(meta, STR(MCP_META_CAPABILITIES));
@@ -83,7 +83,7 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_request *request, 
     return read_client(request, json_get(meta, STR(MCP_META_CLIENT)), err);
 }
 
-int mcp_discover(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     struct str instructions = session->server->instructions;
     cleanup_buf struct buf result = BUF_INIT(1 << 20);
@@ -145,16 +145,17 @@ static int read_uris(const struct mcp_session *session, struct mcp_call *call,
     if (uris->size + session->interest_count + session->reserved_interests > MCP_MAX_SUBSCRIPTIONS)
         return err_set(err, ERR_BUSY, "at most %d addresses can be subscribed to",
                        MCP_MAX_SUBSCRIPTIONS);
-    call->uris = arena_alloc_array(&call->message->arena, uris->size, sizeof(*call->uris));
-    if (call->uris == NULL)
+    call->request.subscribe.uris =
+        arena_alloc_array(&call->message->arena, uris->size, sizeof(struct str));
+    if (call->request.subscribe.uris == NULL)
         return err_set_plain(err, call->message->arena.error);
     json_each_item (uri, uris)
-        call->uris[call->uri_count++] = json_str(uri);
+        call->request.subscribe.uris[call->request.subscribe.count++] = json_str(uri);
     return 0;
 }
 
 /* What was asked for and can be had; the acknowledgement says which. */
-static int read_filter(const struct mcp_session *session, const struct mcp_request *request,
+static int read_filter(const struct mcp_session *session, const struct mcp_envelope *request,
                        struct mcp_call *call, struct err *err)
 {
     const struct json_value *filter = json_get(request->params, STR("notifications"));
@@ -175,7 +176,7 @@ static int read_filter(const struct mcp_session *session, const struct mcp_reque
     return read_uris(session, call, json_get(filter, STR("resourceSubscriptions")), err);
 }
 
-int mcp_listen(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_listen(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     struct mcp_call *call;
     int r;

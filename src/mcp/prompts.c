@@ -20,7 +20,7 @@ static struct str prompt_listing(const struct mcp_offer *offer, size_t index)
  * A cursor of ours is the number of the first entry that was not sent. A list that changes
  * meanwhile is told of, and then asked for again.
  */
-static int answer_page(struct mcp_session *session, const struct mcp_request *request,
+static int answer_page(struct mcp_session *session, const struct mcp_envelope *request,
                        struct str opening, listing_fn *listing, size_t count, struct err *err)
 {
     const struct mcp_offer *offer = &session->service->offer->offer;
@@ -57,13 +57,13 @@ static int answer_page(struct mcp_session *session, const struct mcp_request *re
     return 0;
 }
 
-int mcp_tools_list(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_tools_list(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     return answer_page(session, request, STR("\"tools\":["), tool_listing,
                        session->service->offer->offer.tool_count, err);
 }
 
-int mcp_prompts_list(struct mcp_session *session, const struct mcp_request *request,
+int mcp_prompts_list(struct mcp_session *session, const struct mcp_envelope *request,
                      struct err *err)
 {
     return answer_page(session, request, STR("\"prompts\":["), prompt_listing,
@@ -106,7 +106,8 @@ static int check_arguments(const struct mcp_prompt *prompt, const struct json_va
     return 0;
 }
 
-int mcp_prompts_get(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_prompts_get(struct mcp_session *session, const struct mcp_envelope *request,
+                    struct err *err)
 {
     const struct json_value *arguments = json_get(request->params, STR("arguments"));
     const struct mcp_prompt *prompt;
@@ -127,14 +128,14 @@ int mcp_prompts_get(struct mcp_session *session, const struct mcp_request *reque
     if (call == NULL)
         return err->code;
     call->offer = session->service->offer;
-    call->prompt = prompt;
-    call->arguments = arguments;
+    call->request.prompt.prompt = prompt;
+    call->request.prompt.arguments = arguments;
     r = mcp_call_take_answers(session, call, request, err);
     return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
 /* What is to be completed: an argument of a prompt, or a part of an address. */
-static int read_reference(const struct mcp_session *session, const struct mcp_request *request,
+static int read_reference(const struct mcp_session *session, const struct mcp_envelope *request,
                           struct str *out_uri, const struct mcp_prompt **out_prompt,
                           struct err *err)
 {
@@ -158,7 +159,7 @@ static int read_reference(const struct mcp_session *session, const struct mcp_re
     return mcp_need_str(reference, STR("uri"), MCP_MAX_URI_BYTES, out_uri, err);
 }
 
-int mcp_complete(struct mcp_session *session, const struct mcp_request *request, struct err *err)
+int mcp_complete(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *argument = json_get(request->params, STR("argument"));
     const struct json_value *context = json_get(request->params, STR("context"));
@@ -166,7 +167,7 @@ int mcp_complete(struct mcp_session *session, const struct mcp_request *request,
     struct mcp_call *call;
     struct str name;
     struct str value;
-    struct str uri;
+    struct str uri = STR_EMPTY;
     int r = read_reference(session, request, &uri, &prompt, err);
 
     if (r == 0)
@@ -179,14 +180,15 @@ int mcp_complete(struct mcp_session *session, const struct mcp_request *request,
     call = mcp_call_new(session, request, MCP_COMPLETE, err);
     if (call == NULL)
         return err->code;
-    call->argument_name = name;
-    call->argument_value = value;
     if (context != NULL)
         context = json_get(context, STR("arguments"));
-    call->context = context != NULL && context->type == JSON_OBJECT ? context : NULL;
-    if (prompt == NULL)
-        return mcp_call_begin_about(session, call, uri, err);
-    call->offer = session->service->offer;
-    call->prompt = prompt;
+    if (prompt != NULL)
+        call->offer = session->service->offer;
+    call->request.complete.prompt = prompt;
+    call->request.complete.uri = uri;
+    call->request.complete.name = name;
+    call->request.complete.value = value;
+    call->request.complete.context =
+        context != NULL && context->type == JSON_OBJECT ? context : NULL;
     return mcp_call_begin(session, call, err);
 }

@@ -54,11 +54,19 @@ static void digest_value(const struct json_value *value, unsigned char out_diges
     sha256_end(&hash, out_digest);
 }
 
-static struct str name_of(const struct mcp_call *call)
+/* What a state belongs to besides its arguments. */
+static struct str name_of(const struct mcp_request *request)
 {
-    if (call->tool != NULL)
-        return call->tool->name;
-    return call->prompt != NULL ? call->prompt->name : mcp_call_uri(call);
+    if (request->kind == MCP_TOOL_CALL)
+        return request->tool.tool->name;
+    return request->kind == MCP_PROMPT_GET ? request->prompt.prompt->name : request->uri;
+}
+
+static const struct json_value *arguments_of(const struct mcp_request *request)
+{
+    if (request->kind == MCP_TOOL_CALL)
+        return request->tool.arguments;
+    return request->kind == MCP_PROMPT_GET ? request->prompt.arguments : &mcp_empty_object;
 }
 
 static void sign(const struct mcp_session *session, const struct mcp_call *call, struct str body,
@@ -66,16 +74,16 @@ static void sign(const struct mcp_session *session, const struct mcp_call *call,
 {
     const struct mcp_service *service = session->service;
     unsigned char digest[SHA256_BYTES];
-    unsigned char work = (unsigned char)call->work;
+    unsigned char work = (unsigned char)call->request.kind;
     struct hmac mac;
 
-    digest_value(call->arguments, digest);
+    digest_value(arguments_of(&call->request), digest);
     hmac_init(&mac, bytes_of(service->state_key, sizeof(service->state_key)));
     hmac_add_part(&mac, STR("MCP request state"));
     hmac_add_part(&mac, service->server->name);
     hmac_add_part(&mac, session->principal);
     hmac_add_part(&mac, bytes_of(&work, 1));
-    hmac_add_part(&mac, name_of(call));
+    hmac_add_part(&mac, name_of(&call->request));
     hmac_add_part(&mac, bytes_of(digest, sizeof(digest)));
     hmac_add_part(&mac, body);
     hmac_end(&mac, out_mac);

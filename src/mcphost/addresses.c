@@ -21,18 +21,18 @@ struct address_call {
     struct str text;
 };
 
-const struct catalog_tool *addresses_request(const struct mcp_call *call,
+const struct catalog_tool *addresses_request(const struct mcp_request *request,
                                              struct json_value *out_text)
 {
     enum address_tool tool = TOOL_READ;
-    struct str text = mcp_call_uri(call);
+    struct str text = request->uri;
 
-    if (mcp_call_work(call) == MCP_RESOURCES_LIST) {
+    if (request->kind == MCP_RESOURCES_LIST) {
         tool = TOOL_LIST;
-        text = mcp_call_cursor(call);
-    } else if (mcp_call_work(call) == MCP_COMPLETE) {
+        text = request->cursor;
+    } else if (request->kind == MCP_COMPLETE) {
         tool = TOOL_COMPLETE;
-        text = mcp_call_argument_value(call);
+        text = request->complete.value;
     }
     *out_text =
         (struct json_value){.type = JSON_STRING, .size = (uint32_t)text.len, .text = text.ptr};

@@ -19,7 +19,7 @@ struct addresses {
 extern const struct provider addresses_provider;
 
 /* The tool for this request, and its argument, which points into the request. */
-const struct catalog_tool *addresses_request(const struct mcp_call *call,
+const struct catalog_tool *addresses_request(const struct mcp_request *request,
                                              struct json_value *out_text);
 
 #endif

@@ -56,7 +56,7 @@ static void on_end(void *data, struct call *call, const struct call_end *end)
 
     if (end->outcome == CALL_DONE)
         mcp_call_finish(request, end->result);
-    else if (end->outcome == CALL_REFUSED && mcp_call_work(request) == MCP_TOOL_CALL)
+    else if (end->outcome == CALL_REFUSED && mcp_call_request(request)->kind == MCP_TOOL_CALL)
         finish_refused(request, &end->err);
     else
         mcp_call_fail(request, &end->err);
@@ -103,7 +103,7 @@ static int ask(void *data, struct call *call, const struct question *question, u
 
 /* ---- the library's side ---- */
 
-static int make_input(const struct mcp_call *call, struct call_input **out_input)
+static int make_input(const struct mcp_request *request, struct call_input **out_input)
 {
     struct call_input *input = call_input_new(ARENA_BYTES);
     struct json_value text;
@@ -111,11 +111,11 @@ static int make_input(const struct mcp_call *call, struct call_input **out_input
 
     if (input == NULL)
         return ERR_NO_MEMORY;
-    if (mcp_call_work(call) == MCP_TOOL_CALL) {
-        input->tool = mcp_call_tool(call);
-        arguments = mcp_call_arguments(call);
+    if (request->kind == MCP_TOOL_CALL) {
+        input->tool = request->tool.tool;
+        arguments = request->tool.arguments;
     } else {
-        input->tool = addresses_request(call, &text);
+        input->tool = addresses_request(request, &text);
         arguments = &text;
     }
     input->arguments = json_copy(&input->arena, arguments);
@@ -151,7 +151,7 @@ static int start(struct calls *calls, struct mcp_call *call)
         .data = call,
     };
     struct call *made;
-    int r = make_input(call, &request.input);
+    int r = make_input(mcp_call_request(call), &request.input);
 
     if (r < 0)
         return r;
@@ -169,7 +169,7 @@ void calls_take(struct calls *calls, struct mcp_call *call)
     struct err err = ERR_INIT;
     int r;
 
-    if (mcp_call_work(call) == MCP_SUBSCRIBE) {
+    if (mcp_call_request(call)->kind == MCP_SUBSCRIBE) {
         subscriptions_add(calls->subscriptions, call);
         return;
     }

@@ -315,7 +315,8 @@ static void on_found(void *context, int result, void *data)
 static int begin_search(struct asked *asked)
 {
     const struct subscriptions *subscriptions = asked->subscriptions;
-    size_t count = mcp_call_uri_count(asked->call);
+    const struct mcp_request *request = mcp_call_request(asked->call);
+    size_t count = request->subscribe.count;
     struct search *search = calloc(1, sizeof(*search) + count * sizeof(search->items[0]));
     struct worker_job spec;
     uint64_t id;
@@ -330,7 +331,7 @@ static int begin_search(struct asked *asked)
     atomic_fetch_add(search->running, 1);
     arena_init(&search->arena, SEARCH_ARENA_BYTES);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        struct str uri = mcp_call_uri_at(asked->call, i);
+        struct str uri = request->subscribe.uris[i];
         const char *copy = arena_copy(&search->arena, uri);
 
         if (copy == NULL)

@@ -171,7 +171,7 @@ static void ask(struct mcp_call *call, const struct asker *asker, struct str sta
 
 static void finish(struct mcp_call *call, struct str text)
 {
-    if (mcp_call_work(call) == MCP_TOOL_CALL)
+    if (mcp_call_request(call)->kind == MCP_TOOL_CALL)
         conformance_finish_text(call, text);
     else
         mcp_call_finish(call, STR("{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":"
@@ -280,8 +280,8 @@ static void ask_with_argument(struct mcp_call *call, bool is_sampling)
     struct json_writer writer;
     struct str text;
 
-    if (!json_get_str(mcp_call_arguments(call), is_sampling ? STR("prompt") : STR("message"),
-                      &text)) {
+    if (!json_get_str(mcp_call_request(call)->tool.arguments,
+                      is_sampling ? STR("prompt") : STR("message"), &text)) {
         conformance_fail(call, ERR_INVALID_ARGUMENT);
         return;
     }
@@ -307,11 +307,11 @@ void conformance_ask(struct mcp_call *call)
 {
     enum conformance_tool tool;
 
-    if (mcp_call_work(call) == MCP_PROMPT_GET) {
+    if (mcp_call_request(call)->kind == MCP_PROMPT_GET) {
         ask_or_finish(call, &prompt_asker);
         return;
     }
-    tool = (enum conformance_tool)mcp_call_tool(call)->id;
+    tool = (enum conformance_tool)mcp_call_request(call)->tool.tool->id;
     if (tool == SAMPLING || tool == ELICITATION)
         ask_with_argument(call, tool == SAMPLING);
     else if (tool == INPUT_MULTI_ROUND)

@@ -57,7 +57,7 @@ void conformance_change_prompts(void)
 static void start(void *data, struct mcp_call *call)
 {
     (void)data;
-    switch (mcp_call_work(call)) {
+    switch (mcp_call_request(call)->kind) {
     case MCP_TOOL_CALL:
         conformance_run_tool(loop, call);
         return;

@@ -47,7 +47,7 @@ static struct str argument_of(const struct mcp_call *call, struct str name)
 {
     struct str value = STR_EMPTY;
 
-    json_get_str(mcp_call_arguments(call), name, &value);
+    json_get_str(mcp_call_request(call)->prompt.arguments, name, &value);
     return value;
 }
 
@@ -125,7 +125,8 @@ static void get_with_resource(struct mcp_call *call)
 
 void conformance_get_prompt(struct mcp_call *call)
 {
-    switch ((enum conformance_prompt)(mcp_call_prompt(call) - conformance_prompts)) {
+    switch (
+        (enum conformance_prompt)(mcp_call_request(call)->prompt.prompt - conformance_prompts)) {
     case SIMPLE_PROMPT:
     case MOMENTARY_PROMPT:
         mcp_call_finish(call, STR("{\"messages\":[" MESSAGE(
@@ -164,7 +165,7 @@ void conformance_complete(struct mcp_call *call)
     json_key(&writer, STR("values"));
     json_begin_array(&writer);
     for (size_t i = 0; i < array_size(known); i++) {
-        if (str_starts_with(known[i], mcp_call_argument_value(call)))
+        if (str_starts_with(known[i], mcp_call_request(call)->complete.value))
             json_write_str(&writer, known[i]);
     }
     json_end_array(&writer);
@@ -263,7 +264,7 @@ static void read_template(struct mcp_call *call, struct str id)
     json_key(&writer, STR("contents"));
     json_begin_array(&writer);
     json_begin_object(&writer);
-    write_text(&writer, STR("uri"), mcp_call_uri(call));
+    write_text(&writer, STR("uri"), mcp_call_request(call)->uri);
     write_text(&writer, STR("mimeType"), STR("application/json"));
     write_text(&writer, STR("text"), buf_view(&text));
     json_end_object(&writer);
@@ -274,8 +275,8 @@ static void read_template(struct mcp_call *call, struct str id)
 
 void conformance_read_resource(struct mcp_call *call)
 {
-    const struct resource *resource = find_resource(mcp_call_uri(call));
-    struct str id = template_id(mcp_call_uri(call));
+    const struct resource *resource = find_resource(mcp_call_request(call)->uri);
+    struct str id = template_id(mcp_call_request(call)->uri);
 
     if (resource != NULL)
         mcp_call_finish(call, resource->contents);
@@ -287,8 +288,8 @@ void conformance_read_resource(struct mcp_call *call)
 
 void conformance_subscribe(struct mcp_call *call)
 {
-    for (size_t i = 0; i < mcp_call_uri_count(call); i++) {
-        if (find_resource(mcp_call_uri_at(call, i)) == NULL)
+    for (size_t i = 0; i < mcp_call_request(call)->subscribe.count; i++) {
+        if (find_resource(mcp_call_request(call)->subscribe.uris[i]) == NULL)
             mcp_call_refuse_uri(call, i);
     }
     mcp_call_finish(call, STR("{}"));

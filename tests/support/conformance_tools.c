@@ -164,7 +164,8 @@ static void go_on(void *data)
     struct job *job = data;
     struct mcp_call *call = job->call;
 
-    if (!take_step(call, (enum conformance_tool)mcp_call_tool(call)->id, job->step++)) {
+    if (!take_step(call, (enum conformance_tool)mcp_call_request(call)->tool.tool->id,
+                   job->step++)) {
         timer_start(&job->timer, STEP_MS);
         return;
     }
@@ -210,7 +211,7 @@ static void run_with_sampling(struct mcp_call *call)
 
 void conformance_run_tool(struct loop *loop, struct mcp_call *call)
 {
-    const enum conformance_tool tool = (enum conformance_tool)mcp_call_tool(call)->id;
+    const enum conformance_tool tool = (enum conformance_tool)mcp_call_request(call)->tool.tool->id;
 
     switch (tool) {
     case TOOL_WITH_LOGGING:

@@ -94,7 +94,7 @@ static void get_prompt(struct mcp_fixture *fixture, struct mcp_call *call)
     cleanup_buf struct buf result = BUF_INIT(64 << 20);
     struct json_writer writer;
 
-    if (mcp_call_prompt(call) == &prompts[2] && mcp_call_round(call) == 0) {
+    if (mcp_call_request(call)->prompt.prompt == &prompts[2] && mcp_call_round(call) == 0) {
         fixture_ask(fixture, call);
         return;
     }
@@ -104,9 +104,9 @@ static void get_prompt(struct mcp_fixture *fixture, struct mcp_call *call)
     json_begin_array(&writer);
     json_end_array(&writer);
     json_key(&writer, STR("description"));
-    json_write_str(&writer, mcp_call_prompt(call)->name);
+    json_write_str(&writer, mcp_call_request(call)->prompt.prompt->name);
     json_key(&writer, STR("_given"));
-    json_write_value(&writer, mcp_call_arguments(call));
+    json_write_value(&writer, mcp_call_request(call)->prompt.arguments);
     json_end_object(&writer);
     if (json_writer_finish(&writer) < 0)
         fail_with(call, ERR_TOO_LARGE);
@@ -125,7 +125,7 @@ static void echo(struct mcp_call *call)
     json_begin_array(&writer);
     json_end_array(&writer);
     json_key(&writer, STR("structuredContent"));
-    json_write_value(&writer, mcp_call_arguments(call));
+    json_write_value(&writer, mcp_call_request(call)->tool.arguments);
     json_end_object(&writer);
     if (json_writer_finish(&writer) < 0)
         fail_with(call, ERR_TOO_LARGE);
@@ -135,7 +135,7 @@ static void echo(struct mcp_call *call)
 
 static void run_tool(struct mcp_fixture *fixture, struct mcp_call *call)
 {
-    switch ((enum tool)mcp_call_tool(call)->id) {
+    switch ((enum tool)mcp_call_request(call)->tool.tool->id) {
     case ECHO:
         echo(call);
         return;
@@ -168,7 +168,7 @@ static void run_tool(struct mcp_fixture *fixture, struct mcp_call *call)
 
 static void list_resources(struct mcp_call *call)
 {
-    struct str cursor = mcp_call_cursor(call);
+    struct str cursor = mcp_call_request(call)->cursor;
 
     if (cursor.len == 0)
         mcp_call_finish(call, STR("{\"resources\":[{\"uri\":\"file:///a.txt\",\"name\":\"a.txt\"}],"
@@ -183,9 +183,9 @@ static void list_resources(struct mcp_call *call)
 /* file:///asked.txt wants a word first. */
 static void read_resource(struct mcp_fixture *fixture, struct mcp_call *call)
 {
-    if (str_eq(mcp_call_uri(call), STR("file:///asked.txt")))
+    if (str_eq(mcp_call_request(call)->uri, STR("file:///asked.txt")))
         fixture_ask(fixture, call);
-    else if (str_eq(mcp_call_uri(call), STR("file:///a.txt")))
+    else if (str_eq(mcp_call_request(call)->uri, STR("file:///a.txt")))
         mcp_call_finish(
             call, STR("{ \"contents\":[{\"uri\":\"file:///a.txt\",\"text\":\"the letter a\"}] }"));
     else
@@ -197,8 +197,8 @@ static void subscribe(struct mcp_fixture *fixture, struct mcp_call *call)
 {
     bool is_slow = false;
 
-    for (size_t i = 0; i < mcp_call_uri_count(call); i++) {
-        struct str uri = mcp_call_uri_at(call, i);
+    for (size_t i = 0; i < mcp_call_request(call)->subscribe.count; i++) {
+        struct str uri = mcp_call_request(call)->subscribe.uris[i];
 
         is_slow |= str_starts_with(uri, STR("file:///slow"));
         if (str_starts_with(uri, STR("file:///secret")))
@@ -221,10 +221,11 @@ static void complete(struct mcp_call *call)
     json_begin_object(&writer);
     json_key(&writer, STR("values"));
     json_begin_array(&writer);
-    json_write_str(&writer, mcp_call_prompt(call) != NULL ? mcp_call_prompt(call)->name
-                                                          : mcp_call_uri(call));
-    json_write_str(&writer, mcp_call_argument_name(call));
-    json_write_str(&writer, mcp_call_argument_value(call));
+    json_write_str(&writer, mcp_call_request(call)->complete.prompt != NULL
+                                ? mcp_call_request(call)->complete.prompt->name
+                                : mcp_call_request(call)->complete.uri);
+    json_write_str(&writer, mcp_call_request(call)->complete.name);
+    json_write_str(&writer, mcp_call_request(call)->complete.value);
     json_end_array(&writer);
     json_end_object(&writer);
     json_end_object(&writer);
@@ -237,7 +238,7 @@ static void start(void *data, struct mcp_call *call)
     struct mcp_fixture *fixture = data;
 
     fixture->started++;
-    switch (mcp_call_work(call)) {
+    switch (mcp_call_request(call)->kind) {
     case MCP_TOOL_CALL:
         run_tool(fixture, call);
         return;
@@ -285,7 +286,7 @@ static void answered(void *data, struct mcp_call *call)
         if (fixture->parked[i] != call)
             continue;
         unpark(fixture, i);
-        if (mcp_call_work(call) == MCP_PROMPT_GET)
+        if (mcp_call_request(call)->kind == MCP_PROMPT_GET)
             get_prompt(fixture, call);
         else
             fixture_ask(fixture, call);

@@ -27,11 +27,22 @@ static enum mcp_asks kind_named(struct str name)
     return MCP_ASK_FORM;
 }
 
+static const struct json_value *arguments_of(const struct mcp_call *call)
+{
+    static const struct json_value none = {.type = JSON_OBJECT, .span = 1};
+    const struct mcp_request *request = mcp_call_request(call);
+
+    if (request->kind == MCP_TOOL_CALL)
+        return request->tool.arguments;
+    return request->kind == MCP_PROMPT_GET ? request->prompt.arguments : &none;
+}
+
 /* {"questions":{"key":"form",…}}; a form called "x" without them. */
 static size_t read_questions(const struct mcp_call *call,
                              struct mcp_question questions[MCP_MAX_QUESTIONS + 1])
 {
-    const struct json_value *asked = json_get(mcp_call_arguments(call), STR("questions"));
+    const struct json_value *asked =
+        json_get(arguments_of(call), STR("questions"));
     size_t count = 0;
 
     if (asked == NULL || asked->type != JSON_OBJECT) {
@@ -93,7 +104,7 @@ static void tell_answers(struct mcp_call *call, const struct mcp_question *quest
 
 void fixture_ask(struct mcp_fixture *fixture, struct mcp_call *call)
 {
-    const struct json_value *arguments = mcp_call_arguments(call);
+    const struct json_value *arguments = arguments_of(call);
     struct mcp_question questions[MCP_MAX_QUESTIONS + 1];
     size_t count = read_questions(call, questions);
     struct mcp_round round = {.questions = questions, .count = count, .state = STR_EMPTY};

@@ -73,7 +73,7 @@ static void ask(struct mcp_call *call)
     struct mcp_round round = {.questions = &question, .count = 1};
     struct err err = ERR_INIT;
 
-    json_get_int(mcp_call_arguments(call), STR("ms"), &round.timeout_ms);
+    json_get_int(mcp_call_request(call)->tool.arguments, STR("ms"), &round.timeout_ms);
     if (mcp_call_ask(call, &round, &err) < 0)
         mcp_call_fail(call, &err);
 }
@@ -85,7 +85,7 @@ static void answer_large(struct mcp_call *call)
     int len =
         snprintf(text, sizeof(text), "{\"content\":[{\"type\":\"text\",\"text\":\"%03000d\"}]}", 0);
 
-    json_get_bool(mcp_call_arguments(call), STR("warn"), &warns);
+    json_get_bool(mcp_call_request(call)->tool.arguments, STR("warn"), &warns);
     if (warns)
         mcp_call_log(call, MCP_WARNING, "a warning");
     mcp_call_finish(call, (struct str){text, (size_t)len});
@@ -96,11 +96,11 @@ static void start(void *data, struct mcp_call *call)
     struct mcp_http_fixture *fixture = data;
 
     fixture->started++;
-    if (mcp_call_work(call) != MCP_TOOL_CALL) {
+    if (mcp_call_request(call)->kind != MCP_TOOL_CALL) {
         mcp_call_finish(call, STR("{}"));
         return;
     }
-    switch ((enum tool)mcp_call_tool(call)->id) {
+    switch ((enum tool)mcp_call_request(call)->tool.tool->id) {
     case SAY:
         mcp_call_log(call, MCP_WARNING, "a warning");
         mcp_call_finish(call, STR(DONE));

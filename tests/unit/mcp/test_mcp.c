@@ -228,8 +228,8 @@ static void calls_outlive_their_session_and_are_not_answered(void **state)
     assert_null(mcp_call_session(call));
     assert_true(mcp_call_is_cancelled(call));
     /* A worker may still be reading these. */
-    assert_str(mcp_call_tool(call)->name, "wait");
-    assert_int_equal(json_get(mcp_call_arguments(call), STR("a"))->size, 1000);
+    assert_str(mcp_call_request(call)->tool.tool->name, "wait");
+    assert_int_equal(json_get(mcp_call_request(call)->tool.arguments, STR("a"))->size, 1000);
     assert_str(mcp_call_client(call), "tester 7");
     mcp_call_progress(call, 1, 2, "unheard");
     mcp_call_log(call, MCP_EMERGENCY, "unheard");

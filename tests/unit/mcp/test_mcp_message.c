@@ -236,7 +236,7 @@ static void a_call_keeps_its_tool_whatever_is_offered_later(void **state)
     /* The one in between was nobody's. */
     assert_int_equal(fixture->released, 1);
     fixture_close(fixture);
-    assert_str(mcp_call_tool(fixture->parked[0])->name, "wait");
+    assert_str(mcp_call_request(fixture->parked[0])->tool.tool->name, "wait");
     assert_int_equal(fixture->released, 1);
     fixture_finish(fixture, 0);
     assert_int_equal(fixture->released, 2);
