@@ -359,7 +359,7 @@ static void note_decision(struct call *call, const struct decision *decision)
     call->source = decision->source;
     if (decision->unkept.code < 0)
         log_write(call->engine->config.log, LOG_WARN,
-                  "what the user decided for good could not be kept, and holds for this session",
+                  "the answer could not be saved, and holds for this session only",
                   LOG_TEXT("error", decision->unkept.message));
 }
 
