@@ -95,7 +95,8 @@ static struct permission_resource *add(struct scene *scene, enum catalog_group g
 {
     struct permission_resource *resource = &scene->resources[scene->subject.count++];
 
-    *resource = (struct permission_resource){.group = group, .given = str_from(name)};
+    *resource = (struct permission_resource){
+        .group = group, .given = str_from(name), .resolved = STR_EMPTY, .cwd = STR_EMPTY};
     if (group == CATALOG_SHELL)
         resource->cwd = STR("/work");
     return resource;
