@@ -20,6 +20,7 @@ static inline uint64_t nonzero_64(const uint8x16_t bytes[4])
     uint8x16_t bits[4];
     uint8x16_t sum;
 
+#pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++)
         bits[i] = vandq_u8(vtstq_u8(bytes[i], bytes[i]), weights);
     sum = vpaddq_u8(vpaddq_u8(bits[0], bits[1]), vpaddq_u8(bits[2], bits[3]));

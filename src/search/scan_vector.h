@@ -170,6 +170,8 @@ VECTOR_INLINE uint64_t members(const unsigned char *data, VECTOR low, VECTOR hig
 {
     VECTOR found[RUN_BLOCK / VECTOR_BYTES];
 
+    /* Or gcc keeps them in memory. */
+#pragma GCC unroll 4
     for (unsigned i = 0; i < RUN_BLOCK / VECTOR_BYTES; i++) {
         VECTOR bytes = VECTOR_LOAD(data + (size_t)i * VECTOR_BYTES);
 
