@@ -56,7 +56,7 @@ void httpmessage_reset(struct httpmessage *message)
     message->line_at = 0;
 }
 
-int httpmessage_feed(struct httpmessage *message, const struct httpmessage_kind *kind, void *owner,
+int httpmessage_take(struct httpmessage *message, const struct httpmessage_kind *kind, void *owner,
                      struct buf *head, struct str *bytes)
 {
     bool was_in_head;

@@ -41,7 +41,7 @@ struct httpmessage_kind {
 void httpmessage_reset(struct httpmessage *message);
 
 /* An event, or the error that stays. */
-int httpmessage_feed(struct httpmessage *message, const struct httpmessage_kind *kind, void *owner,
+int httpmessage_take(struct httpmessage *message, const struct httpmessage_kind *kind, void *owner,
                      struct buf *head, struct str *bytes);
 
 #endif

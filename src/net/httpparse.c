@@ -76,7 +76,7 @@ int httpparse_feed(struct httpparse *parse, struct str *bytes,
     }
     message->body.on_body = on_body_bytes;
     message->body.data = data;
-    return httpmessage_feed(message, &request, parse, head, bytes);
+    return httpmessage_take(message, &request, parse, head, bytes);
 }
 
 /* ---- lives ---- */

@@ -212,7 +212,7 @@ int httpresponse_feed(struct httpresponse *parse, struct str *bytes,
 
     parse->message.body.on_body = on_body;
     parse->message.body.data = data;
-    r = httpmessage_feed(&parse->message, &answer, parse, &parse->response.head, bytes);
+    r = httpmessage_take(&parse->message, &answer, parse, &parse->response.head, bytes);
     if (r < 0 && r != ERR_NO_MEMORY)
         r = parse->message.error = ERR_HTTP_ANSWER; /* the codes underneath speak of requests */
     return r;

@@ -15,9 +15,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char shown[MOMENT_BYTES];
     char iso[CLOCK_ISO_BYTES];
+    struct clock_iso time;
     int64_t first = 0;
     int64_t second = 0;
 
+    if (size > 0 && clock_parse_iso((struct str){(const char *)data, size}, &time)) {
+        struct clock_iso again;
+
+        first = clock_iso_ms(&time);
+        clock_format_iso(first, iso);
+        if (first >= 0 && first <= CLOCK_LAST_MS) {
+            assert(clock_parse_iso(str_from(iso), &again));
+            assert(clock_iso_ms(&again) == first);
+        }
+    }
     if (size == 0 || moment_parse((struct str){(const char *)data, size}, NOW, &first, NULL) < 0)
         return 0;
     assert(first > 0);

@@ -365,7 +365,8 @@ static void text_is_utf8_and_paths_are_any_bytes(void **state)
     (void)state;
     assert_refused(connect_("--name=a\xFF"), ERR_INVALID_OPTION, "--name",
                    "--name: 'a\\xff' is not valid UTF-8");
-    assert_refused(connect_("-oa,\xC3"), ERR_INVALID_OPTION, "-o", "-o: 'a,\\xc3' is not valid UTF-8");
+    assert_refused(connect_("-oa,\xC3"), ERR_INVALID_OPTION, "-o",
+                   "-o: 'a,\\xc3' is not valid UTF-8");
     assert_int_equal(args("connect", "\xFF"), ERR_INVALID_OPTION);
     assert_int_equal(connect_("--dir=a\xFF", "--log-file", "\xC3"), 0);
     assert_string_equal(options_text(values, OPT_DIR), "a\xFF");
