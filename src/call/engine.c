@@ -64,6 +64,7 @@ struct call {
     enum permission_source source;
     size_t held; /* as counted in engine->held */
     bool is_late;
+    bool is_cancelled;
 };
 
 struct call_engine {
@@ -661,6 +662,7 @@ void call_start(struct call *call)
 
 void call_cancel(struct call *call)
 {
+    call->is_cancelled = true;
     give_up(call, ERR_CANCELLED);
 }
 
@@ -691,16 +693,49 @@ enum permission_source call_source(const struct call *call)
     return call->source;
 }
 
-void call_engine_client_leaves(struct call_engine *engine)
+/*
+ * What is done to one call may end others, where an executor gives its place to the next: so after
+ * each of them the search begins again.
+ */
+static struct call *find_call(const struct call_engine *engine,
+                              bool (*is_wanted)(const struct call *call, const void *session),
+                              const void *session)
 {
-    engine->is_alone = true;
-    list_each_safe (node, &engine->calls) {
+    list_each (node, &engine->calls) {
         struct call *call = list_entry(node, struct call, link);
 
+        if (is_wanted(call, session))
+            return call;
+    }
+    return NULL;
+}
+
+static bool is_unanswered(const struct call *call, const void *session)
+{
+    (void)session;
+    return is_asking(call->state);
+}
+
+static bool is_uncancelled(const struct call *call, const void *session)
+{
+    (void)session;
+    return !call->is_cancelled;
+}
+
+static bool is_of_session(const struct call *call, const void *session)
+{
+    return call->request.session == session;
+}
+
+void call_engine_client_leaves(struct call_engine *engine)
+{
+    struct call *call;
+
+    engine->is_alone = true;
+    while ((call = find_call(engine, is_unanswered, NULL)) != NULL) {
         if (call->state == CALL_ASKING_DESK)
             desk_cancel(engine->config.desk, call->question, DESK_CANCELLED);
-        if (is_asking(call->state))
-            try_with(call, CHOICE_DENY_ONCE);
+        try_with(call, CHOICE_DENY_ONCE);
     }
 }
 
@@ -711,23 +746,22 @@ void call_engine_close(struct call_engine *engine)
 
 void call_engine_cancel_all(struct call_engine *engine)
 {
-    list_each_safe (node, &engine->calls)
-        call_cancel(list_entry(node, struct call, link));
+    struct call *call;
+
+    while ((call = find_call(engine, is_uncancelled, NULL)) != NULL)
+        call_cancel(call);
 }
 
 void call_engine_end_session(struct call_engine *engine, const void *session)
 {
     const struct call_engine_config *config = &engine->config;
+    struct call *call;
 
     for (size_t i = 0; i < config->executor_count; i++)
         if (config->executors[i]->ops->end_session != NULL)
             config->executors[i]->ops->end_session(config->executors[i], session);
-    list_each_safe (node, &engine->calls) {
-        struct call *call = list_entry(node, struct call, link);
-
-        if (call->request.session == session)
-            free_call(call);
-    }
+    while ((call = find_call(engine, is_of_session, session)) != NULL)
+        free_call(call);
     permission_end_session(keeper_permission(config->keeper));
 }
 
@@ -759,7 +793,7 @@ void call_engine_free(struct call_engine *engine)
     if (engine == NULL)
         return;
     worker_pool_free(engine->keepers);
-    list_each_safe (node, &engine->calls)
-        free_call(list_entry(node, struct call, link));
+    while (!list_is_empty(&engine->calls))
+        free_call(list_entry(engine->calls.next, struct call, link));
     free(engine);
 }

@@ -48,6 +48,7 @@ struct provider_events {
 struct provider {
     const char *name; /* as the catalogue has it */
 
+    /* Whether a tool of this family is there. NULL: all are. */
     bool (*has)(const void *self, const struct catalog_tool *tool);
 
     /*
@@ -59,7 +60,7 @@ struct provider {
     /* On any thread. */
     void (*free)(void *call);
 
-    /* What is not the call's own is copied into the arena. */
+    /* What is not the call's own is copied into the arena. NULL: there is nothing to agree to. */
     int (*subject)(void *call, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err);
@@ -91,7 +92,7 @@ struct provider_use {
     void *self;
 };
 
-/* For `has`: whether the catalogue says that the tool belongs to this family. */
+/* Whether the catalogue says that the tool belongs to this family. */
 bool provider_owns(const struct provider *provider, const struct catalog_tool *tool);
 
 #endif

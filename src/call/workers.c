@@ -120,6 +120,8 @@ static int get_subject(struct local_work *local, const struct cancel *token)
 {
     struct work *work = &local->work;
 
+    if (local->use.provider->subject == NULL)
+        return 0;
     return local->use.provider->subject(local->call, work->session, &work->arena, token,
                                         &work->subject, &work->err);
 }
@@ -389,7 +391,8 @@ static const struct provider_use *find_provider(const struct workers *workers,
     for (size_t i = 0; i < workers->config.provider_count; i++) {
         const struct provider_use *use = &workers->config.providers[i];
 
-        if (use->self != NULL && use->provider->has(use->self, tool))
+        if (use->self != NULL && provider_owns(use->provider, tool) &&
+            (use->provider->has == NULL || use->provider->has(use->self, tool)))
             return use;
     }
     return NULL;

@@ -24,25 +24,29 @@ struct address_call {
 const struct catalog_tool *addresses_request(const struct mcp_request *request,
                                              struct json_value *out_text)
 {
-    enum address_tool tool = TOOL_READ;
-    struct str text = request->uri;
+    enum address_tool tool = TOOL_LIST;
+    struct str text = STR_EMPTY;
 
-    if (request->kind == MCP_RESOURCES_LIST) {
-        tool = TOOL_LIST;
+    switch (request->kind) {
+    case MCP_RESOURCES_LIST:
         text = request->cursor;
-    } else if (request->kind == MCP_COMPLETE) {
+        break;
+    case MCP_RESOURCE_READ:
+        tool = TOOL_READ;
+        text = request->uri;
+        break;
+    case MCP_COMPLETE:
         tool = TOOL_COMPLETE;
         text = request->complete.value;
+        break;
+    case MCP_TOOL_CALL:
+    case MCP_SUBSCRIBE:
+    case MCP_PROMPT_GET:
+        return NULL;
     }
     *out_text =
         (struct json_value){.type = JSON_STRING, .size = (uint32_t)text.len, .text = text.ptr};
     return &tools[tool];
-}
-
-static bool has(const void *self, const struct catalog_tool *tool)
-{
-    (void)self;
-    return provider_owns(&addresses_provider, tool);
 }
 
 /*
@@ -69,19 +73,6 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
     return 0;
 }
 
-static int subject(void *call, const void *session, struct arena *arena,
-                   const struct cancel *cancel, struct provider_subject *out_subject,
-                   struct err *err)
-{
-    (void)call;
-    (void)session;
-    (void)arena;
-    (void)cancel;
-    (void)err;
-    *out_subject = (struct provider_subject){0};
-    return 0;
-}
-
 static int run(void *data, const char *decision, const struct cancel *cancel,
                provider_progress_fn *progress, void *progress_data, struct buf *out,
                struct err *err)
@@ -105,9 +96,7 @@ static int run(void *data, const char *decision, const struct cancel *cancel,
 
 const struct provider addresses_provider = {
     .name = "addresses",
-    .has = has,
     .prepare = prepare,
     .free = free,
-    .subject = subject,
     .run = run,
 };

@@ -18,7 +18,8 @@ struct addresses {
 
 extern const struct provider addresses_provider;
 
-/* The tool for this request, and its argument, which points into the request. */
+/* The tool for this request, and its argument, which points into the request. NULL: there is none.
+ */
 const struct catalog_tool *addresses_request(const struct mcp_request *request,
                                              struct json_value *out_text);
 

@@ -107,7 +107,7 @@ static int make_input(const struct mcp_request *request, struct call_input **out
 {
     struct call_input *input = call_input_new(ARENA_BYTES);
     struct json_value text;
-    const struct json_value *arguments;
+    const struct json_value *arguments = &text;
 
     if (input == NULL)
         return ERR_NO_MEMORY;
@@ -116,11 +116,11 @@ static int make_input(const struct mcp_request *request, struct call_input **out
         arguments = request->tool.arguments;
     } else {
         input->tool = addresses_request(request, &text);
-        arguments = &text;
     }
-    input->arguments = json_copy(&input->arena, arguments);
+    if (input->tool != NULL)
+        input->arguments = json_copy(&input->arena, arguments);
     if (input->arguments == NULL) {
-        int error = input->arena.error;
+        int error = input->tool != NULL ? input->arena.error : ERR_UNSUPPORTED;
 
         call_input_unref(input);
         return error;
@@ -164,8 +164,15 @@ static int start(struct calls *calls, struct mcp_call *call)
     return 0;
 }
 
-void calls_take(struct calls *calls, struct mcp_call *call)
+/* SAFETY: see calls.h. */
+static struct calls *calls_of(void *data)
 {
+    return *(struct calls **)data;
+}
+
+void calls_take(void *data, struct mcp_call *call)
+{
+    struct calls *calls = calls_of(data);
     struct err err = ERR_INIT;
     int r;
 
@@ -180,21 +187,22 @@ void calls_take(struct calls *calls, struct mcp_call *call)
     }
 }
 
-void calls_answered(struct calls *calls, struct mcp_call *call)
+void calls_answered(void *data, struct mcp_call *call)
 {
-    call_answer(mcp_call_data(call), elicit_read(call, call_engine_choices(calls->engine)));
+    call_answer(mcp_call_data(call),
+                elicit_read(call, call_engine_choices(calls_of(data)->engine)));
 }
 
-void calls_cancel(struct calls *calls, struct mcp_call *call)
+void calls_cancel(void *data, struct mcp_call *call)
 {
-    (void)calls;
+    (void)data;
     if (mcp_call_data(call) != NULL) /* else a subscription, which looks by itself */
         call_cancel(mcp_call_data(call));
 }
 
-void calls_unsubscribe(struct calls *calls, const struct mcp_session *session, struct str uri)
+void calls_unsubscribe(void *data, struct mcp_session *session, struct str uri)
 {
-    subscriptions_remove(calls->subscriptions, session, uri);
+    subscriptions_remove(calls_of(data)->subscriptions, session, uri);
 }
 
 void calls_client_leaves(struct calls *calls)

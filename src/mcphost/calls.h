@@ -23,11 +23,14 @@ struct calls_events {
 int calls_new(const struct front_config *config, const struct calls_events *events,
               struct calls **out_calls);
 
-/* mcp_host.start, .answered, .cancel and .unsubscribe: uses the call's data. */
-void calls_take(struct calls *calls, struct mcp_call *call);
-void calls_answered(struct calls *calls, struct mcp_call *call);
-void calls_cancel(struct calls *calls, struct mcp_call *call);
-void calls_unsubscribe(struct calls *calls, const struct mcp_session *session, struct str uri);
+/*
+ * mcp_host.start, .answered, .cancel and .unsubscribe, for a host whose data begins with a pointer
+ * to its calls. They use the call's data.
+ */
+void calls_take(void *data, struct mcp_call *call);
+void calls_answered(void *data, struct mcp_call *call);
+void calls_cancel(void *data, struct mcp_call *call);
+void calls_unsubscribe(void *data, struct mcp_session *session, struct str uri);
 
 /* Nothing comes from the client any more: nobody is asked for its sake, and nothing allowed. */
 void calls_client_leaves(struct calls *calls);

@@ -27,10 +27,10 @@ enum {
 };
 
 struct httpfront {
+    struct calls *calls; /* the first member: see mcphost/calls.h */
     struct front_config config;
     const struct secret *key;
     struct about about;
-    struct calls *calls;
     struct mcp_http *mcp;
     struct origin_policy policy;
     char own_address[ADDRESS_TEXT_BYTES]; /* which may be another one of 127.0.0.0/8 */
@@ -70,34 +70,6 @@ static void on_answered(void *data)
     struct httpfront *front = data;
 
     front->config.on_answered(front->config.data);
-}
-
-static void on_start(void *data, struct mcp_call *call)
-{
-    struct httpfront *front = data;
-
-    calls_take(front->calls, call);
-}
-
-static void on_asked(void *data, struct mcp_call *call)
-{
-    struct httpfront *front = data;
-
-    calls_answered(front->calls, call);
-}
-
-static void on_cancel(void *data, struct mcp_call *call)
-{
-    struct httpfront *front = data;
-
-    calls_cancel(front->calls, call);
-}
-
-static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
-{
-    struct httpfront *front = data;
-
-    calls_unsubscribe(front->calls, session, uri);
 }
 
 /* ---- who comes ---- */
@@ -217,10 +189,10 @@ static int serve(struct httpfront *front, int fd)
 static int make_parts(struct httpfront *front)
 {
     static const struct mcp_host host = {
-        .start = on_start,
-        .answered = on_asked,
-        .cancel = on_cancel,
-        .unsubscribe = on_unsubscribe,
+        .start = calls_take,
+        .answered = calls_answered,
+        .cancel = calls_cancel,
+        .unsubscribe = calls_unsubscribe,
     };
     const struct calls_events events = {
         .may_begin = may_begin, .on_answered = on_answered, .data = front};

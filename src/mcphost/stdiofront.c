@@ -21,11 +21,11 @@ enum {
 };
 
 struct stdiofront {
+    struct calls *calls; /* the first member: see mcphost/calls.h */
     struct front_config config;
     struct about about;
     struct mcp_service *service;
     struct mcp_session *session;
-    struct calls *calls;
     struct reader *reader;
     struct writer *writer;
     struct lines lines;
@@ -94,34 +94,6 @@ static void on_answered(void *data)
 
     front->config.on_answered(front->config.data);
     finish_if_idle(front);
-}
-
-static void on_start(void *data, struct mcp_call *call)
-{
-    struct stdiofront *front = data;
-
-    calls_take(front->calls, call);
-}
-
-static void on_asked(void *data, struct mcp_call *call)
-{
-    struct stdiofront *front = data;
-
-    calls_answered(front->calls, call);
-}
-
-static void on_cancel(void *data, struct mcp_call *call)
-{
-    struct stdiofront *front = data;
-
-    calls_cancel(front->calls, call);
-}
-
-static void on_unsubscribe(void *data, struct mcp_session *session, struct str uri)
-{
-    struct stdiofront *front = data;
-
-    calls_unsubscribe(front->calls, session, uri);
 }
 
 /* What the client works on. We serve what the user named, and only say so when that is elsewhere.
@@ -281,10 +253,10 @@ static void on_input_end(void *data, int error)
 static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
 {
     static const struct mcp_host host = {
-        .start = on_start,
-        .answered = on_asked,
-        .cancel = on_cancel,
-        .unsubscribe = on_unsubscribe,
+        .start = calls_take,
+        .answered = calls_answered,
+        .cancel = calls_cancel,
+        .unsubscribe = calls_unsubscribe,
         .roots = on_roots,
         .send = on_send,
     };

@@ -7,12 +7,6 @@
 
 enum { LINE_BYTES = 256 }; /* of what a command printed last, for those who wait */
 
-static bool has(const void *self, const struct catalog_tool *tool)
-{
-    (void)self;
-    return provider_owns(&shell_provider, tool);
-}
-
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
                    const struct cancel *cancel, void **out_call, struct err *err)
 {
@@ -124,7 +118,6 @@ static void end_session(void *self, const void *session)
 
 const struct provider shell_provider = {
     .name = "shell",
-    .has = has,
     .prepare = prepare,
     .free = free_call,
     .subject = subject,

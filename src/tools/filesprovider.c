@@ -7,7 +7,7 @@
 
 static bool has(const void *self, const struct catalog_tool *tool)
 {
-    return provider_owns(&files_provider, tool) && toolbox_has(self, tool);
+    return toolbox_has(self, tool);
 }
 
 /* A name that is refused here is recorded as this tool's. */

@@ -131,14 +131,6 @@ static void counting_refused(void *data, const void *session,
 
 /* ---- count: blocks ---- */
 
-static const struct provider count_provider;
-
-static bool count_has(const void *self, const struct catalog_tool *tool)
-{
-    (void)self;
-    return provider_owns(&count_provider, tool);
-}
-
 static int count_run(void *data, const char *decision, const struct cancel *cancel,
                      provider_progress_fn *progress, void *progress_data, struct buf *out,
                      struct err *err)
@@ -166,7 +158,6 @@ static bool count_changes(const struct catalog_tool *tool)
 
 static const struct provider count_provider = {
     .name = "count",
-    .has = count_has,
     .prepare = counting_prepare,
     .free = counting_free,
     .subject = counting_subject,
@@ -177,14 +168,6 @@ static const struct provider count_provider = {
 };
 
 /* ---- echo: works with events ---- */
-
-static const struct provider echo_provider;
-
-static bool echo_has(const void *self, const struct catalog_tool *tool)
-{
-    (void)self;
-    return provider_owns(&echo_provider, tool);
-}
 
 static uint64_t echo_start(void *data, const struct provider_events *events)
 {
@@ -210,7 +193,6 @@ static void echo_end_session(void *self, const void *session)
 
 static const struct provider echo_provider = {
     .name = "echo",
-    .has = echo_has,
     .prepare = counting_prepare,
     .free = counting_free,
     .subject = counting_subject,
