@@ -76,7 +76,10 @@ static int counting_prepare(void *self, const struct catalog_tool *tool,
     *call = (struct counting_call){
         .counting = counting,
         .to = to,
-        .resource = {.group = tool->group, .given = STR("/counted"), .resolved = STR("/counted")},
+        .resource = {.group = tool->group,
+                     .given = STR("/counted"),
+                     .resolved = STR("/counted"),
+                     .cwd = STR_EMPTY},
     };
     *out_call = call;
     return 0;
