@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "loop/loop.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum {
     DAEMON_PEER_CALLS = 32, /* at a time */

@@ -12,10 +12,10 @@
 
 #include "loop/signal.h"
 #include "mcp/http.h"
-#include "net/httpserver.h"
-#include "net/router.h"
-#include "net/ssewriter.h"
-#include "net/tls.h"
+#include "net/http/router.h"
+#include "net/http/server.h"
+#include "net/sse/writer.h"
+#include "net/tls/tls.h"
 
 enum {
     MAX_BODY_BYTES = 1 << 20,

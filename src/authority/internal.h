@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "authority/backend.h"
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 #include "base/list.h"
 #include "gatehouse/authority.h"
 

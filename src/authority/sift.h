@@ -8,8 +8,8 @@
 #ifndef AUTHORITY_SIFT_H
 #define AUTHORITY_SIFT_H
 
-#include "authority/ignore.h"
 #include "authority/internal.h"
+#include "authority/names/ignore.h"
 
 struct authority_sifted {
     const struct backend_ops *ops;

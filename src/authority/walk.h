@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "authority/backend.h"
-#include "authority/path.h"
+#include "authority/names/path.h"
 
 struct walk_entry {
     struct str name;      /* relative to where the walk began */

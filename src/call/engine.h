@@ -22,7 +22,7 @@
 #include "call/executor.h"
 #include "loop/loop.h"
 #include "permission/desk.h"
-#include "permission/keeper.h"
+#include "permission/rules/keeper.h"
 
 struct call_engine;
 struct call;

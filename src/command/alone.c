@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/optionhelp.h"
+#include "base/options/help.h"
 
 enum {
     HELP_MAX_BYTES = 1 << 20,

@@ -6,7 +6,7 @@
 #ifndef COMMAND_ALONE_H
 #define COMMAND_ALONE_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 /* From the arguments and the environment. The values live in the arena. */
 int alone_read_options(struct arena *arena, const struct option_command *command, int argc,

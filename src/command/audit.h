@@ -7,7 +7,7 @@
 #ifndef COMMAND_AUDIT_H
 #define COMMAND_AUDIT_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum {
     AUDIT_OPTION_SINCE,

@@ -6,7 +6,7 @@
 #ifndef COMMAND_CONNECT_H
 #define COMMAND_CONNECT_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum {
     CONNECT_OPTION_DIR,

@@ -7,7 +7,7 @@
 #ifndef COMMAND_MCP_H
 #define COMMAND_MCP_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum {
     MCP_OPTION_WRITE,

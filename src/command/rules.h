@@ -7,7 +7,7 @@
 #ifndef COMMAND_RULES_H
 #define COMMAND_RULES_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 /* Of all its commands. */
 enum { RULES_OPTION_SETTINGS_DIR, RULES_OPTION_STATE_DIR, RULES_OPTIONS };

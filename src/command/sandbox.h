@@ -3,7 +3,7 @@
 #ifndef COMMAND_SANDBOX_H
 #define COMMAND_SANDBOX_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum { SANDBOX_RUN, SANDBOX_CHECK, SANDBOX_COMMANDS };
 

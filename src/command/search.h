@@ -7,7 +7,7 @@
 #ifndef COMMAND_SEARCH_H
 #define COMMAND_SEARCH_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum {
     SEARCH_OPTION_LITERAL,

@@ -6,7 +6,7 @@
 #ifndef COMMAND_SHARED_H
 #define COMMAND_SHARED_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 /* In the order of enum permission_mode, and up to a NULL, like the others. */
 extern const char *const shared_modes[];

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum { STATUS_OPTION_PORT, STATUS_OPTION_JSON, STATUS_OPTIONS };
 

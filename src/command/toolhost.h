@@ -6,7 +6,7 @@
 #ifndef COMMAND_TOOLHOST_H
 #define COMMAND_TOOLHOST_H
 
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum {
     TOOLHOST_OPTION_FD,

@@ -15,7 +15,7 @@
 #include "gateway/event.h"
 #include "gateway/reconnect.h"
 #include "gateway/reply.h"
-#include "net/httpclient.h"
+#include "net/http/client.h"
 
 struct gateway;
 

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "gateway/client.h"
 #include "loop/timer.h"
-#include "net/ssereader.h"
+#include "net/sse/reader.h"
 
 enum { TARGET_BYTES = 2048, KEY_FIELDS = 3 };
 

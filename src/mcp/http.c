@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "mcp/http_internal.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 enum { REFUSAL_BYTES = 4 << 10 };
 

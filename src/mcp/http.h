@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "mcp/mcp.h"
-#include "net/exchange.h"
+#include "net/http/exchange.h"
 
 struct mcp_http;
 

@@ -4,7 +4,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/decimal.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 enum {
     DECODED_BYTES = HTTP_MAX_HEAD_BYTES,

@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "loop/timer.h"
 #include "mcp/http.h"
-#include "net/ssewriter.h"
+#include "net/sse/writer.h"
 
 enum {
     MCP_HTTP_ID_LEN = 32, /* of a session: 190 bits */

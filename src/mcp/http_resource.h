@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "net/exchange.h"
+#include "net/http/exchange.h"
 
 /* Addresses of it, for the router: by itself, and with the path of the endpoint behind it. */
 #define MCP_HTTP_RESOURCE_PATH "/.well-known/oauth-protected-resource"

@@ -15,8 +15,8 @@
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "base/err.h"
-#include "permission/keeper.h"
 #include "permission/question.h"
+#include "permission/rules/keeper.h"
 #include "protocol/catalog.h"
 
 /* What the loop knows of it beforehand. */

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "permission/modes.h"
-#include "permission/rulebook.h"
+#include "permission/rules/rulebook.h"
 
 enum {
     PERMISSION_MAX_PROTECTED_DIRS = 16,

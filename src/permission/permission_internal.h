@@ -3,8 +3,8 @@
 #ifndef PERMISSION_PERMISSION_INTERNAL_H
 #define PERMISSION_PERMISSION_INTERNAL_H
 
-#include "permission/form.h"
 #include "permission/permission.h"
+#include "permission/rules/form.h"
 
 /* What a decision goes by, from its beginning to its end. */
 struct permission_moment {

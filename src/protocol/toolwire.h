@@ -2,7 +2,7 @@
 /*
  * The wire between a front, which decides and talks to the world, and its
  * toolhost, which touches the files: frames on one stream socket, bodies in
- * JSON. docs/internals/toolhost.md says what each message means and when it may
+ * JSON. docs/internals/program-toolhost.md says what each message means and when it may
  * come; here is only how it looks.
  *
  *     u32 length of what follows | u32 call | u8 type | body     (little endian)

@@ -38,7 +38,7 @@ struct shell_job;
 
 /* A command. */
 struct shell_command {
-    struct str name;  /* as rules know it, see permission/command.h */
+    struct str name;  /* as rules know it, see permission/commandline/commandline.h */
     struct str whole; /* as it is executed, with a NUL behind it */
     struct str cwd;   /* absolute, without links, the same */
 };

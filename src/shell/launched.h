@@ -3,7 +3,7 @@
 #ifndef SHELL_LAUNCHED_H
 #define SHELL_LAUNCHED_H
 
-#include "isolate/launcher.h"
+#include "isolate/launcher/launcher.h"
 #include "loop/loop.h"
 #include "shell/starter.h"
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "authority/path.h"
-#include "base/schema.h"
-#include "permission/command.h"
+#include "authority/names/path.h"
+#include "base/schema/schema.h"
+#include "permission/commandline/commandline.h"
 #include "protocol/toolresult.h"
 #include "shell/internal.h"
 #include "shell/shellprovider.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "isolate/box/matches.h"
+#include "isolate/box/places.h"
+#include "isolate/box/startfiles.h"
 #include "isolate/environment.h"
-#include "isolate/launcher.h"
-#include "isolate/matches.h"
-#include "isolate/places.h"
-#include "isolate/startfiles.h"
+#include "isolate/launcher/launcher.h"
 #include "shell/launched.h"
 #include "tools/denied.h"
 #include "tools/networked.h"

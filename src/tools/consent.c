@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/hash.h"
 #include "protocol/toolids.h"
 #include "tools/tool.h"

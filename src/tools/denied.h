@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "isolate/launcher.h"
+#include "isolate/launcher/launcher.h"
 #include "permission/permission.h"
 
 struct denied {

@@ -6,7 +6,7 @@
  */
 #include "tools/tool.h"
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "search/shortlist.h"

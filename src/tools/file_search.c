@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "search/search.h"
 #include "tools/nameglob.h"
 #include "tools/visible.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/hex.h"
 
 static bool is_plain(unsigned char c)

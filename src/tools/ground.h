@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "gatehouse/authority.h"
 #include "isolate/confine.h"
-#include "permission/keeper.h"
+#include "permission/rules/keeper.h"
 #include "tools/recorded.h"
 #include "tools/toolbox.h"
 

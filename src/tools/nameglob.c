@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "authority/glob.h"
+#include "authority/names/glob.h"
 #include "tools/visible.h"
 
 /*

@@ -4,8 +4,8 @@
 #include <limits.h>
 
 #include "base/cleanup.h"
-#include "permission/settingsdir.h"
-#include "permission/settingsfile.h"
+#include "permission/settings/dir.h"
+#include "permission/settings/file.h"
 
 /* Who looks has it for a moment. */
 enum { WAIT_MS = 1000 };

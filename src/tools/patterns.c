@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 #include "tools/tool.h"
 
 /* The first component of an absolute path; empty for the root of all. */

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/utf8.h"
 #include "protocol/toolids.h"
 #include "tools/preview_internal.h"

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/base64.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"

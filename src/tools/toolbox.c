@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 #include "base/clock.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 #include "base/utf8.h"
 #include "protocol/toolids.h"
 #include "tools/patterns.h"

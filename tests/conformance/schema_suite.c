@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 
 enum {
     EXIT_SKIPPED = 77,

@@ -2,7 +2,7 @@
 """gatehouse connect when something around it breaks: servers, networks, certificates, disks, and its
 own processes.
 
-What takes a time-out to notice is in tests/unit/daemon/test_hostlink.c and
+What takes a time-out to notice is in tests/unit/programs/connect/test_hostlink.c and
 tests/unit/gateway/test_client.c, where the clock is the test's.
 
 Arguments: see daemon_scene.

@@ -1,4 +1,4 @@
-"""The other end of gatehouse-toolhost's socket, for tests. See docs/internals/toolhost.md."""
+"""The other end of gatehouse-toolhost's socket, for tests. See docs/internals/program-toolhost.md."""
 import collections
 import json
 import os

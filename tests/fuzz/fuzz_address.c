@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/address.h"
-#include "net/origin.h"
+#include "net/http/origin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "authority/archive_internal.h"
+#include "authority/archive/internal.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "permission/command.h"
+#include "permission/commandline/commandline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

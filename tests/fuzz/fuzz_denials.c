@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "permission/denials.h"
+#include "permission/rules/denials.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

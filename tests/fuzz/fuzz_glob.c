@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "../support/glob_reference.h"
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/handover.h"
+#include "programs/connect/handover.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "net/httpparse.h"
-#include "net/httppath.h"
+#include "net/http/parse.h"
+#include "net/http/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

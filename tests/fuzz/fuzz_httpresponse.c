@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "net/httpresponse.h"
+#include "net/http/response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "net/httpproxy.h"
-#include "net/httpurl.h"
+#include "net/http/proxy.h"
+#include "net/http/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "../support/ignore_reference.h"
-#include "authority/ignore.h"
-#include "authority/path.h"
+#include "authority/names/ignore.h"
+#include "authority/names/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/kept.h"
+#include "programs/connect/kept.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "isolate/launcher_wire.h"
+#include "isolate/launcher/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "mcphost/lines.h"
+#include "programs/mcp/lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

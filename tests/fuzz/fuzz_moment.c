@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "auditor/moment.h"
 #include "base/clock.h"
+#include "programs/audit/moment.h"
 
 /* A Monday in March. */
 #define NOW INT64_C(1772449200000)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "../support/option_sample.h"
-#include "base/optionhelp.h"
-#include "base/options.h"
+#include "base/options/help.h"
+#include "base/options/options.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "daemon/origins.h"
+#include "programs/connect/origins.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

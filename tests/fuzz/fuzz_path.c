@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 

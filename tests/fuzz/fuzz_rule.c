@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "permission/rulebook.h"
+#include "permission/rules/rulebook.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "permission/expiry.h"
-#include "permission/settings.h"
+#include "permission/rules/expiry.h"
+#include "permission/settings/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "net/ssereader.h"
+#include "net/sse/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

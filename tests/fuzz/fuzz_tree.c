@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "daemon/tree.h"
+#include "programs/connect/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "net/websocket.h"
-#include "net/wsframe.h"
+#include "net/websocket/frame.h"
+#include "net/websocket/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

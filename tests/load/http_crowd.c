@@ -17,8 +17,8 @@
 #include "base/err.h"
 #include "draw.h"
 #include "http_fixture.h"
-#include "net/router.h"
-#include "net/ssewriter.h"
+#include "net/http/router.h"
+#include "net/sse/writer.h"
 
 enum {
     ROUNDS = 3,

@@ -14,9 +14,9 @@
 
 #include "base/buf.h"
 #include "gatehouse/authority.h"
+#include "isolate/box/places.h"
 #include "isolate/environment.h"
-#include "isolate/launcher.h"
-#include "isolate/places.h"
+#include "isolate/launcher/launcher.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "patience.h"

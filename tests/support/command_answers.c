@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "permission/command.h"
+#include "permission/commandline/commandline.h"
 
 enum { INPUT_MAX_BYTES = 64 << 20, ANSWER_MAX_BYTES = 1 << 20 };
 

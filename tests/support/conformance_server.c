@@ -10,8 +10,8 @@
 #include "conformance.h"
 #include "loop/signal.h"
 #include "mcp/http.h"
-#include "net/httpserver.h"
-#include "net/router.h"
+#include "net/http/router.h"
+#include "net/http/server.h"
 
 enum { SHUTDOWN_MS = 1000, RETRY_MS = 50 };
 

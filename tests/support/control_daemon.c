@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "command/status.h"
-#include "daemon/control.h"
 #include "loop/reader.h"
+#include "programs/connect/control.h"
 
 static struct loop *loop;
 static char *const *words;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "net/httpserver.h"
+#include "net/http/server.h"
 
 enum fake_endpoint {
     FAKE_INIT,

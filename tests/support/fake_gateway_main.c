@@ -28,7 +28,7 @@
 #include "base/sha256.h"
 #include "fake_gateway.h"
 #include "loop/reader.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum {
     LINE_BYTES = 32 << 20,

@@ -18,7 +18,7 @@
 #include "base/jsonwrite.h"
 #include "gateway/client.h"
 #include "loop/reader.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum { TEXT_BYTES = 64 << 20, PEM_BYTES = 1 << 20, MAX_LARGE = 32 << 20 };
 

@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "net/httpserver.h"
+#include "net/http/server.h"
 
 enum {
     HTTP_FIXTURE_WAITING = 16,

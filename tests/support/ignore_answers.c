@@ -9,8 +9,8 @@
  */
 #include <stdio.h>
 
-#include "authority/ignore.h"
-#include "authority/path.h"
+#include "authority/names/ignore.h"
+#include "authority/names/path.h"
 #include "base/buf.h"
 
 enum { MAX_PLACES = 256, INPUT_MAX_BYTES = 64 << 20 };

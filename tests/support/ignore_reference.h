@@ -10,7 +10,7 @@
 
 #include <ctype.h>
 
-#include "authority/ignore.h"
+#include "authority/names/ignore.h"
 
 struct ignore_reference {
     const char *start; /* of the rule's text */

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "isolate/landlock.h"
-#include "isolate/launcher.h"
+#include "isolate/launcher/launcher.h"
 
 enum { NUMBER = 1, MEMORY_BYTES = 1 << 30, WAITS = 2, DECIMAL = 10 };
 

@@ -41,8 +41,7 @@ static const struct json_value *arguments_of(const struct mcp_call *call)
 static size_t read_questions(const struct mcp_call *call,
                              struct mcp_question questions[MCP_MAX_QUESTIONS + 1])
 {
-    const struct json_value *asked =
-        json_get(arguments_of(call), STR("questions"));
+    const struct json_value *asked = json_get(arguments_of(call), STR("questions"));
     size_t count = 0;
 
     if (asked == NULL || asked->type != JSON_OBJECT) {

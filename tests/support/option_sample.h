@@ -7,7 +7,7 @@
 #define TESTS_SUPPORT_OPTION_SAMPLE_H
 
 #include "base/cleanup.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 /* Of the program. */
 enum { OPT_HELP, OPT_VERBOSE, OPT_COLOUR, OPT_LEVEL, OPT_GLOBAL_COUNT };

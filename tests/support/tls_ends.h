@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/secret.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 /* The time of every test. */
 #define TLS_ENDS_NOW_MS INT64_C(1800000000000)

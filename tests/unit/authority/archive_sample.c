@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "authority/memory_internal.h"
+#include "authority/memory/internal.h"
 
 /* ---- Tar ---- */
 

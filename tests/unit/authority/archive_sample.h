@@ -9,7 +9,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "authority/archive_internal.h"
+#include "authority/archive/internal.h"
 #include "base/buf.h"
 #include "base/str.h"
 

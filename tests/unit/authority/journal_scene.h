@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "authority/linux_journal_internal.h"
+#include "authority/linux/journal_internal.h"
 #include "scene.h"
 
 /* Names as linux_temp_name() makes them, but known. */

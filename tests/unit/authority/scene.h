@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "authority/linux_internal.h"
+#include "authority/linux/internal.h"
 
 struct scene {
     char path[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 
 enum { ARENA_BYTES = 8 << 20 };
 

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "authority/glob.h"
-#include "authority/path.h"
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
 #include "draw.h"
 #include "glob_reference.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "authority/ignore.h"
+#include "authority/names/ignore.h"
 #include "base/buf.h"
 #include "draw.h"
 #include "ignore_reference.h"

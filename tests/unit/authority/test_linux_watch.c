@@ -3,7 +3,7 @@
 
 #include <poll.h>
 
-#include "authority/linux_journal_internal.h"
+#include "authority/linux/journal_internal.h"
 #include "inotify_queue.h"
 #include "scene.h"
 

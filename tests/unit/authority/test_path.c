@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "authority/path.h"
+#include "authority/names/path.h"
 #include "base/err.h"
 
 static struct path_name name;

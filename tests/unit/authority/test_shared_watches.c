@@ -6,7 +6,7 @@
 #include <sys/inotify.h>
 #include <sys/syscall.h>
 
-#include "authority/linux_journal_internal.h"
+#include "authority/linux/journal_internal.h"
 #include "inotify_queue.h"
 #include "scene.h"
 

@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "authority/ignore.h"
+#include "authority/names/ignore.h"
 #include "world.h"
 
 enum { MAX_SEEN = 4096, MANY = 700 };

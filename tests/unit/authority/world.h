@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "authority/internal.h"
-#include "authority/memory_internal.h"
+#include "authority/memory/internal.h"
 #include "gatehouse/authority.h"
 
 enum world_tree { WORLD_ROOT, WORLD_OUTSIDE, WORLD_TWIN, WORLD_OTHER, WORLD_TREES };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/optioncomplete.h"
+#include "base/options/complete.h"
 #include "option_sample.h"
 
 int main(int argc, char **argv)

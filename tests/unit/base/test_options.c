@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/optioncomplete.h"
-#include "base/optionhelp.h"
-#include "base/options.h"
+#include "base/options/complete.h"
+#include "base/options/help.h"
+#include "base/options/options.h"
 #include "option_sample.h"
 
 enum { ARENA_MAX = 8 << 20 };

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 #include "base/utf8.h"
 
 enum { ARENA_BYTES = 256 << 20, TEXT_BYTES = 64 << 20 };

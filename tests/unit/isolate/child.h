@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "isolate/box.h"
-#include "isolate/box_internal.h"
+#include "isolate/box/box.h"
+#include "isolate/box/internal.h"
 #include "isolate/sanitized.h"
 #include "isolate/seccomp.h"
 #include "isolate/syscalls.h"

@@ -7,8 +7,8 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 
-#include "isolate/box.h"
-#include "isolate/box_internal.h"
+#include "isolate/box/box.h"
+#include "isolate/box/internal.h"
 #include "isolate/landlock.h"
 #include "isolate/sanitized.h"
 

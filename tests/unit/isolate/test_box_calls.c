@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "interpret.h"
-#include "isolate/box_internal.h"
+#include "isolate/box/internal.h"
 
 enum { ANY = SECCOMP_RET_ALLOW };
 

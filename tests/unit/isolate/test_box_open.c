@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 
 #include "base/cleanup.h"
-#include "isolate/box.h"
-#include "isolate/launcher.h"
+#include "isolate/box/box.h"
+#include "isolate/launcher/launcher.h"
 #include "isolate/sanitized.h"
 
 enum { OUTPUT_BYTES = 8192, MAX_TOLD = 4 };

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "isolate/box_internal.h"
+#include "isolate/box/internal.h"
 #include "isolate/landlock.h"
 
 enum { ROUNDS = 40 };

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "isolate/box_internal.h"
+#include "isolate/box/internal.h"
 #include "isolate/confine.h"
 #include "isolate/landlock.h"
-#include "isolate/launcher.h"
+#include "isolate/launcher/launcher.h"
 
 enum { OUTPUT_BYTES = 4096 };
 

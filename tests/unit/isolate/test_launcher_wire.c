@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "isolate/launcher_wire.h"
+#include "isolate/launcher/wire.h"
 
 static struct launcher_request a_start(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child.h"
 
-#include "isolate/matches.h"
+#include "isolate/box/matches.h"
 
 enum { ARENA_BYTES = 1 << 20, ROOM = 8, SOMEBODY = 65534 };
 

@@ -5,10 +5,10 @@
 #include <sys/un.h>
 
 #include "base/arena.h"
+#include "isolate/box/places.h"
+#include "isolate/box/secrets.h"
+#include "isolate/box/startfiles.h"
 #include "isolate/environment.h"
-#include "isolate/places.h"
-#include "isolate/secrets.h"
-#include "isolate/startfiles.h"
 
 enum { ARENA_BYTES = 1 << 20, NOW_MS = 1000 };
 

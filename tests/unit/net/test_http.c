@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 static void tokens_have_no_separators(void **state)
 {

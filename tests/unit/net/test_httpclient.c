@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "loop_until.h"
-#include "net/httpclient.h"
+#include "net/http/client.h"
 #include "raw_server.h"
 
 enum { TEXT_BYTES = 32 << 20, LARGE_BYTES = 16 << 20, ANSWER_BYTES = 64, CALLS = 20 };

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/err.h"
-#include "net/httppath.h"
+#include "net/http/path.h"
 
 static void assert_path(struct str raw, struct str wanted)
 {

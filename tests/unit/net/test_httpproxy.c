@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "loop_until.h"
-#include "net/httpclient.h"
+#include "net/http/client.h"
 #include "raw_server.h"
 
 enum { TEXT_BYTES = 1 << 20 };

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "net/httpresponse.h"
+#include "net/http/response.h"
 
 enum { TOLD_BYTES = 1 << 20, MANY = HTTP_MAX_HEADERS + 1 };
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "loop_until.h"
-#include "net/exchange.h"
-#include "net/httpclient.h"
-#include "net/httpserver.h"
+#include "net/http/client.h"
+#include "net/http/exchange.h"
+#include "net/http/server.h"
 #include "raw_server.h"
 #include "tls_ends.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "net/httpurl.h"
+#include "net/http/url.h"
 
 enum { TEXT_BYTES = 4096 };
 

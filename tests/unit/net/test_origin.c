@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/err.h"
-#include "net/origin.h"
+#include "net/http/origin.h"
 
 static const struct origin_policy LOOPBACK = {.is_loopback = true, .port = 8080};
 

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "http_fixture.h"
-#include "net/router.h"
+#include "net/http/router.h"
 
 enum { GOT_BYTES = 1 << 20 };
 

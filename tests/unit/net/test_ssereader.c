@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "draw.h"
-#include "net/ssereader.h"
+#include "net/sse/reader.h"
 
 enum { LINE_MAX_BYTES = 64, EVENT_MAX_BYTES = 100 };
 

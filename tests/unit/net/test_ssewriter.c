@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "http_fixture.h"
-#include "net/ssewriter.h"
+#include "net/sse/writer.h"
 
 enum { GOT_BYTES = 4 << 20, KEPT_BYTES = 100000, QUIET_MS = 1000, STREAMS = 4, HELD_BYTES = 20000 };
 

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "draw.h"
-#include "net/websocket.h"
+#include "net/websocket/websocket.h"
 
 enum { MESSAGE_MAX_BYTES = 100, QUEUE_MAX_BYTES = 400, ANY = 1 << 20 };
 

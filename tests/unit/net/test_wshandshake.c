@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "net/sha1.h"
-#include "net/wshandshake.h"
+#include "net/websocket/handshake.h"
+#include "net/websocket/sha1.h"
 
 #define HEADER(name, value)                                                                        \
     {                                                                                              \

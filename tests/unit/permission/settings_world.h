@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "../authority/scene.h"
-#include "permission/settingsfile.h"
+#include "permission/settings/file.h"
 
 enum { PATH_BYTES = 160, TEXT_BYTES = 1 << 20, WRITERS = 8, RULES_EACH = 50, SHORT_WAIT_MS = 30 };
 

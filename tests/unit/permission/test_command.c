@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "draw.h"
-#include "permission/command.h"
+#include "permission/commandline/commandline.h"
 
 enum { ARENA_BYTES = 1 << 20 };
 

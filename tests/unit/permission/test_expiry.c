@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "permission/expiry.h"
+#include "permission/rules/expiry.h"
 
 /* The time again, as the clock writes it; empty if it is none. */
 static const char *read_again(const char *text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "permission/form.h"
+#include "permission/rules/form.h"
 
 static void check_path(const char *given, bool may_go_back, const char *expected)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../authority/scene.h"
-#include "permission/keeper.h"
+#include "permission/rules/keeper.h"
 
 enum { PATH_BYTES = 160 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "draw.h"
-#include "permission/rule.h"
+#include "permission/rules/rule.h"
 
 enum { ARENA_BYTES = 1 << 20, TEXT_BYTES = 8192 };
 

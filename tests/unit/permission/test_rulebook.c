@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "permission/rulebook.h"
+#include "permission/rules/rulebook.h"
 
 enum { ARENA_BYTES = 16 << 20, NOW_MS = 1000000, MOST = 16 };
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "permission/settings.h"
+#include "permission/settings/settings.h"
 
 enum { TEXT_BYTES = 1 << 20 };
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 #include "protocol/catalog.h"
 #include "protocol/toolids.h"
 

@@ -78,7 +78,7 @@ class Layers(Case):
         self.write("src/base/err.c", f'{LICENCE}#include "base/err.h"\n\n#include <string.h>\n')
         self.write("src/loop/loop.h", header("LOOP_LOOP_H", '#include "base/err.h"'))
         self.write("src/loop/loop.c", f'{LICENCE}#include "loop/loop.h"\n\n#include <uv.h>\n')
-        self.write("src/cli/main.c", f'{LICENCE}#include <stdio.h>\n\n#include "loop/loop.h"\n')
+        self.write("src/programs/gatehouse/main.c", f'{LICENCE}#include <stdio.h>\n\n#include "loop/loop.h"\n')
 
     def include(self, path, line):
         text = (self.root / path).read_text() if (self.root / path).exists() else LICENCE
@@ -92,8 +92,8 @@ class Layers(Case):
         self.complains('src/base/err.c:5: "loop/loop.h": base may include itself and nothing')
 
     def test_an_arrow_between_programs(self):
-        self.include("src/cli/main.c", '#include "daemon/dispatch.h"')
-        self.complains("src/cli/main.c:5:")
+        self.include("src/programs/gatehouse/main.c", '#include "programs/connect/dispatch.h"')
+        self.complains("src/programs/gatehouse/main.c:5:")
 
     def test_a_detour_through_dots(self):
         self.include("src/base/err.c", '# include "base/../loop/loop.h"')
@@ -207,8 +207,8 @@ class FileCalls(Case):
         self.complains("src/authority/launch.c:1: calls execv,")
 
     def test_the_allow_list_lets_pass(self):
-        self.launches("src/cli/main.c")
-        self.write("scripts/file-calls.allow", "src/cli/main.c: execv  # becomes the program\n")
+        self.launches("src/programs/gatehouse/main.c")
+        self.write("scripts/file-calls.allow", "src/programs/gatehouse/main.c: execv  # becomes the program\n")
         self.passes()
 
     def test_an_entry_that_nobody_needs(self):
@@ -216,8 +216,8 @@ class FileCalls(Case):
         self.complains("scripts/file-calls.allow:2: src/base/plain.c does not call open")
 
     def test_an_entry_without_a_reason(self):
-        self.launches("src/cli/main.c")
-        self.write("scripts/file-calls.allow", "src/cli/main.c: execv\n")
+        self.launches("src/programs/gatehouse/main.c")
+        self.write("scripts/file-calls.allow", "src/programs/gatehouse/main.c: execv\n")
         self.complains("scripts/file-calls.allow:1:")
 
     def test_a_source_that_is_not_built(self):

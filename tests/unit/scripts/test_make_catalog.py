@@ -209,7 +209,7 @@ class Schemas(Case):
         self.properties = self.input["properties"]
 
     def test_the_words_are_those_of_the_c_code(self):
-        source = (ROOT / "src/base/schema_words.c").read_text()
+        source = (ROOT / "src/base/schema/words.c").read_text()
         _, _, table = source.partition("words[] = {")
         known = {*re.findall(r'\{STR_LITERAL\("([^"]+)"\)', table), "$ref"}
         listed = re.search(r'SCHEMA_WORDS = set\(\s*"""(.*?)"""', MAKE.read_text(), re.DOTALL)

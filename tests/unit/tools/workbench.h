@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/schema.h"
+#include "base/schema/schema.h"
 #include "gatehouse/authority.h"
 #include "protocol/catalog.h"
 #include "tools/toolbox.h"

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority/audit/internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "authority/internal.h"
+#include "base/hash.h"
+#include "base/hex.h"
+#include "base/jsonwrite.h"
+#include "base/utf8.h"
+
+enum {
+    MAX_REASON_BYTES = 512,
+    LONGEST_ESCAPE = 6,
+    PLAIN_ESCAPE = 2, /* of a name: a quote, a backslash, or two hex digits */
+    FIXED_BYTES = 1024,
+    /* subject, run, root, its display name, tool, decision, policy source, hooks */
+    TEXTS = 7 + AUTHORITY_MAX_HOOKS,
+};
+
+_Static_assert((2 * PATH_MAX + AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
+                       TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+                       MAX_REASON_BYTES * LONGEST_ESCAPE + FIXED_BYTES <=
+                   AUDIT_MAX_RECORD_BYTES,
+               "the longest record fits");
+
+size_t audit_digits(uint64_t number, char out_text[20])
+{
+    char reversed[20];
+    size_t len = 0;
+
+    do {
+        reversed[len++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (size_t i = 0; i < len; i++)
+        out_text[i] = reversed[len - 1 - i];
+    return len;
+}
+
+void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES])
+{
+    char text[CLOCK_ISO_BYTES];
+
+    clock_format_iso(wall_ms < 0 ? 0 : wall_ms > CLOCK_LAST_MS ? CLOCK_LAST_MS : wall_ms, text);
+    memcpy(out_text, text, AUDIT_TIMESTAMP_BYTES);
+}
+
+/* The host's words are short and well-formed; what is not becomes so. */
+static void put_text(struct json_writer *writer, const char *text, size_t max_bytes, bool *is_cut)
+{
+    struct str view = {text, text != NULL ? strnlen(text, max_bytes + 1) : 0};
+
+    if (view.len > max_bytes) {
+        view = utf8_cut(view, max_bytes);
+        *is_cut = true;
+    }
+    json_write_str_lossy(writer, view.len > 0 ? view : STR_EMPTY);
+}
+
+static void put_optional(struct json_writer *writer, struct str key, const char *text,
+                         size_t max_bytes, bool *is_cut)
+{
+    if (text == NULL)
+        return;
+    json_key(writer, key);
+    put_text(writer, text, max_bytes, is_cut);
+}
+
+/* Text that needs no more than two bytes a byte, and does nothing to a terminal. */
+static bool is_plain(struct str name)
+{
+    unsigned char all = 0;
+    bool has_control = false;
+
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+
+        all |= c;
+        has_control |= c < 0x20 || c == 0x7f;
+    }
+    return !has_control && ((all & 0x80) == 0 || utf8_is_valid(name));
+}
+
+static void put_hex(struct json_writer *writer, struct str bytes)
+{
+    char text[2 * PATH_MAX + 2];
+    size_t len = 2 * bytes.len + 2;
+
+    assert(bytes.len <= PATH_MAX);
+    text[0] = text[len - 1] = '"';
+    hex_write(text + 1, bytes);
+    json_splice(writer, (struct str){text, len});
+}
+
+/* Where a name goes: as text, in hex, and what is told of one that was cut. */
+struct name_keys {
+    struct str text;
+    struct str hex;
+    struct str end;
+    struct str end_hex;
+    struct str bytes;
+    struct str hash;
+};
+#define NAME_KEYS(field)                                                                           \
+    {                                                                                              \
+        STR_LITERAL(field), STR_LITERAL(field AUDIT_HEX_SUFFIX), STR_LITERAL(field "End"),         \
+            STR_LITERAL(field "End" AUDIT_HEX_SUFFIX), STR_LITERAL(field "Bytes"),                 \
+            STR_LITERAL(field "Hash")                                                              \
+    }
+static const struct name_keys name_keys = NAME_KEYS("relativePath");
+static const struct name_keys destination_keys = NAME_KEYS("destinationPath");
+
+/*
+ * What a change was done to is needed whole, by whoever has to undo it. Anybody can make up any
+ * number of other names, of any length.
+ */
+static size_t longest_name(const struct authority_event *event)
+{
+    switch (event->outcome) {
+    case AUTHORITY_INTENT:
+    case AUTHORITY_NOTICED:
+        return PATH_MAX;
+    case AUTHORITY_SUCCESS:
+        return operation_is_mutation(event->operation) ? PATH_MAX : AUDIT_KEPT_NAME_BYTES;
+    case AUTHORITY_DENIED:
+    case AUTHORITY_FAILED:
+        return AUDIT_KEPT_NAME_BYTES;
+    }
+    return AUDIT_KEPT_NAME_BYTES;
+}
+
+/* Tells names apart that begin alike; the key is the same everywhere, so that records compare. */
+static void put_cut(struct json_writer *writer, const struct name_keys *keys, struct str name)
+{
+    static const struct hash_key key = {0, 0};
+    uint64_t hash = hash_str(&key, name);
+    char text[16];
+
+    json_key(writer, keys->bytes);
+    json_write_int(writer, (int64_t)name.len);
+    for (size_t i = sizeof(text); i > 0; i--, hash >>= 4)
+        text[i - 1] = HEX_DIGITS[hash & 15];
+    json_key(writer, keys->hash);
+    json_write_str(writer, (struct str){text, sizeof(text)});
+}
+
+/* Any bytes, of which none is lost. */
+static void put_bytes(struct json_writer *writer, struct str text_key, struct str hex_key,
+                      struct str bytes)
+{
+    if (is_plain(bytes)) {
+        json_key(writer, text_key);
+        json_write_str(writer, bytes);
+    } else {
+        json_key(writer, hex_key);
+        put_hex(writer, bytes);
+    }
+}
+
+/* The last bytes of what was cut, from a character on where these are characters. */
+static struct str end_of(struct str name, size_t kept, size_t longest_end)
+{
+    size_t from = name.len - kept > longest_end ? name.len - longest_end : kept;
+    size_t last = from + 3;
+
+    while (from > kept && from < last && ((unsigned char)name.ptr[from] & 0xC0) == 0x80)
+        from++;
+    return str_slice(name, from, name.len);
+}
+
+static void put_name(struct json_writer *writer, const struct name_keys *keys, struct str name,
+                     size_t longest, size_t longest_end, bool *is_cut)
+{
+    struct str kept = name.len > longest ? utf8_cut(name, longest) : name;
+
+    if (name.len == 0)
+        return;
+    put_bytes(writer, keys->text, keys->hex, kept);
+    if (kept.len < name.len) {
+        if (longest_end > 0)
+            put_bytes(writer, keys->end, keys->end_hex, end_of(name, kept.len, longest_end));
+        put_cut(writer, keys, name);
+        *is_cut = true;
+    }
+}
+
+/* What a command does may stand at its end, behind any number of blanks. */
+static size_t longest_end_of(const struct authority_event *event, const struct audit_extra *extra)
+{
+    return event->operation == AUTHORITY_OP_EXECUTE && !extra->is_brief ? AUDIT_KEPT_NAME_BYTES : 0;
+}
+
+static void put_subject(struct json_writer *writer, const struct authority_subject *subject,
+                        bool *is_cut)
+{
+    json_key(writer, STR("subject"));
+    json_begin_object(writer);
+    json_key(writer, STR("type"));
+    json_write_str(writer, str_from(authority_subject_type_name(subject->type)));
+    json_key(writer, STR("id"));
+    put_text(writer, subject->id, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("runId"), subject->run_id, AUDIT_TEXT_BYTES, is_cut);
+    json_end_object(writer);
+}
+
+static void put_root(struct json_writer *writer, const struct authority_root *root, bool *is_cut)
+{
+    json_key(writer, STR("root"));
+    json_begin_object(writer);
+    json_key(writer, STR("kind"));
+    json_write_str(writer, str_from(authority_root_kind_name(root->kind)));
+    json_key(writer, STR("id"));
+    put_text(writer, root->id, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("displayName"), root->display_name, AUDIT_TEXT_BYTES, is_cut);
+    json_end_object(writer);
+}
+
+static void put_id(struct json_writer *writer, struct str key, uint64_t id)
+{
+    char digits[20];
+
+    json_key(writer, key);
+    json_write_str(writer, (struct str){digits, audit_digits(id, digits)});
+}
+
+static void put_call(struct json_writer *writer, const struct authority_call *call, bool *is_cut)
+{
+    if (call == NULL)
+        return;
+    put_optional(writer, STR("tool"), call->tool, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, STR("decision"), call->decision, AUDIT_TEXT_BYTES, is_cut);
+    if (call->id != 0)
+        put_id(writer, STR("callId"), call->id);
+}
+
+static void put_result(struct json_writer *writer, const struct authority_event *event)
+{
+    json_key(writer, STR("outcome"));
+    json_write_str(writer, str_from(authority_outcome_name(event->outcome)));
+    if (event->outcome == AUTHORITY_NOTICED) {
+        json_key(writer, STR("change"));
+        json_write_str(writer, str_from(authority_change_name(event->change)));
+    }
+    if (event->error == 0)
+        return;
+    json_key(writer, STR("error"));
+    json_write_str(writer, str_from(err_name(event->error)));
+    json_key(writer, STR("category"));
+    json_write_str(writer, str_from(err_category_name(err_category(event->error))));
+}
+
+static void put_circumstances(struct json_writer *writer, const struct authority_event *event,
+                              bool *is_cut)
+{
+    assert(event->wrapper_count <= AUTHORITY_MAX_HOOKS);
+    put_optional(writer, STR("policySource"), event->policy_source, AUDIT_TEXT_BYTES, is_cut);
+    if (event->wrapper_count > 0) {
+        json_key(writer, STR("wrapperIds"));
+        json_begin_array(writer);
+        for (size_t i = 0; i < event->wrapper_count; i++)
+            put_text(writer, event->wrapper_ids[i], AUDIT_TEXT_BYTES, is_cut);
+        json_end_array(writer);
+    }
+    put_optional(writer, STR("reason"), event->reason, MAX_REASON_BYTES, is_cut);
+}
+
+static void put_count(struct json_writer *writer, struct str key, uint64_t count)
+{
+    if (count == 0)
+        return;
+    json_key(writer, key);
+    json_write_int(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+int audit_write_record(const struct authority_event *event, const struct audit_extra *extra,
+                       struct buf *out)
+{
+    char timestamp[AUDIT_TIMESTAMP_BYTES];
+    struct json_writer writer;
+    bool is_cut = extra->is_brief;
+    size_t start = out->len;
+    size_t longest = longest_name(event);
+    int r;
+
+    audit_timestamp(event->wall_ms, timestamp);
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("timestamp"));
+    json_write_str(&writer, (struct str){timestamp, sizeof(timestamp)});
+    put_id(&writer, STR("requestId"), event->request_id);
+    put_subject(&writer, event->subject, &is_cut);
+    put_root(&writer, event->root, &is_cut);
+    put_call(&writer, event->call, &is_cut);
+    json_key(&writer, STR("operation"));
+    json_write_str(&writer, str_from(authority_operation_name(event->operation)));
+    put_name(&writer, &name_keys, event->name, longest, longest_end_of(event, extra), &is_cut);
+    put_name(&writer, &destination_keys, event->destination, longest, 0, &is_cut);
+    put_result(&writer, event);
+    if (!extra->is_brief)
+        put_circumstances(&writer, event, &is_cut);
+    if (is_cut) {
+        json_key(&writer, STR("truncated"));
+        json_write_bool(&writer, true);
+    }
+    put_count(&writer, STR("dropped"), extra->dropped);
+    put_count(&writer, STR("more"), extra->more);
+    json_end_object(&writer);
+    r = json_writer_finish(&writer);
+    if (r < 0) {
+        out->len = start;
+        return r;
+    }
+    assert(out->len - start <= AUDIT_MAX_RECORD_BYTES);
+    return 0;
+}
+
+int audit_format(const struct authority_event *event, struct buf *out)
+{
+    return audit_write_record(event, &(struct audit_extra){.dropped = 0}, out);
+}

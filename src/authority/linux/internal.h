@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the Linux backend share. Only they include this.
+ *
+ *     linux_resolve.c     a name below a root becomes a descriptor
+ *     linux_file.c        stat, reading, appending
+ *     linux_stage.c       files that appear whole
+ *     linux_attributes.c  what a new file takes over from an old one
+ *     linux_tree.c        trees likewise
+ *     linux_dir.c         reading and making directories
+ *     linux_rename.c      moving within a file system, and second names for links
+ *     linux_remove.c      removing, by descriptor
+ *     linux_journal.c     what must be removed again after a crash; temporary workspaces
+ *     linux_sweep.c       removing that, at the next start
+ *     linux_private.c     directories of our own
+ *     linux_watch.c       inotify
+ *     linux.c             the table
+ */
+#ifndef AUTHORITY_LINUX_INTERNAL_H
+#define AUTHORITY_LINUX_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "authority/backend.h"
+#include "authority/names/path.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/list.h"
+
+struct linux_journal;
+
+/* Watches share inotify instances, and are made, read and freed in several threads. */
+struct linux_watches {
+    pthread_mutex_t lock; /* never held while a file system is asked */
+    struct list hubs;
+};
+
+struct linux_backend {
+    struct backend base;
+    bool walks;                    /* no openat2: one component at a time */
+    bool is_privileged;            /* root: opening a device could act, so look before */
+    struct linux_journal *journal; /* NULL without a state directory */
+    struct linux_watches watches;
+};
+
+/* What a directory is, wherever it is. */
+struct linux_identity {
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* A directory and one name in it. */
+struct linux_place {
+    int dir_fd; /* O_RDONLY: it may have to be synced */
+    bool is_dir_borrowed;
+    const struct linux_identity *dir_identity; /* the root's, of a borrowed one; NULL: not known */
+    char last[NAME_MAX + 1];
+    struct stat last_about; /* with LINUX_LAST_RESOLVED; mode 0: nothing there, or not known */
+};
+#define LINUX_PLACE_INIT                                                                           \
+    {                                                                                              \
+        .dir_fd = -1                                                                               \
+    }
+void linux_place_done(struct linux_place *place);
+#define cleanup_place cleanup_with(linux_place_done)
+
+enum { LINUX_NO_SLOT = -1 };
+
+struct backend_root {
+    struct linux_backend *backend;
+    int fd;                         /* O_RDONLY | O_DIRECTORY */
+    uint64_t mount_id;              /* for the walk, which has no RESOLVE_NO_XDEV */
+    struct linux_identity identity; /* inode 0: not known */
+    bool is_in_memory; /* all of it, since no operation leaves the mount: nothing to sync */
+    char *path;        /* the host's, for the journal; NULL for trees and workspaces */
+    /* A staged tree or a temporary workspace: where it is and what the journal calls it. */
+    bool is_private;
+    struct linux_place place;  /* its own name */
+    struct linux_place target; /* of a tree: where it goes */
+    int journal_slot;
+};
+
+/* ---- linux_resolve.c ---- */
+
+/* Whether openat2 works here, as it is needed. */
+bool linux_has_openat2(void);
+
+/*
+ * Opens what `name` stands for, by the lookup's rules, on the root's own mount.
+ * `flags` as for open(2), without O_CREAT; O_CLOEXEC is added. With O_PATH a last
+ * link may be opened itself: look at what came, and if links are followed ask
+ * for its target.
+ */
+int linux_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+               int flags, int *out_fd);
+
+/* The same, with links followed from the start; only where the lookup does. */
+int linux_open_target(struct backend_root *root, const struct backend_lookup *lookup,
+                      struct str name, int flags, int *out_fd);
+
+enum linux_last {
+    LINUX_LAST_AS_IS,    /* for removing and renaming: a link is the thing itself */
+    LINUX_LAST_RESOLVED, /* for writing: a link is followed, or refused; so is a dangling one */
+};
+
+/*
+ * The directory that holds `name`, open, and its last component.
+ * ERR_ROOT_PROTECTED for the root itself.
+ */
+int linux_open_parent(struct backend_root *root, const struct backend_lookup *lookup,
+                      struct str name, enum linux_last last, struct linux_place *out_place);
+
+/*
+ * Whether what is about to appear at this place may have the name that it would
+ * have by now: a directory that is held can be moved meanwhile.
+ */
+int linux_check_place(struct backend_root *root, const struct backend_lookup *lookup,
+                      const struct linux_place *place);
+
+/* The mount that a descriptor is on. */
+int linux_mount_id(int fd, uint64_t *out_id);
+/* ERR_CROSSES_MOUNT unless it is this one. */
+int linux_check_mount(int fd, uint64_t mount_id);
+
+/* After a change: on the disk, where the file system can say so of a directory. */
+int linux_sync_dir(int dir_fd);
+
+/* One component of an open directory: no link, and on the same mount. */
+int linux_open_entry(const struct linux_backend *backend, int dir_fd, const char *component,
+                     int flags, uint64_t mount_id, int *out_fd);
+
+/* What is behind a descriptor. */
+int linux_look(int fd, struct stat *out_about);
+
+/* ERR_* for the errno of a call that was given one component below a pinned directory. */
+int linux_error(int errno_value);
+
+/* ---- linux_file.c ---- */
+
+/* Regular, not linked elsewhere, not too large; else the code that says which. */
+int linux_check_file(const struct stat *about, const struct backend_lookup *lookup);
+void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
+
+/* ---- linux_attributes.c ---- */
+
+bool linux_is_of_same_owner(const struct stat *a, const struct stat *b);
+/* Owner and extended attributes, as far as may be; *new is how the new file looks before and after.
+ */
+int linux_take_after(int from, const struct stat *old, int to, struct stat *new);
+
+/* ---- linux_remove.c ---- */
+
+/*
+ * Removes `last` in dir_fd and, if it is a directory, all below it, never through
+ * a link or onto another mount than dir_fd's. *budget counts down; ERR_TOO_LARGE at 0.
+ */
+int linux_remove_tree(int dir_fd, const char *last, uint64_t *budget, const struct cancel *cancel);
+
+/* The directory that is open as `fd`, which is closed; ERR_NOT_FOUND if `last` is another by now.
+ */
+int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget);
+
+/* ---- linux_private.c ---- */
+
+/* A directory of our own (0700, and nobody else's), made with those above it if it is missing. */
+int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err);
+
+/* ---- linux_journal.c ---- */
+
+enum linux_leftover { LINUX_LEFTOVER_FILE, LINUX_LEFTOVER_TREE };
+
+/*
+ * Opens the state directory's journal and removes what processes that are gone
+ * have left behind, or so much of it as takes no time. One file a process, locked
+ * while it lives.
+ */
+int linux_journal_open(const char *state_dir, struct linux_journal **out_journal, struct err *err);
+void linux_journal_close(struct linux_journal *journal);
+
+/* The rest of that, or so much of it; in any thread. */
+void linux_journal_sweep(struct linux_journal *journal, uint64_t max_entries,
+                         const struct cancel *cancel);
+bool linux_journal_has_leftovers(const struct linux_journal *journal);
+
+/* A directory has moved, or was made and may have the number of one that is gone. */
+void linux_journal_moved(struct linux_journal *journal);
+
+/*
+ * Notes, before it is made, that `last` in the directory of the place may have to be
+ * removed. Survives kill -9 without a system call. ERR_BUSY when all slots are taken.
+ */
+int linux_journal_add(struct linux_journal *journal, const struct linux_place *place,
+                      const char *last, enum linux_leftover kind, int *out_slot);
+void linux_journal_remove(struct linux_journal *journal, int slot);
+
+/* A name that nobody else has: ".gatehouse-" and 24 random characters. */
+enum { LINUX_TEMP_NAME_BYTES = 40 };
+void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
+
+/* A directory (0700) below the state directory, among those that go with the journal. */
+int linux_temp_make(struct backend *backend, struct backend_root **out_root);
+void linux_temp_drop(struct backend_root *root);
+
+/* ---- linux_watch.c ---- */
+
+void linux_watches_init(struct linux_watches *all);
+/* When the last watch is freed. */
+void linux_watches_done(struct linux_watches *all);
+
+/* ---- the rest of the table, each in the file that is named for it ---- */
+
+int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root);
+void linux_root_close(struct backend_root *root);
+int linux_root_path(struct backend_root *root, char out_path[PATH_MAX]);
+int linux_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+               struct authority_stat *out_stat);
+int linux_file_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                    struct backend_file **out_file, struct authority_stat *out_stat);
+int linux_file_from_fd(struct backend *backend, const struct backend_lookup *lookup, int fd,
+                       struct backend_file **out_file, struct authority_stat *out_stat);
+int linux_file_read(struct backend_file *file, uint64_t offset, void *bytes, size_t size,
+                    size_t *out_got);
+void linux_file_close(struct backend_file *file);
+int linux_file_fd(const struct backend_file *file);
+/* A file of an open directory, by one component. */
+int linux_file_open_at(const struct linux_backend *backend, int dir_fd, uint64_t mount_id,
+                       const char *last, const struct backend_lookup *lookup,
+                       struct backend_file **out_file, struct authority_stat *out_stat);
+int linux_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                 struct str bytes, bool may_create, unsigned mode, bool is_synced);
+int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                enum backend_create create, unsigned mode, struct backend_stage **out_stage);
+int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
+int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
+                         struct authority_stat *before, struct authority_stat *after);
+int linux_stage_publish(struct backend_stage *stage, bool is_synced);
+void linux_stage_drop(struct backend_stage *stage);
+int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
+                     struct str name, struct backend_root **out_tree);
+int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode);
+int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced);
+void linux_tree_drop(struct backend_root *tree);
+int linux_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                   struct backend_dir **out_dir);
+int linux_dir_open_below(struct backend_dir *dir, struct str component,
+                         struct backend_dir **out_dir);
+bool linux_dir_next(struct backend_dir *dir, struct str *out_component,
+                    enum authority_type *out_type, int *out_error);
+int linux_dir_stat(struct backend_dir *dir, struct str component, struct authority_stat *out_stat);
+int linux_dir_file_open(struct backend_dir *dir, const struct backend_lookup *lookup,
+                        struct str component, struct backend_file **out_file,
+                        struct authority_stat *out_stat);
+void linux_dir_close(struct backend_dir *dir);
+int linux_mkdir(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                unsigned mode, bool is_synced);
+int linux_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                 bool is_recursive, uint64_t max_entries);
+int linux_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                 struct str from, struct backend_root *to_root,
+                 const struct backend_lookup *to_lookup, struct str to, bool may_replace);
+int linux_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+               struct str from, struct backend_root *to_root,
+               const struct backend_lookup *to_lookup, struct str to);
+int linux_watch(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                struct backend_watch **out_watch, int *out_fd);
+int linux_watch_read(struct backend_watch *watch,
+                     void (*report)(void *data, enum authority_change change, struct str name),
+                     void *data);
+void linux_watch_free(struct backend_watch *watch);
+
+#endif

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and trees that appear whole or not at all.
+ *
+ * A new file is made without a name (O_TMPFILE) and linked in when it is done;
+ * linking never replaces. A replacement needs a name of its own beside the
+ * target for a moment: that name is in the journal before it exists, and
+ * renameat2 puts it in place. In a private tree nobody looks, so files there are
+ * written where they belong.
+ */
+#include "authority/linux/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+enum {
+    COPY_STEP_BYTES = 8 << 20, /* between two looks at the token */
+    COPY_BUFFER_BYTES = 128 << 10,
+};
+
+enum stage_form {
+    STAGE_NAMELESS, /* O_TMPFILE */
+    STAGE_NAMED,    /* under temp_name, which the journal knows */
+    STAGE_IN_PLACE, /* in a private tree */
+};
+
+struct backend_stage {
+    struct linux_backend *backend;
+    struct backend_root *root;
+    struct backend_lookup lookup;
+    struct linux_place place;
+    int fd;
+    int old_fd; /* the file that is replaced; -1 for a new one */
+    bool is_old_readable;
+    struct stat old_about;        /* when it was opened */
+    struct stat new_about;        /* when it was made, where it replaces one */
+    struct authority_stat *after; /* wanted of what is published; NULL: not */
+    enum stage_form form;
+    enum backend_create create;
+    bool is_dressed; /* has its mode and the rest, also where it replaces a file */
+    uint64_t written;
+    uint64_t max_bytes;
+    const struct cancel *cancel;
+    int journal_slot;
+    char temp_name[LINUX_TEMP_NAME_BYTES];
+};
+
+/* ---- beginning ---- */
+
+/* Notes a fresh name in the journal, if there is one. */
+static int take_temp_name(struct backend_stage *stage)
+{
+    linux_temp_name(stage->temp_name);
+    if (stage->backend->journal == NULL)
+        return 0;
+    return linux_journal_add(stage->backend->journal, &stage->place, stage->temp_name,
+                             LINUX_LEFTOVER_FILE, &stage->journal_slot);
+}
+
+static void forget_temp_name(struct backend_stage *stage)
+{
+    if (stage->journal_slot != LINUX_NO_SLOT)
+        linux_journal_remove(stage->backend->journal, stage->journal_slot);
+    stage->journal_slot = LINUX_NO_SLOT;
+}
+
+static int create_named(struct backend_stage *stage, unsigned mode)
+{
+    int r = take_temp_name(stage);
+
+    if (r < 0)
+        return r;
+    stage->fd = openat(stage->place.dir_fd, stage->temp_name,
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (stage->fd >= 0) {
+        stage->form = STAGE_NAMED;
+        return 0;
+    }
+    r = linux_error(errno);
+    forget_temp_name(stage);
+    return r;
+}
+
+static int create_nameless(struct backend_stage *stage, unsigned mode)
+{
+    stage->fd = openat(stage->place.dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+    if (stage->fd >= 0) {
+        stage->form = STAGE_NAMELESS;
+        return 0;
+    }
+    /* Not every file system has it; EISDIR is how old kernels say so. */
+    if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)
+        return create_named(stage, mode);
+    return linux_error(errno);
+}
+
+/*
+ * The file that will be replaced, opened for writing although nothing is written
+ * to it: renaming over a file does not ask for its permission, so this does. For
+ * reading too where that may be: see stage_exchange.
+ */
+static int open_old(struct backend_stage *stage, const struct backend_lookup *lookup)
+{
+    const int flags = O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
+    const struct linux_place *place = &stage->place;
+    struct backend_lookup of_any_size = *lookup; /* it goes */
+    int r;
+
+    /* Nothing is opened that might act when it is. */
+    stage->old_about = place->last_about;
+    if (place->last_about.st_mode == 0 &&
+        fstatat(place->dir_fd, place->last, &stage->old_about, AT_SYMLINK_NOFOLLOW) < 0)
+        return linux_error(errno);
+    of_any_size.max_file_bytes = 0;
+    r = linux_check_file(&stage->old_about, &of_any_size);
+    if (r < 0)
+        return r;
+    stage->old_fd = openat(place->dir_fd, place->last, O_RDWR | flags);
+    stage->is_old_readable = stage->old_fd >= 0;
+    if (stage->old_fd < 0 && errno == EACCES)
+        stage->old_fd = openat(place->dir_fd, place->last, O_WRONLY | flags);
+    if (stage->old_fd < 0)
+        return linux_error(errno);
+    /* A file system of layers may have made another file of it for the opening. */
+    r = linux_look(stage->old_fd, &stage->old_about);
+    return r < 0 ? r : linux_check_file(&stage->old_about, &of_any_size);
+}
+
+/*
+ * With the mode of the old one from the beginning, which is seldom to be changed then; nothing that
+ * a new file would not get. Where the owner or the group is another, even that would let in who may
+ * not read the old one.
+ */
+static int create_like_old(struct backend_stage *stage, unsigned mode)
+{
+    int r = create_named(stage, stage->old_about.st_mode & mode & 0777);
+
+    if (r == 0)
+        r = linux_look(stage->fd, &stage->new_about);
+    if (r < 0 || linux_is_of_same_owner(&stage->old_about, &stage->new_about))
+        return r;
+    stage->new_about.st_mode = 0600;
+    return fchmod(stage->fd, 0600) < 0 ? linux_error(errno) : 0;
+}
+
+static int begin(struct backend_stage *stage, const struct backend_root *root,
+                 const struct backend_lookup *lookup, unsigned mode)
+{
+    int r;
+
+    if (root->is_private) {
+        stage->form = STAGE_IN_PLACE;
+        stage->fd = openat(stage->place.dir_fd, stage->place.last,
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        return stage->fd < 0 ? linux_error(errno) : 0;
+    }
+    r = open_old(stage, lookup);
+    if (r == 0 && stage->create == BACKEND_CREATE_NEW)
+        return ERR_ALREADY_EXISTS;
+    if (r == 0)
+        return create_like_old(stage, mode);
+    if (r != ERR_NOT_FOUND || stage->create == BACKEND_REPLACE_OLD)
+        return stage->create == BACKEND_CREATE_NEW && r != ERR_NOT_FOUND ? ERR_ALREADY_EXISTS : r;
+    return create_nameless(stage, mode);
+}
+
+int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                enum backend_create create, unsigned mode, struct backend_stage **out_stage)
+{
+    struct backend_stage *stage = malloc(sizeof(*stage));
+    int r;
+
+    if (stage == NULL)
+        return ERR_NO_MEMORY;
+    *stage = (struct backend_stage){
+        .backend = root->backend,
+        .root = root,
+        .lookup = *lookup,
+        .place = LINUX_PLACE_INIT,
+        .fd = -1,
+        .old_fd = -1,
+        .create = create,
+        .max_bytes = lookup->max_file_bytes,
+        .cancel = lookup->cancel,
+        .journal_slot = LINUX_NO_SLOT,
+    };
+    r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &stage->place);
+    if (r == 0)
+        r = begin(stage, root, lookup, mode);
+    if (r < 0) {
+        linux_stage_drop(stage);
+        return r;
+    }
+    *out_stage = stage;
+    return 0;
+}
+
+/* All of the file that is replaced, or nothing. */
+static int read_old(const struct backend_stage *stage, struct buf *content)
+{
+    uint64_t size = (uint64_t)stage->old_about.st_size;
+    size_t start = content->len;
+    int r;
+
+    if (!stage->is_old_readable)
+        return ERR_PERMISSION_DENIED;
+    if (size > content->max - content->len)
+        return ERR_TOO_LARGE;
+    r = buf_reserve(content, (size_t)size);
+    while (r == 0 && content->len - start < size) {
+        ssize_t got = pread(stage->old_fd, content->data + content->len,
+                            (size_t)size - (content->len - start), (off_t)(content->len - start));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) /* it has become shorter: somebody is at it */
+            r = got < 0 ? linux_error(errno) : ERR_BUSY;
+        else
+            content->len += (size_t)got;
+    }
+    if (r < 0)
+        content->len = start;
+    return r;
+}
+
+int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
+                         struct authority_stat *before, struct authority_stat *after)
+{
+    int r = content != NULL ? read_old(stage, content) : 0;
+
+    if (r < 0)
+        return r;
+    linux_fill_stat(&stage->old_about, before);
+    stage->after = after;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int grow_by(struct backend_stage *stage, uint64_t len)
+{
+    uint64_t size;
+
+    if (__builtin_add_overflow(stage->written, len, &size) ||
+        (stage->max_bytes > 0 && size > stage->max_bytes))
+        return ERR_TOO_LARGE;
+    stage->written = size;
+    return cancel_check(stage->cancel);
+}
+
+int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len)
+{
+    const char *next = bytes;
+    int r = grow_by(stage, len);
+
+    if (r < 0)
+        return r;
+    while (len > 0) {
+        ssize_t written = write(stage->fd, next, len);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return linux_error(errno);
+        next += written;
+        len -= (size_t)written;
+    }
+    return 0;
+}
+
+/* ---- copying ---- */
+
+static int spend(uint64_t *budget, uint64_t len)
+{
+    if (len > *budget)
+        return ERR_TOO_LARGE;
+    *budget -= len;
+    return 0;
+}
+
+/* The next data at or after `offset`; false when there is only a hole or nothing at all. */
+static bool find_data(int fd, uint64_t offset, uint64_t *out_start, uint64_t *out_end)
+{
+    off_t start = lseek(fd, (off_t)offset, SEEK_DATA);
+    off_t end;
+
+    if (start < 0 && errno == ENXIO)
+        return false;
+    end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+    /* A file system that does not tell: data, to wherever the file ends. */
+    *out_start = start < 0 ? offset : (uint64_t)start;
+    *out_end = end < 0 ? INT64_MAX : (uint64_t)end;
+    return true;
+}
+
+/* Before anything is written. The file may still grow, so what is copied is counted again. */
+static int check_budget(const struct backend_stage *stage, int fd, uint64_t budget,
+                        uint64_t *out_data)
+{
+    uint64_t offset = 0;
+    uint64_t start;
+    uint64_t end;
+    struct stat about;
+    int r = fstat(fd, &about) < 0 ? linux_error(errno) : 0;
+
+    *out_data = 0;
+    while (r == 0 && offset < (uint64_t)about.st_size && find_data(fd, offset, &start, &end)) {
+        offset = end < (uint64_t)about.st_size ? end : (uint64_t)about.st_size;
+        r = spend(&budget, offset > start ? offset - start : 0);
+        *out_data += offset > start ? offset - start : 0;
+        if (r == 0)
+            r = cancel_check(stage->cancel);
+    }
+    return r;
+}
+
+/* By reading and writing, where the kernel cannot copy between the two. */
+static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
+                        uint64_t end, uint64_t *budget)
+{
+    cleanup_free char *buffer = malloc(COPY_BUFFER_BYTES);
+    size_t got = 1;
+    int r = buffer == NULL ? ERR_NO_MEMORY : 0;
+
+    while (r == 0 && got > 0 && *offset < end) {
+        size_t most =
+            end - *offset < COPY_BUFFER_BYTES ? (size_t)(end - *offset) : COPY_BUFFER_BYTES;
+
+        r = linux_file_read(file, *offset, buffer, most, &got);
+        if (r == 0)
+            r = spend(budget, got);
+        if (r == 0 && got > 0)
+            r = linux_stage_write(stage, buffer, got);
+        if (r == 0)
+            *offset += got;
+    }
+    return r;
+}
+
+/* Up to `end`, or less where the file ends before that. */
+static int copy_data(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
+                     uint64_t end, uint64_t *budget)
+{
+    while (*offset < end) {
+        off64_t from = (off64_t)*offset;
+        size_t most = end - *offset < COPY_STEP_BYTES ? (size_t)(end - *offset) : COPY_STEP_BYTES;
+        ssize_t copied = copy_file_range(linux_file_fd(file), &from, stage->fd, NULL, most, 0);
+        int r;
+
+        if (copied < 0 && errno == EINTR)
+            continue;
+        /* Some file systems answer 0 for files that have more to give (procfs): ask read too. */
+        if (copied == 0 || (copied < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS ||
+                                           errno == EOPNOTSUPP || errno == EBADF)))
+            return copy_by_hand(stage, file, offset, end, budget);
+        if (copied < 0)
+            return linux_error(errno);
+        r = spend(budget, (uint64_t)copied);
+        if (r == 0)
+            r = grow_by(stage, (uint64_t)copied);
+        if (r < 0)
+            return r;
+        *offset += (uint64_t)copied;
+    }
+    return 0;
+}
+
+/* Nothing is written, and what comes next is written behind it. */
+static int copy_hole(struct backend_stage *stage, uint64_t *offset, uint64_t end)
+{
+    int r = grow_by(stage, end - *offset);
+
+    if (r < 0)
+        return r;
+    if (lseek(stage->fd, (off_t)stage->written, SEEK_SET) < 0)
+        return errno == EINVAL ? ERR_TOO_LARGE : linux_error(errno);
+    *offset = end;
+    return 0;
+}
+
+/* The file has no more data; it may end with a hole. */
+static int copy_end(struct backend_stage *stage, struct backend_file *file, uint64_t offset,
+                    uint64_t *budget)
+{
+    struct stat about;
+    int r = fstat(linux_file_fd(file), &about) < 0 ? linux_error(errno) : 0;
+
+    if (r == 0 && (uint64_t)about.st_size > offset) {
+        r = copy_hole(stage, &offset, (uint64_t)about.st_size);
+        if (r == 0 && ftruncate(stage->fd, (off_t)stage->written) < 0)
+            r = linux_error(errno);
+    }
+    /* What has come since, or was there without a size that said so. */
+    return r < 0 ? r : copy_by_hand(stage, file, &offset, UINT64_MAX, budget);
+}
+
+static int copy_parts(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    uint64_t offset = 0;
+    uint64_t start;
+    uint64_t end;
+
+    while (find_data(linux_file_fd(file), offset, &start, &end)) {
+        int r = cancel_check(stage->cancel);
+
+        if (r == 0 && start > offset)
+            r = copy_hole(stage, &offset, start);
+        if (r == 0)
+            r = copy_data(stage, file, &offset, end, budget);
+        /* It ended before its data did: it was cut meanwhile, or nobody knew its end. */
+        if (r < 0 || offset < end)
+            return r;
+    }
+    return copy_end(stage, file, offset, budget);
+}
+
+static int copy_whole(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    int from = linux_file_fd(file);
+    struct stat about;
+    uint64_t data = 0;
+    int r = *budget < UINT64_MAX ? check_budget(stage, from, *budget, &data) : 0;
+
+    if (r < 0)
+        return r;
+    if (stage->written > 0 || ioctl(stage->fd, FICLONE, from) < 0)
+        return copy_parts(stage, file, budget);
+    /* The clone is as large as the file was at that moment, which may have grown. */
+    if (fstat(stage->fd, &about) < 0)
+        return linux_error(errno);
+    *budget -= data;
+    return grow_by(stage, (uint64_t)about.st_size);
+}
+
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    /* Looking for data moves it, and the host may have opened this file. */
+    off_t position = lseek(linux_file_fd(file), 0, SEEK_CUR);
+    int r = copy_whole(stage, file, budget);
+
+    if (position >= 0)
+        (void)lseek(linux_file_fd(file), position, SEEK_SET);
+    return r;
+}
+
+/* ---- the end ---- */
+
+/* The new file looks like the one that it replaces. */
+static int take_after_old(const struct backend_stage *stage)
+{
+    struct stat old = stage->old_about;
+    struct stat new = stage->new_about;
+    /* Where the old one was told it must be as it was then, or it stays: see is_as_told(). */
+    int r = stage->after == NULL ? linux_look(stage->old_fd, &old) : 0;
+
+    /* Before the mode: changing the owner takes setuid bits away. */
+    if (r == 0)
+        r = linux_take_after(stage->old_fd, &old, stage->fd, &new);
+    if (r < 0)
+        return r;
+    /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
+    if ((new.st_mode & 07777) != (old.st_mode & 0777) && fchmod(stage->fd, old.st_mode & 0777) < 0)
+        return linux_error(errno);
+    return 0;
+}
+
+int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after)
+{
+    struct stat old = {.st_mode = 0};
+    struct stat new = {.st_mode = 0};
+
+    if (after != NULL) {
+        int r = linux_look(linux_file_fd(after), &old);
+
+        if (r == 0)
+            r = linux_look(stage->fd, &new);
+        if (r == 0)
+            r = linux_take_after(linux_file_fd(after), &old, stage->fd, &new);
+        if (r < 0)
+            return r;
+        /* Those would make it run as somebody who never said so. */
+        if (new.st_uid != old.st_uid)
+            mode &= ~(unsigned)S_ISUID;
+        if (new.st_gid != old.st_gid)
+            mode &= ~(unsigned)S_ISGID;
+    }
+    if (fchmod(stage->fd, mode) < 0)
+        return linux_error(errno);
+    stage->is_dressed = true;
+    return 0;
+}
+
+/* A name for a nameless file; never replaces. */
+static int link_in(const struct backend_stage *stage, const char *name)
+{
+    char self[32];
+
+    /* Linking by descriptor alone (AT_EMPTY_PATH) needs a capability; through /proc it does not. */
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", stage->fd);
+    if (linkat(AT_FDCWD, self, stage->place.dir_fd, name, AT_SYMLINK_FOLLOW) < 0)
+        return linux_error(errno);
+    return 0;
+}
+
+/* The temporary name becomes the final one; with RENAME_NOREPLACE only where nothing is. */
+static int rename_in(const struct backend_stage *stage, unsigned flags)
+{
+    int dir_fd = stage->place.dir_fd;
+
+    if (renameat2(dir_fd, stage->temp_name, dir_fd, stage->place.last, flags) == 0)
+        return 0;
+    if (errno != EINVAL || flags == 0)
+        return linux_error(errno);
+    /* A file system without that flag; linking does not replace either. */
+    if (linkat(dir_fd, stage->temp_name, dir_fd, stage->place.last, 0) < 0)
+        return linux_error(errno);
+    unlinkat(dir_fd, stage->temp_name, 0);
+    return 0;
+}
+
+static int put_in_place(struct backend_stage *stage)
+{
+    int r;
+
+    switch (stage->form) {
+    case STAGE_IN_PLACE:
+        return 0;
+    case STAGE_NAMED:
+        r = stage->old_fd < 0 ? rename_in(stage, RENAME_NOREPLACE) : rename_in(stage, 0);
+        if (r == ERR_ALREADY_EXISTS && stage->create != BACKEND_CREATE_NEW)
+            r = rename_in(stage, 0);
+        return r;
+    case STAGE_NAMELESS:
+        r = link_in(stage, stage->place.last);
+        if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)
+            return r;
+        /* Somebody was faster; replacing needs a name of our own. */
+        r = take_temp_name(stage);
+        if (r < 0)
+            return r;
+        r = link_in(stage, stage->temp_name);
+        if (r < 0)
+            return r;
+        stage->form = STAGE_NAMED;
+        return rename_in(stage, 0);
+    }
+    return ERR_INTERNAL;
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether what stands there is still the file whose content was told, and as it was then. */
+static bool is_as_told(const struct backend_stage *stage)
+{
+    const struct stat *then = &stage->old_about;
+    struct stat now;
+
+    if (stage->after == NULL)
+        return true;
+    return fstatat(stage->place.dir_fd, stage->place.last, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+           now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+           now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
+           is_same_time(now.st_ctim, then->st_ctim);
+}
+
+static int tell_after(const struct backend_stage *stage)
+{
+    struct stat about;
+    int r = linux_look(stage->fd, &about);
+
+    if (r == 0)
+        linux_fill_stat(&about, stage->after);
+    return r;
+}
+
+int linux_stage_publish(struct backend_stage *stage, bool is_synced)
+{
+    int r = cancel_check(stage->cancel);
+
+    is_synced = is_synced && !stage->root->is_in_memory;
+    if (r == 0 && stage->old_fd >= 0 && !stage->is_dressed)
+        r = take_after_old(stage);
+    if (r == 0 && is_synced && fsync(stage->fd) < 0)
+        r = linux_error(errno);
+    if (r == 0 && stage->form != STAGE_IN_PLACE)
+        r = linux_check_place(stage->root, &stage->lookup, &stage->place);
+    /* As late as can be. */
+    if (r == 0 && !is_as_told(stage))
+        r = ERR_BUSY;
+    if (r == 0)
+        r = put_in_place(stage);
+    if (r < 0) {
+        linux_stage_drop(stage);
+        return r;
+    }
+    /* It has its name: dropping must not take that away. */
+    stage->form = STAGE_NAMELESS;
+    if (is_synced)
+        r = linux_sync_dir(stage->place.dir_fd);
+    if (r == 0 && stage->after != NULL)
+        r = tell_after(stage);
+    linux_stage_drop(stage);
+    return r;
+}
+
+void linux_stage_drop(struct backend_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    if (stage->fd >= 0) {
+        if (stage->form == STAGE_NAMED)
+            unlinkat(stage->place.dir_fd, stage->temp_name, 0);
+        else if (stage->form == STAGE_IN_PLACE)
+            unlinkat(stage->place.dir_fd, stage->place.last, 0);
+        close(stage->fd);
+    }
+    forget_temp_name(stage);
+    if (stage->old_fd >= 0)
+        close(stage->old_fd);
+    linux_place_done(&stage->place);
+    free(stage);
+}

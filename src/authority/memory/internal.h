@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the memory backend share, and what its tests use to plant
+ * things behind its back. Only they include this.
+ *
+ *     memory_tree.c     nodes, their names, and what they cost
+ *     memory_lookup.c   a name below a root becomes a node
+ *     memory_file.c     reading, staging, appending
+ *     memory_dir.c      reading and making directories, removing, renaming
+ *     memory_plant.c    links and other things that the table cannot make
+ *     memory.c          roots, staged trees, the table
+ *
+ * One lock guards the whole backend. Locks otherwise live in the loop alone, but
+ * the operations of a backend run in whatever thread the host likes; a finer one
+ * would buy nothing, since under it there is only memory to be moved.
+ */
+#ifndef AUTHORITY_MEMORY_INTERNAL_H
+#define AUTHORITY_MEMORY_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "authority/backend.h"
+#include "authority/names/path.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/str.h"
+
+/* Of one backend, staged and still open things included; then ERR_NO_SPACE. */
+#define MEMORY_MAX_BYTES ((uint64_t)256 << 20)
+enum {
+    MEMORY_MAX_NODES = 1 << 18,
+    MEMORY_MAX_LINK_HOPS = 40, /* as on Linux */
+    MEMORY_MODE_BITS = 07777,
+};
+
+struct memory_backend {
+    struct backend base;
+    pthread_mutex_t lock; /* guards the rest, all nodes and all handles */
+    const struct clock *clock;
+    struct memory_node
+        *top; /* holds the roots, each under the host's path as if it were one name */
+    uint64_t max_bytes;
+    uint64_t max_nodes;
+    uint64_t bytes;
+    uint64_t nodes;
+    uint64_t last_inode;
+    uint64_t last_serial;
+    uint64_t last_stamp_ns;
+};
+
+/* A file, directory, link or other thing. Lives as long as a name or a handle needs it. */
+struct memory_node {
+    enum authority_type type;
+    unsigned refs;  /* names and handles */
+    unsigned links; /* names */
+    unsigned mode;
+    uint64_t inode;
+    uint64_t modified_ns; /* since 1970 */
+    uint64_t changed_ns;
+    struct buf content; /* of a file; of a link, where it points */
+    /* Of a directory: */
+    struct memory_node *parent; /* not counted; NULL for what has no name */
+    struct memory_entry *self;  /* its name there */
+    struct map children;        /* struct memory_entry by its name */
+    struct list entries;        /* the same, oldest first */
+    struct list readers;        /* struct backend_dir */
+    struct memory_node *next_dead;
+};
+
+/* A name in a directory. */
+struct memory_entry {
+    struct list node;
+    struct memory_node *target; /* counted */
+    uint64_t serial;            /* grows along the list */
+    size_t name_len;
+    char name[];
+};
+
+/* Where a name came out. Points into the tree: good while the lock is held. */
+struct memory_place {
+    struct memory_node *parent;
+    struct memory_node *node; /* NULL: there is nothing yet */
+    bool is_named;            /* else it is the root, or a last "..", and to be left alone */
+    bool is_dangling;         /* a last link was followed to nothing */
+    size_t last_len;
+    char last[NAME_MAX + 1];
+};
+
+/* Where something will be that is being made. */
+struct memory_target {
+    struct memory_node *root; /* counted, as is the other; NULL when there is none */
+    struct memory_node *parent;
+    struct backend_lookup lookup;
+    size_t last_len;
+    char last[NAME_MAX + 1];
+};
+
+struct backend_root {
+    struct memory_backend *backend;
+    struct memory_node *node;    /* counted */
+    struct memory_target target; /* of a staged tree */
+    struct path_name name;       /* of a staged tree: there, when it was begun */
+};
+
+struct backend_dir {
+    struct list node; /* in the directory's readers */
+    struct memory_backend *backend;
+    struct memory_node *directory; /* counted */
+    struct list *next;             /* the entry to be shown next, or the list's head */
+    uint64_t last_serial;    /* what came later is not shown, or a renaming reader never ends */
+    char name[NAME_MAX + 1]; /* what was shown last, which may be gone */
+};
+
+/* ---- The lock, held until the end of the block ---- */
+
+static inline struct memory_backend *memory_lock(struct memory_backend *backend)
+{
+    pthread_mutex_lock(&backend->lock);
+    return backend;
+}
+
+static inline void memory_unlock_(struct memory_backend **backend)
+{
+    pthread_mutex_unlock(&(*backend)->lock);
+}
+#define MEMORY_LOCKED(backend)                                                                     \
+    cleanup_with(memory_unlock_) struct memory_backend *locked_ __attribute__((unused)) =          \
+        memory_lock(backend)
+
+/* ---- memory_tree.c; the lock is held ---- */
+
+/* One reference, for the caller. */
+int memory_node_new(struct memory_backend *backend, enum authority_type type, unsigned mode,
+                    struct memory_node **out_node);
+struct memory_node *memory_ref(struct memory_node *node);
+/* The last one frees the node and all that only it holds. NULL is fine. */
+void memory_unref(struct memory_backend *backend, struct memory_node *node);
+
+/* All of it or nothing: ERR_NO_SPACE. */
+int memory_content_append(struct memory_backend *backend, struct memory_node *node,
+                          const void *bytes, size_t len);
+
+/* NULL if there is none. */
+struct memory_entry *memory_entry_find(const struct memory_node *directory, struct str name);
+/* Takes a reference of its own. ERR_NOT_FOUND in a directory that was removed itself. */
+int memory_entry_add(struct memory_backend *backend, struct memory_node *directory, struct str name,
+                     struct memory_node *target);
+void memory_entry_remove(struct memory_backend *backend, struct memory_node *directory,
+                         struct memory_entry *entry);
+/* The name stays where it is and from now on means `target`. */
+void memory_entry_retarget(struct memory_backend *backend, struct memory_node *directory,
+                           struct memory_entry *entry, struct memory_node *target);
+
+/* Removes all that is below, also where a handle still holds a directory of it. */
+void memory_empty(struct memory_backend *backend, struct memory_node *directory);
+/* How many nodes are in the tree, itself included; ERR_TOO_LARGE over `max`. */
+int memory_count(struct memory_node *top, uint64_t max, const struct cancel *cancel);
+/* Whether `node` is `directory` or lies below it. */
+bool memory_is_within(const struct memory_node *node, const struct memory_node *directory);
+
+void memory_touch(struct memory_backend *backend, struct memory_node *node);
+void memory_fill_stat(const struct memory_node *node, struct authority_stat *out_stat);
+
+/* ---- memory_lookup.c; the lock is held ---- */
+
+/*
+ * By the lookup's rules. With `follows_last` a last link is followed, or
+ * refused; without, it is the thing itself. What is missing is an error only
+ * when it is not the last component. Asks admits(), which therefore must not
+ * call the backend.
+ */
+int memory_resolve(const struct backend_root *root, const struct backend_lookup *lookup,
+                   struct str name, bool follows_last, struct memory_place *out_place);
+
+/* The same for what has to be there: a last link is followed or refused. */
+int memory_resolve_node(const struct backend_root *root, const struct backend_lookup *lookup,
+                        struct str name, struct memory_node **out_node);
+/* The same for what will be written: neither the root nor behind a dangling link. */
+int memory_resolve_target(const struct backend_root *root, const struct backend_lookup *lookup,
+                          struct str name, struct memory_place *out_place);
+
+/* Of a place that was found, with references of its own. */
+void memory_target_init(struct memory_target *target, const struct backend_root *root,
+                        const struct backend_lookup *lookup, const struct memory_place *place);
+void memory_target_done(struct memory_backend *backend, struct memory_target *target);
+static inline struct str memory_target_last(const struct memory_target *target)
+{
+    return (struct str){target->last, target->last_len};
+}
+/* What it will be called, as seen from its root; ERR_INVALID_PATH if that is too long. */
+int memory_target_name(const struct memory_target *target, struct path_name *out_name);
+/* Its directory may have been removed, or moved to where the lookup does not let it be. */
+int memory_target_check(const struct memory_target *target);
+
+/* ERR_INVALID_PATH unless it is one component. */
+int memory_check_component(struct str component);
+
+/* Regular, not linked elsewhere, not too large; else the code that says which. */
+int memory_check_file(const struct memory_node *node, const struct backend_lookup *lookup);
+
+/* The owner's bits, for there is one owner: of 0400, 0200 and 0100. */
+int memory_check_mode(const struct memory_node *node, unsigned bits);
+
+/* ---- for tests: what others do to a disk (memory_plant.c) ---- */
+
+void memory_set_clock(struct backend *backend, const struct clock *clock);
+/* Lower ones than what is used already refuse whatever would add to it. */
+void memory_set_ceilings(struct backend *backend, uint64_t max_bytes, uint64_t max_nodes);
+void memory_usage(struct backend *backend, uint64_t *out_bytes, uint64_t *out_nodes);
+
+/* Names here are followed through no link. `content` is a link's target or a file's bytes. */
+int memory_plant(struct backend_root *root, struct str name, enum authority_type type,
+                 struct str content, unsigned mode);
+int memory_plant_hardlink(struct backend_root *from_root, struct str existing,
+                          struct backend_root *root, struct str name);
+/* One name, of whatever it is but a directory that is not empty. */
+int memory_take(struct backend_root *root, struct str name);
+int memory_set_mode(struct backend_root *root, struct str name, unsigned mode);
+/* What is there, whatever the rules say. Appends to the buffer unless that is NULL. */
+int memory_peek(struct backend_root *root, struct str name, struct authority_stat *out_stat,
+                struct buf *out_content);
+
+/* ---- the rest of the table ---- */
+
+int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                struct authority_stat *out_stat);
+int memory_file_open(struct backend_root *root, const struct backend_lookup *lookup,
+                     struct str name, struct backend_file **out_file,
+                     struct authority_stat *out_stat);
+/* A handle on the node, once it was checked. */
+int memory_file_open_node(struct memory_backend *backend, const struct backend_lookup *lookup,
+                          struct memory_node *node, struct backend_file **out_file,
+                          struct authority_stat *out_stat);
+int memory_file_from_fd(struct backend *backend, const struct backend_lookup *lookup, int fd,
+                        struct backend_file **out_file, struct authority_stat *out_stat);
+int memory_file_read(struct backend_file *file, uint64_t offset, void *bytes, size_t size,
+                     size_t *out_got);
+void memory_file_close(struct backend_file *file);
+int memory_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                 enum backend_create create, unsigned mode, struct backend_stage **out_stage);
+int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
+int memory_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
+int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
+                          struct authority_stat *before, struct authority_stat *after);
+int memory_stage_publish(struct backend_stage *stage, bool is_synced);
+void memory_stage_drop(struct backend_stage *stage);
+int memory_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                  struct str bytes, bool may_create, unsigned mode, bool is_synced);
+int memory_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                    struct backend_dir **out_dir);
+int memory_dir_open_below(struct backend_dir *dir, struct str component,
+                          struct backend_dir **out_dir);
+bool memory_dir_next(struct backend_dir *dir, struct str *out_component,
+                     enum authority_type *out_type, int *out_error);
+int memory_dir_stat(struct backend_dir *dir, struct str component, struct authority_stat *out_stat);
+int memory_dir_file_open(struct backend_dir *dir, const struct backend_lookup *lookup,
+                         struct str component, struct backend_file **out_file,
+                         struct authority_stat *out_stat);
+void memory_dir_close(struct backend_dir *dir);
+int memory_mkdir(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                 unsigned mode, bool is_synced);
+int memory_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                  bool is_recursive, uint64_t max_entries);
+int memory_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                  struct str from, struct backend_root *to_root,
+                  const struct backend_lookup *to_lookup, struct str to, bool may_replace);
+int memory_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
+                struct str from, struct backend_root *to_root,
+                const struct backend_lookup *to_lookup, struct str to);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completion scripts for bash, zsh and fish, from a program's tables. A script
+ * knows the whole tree of commands and never runs the program.
+ */
+#ifndef BASE_OPTIONS_COMPLETE_H
+#define BASE_OPTIONS_COMPLETE_H
+
+#include "base/buf.h"
+#include "base/options/options.h"
+
+enum option_shell {
+    OPTION_BASH,
+    OPTION_ZSH,
+    OPTION_FISH,
+};
+
+/* Appends the script. Returns 0, ERR_TOO_LARGE or ERR_NO_MEMORY. */
+int options_complete(const struct option_command *program, enum option_shell shell,
+                     struct buf *out);
+
+#endif

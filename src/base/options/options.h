@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One table of options gives flags and environment variables, help (optionhelp.h)
+ * and shell completions (optioncomplete.h). Acting on values is left to the program.
+ *
+ *     enum { OPT_PORT, OPT_LEVEL, OPT_COUNT };
+ *     static const struct option rows[OPT_COUNT] = {
+ *         [OPT_PORT] = {.name = "port", .type = OPTION_INT, .min = 1, .max = 65535,
+ *                       .fallback = "7655", .env = "APP_PORT",
+ *                       .help = "local port to listen on"},
+ *
+ * Default < environment < flag, whatever the order in which they are read.
+ * Every source is checked in full, also where a stronger one overrides it.
+ *
+ * Flags: --name value, --name=value, -x value, -xvalue, -ab, --no-name for a
+ * switch; `--` ends them, `-` alone is an argument, names are never shortened.
+ * An option that wants a value takes the next word whatever it looks like.
+ * The last one wins; only lists given by repeated flags add up.
+ */
+#ifndef BASE_OPTIONS_OPTIONS_H
+#define BASE_OPTIONS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum option_type {
+    OPTION_SWITCH,   /* elsewhere than as a bare flag: 1 0 true false yes no, in any case */
+    OPTION_TEXT,     /* valid UTF-8 */
+    OPTION_PATH,     /* any bytes, not empty */
+    OPTION_DIR,      /* the same; completes to directories */
+    OPTION_CHOICE,   /* one of the row's choices */
+    OPTION_INT,      /* within min and max; both 0: any */
+    OPTION_BYTES,    /* "512KB", as str_to_bytes reads it; limits as above */
+    OPTION_DURATION, /* "1500" (ms), "500ms", "30s", "5min", "2h"; limits in ms */
+    OPTION_LIST,     /* "a,{b,c}" is two: UTF-8 texts, trimmed, none empty; "" is the empty list */
+};
+
+struct option {
+    const char *name;  /* without the dashes */
+    const char *alias; /* a second name, or NULL */
+    enum option_type type;
+    char letter;                /* or 0 */
+    bool is_secret;             /* its value is shown in no error and no help */
+    bool is_final;              /* a switch like --help: arguments may then be missing */
+    const char *env;            /* variable; or NULL */
+    const char *placeholder;    /* "DIR"; NULL: named after the type */
+    const char *const *choices; /* up to a NULL; words of letters, digits, '-', '_' and '.' */
+    int64_t min;
+    int64_t max;
+    const char *fallback; /* the default, written as in the environment; or NULL */
+    const char *group;    /* heading in the help; its rows stand together, behind those without */
+    const char *help;     /* one line */
+};
+
+/* A word that is no option. Only the last may be rest, and none required follows an optional. */
+struct option_argument {
+    const char *name;
+    enum option_type type; /* OPTION_TEXT, _PATH, _DIR or _CHOICE */
+    const char *const *choices;
+    bool is_optional;
+    bool is_rest; /* takes all that is left */
+    bool is_secret;
+    const char *help;
+};
+
+/*
+ * A program, or a command of one: "gatehouse", "doctor". Its options hold for
+ * the commands below it as well. It has commands or arguments, never both.
+ */
+struct option_command {
+    const char *name;
+    const char *summary;
+    const struct option *options;
+    size_t option_count;
+    const struct option_argument *arguments;
+    size_t argument_count;
+    const struct option_command *commands;
+    size_t command_count;
+};
+
+enum option_source {
+    OPTION_UNSET,
+    OPTION_DEFAULT,
+    OPTION_ENVIRONMENT,
+    OPTION_FLAG,
+};
+
+enum {
+    OPTION_MAX_ITEMS = 256,  /* in a list */
+    OPTION_NAME_BYTES = 128, /* the longest flag or variable, with what is put around it */
+    OPTION_SHOWN_BYTES = 48, /* of a value in a message */
+};
+
+struct option_value {
+    uint8_t source;
+    uint8_t spelling; /* of a flag: which of the row's names */
+    size_t item_count;
+    const char *text;
+    const char **items;
+    int64_t number;
+};
+
+/* Values of one command's own options; those of the command around it are in `above`. */
+struct option_values {
+    const struct option_command *command;
+    struct option_values *above; /* NULL for the program itself */
+    struct arena *arena;
+    struct option_value *slots;
+    const char **arguments;
+    size_t argument_count;
+};
+
+/*
+ * Reads flags, commands and arguments; argv[0] is skipped. *out_values belongs
+ * to the innermost command that was named, with defaults filled in; without a
+ * command that is the program, and what that means is up to the caller.
+ *
+ * Everything lives in the arena or points into argv, the environment and the
+ * program's tables, all of which must outlive the values.
+ *
+ * Errors: ERR_UNKNOWN_OPTION, ERR_INVALID_OPTION, ERR_NO_MEMORY (or the arena is
+ * full). err.field is the flag, command, argument or variable as it was given.
+ */
+int options_read_args(struct arena *arena, const struct option_command *program, int argc,
+                      char *const *argv, struct option_values **out_values, struct err *err);
+
+/* `environment` is like environ: "NAME=value" up to a NULL. An empty value counts as not set. */
+int options_read_env(struct option_values *values, char *const *environment, struct err *err);
+
+/*
+ * The index is that of the row; the row's type must fit. An option that is not
+ * set is off, NULL, 0 or an empty list.
+ */
+bool options_is_on(const struct option_values *values, size_t index);
+const char *options_text(const struct option_values *values, size_t index); /* path, choice too */
+size_t options_choice(const struct option_values *values, size_t index); /* index of the choice */
+int64_t options_int(const struct option_values *values, size_t index);   /* bytes, ms too */
+
+struct option_list {
+    const char *const *items; /* with a NULL behind the last */
+    size_t count;
+};
+struct option_list options_list(const struct option_values *values, size_t index);
+
+/* The argument at this place, counted from 0; NULL if it was not given. */
+const char *options_argument(const struct option_values *values, size_t index);
+
+enum option_source options_source(const struct option_values *values, size_t index);
+
+/* Shared with help and completions: the placeholder, and whether --no-name is worth a mention. */
+const char *option_placeholder(const struct option *row);
+bool option_is_on_by_default(const struct option *row);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two halves of a check share: schema_check.c has the rules,
+ * schema_forms.c the words that try several schemas on one value and must then
+ * say which complaint helps. Nobody else includes this.
+ */
+#ifndef BASE_SCHEMA_CHECK_INTERNAL_H
+#define BASE_SCHEMA_CHECK_INTERNAL_H
+
+#include "base/schema/internal.h"
+
+/*
+ * For what a check does beside descending: its frame is not held by what is
+ * descended into, since SCHEMA_MAX_NESTING of those share a small stack.
+ */
+#define SCHEMA_ASIDE __attribute__((noinline))
+
+/* What was not kept, as far as it matters for picking the helpful one of several complaints. */
+enum schema_rule {
+    SCHEMA_RULE_TYPE,
+    SCHEMA_RULE_TAG,      /* a field with one allowed value, which tells forms apart */
+    SCHEMA_RULE_FORM,     /* none of several forms */
+    SCHEMA_RULE_REQUIRED, /* a missing field */
+    SCHEMA_RULE_OTHER,
+};
+
+/* Where the check is: a chain on the stack from the inside out; NULL is the value itself. */
+struct schema_path {
+    const struct schema_path *outer;
+    struct str name; /* ptr NULL: an item */
+    size_t index;
+    unsigned depth;
+};
+
+struct schema_failure {
+    enum schema_rule rule;
+    unsigned depth;  /* of the value it is about: a missing field or a tag is its object's matter */
+    uint8_t types;   /* SCHEMA_RULE_TYPE: those that would have fitted */
+    struct str name; /* SCHEMA_RULE_TAG, SCHEMA_RULE_REQUIRED: the field */
+    const struct schema *schema;
+    const struct json_value *value;
+};
+
+struct schema_checking {
+    size_t steps_left;
+    unsigned nesting;
+    /* Trying a form: only `failure` is kept, no text is made. */
+    bool is_silent;
+    struct schema_failure failure;
+    struct err *err;
+    char list[ERR_MESSAGE_BYTES - 48]; /* the choices of a message, with room for its beginning */
+};
+
+static inline unsigned schema_depth_of(const struct schema_path *path)
+{
+    return path != NULL ? path->depth : 0;
+}
+
+static inline struct schema_path schema_path_to_name(const struct schema_path *outer,
+                                                     struct str name)
+{
+    return (struct schema_path){.outer = outer, .name = name, .depth = schema_depth_of(outer) + 1};
+}
+
+static inline struct schema_failure schema_other_failure(const struct schema_path *path,
+                                                         const struct json_value *value)
+{
+    return (struct schema_failure){
+        .rule = SCHEMA_RULE_OTHER, .depth = schema_depth_of(path), .value = value};
+}
+
+/* The value against one schema; the rest of the recursion is behind these two. */
+int schema_check_value(struct schema_checking *c, const struct schema *schema,
+                       const struct json_value *value, const struct schema_path *path);
+int schema_check_combined(struct schema_checking *c, const struct schema_list *forms,
+                          const struct json_value *value, const struct schema_path *path);
+
+/* ERR_SCHEMA_MISMATCH. Keeps the failure for whoever tries forms; words only when wanted. */
+int schema_complain(struct schema_checking *c, struct schema_failure failure,
+                    const struct schema_path *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same with SCHEMA_RULE_OTHER about this value. */
+int schema_complain_of_value(struct schema_checking *c, const struct json_value *value,
+                             const struct schema_path *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+int schema_complain_of_type(struct schema_checking *c, uint8_t types,
+                            const struct json_value *value, const struct schema_path *path);
+
+/* Whether const and enum hold: 1, 0, or an error. */
+int schema_fits_literals(struct schema_checking *c, const struct schema *schema,
+                         const struct json_value *value, const struct schema_path *path);
+
+/* What const or enum allow, added to a list. */
+void schema_list_literals(const struct schema *schema, struct schema_text *list);
+
+/* The field for a member, or NULL when the schema does not name it. Counts as work. */
+int schema_find_member(struct schema_checking *c, const struct schema_object *object,
+                       const struct json_value *key, const struct schema_path *path,
+                       const struct schema_field **out_field);
+
+#endif

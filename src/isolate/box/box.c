@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/box/box.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "isolate/box/channel.h"
+#include "isolate/box/internal.h"
+#include "isolate/landlock.h"
+#include "isolate/threads.h"
+
+enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768 };
+
+/* Below these a place would hand out the machine itself. */
+static const char *const never_places[] = {"/proc", "/sys", "/dev"};
+static const char shared_memory[] = "/dev/shm"; /* holds files like any other */
+
+/* ---- The plan ---- */
+
+static int check_place(const struct box_place *place, struct err *err)
+{
+    if (place->path == NULL || place->path[0] != '/' || strlen(place->path) >= BOX_PATH_BYTES)
+        return err_set(err, ERR_INVALID_PATH, "a place of a sandbox has an absolute path");
+    if (place->access == BOX_HIDDEN)
+        return 0;
+    if (strcmp(place->path, "/") == 0)
+        return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
+                             "the whole system cannot be a place of a sandbox");
+    for (size_t i = 0; i < array_size(never_places); i++)
+        if (box_is_beneath(place->path, never_places[i]) &&
+            (!box_is_beneath(place->path, shared_memory) ||
+             strcmp(place->path, shared_memory) == 0))
+            return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
+                                 "%s cannot be a place of a sandbox", never_places[i]);
+    return 0;
+}
+
+static int refuse_place(const char *path, int errno_value, struct err *err)
+{
+    return err_set_field(
+        err, err_from_errno(errno_value), path, "%.150s cannot be a place of a sandbox: %s", path,
+        errno_value == ELOOP ? "a symbolic link is on the way there" : err_errno_text(errno_value));
+}
+
+static int add_place(struct box *box, const struct box_place *place, struct err *err)
+{
+    struct box_own_place *own = &box->places[box->place_count];
+    struct stat about = {0};
+    int r = check_place(place, err);
+
+    if (r < 0)
+        return r;
+    if (place->access != BOX_HIDDEN) {
+        cleanup_fd int fd = box_open_place(place->path);
+
+        if (fd < 0)
+            return refuse_place(place->path, -fd, err);
+        if (fstat(fd, &about) < 0)
+            return refuse_place(place->path, errno, err);
+        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+            return err_set_field(err, ERR_NOT_REGULAR_FILE, place->path,
+                                 "%.150s is neither a directory nor a file", place->path);
+    }
+    *own = (struct box_own_place){.path = strdup(place->path),
+                                  .access = place->access,
+                                  .device = about.st_dev,
+                                  .inode = about.st_ino,
+                                  .is_directory = S_ISDIR(about.st_mode)};
+    if (own->path == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    box->place_count++;
+    return 0;
+}
+
+static void free_box(struct box **box)
+{
+    box_free(*box);
+}
+
+static struct box *empty_box(void)
+{
+    struct box *box = calloc(1, sizeof(*box));
+
+    return box;
+}
+
+int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
+{
+    cleanup_with(free_box) struct box *box = empty_box();
+    int r;
+
+    if (box == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    if (plan->place_count > BOX_MAX_PLACES)
+        return err_set(err, ERR_TOO_LARGE, "a sandbox of more than %d places", BOX_MAX_PLACES);
+    box->network = plan->network;
+    box->limits = plan->limits;
+    box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
+    box->may_lack_landlock = plan->may_lack_landlock;
+    box->is_open = plan->is_open;
+    box->uid = geteuid();
+    box->gid = getegid();
+    box->is_root = box->uid == 0;
+    box->landlock_abi = landlock_abi();
+    if (box->is_open) {
+        *out_box = steal_ptr(&box);
+        return 0;
+    }
+    for (size_t i = 0; i < plan->place_count; i++) {
+        r = add_place(box, &plan->places[i], err);
+        if (r < 0)
+            return r;
+    }
+    r = box_calls_compile(SECCOMP_ON_THIS, &box->calls, err);
+    if (r < 0)
+        return r;
+    *out_box = steal_ptr(&box);
+    return 0;
+}
+
+void box_free(struct box *box)
+{
+    if (box == NULL)
+        return;
+    for (size_t i = 0; i < box->place_count; i++)
+        free(box->places[i].path);
+    free(box);
+}
+
+/* ---- Starting ---- */
+
+static int check_command(const struct box_command *command, struct err *err)
+{
+    size_t count = 0;
+
+    while (command->argv[count] != NULL)
+        count++;
+    if (count == 0 || count > BOX_MAX_ARGS)
+        return err_set(err, ERR_INVALID_ARGUMENT, "a command of 1 to %d words is wanted",
+                       BOX_MAX_ARGS);
+    if (command->cwd == NULL || command->cwd[0] != '/')
+        return err_set(err, ERR_INVALID_PATH, "the working directory is an absolute path");
+    for (size_t i = 0; i < command->denial_count; i++)
+        if (command->denials[i].is_pattern || command->denials[i].path[0] != '/' ||
+            strcmp(command->denials[i].path, "/") == 0)
+            return err_set(err, ERR_DENIED_BY_POLICY,
+                           "a rule denies the whole system, and commands are part of it");
+    for (int i = 0; i < STANDARD_FDS; i++) {
+        struct stat about;
+        int fd = command->fds[i];
+
+        if (fd < 0)
+            continue;
+        if (fstat(fd, &about) < 0)
+            return err_set(err, err_from_errno(errno), "descriptor %d: %s", i,
+                           err_errno_text(errno));
+        if (S_ISDIR(about.st_mode))
+            return err_set(err, ERR_DENIED_BY_POLICY,
+                           "descriptor %d is a directory, which would lead out of the sandbox", i);
+        if (isatty(fd))
+            return err_set(err, ERR_DENIED_BY_POLICY,
+                           "descriptor %d is a terminal; a sandbox gets one of its own", i);
+    }
+    return 0;
+}
+
+/* Why the first step fails, for those who could change it. */
+static const char *why_no_namespaces(int errno_value)
+{
+    switch (errno_value) {
+    case EPERM:
+        return "user namespaces are not allowed here (a container's filter, AppArmor, or "
+               "kernel.unprivileged_userns_clone)";
+    case ENOSPC:
+        return "there may be no more of them (user.max_user_namespaces)";
+    case EINVAL:
+    case ENOSYS:
+        return "this kernel was built without some of them";
+    default:
+        return err_errno_text(errno_value);
+    }
+}
+
+static const char *why(const struct box_news *news)
+{
+    if (news->step == BOX_STEP_NAMESPACES || news->step == BOX_STEP_NETWORK)
+        return why_no_namespaces(news->errno_value);
+    if (news->errno_value == EPERM && news->step <= BOX_STEP_HOSTNAME)
+        return "user namespaces give no rights here (AppArmor: "
+               "kernel.apparmor_restrict_unprivileged_userns)";
+    if (news->step == BOX_STEP_PLACES && news->errno_value == ESTALE)
+        return "something else lies there now";
+    if (news->step == BOX_STEP_DENIED && news->errno_value == EACCES)
+        return "it is closed to its owner; open it with chmod u+rwx";
+    if (news->step == BOX_STEP_PROC && news->errno_value == EPERM)
+        return "parts of the /proc around us are covered, as in a container";
+    return err_errno_text(news->errno_value);
+}
+
+static int explain(const struct box *box, const struct box_news *news, struct err *err)
+{
+    int code = err_from_errno(news->errno_value);
+
+    if (news->step == BOX_STEP_EXEC)
+        return err_set_field(
+            err,
+            news->errno_value == ENOENT || news->errno_value == ENOTDIR ? ERR_NOT_FOUND
+                                                                        : ERR_PERMISSION_DENIED,
+            "command", "%.150s: %s", news->what, err_errno_text(news->errno_value));
+    if (news->step == BOX_STEP_DIRECTORY)
+        return err_set_field(err, code, "cwd", "the working directory %.150s: %s", news->what,
+                             err_errno_text(news->errno_value));
+    if (box->is_open)
+        return err_set_field(err, code, box_step_words(news->step), "no start: %s failed: %s",
+                             box_step_words(news->step), err_errno_text(news->errno_value));
+    if (news->step != BOX_STEP_PLACES)
+        code = ERR_UNSUPPORTED;
+    return err_set_field(err, code, box_step_words(news->step), "no sandbox: %s failed: %.100s%s%s",
+                         box_step_words(news->step), news->what, news->what[0] != '\0' ? ": " : "",
+                         why(news));
+}
+
+/*
+ * SAFETY: the raw call, as a fork. We have one thread, so the C library's locks are free in the
+ * child, and it keeps nothing of the process's number.
+ */
+static pid_t copy_process(unsigned long flags, int *out_pidfd)
+{
+    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
+}
+
+static void set_all(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fds[i] = -1;
+}
+
+static int open_channel(int out_ends[2], struct err *err)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, out_ends) < 0)
+        return err_set(err, err_from_errno(errno), "a pair of sockets: %s", err_errno_text(errno));
+    return 0;
+}
+
+/* What the first process is copied with. Its network comes later (box_network.c). */
+static unsigned long flags_for(const struct box *box)
+{
+    if (box->is_open)
+        return 0;
+    return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+}
+
+/* What it leaves in *process after an error is for box_finish(). */
+static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
+                           struct box_process *process, struct err *err)
+{
+    cleanup_fd int far = -1;
+    unsigned long flags = flags_for(box);
+    struct box_build build = {
+        .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
+    struct box_news news;
+    int ends[2];
+    int r;
+
+    r = open_channel(ends, err);
+    if (r < 0)
+        return r;
+    process->channel = ends[0];
+    build.channel = far = ends[1];
+    r = cgroup_leaf_make(&box->limits, &process->leaf, err);
+    if (r < 0)
+        return r;
+    process->is_open = box->is_open;
+    /* Without a user namespace that one counts all that the user runs on this machine. */
+    if (box->is_open && process->leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS)
+        process->leaf.holds[CGROUP_PROCESSES] = CGROUP_NOT_HELD;
+    memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
+    build.pty_master = build.pty_slave = build.scratch_fd = build.network = -1;
+    set_all(build.trees, array_size(build.trees));
+    set_all(build.device_trees, array_size(build.device_trees));
+    set_all(build.kept_trees, array_size(build.kept_trees));
+    set_all(build.files, array_size(build.files));
+
+    process->pid = copy_process(flags, &process->pidfd);
+    if (process->pid == 0) {
+        close(process->channel);
+        box_live(&build);
+    }
+    if (process->pid < 0) {
+        news = (struct box_news){.step = BOX_STEP_NAMESPACES, .errno_value = errno};
+        process->pidfd = -1;
+        if (box->is_open)
+            return err_set(err, err_from_errno(news.errno_value), "a new process: %s",
+                           err_errno_text(news.errno_value));
+        return explain(box, &news, err);
+    }
+    close(steal_fd(&far));
+    if (!box_channel_hear(process->channel, &news, &process->pty))
+        return err_set(err, ERR_INTERNAL, "no %s: its first process ended without a word",
+                       box->is_open ? "start" : "sandbox");
+    return news.kind == BOX_NEWS_FAILED ? explain(box, &news, err) : 0;
+}
+
+static int start(struct box *box, const struct box_command *command, bool is_probe,
+                 struct box_process *out_process, struct err *err)
+{
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_end end;
+    int r = threads_check_alone(err);
+
+    assert(box != NULL);
+    if (r == 0)
+        r = check_command(command, err);
+    if (r < 0)
+        return r;
+    r = build_and_start(box, command, is_probe, &process, err);
+    if (r == 0)
+        *out_process = process;
+    else
+        box_finish(&process, &end);
+    return r;
+}
+
+int box_start(struct box *box, const struct box_command *command, struct box_process *out_process,
+              struct err *err)
+{
+    return start(box, command, false, out_process, err);
+}
+
+int box_signal(const struct box_process *process, int signal_number)
+{
+    unsigned char byte = (unsigned char)signal_number;
+
+    if (signal_number < 1 || signal_number > SIGRTMAX)
+        return ERR_INVALID_ARGUMENT;
+    if (signal_number == SIGKILL) {
+        cgroup_leaf_kill(&process->leaf);
+        /*
+         * The first process of an open one has to live on to find the others: it hears the same as
+         * when we are gone, which no full socket holds up, and is woken if somebody stopped it.
+         */
+        if (process->is_open)
+            (void)shutdown(process->channel, SHUT_WR);
+        /* SAFETY: no wrapper in every C library; it takes a process and no name. */
+        return syscall(SYS_pidfd_send_signal, process->pidfd, process->is_open ? SIGCONT : SIGKILL,
+                       NULL, 0) < 0
+                   ? ERR_NOT_FOUND
+                   : 0;
+    }
+    return send(process->channel, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : ERR_NOT_FOUND;
+}
+
+void box_read_end(struct box_process *process)
+{
+    struct box_news news;
+    int fd = -1;
+
+    if (process->has_ended)
+        return;
+    process->has_ended = true;
+    process->end = (struct box_end){.is_signal = true, .value = SIGKILL};
+    if (box_channel_hear(process->channel, &news, &fd) && news.kind == BOX_NEWS_ENDED)
+        process->end = news.end;
+    if (fd >= 0)
+        close(fd);
+    (void)box_signal(process, SIGKILL);
+}
+
+void box_finish(struct box_process *process, struct box_end *out_end)
+{
+    int *const fds[] = {&process->pidfd, &process->channel, &process->pty};
+    int status;
+
+    if (process->pid > 0) {
+        box_read_end(process);
+        while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    /* A command that ended well is not asked about. */
+    if (process->end.is_signal || process->end.value != 0)
+        process->end.ran_out = cgroup_leaf_ran_out(&process->leaf);
+    cgroup_leaf_remove(&process->leaf);
+    for (size_t i = 0; i < array_size(fds); i++)
+        if (*fds[i] >= 0)
+            close(steal_fd(fds[i]));
+    *out_end = process->end;
+    *process = (struct box_process)BOX_PROCESS_INIT;
+}
+
+void box_let_go(struct box_process *process, struct box_end *out_end)
+{
+    box_read_end(process);
+    /* The leaf can be removed only when it is empty. */
+    if (process->leaf.dir_count > 0 || !process->end.is_known)
+        box_finish(process, out_end);
+    else
+        *out_end = process->end;
+}
+
+/* ---- For people ---- */
+
+/* The walls, or that there are none. */
+static int describe_walls(const struct box *box, struct buf *out)
+{
+    int r;
+
+    if (box->is_open)
+        return buf_printf(out, "NO SANDBOX: NOTHING IS HELD. COMMANDS CAN DO ALL THAT THE USER "
+                               "CAN: FILES, NETWORK, PROCESSES, PRIVILEGES\n");
+    r = buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
+                   box->network == BOX_NETWORK_NONE ? ", network" : "; the network is the host's");
+    if (r == 0)
+        r = box->landlock_abi >= LANDLOCK_MIN_ABI
+                ? buf_printf(out, "Landlock: ABI %d%s\n", box->landlock_abi,
+                             box->landlock_abi < 6 && box->network == BOX_NETWORK_HOST
+                                 ? "; abstract sockets of the host can be reached"
+                                 : "")
+                : buf_printf(out, "Landlock: MISSING\n");
+    return r;
+}
+
+int box_describe(const struct box *box, struct buf *out)
+{
+    int r = describe_walls(box, out);
+
+    for (int i = 0; i < CGROUP_LIMITS && r == 0; i++) {
+        char words[CGROUP_WORDS_BYTES];
+
+        if (box->holds[i] == CGROUP_NOT_ASKED)
+            continue;
+        cgroup_describe((enum cgroup_limit)i, box->holds[i], words);
+        r = buf_printf(out, "%s\n", words);
+    }
+    return r;
+}
+
+int box_probe(struct err *err)
+{
+    static const char *const argv[] = {"probe", NULL};
+    static const char *const env[] = {NULL};
+    const struct box_plan plan = {.network = BOX_NETWORK_NONE};
+    const struct box_command command = {
+        .argv = argv, .env = env, .cwd = "/", .fds = {BOX_FD_PTY, BOX_FD_NULL, BOX_FD_NULL}};
+    cleanup_with(free_box) struct box *box = NULL;
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_end end;
+    int r = box_new(&plan, &box, err);
+
+    if (r == 0)
+        r = start(box, &command, true, &process, err);
+    if (r < 0)
+        return r;
+    box_finish(&process, &end);
+    if (!end.is_known || end.is_signal || end.value != 0)
+        return err_set(err, ERR_INTERNAL, "the sandbox came up, but ended on its own");
+    return 0;
+}

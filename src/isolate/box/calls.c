@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system calls that a command in a box is refused. A list of what is refused, not of what is
+ * allowed, since the commands are anybody's: what would need a capability anyway, what has its
+ * own way around names and files, and the parts of the kernel that were broken out of before.
+ */
+#include "isolate/box/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+
+/* No such call on this machine. */
+enum { NONE = -1 };
+
+/* Numbers above are younger than the list, and answered as by a kernel without them. */
+enum { LAST_KNOWN = 469 };
+
+enum fate { REFUSED, ABSENT, RULED };
+
+/*
+ * As in syscalls.c: both machines' numbers, L for those that arm64 does not have. ABSENT is told
+ * to be missing, so that libraries take another way.
+ */
+/* clang-format off */
+#define CALLS(X, L) \
+    /* Mounts, roots and namespaces. */ \
+    X(mount,             165, 40,  REFUSED) \
+    X(umount2,           166, 39,  REFUSED) \
+    X(pivot_root,        155, 41,  REFUSED) \
+    X(chroot,            161, 51,  REFUSED) \
+    X(setns,             308, 268, REFUSED) \
+    X(open_tree,         428, 428, REFUSED) \
+    X(move_mount,        429, 429, REFUSED) \
+    X(fsopen,            430, 430, REFUSED) \
+    X(fsconfig,          431, 431, REFUSED) \
+    X(fsmount,           432, 432, REFUSED) \
+    X(fspick,            433, 433, REFUSED) \
+    X(mount_setattr,     442, 442, REFUSED) \
+    /* Files by other ways than names. */ \
+    X(open_by_handle_at, 304, 265, REFUSED) \
+    X(fanotify_init,     300, 262, REFUSED) \
+    X(quotactl,          179, 60,  REFUSED) \
+    X(quotactl_fd,       443, 443, REFUSED) \
+    X(acct,              163, 89,  REFUSED) \
+    X(swapon,            167, 224, REFUSED) \
+    X(swapoff,           168, 225, REFUSED) \
+    /* Keys are the user's, not the namespace's. */ \
+    X(add_key,           248, 217, REFUSED) \
+    X(request_key,       249, 218, REFUSED) \
+    X(keyctl,            250, 219, REFUSED) \
+    /* Into other processes. */ \
+    X(process_vm_readv,  310, 270, REFUSED) \
+    X(process_vm_writev, 311, 271, REFUSED) \
+    X(pidfd_getfd,       438, 438, REFUSED) \
+    X(kcmp,              312, 272, REFUSED) \
+    X(move_pages,        279, 239, REFUSED) \
+    /* Much of the kernel behind few numbers. */ \
+    X(bpf,               321, 280, REFUSED) \
+    X(perf_event_open,   298, 241, REFUSED) \
+    X(userfaultfd,       323, 282, REFUSED) \
+    X(io_uring_setup,    425, 425, ABSENT) \
+    X(io_uring_enter,    426, 426, ABSENT) \
+    X(io_uring_register, 427, 427, ABSENT) \
+    L(modify_ldt,        154,      ABSENT) \
+    L(uselib,            134,      ABSENT) \
+    /* The machine. */ \
+    X(kexec_load,        246, 104, REFUSED) \
+    X(kexec_file_load,   320, 294, REFUSED) \
+    X(init_module,       175, 105, REFUSED) \
+    X(finit_module,      313, 273, REFUSED) \
+    X(delete_module,     176, 106, REFUSED) \
+    X(reboot,            169, 142, REFUSED) \
+    X(syslog,            103, 116, REFUSED) \
+    X(settimeofday,      164, 170, REFUSED) \
+    X(clock_settime,     227, 112, REFUSED) \
+    X(vhangup,           153, 58,  REFUSED) \
+    L(iopl,              172,      REFUSED) \
+    L(ioperm,            173,      REFUSED) \
+    /* With conditions, below. */ \
+    X(clone,             56,  220, RULED) \
+    X(clone3,            435, 435, RULED) \
+    X(unshare,           272, 97,  RULED) \
+    X(ioctl,             16,  29,  RULED) \
+    X(socket,            41,  198, RULED) \
+    L(chmod,             90,       RULED) \
+    X(fchmod,            91,  52,  RULED) \
+    X(fchmodat,          268, 53,  RULED) \
+    X(socketpair,        53,  199, RULED) \
+    X(fcntl,             72,  25,  RULED)
+/* clang-format on */
+
+enum call {
+#define X(name, x86_64, arm64, fate) CALL_##name,
+#define L(name, x86_64, fate)        CALL_##name,
+    CALLS(X, L)
+#undef X
+#undef L
+        CALL_COUNT
+};
+
+static const struct {
+    int numbers[2]; /* by enum seccomp_machine */
+    enum fate fate;
+} calls[] = {
+#define X(name, x86_64, arm64, fate) {{x86_64, arm64}, fate},
+#define L(name, x86_64, fate)        {{x86_64, NONE}, fate},
+    CALLS(X, L)
+#undef X
+#undef L
+};
+
+#if defined(__x86_64__)
+#define X(name, x86_64, arm64, fate) static_assert(SYS_##name == (x86_64), #name);
+#define L(name, x86_64, fate)        static_assert(SYS_##name == (x86_64), #name);
+#elif defined(__aarch64__)
+#define X(name, x86_64, arm64, fate) static_assert(SYS_##name == (arm64), #name);
+#define L(name, x86_64, fate)
+#endif
+/* cppcheck-suppress unknownMacro ; it does not know the machine that it looks for */
+CALLS(X, L)
+#undef X
+#undef L
+
+#define ALLOW   SECCOMP_RET_ALLOW
+#define EPERM_  (SECCOMP_RET_ERRNO | EPERM)
+#define ENOSYS_ (SECCOMP_RET_ERRNO | ENOSYS)
+#define AN_INT  UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
+
+/* They came after the headers of Debian 12; the same numbers everywhere. */
+enum { OPEN_TREE_ATTR = 467, FCHMODAT2 = 452 };
+
+#define REFUSE_FLAG(call, flag)                                                                    \
+    {                                                                                              \
+        CALL_##call,                                                                               \
+        {                                                                                          \
+            0, 0, EPERM_, 1,                                                                       \
+            {                                                                                      \
+                {                                                                                  \
+                    0, (flag), (flag)                                                              \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+static const struct {
+    enum call call;
+    struct seccomp_rule rule; /* its numbers are filled in */
+} ruled[] = {
+    /* In a namespace of its own a process has all capabilities again, if only for that. */
+    REFUSE_FLAG(clone, CLONE_NEWUSER),
+    REFUSE_FLAG(clone, CLONE_NEWNS),
+    REFUSE_FLAG(unshare, CLONE_NEWUSER),
+    REFUSE_FLAG(unshare, CLONE_NEWNS),
+    /* It hides its flags in memory: as on a kernel without it. */
+    {CALL_clone3, {0, 0, ENOSYS_, 0, {{0}}}},
+
+    /* Typing for others into a terminal, and pasting. */
+    {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCSTI}}}},
+    {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCLINUX}}}},
+    /* What the console shows would come to whoever asks, on older kernels. */
+    {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCCONS}}}},
+
+    /* A program that makes others the user stays when the box is gone. */
+    {CALL_chmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_fchmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_fchmodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
+
+    {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
+    {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET}}}},
+    {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET6}}}},
+    /* Which interfaces there are is asked by libraries: NETLINK_ROUTE. */
+    {CALL_socket, {0, 0, ALLOW, 2, {{0, AN_INT, AF_NETLINK}, {2, AN_INT, 0}}}},
+    {CALL_socket, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
+    /* The kernel would load what a family needs for a pair of them too. */
+    {CALL_socketpair, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
+    {CALL_socketpair, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
+
+    /* Who holds a lease on a file of the user keeps everybody from opening it for a while. */
+    {CALL_fcntl, {0, 0, EPERM_, 1, {{1, AN_INT, F_SETLEASE}}}},
+};
+
+struct list {
+    size_t count;
+    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 3];
+};
+
+static void add(struct list *list, int number, struct seccomp_rule rule)
+{
+    if (number == NONE)
+        return;
+    rule.first = rule.last = (uint32_t)number;
+    list->rules[list->count++] = rule;
+}
+
+int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
+                      struct err *err)
+{
+    struct list list = {0};
+    struct seccomp_policy policy = {
+        .machine = machine, .rules = list.rules, .otherwise = SECCOMP_RET_ALLOW};
+
+    for (size_t i = 0; i < CALL_COUNT; i++)
+        if (calls[i].fate != RULED)
+            add(&list, calls[i].numbers[machine],
+                (struct seccomp_rule){.answer = calls[i].fate == ABSENT ? ENOSYS_ : EPERM_});
+    for (size_t i = 0; i < array_size(ruled); i++)
+        add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
+    add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
+    add(&list, FCHMODAT2,
+        (struct seccomp_rule){.answer = EPERM_, .test_count = 1, .tests = {{2, S_ISUID, S_ISUID}}});
+    list.rules[list.count++] = (struct seccomp_rule){
+        .first = LAST_KNOWN + 1, .last = SECCOMP_NUMBERS_END - 1, .answer = ENOSYS_};
+    policy.rule_count = list.count;
+    return seccomp_compile(&policy, out_program, err);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first process of a box: it builds the box around itself, starts the command with nothing
+ * but what the command may have, reaps, and tells how it ended. It is a copy of whoever started
+ * the box and runs no other program, so what is in here has to be little.
+ */
+#include "isolate/box/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "isolate/box/channel.h"
+#include "isolate/capabilities.h"
+#include "isolate/landlock.h"
+#include "isolate/sanitized.h"
+
+enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = _NSIG };
+
+/*
+ * What the starter ignored would be ignored by the command too, and of an ignored SIGCHLD nobody
+ * would hear that the command ended; what the starter handled, the command could call in us.
+ */
+static void forget_signals(void)
+{
+    for (int i = 1; i < SIGNALS_END; i++)
+        (void)signal(i, SIG_DFL);
+}
+
+/* ---- Steps that are no mounts ---- */
+
+/*
+ * When the starter goes, so does the box: the kernel kills its first process, and with that all
+ * others. The starter may have gone before this was asked for, which shows on the channel.
+ */
+static int tie_to_starter(struct box_build *build)
+{
+    struct pollfd channel = {.fd = build->channel, .events = POLLIN};
+
+    /* Whoever starts us may have shut others out of its memory; /proc/self is then root's. */
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return errno;
+    if (poll(&channel, 1, 0) < 0)
+        return errno;
+    return (channel.revents & (POLLHUP | POLLERR)) != 0 ? ESRCH : 0;
+}
+
+static int enter_limits(struct box_build *build)
+{
+    int r = cgroup_leaf_join(build->leaf);
+
+    if (r == 0)
+        r = cgroup_limit_process(&build->box->limits, build->leaf);
+    if (r == 0 && unshare(CLONE_NEWCGROUP) < 0)
+        r = errno;
+    return r;
+}
+
+static int write_file(const char *path, const char *text)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    return fd < 0 || write(fd, text, strlen(text)) < 0 ? errno : 0;
+}
+
+/* One user and one group, as outside: files stay whose they are, and nobody else can be become. */
+static int map_identity(struct box_build *build)
+{
+    char map[64];
+    int r = write_file("/proc/self/setgroups", "deny");
+
+    snprintf(map, sizeof(map), "%u %u 1", build->box->uid, build->box->uid);
+    if (r == 0)
+        r = write_file("/proc/self/uid_map", map);
+    snprintf(map, sizeof(map), "%u %u 1", build->box->gid, build->box->gid);
+    if (r == 0)
+        r = write_file("/proc/self/gid_map", map);
+    return r;
+}
+
+static int name_host(struct box_build *build)
+{
+    static const char name[] = "sandbox";
+
+    (void)build;
+    return sethostname(name, sizeof(name) - 1) < 0 ? errno : 0;
+}
+
+static bool wants_terminal(const struct box_command *command)
+{
+    for (int i = 0; i < STANDARD_FDS; i++)
+        if (command->fds[i] == BOX_FD_PTY)
+            return true;
+    return false;
+}
+
+/* A terminal of the box's own: what is done to it reaches nobody's else. */
+static int open_terminal(struct box_build *build)
+{
+    const struct winsize size = {.ws_row = build->command->rows, .ws_col = build->command->columns};
+    const int unlocked = 0;
+
+    if (!wants_terminal(build->command))
+        return 0;
+    build->pty_master = open(build->box->is_open ? "/dev/ptmx" : "/dev/pts/ptmx",
+                             O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (build->pty_master < 0 || ioctl(build->pty_master, TIOCSPTLCK, &unlocked) < 0)
+        return errno;
+    build->pty_slave = ioctl(build->pty_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (build->pty_slave < 0 || ioctl(build->pty_master, TIOCSWINSZ, &size) < 0)
+        return errno;
+    return 0;
+}
+
+static int go_to_directory(struct box_build *build)
+{
+    snprintf(build->what, sizeof(build->what), "%s", build->command->cwd);
+    return chdir(build->command->cwd) < 0 ? errno : 0;
+}
+
+/* ---- Steps of the command's own process ---- */
+
+static int make_session(struct box_build *build)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0)
+        return errno;
+    umask(build->umask);
+    return build->pty_slave >= 0 && ioctl(build->pty_slave, TIOCSCTTY, 0) < 0 ? errno : 0;
+}
+
+static int set_streams(struct box_build *build)
+{
+    int sources[STANDARD_FDS];
+
+    /* Out of the way first: one may stand where another is to go. */
+    for (int i = 0; i < STANDARD_FDS; i++) {
+        int source = box_open_stream(build, i);
+
+        sources[i] = source < 0 ? -1 : fcntl(source, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+        if (sources[i] < 0)
+            return errno;
+    }
+    for (int i = 0; i < STANDARD_FDS; i++)
+        if (dup2(sources[i], i) < 0)
+            return errno;
+    /* SAFETY: numbers only; everything else goes when the command begins. */
+    return syscall(SYS_close_range, FIRST_FREE_FD, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? errno : 0;
+}
+
+static int give_up_privileges(struct box_build *build)
+{
+    (void)build;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return errno;
+    return capabilities_drop_all();
+}
+
+static int confine_files(struct box_build *build)
+{
+    static const char *const own[] = {"/tmp", "/var/tmp", "/dev"};
+    const struct box *box = build->box;
+    struct landlock_place places[BOX_MAX_PLACES + 1 + array_size(own)];
+    struct landlock_request request = {.places = places, .allows_tcp = true};
+    struct landlock_result result;
+    struct err err = ERR_INIT;
+
+    places[request.place_count++] =
+        (struct landlock_place){.path = "/", .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_EXECUTE};
+    for (size_t i = 0; i < array_size(own); i++)
+        places[request.place_count++] =
+            (struct landlock_place){.path = own[i],
+                                    .rights = LANDLOCK_MAY_WRITE | LANDLOCK_MAY_CONTROL,
+                                    .may_be_missing = true};
+    for (size_t i = 0; i < box->place_count; i++)
+        if (box_access_now(build, i) == BOX_WRITE)
+            places[request.place_count++] =
+                (struct landlock_place){.path = box->places[i].path,
+                                        .rights = LANDLOCK_MAY_WRITE,
+                                        .may_be_missing = build->command->denial_count > 0};
+    if (landlock_confine(&request, &result, &err) < 0) {
+        snprintf(build->what, sizeof(build->what), "%.100s", err.message);
+        return EACCES;
+    }
+    if (result.is_applied || box->may_lack_landlock)
+        return 0;
+    snprintf(build->what, sizeof(build->what), "%s", result.reason);
+    return ENOSYS;
+}
+
+static int filter_calls(struct box_build *build)
+{
+    return seccomp_install(&build->box->calls, NULL) < 0 ? (errno != 0 ? errno : EPERM) : 0;
+}
+
+static int become_command(struct box_build *build)
+{
+    char *const *argv;
+
+    if (build->is_probe)
+        _exit(0);
+    snprintf(build->what, sizeof(build->what), "%s", build->command->argv[0]);
+    /* SAFETY: a start changes nothing of either; the types are older than const. */
+    memcpy(&argv, &build->command->argv, sizeof(argv));
+    memcpy(&environ, &build->command->env, sizeof(environ));
+    execvp(argv[0], argv);
+    return errno;
+}
+
+/* ---- The table ---- */
+
+static const struct {
+    int (*take)(struct box_build *build);
+    enum box_kind kind;
+    const char *words;
+} steps[BOX_STEP_COUNT] = {
+#define X(step, take, kind, words) {take, kind, words},
+    BOX_STEPS(X)
+#undef X
+};
+
+const char *box_step_words(enum box_step step)
+{
+    return step < BOX_STEP_COUNT ? steps[step].words : "an unknown step";
+}
+
+/* From one step up to the one before `end`; 0 or an errno value and the step. */
+static int take_steps(struct box_build *build, enum box_step first, enum box_step end,
+                      enum box_step *out_step)
+{
+    const enum box_kind kind = build->box->is_open ? BOX_OPEN : BOX_CLOSED;
+
+    for (enum box_step step = first; step < end; step++) {
+        int r;
+
+        if ((steps[step].kind & kind) == 0)
+            continue;
+        build->what[0] = '\0';
+        r = steps[step].take(build);
+        if (r != 0) {
+            *out_step = step;
+            return r;
+        }
+    }
+    return 0;
+}
+
+static struct box_news failure_of(const struct box_build *build, enum box_step step,
+                                  int errno_value)
+{
+    struct box_news news = {.kind = BOX_NEWS_FAILED, .step = step, .errno_value = errno_value};
+
+    memcpy(news.what, build->what, sizeof(news.what));
+    return news;
+}
+
+/* ---- Starting the command ---- */
+
+struct start {
+    struct box_build *build;
+    int report_fd; /* closed by the start of the command */
+};
+
+/* Runs in the memory of the first process, which waits; it may not return. */
+static int run_command(void *data)
+{
+    struct start *start = data;
+    enum box_step step = BOX_STEP_EXEC;
+    int r = take_steps(start->build, BOX_STEP_SESSION, BOX_STEP_COUNT, &step);
+    struct box_news news = failure_of(start->build, step, r);
+
+    if (write(start->report_fd, &news, sizeof(news)) < 0)
+        _exit(EXIT_FAILURE);
+    _exit(0);
+}
+
+/* The command's number; or 0, and *out_failure says why. */
+static pid_t start_command(struct box_build *build, struct box_news *out_failure)
+{
+    static char stack[COMMAND_STACK_BYTES] __attribute__((aligned(16)));
+    /* A sanitizer's memory cannot be shared with what leaves without a word. */
+    const int flags = ISOLATE_IS_SANITIZED ? SIGCHLD : CLONE_VM | CLONE_VFORK | SIGCHLD;
+    int report[2];
+    struct start start = {.build = build};
+    pid_t pid;
+    ssize_t got;
+
+    *out_failure = failure_of(build, BOX_STEP_SESSION, 0);
+    if (pipe2(report, O_CLOEXEC) < 0) {
+        out_failure->errno_value = errno;
+        return 0;
+    }
+    start.report_fd = report[1];
+    pid = clone(run_command, stack + sizeof(stack), flags, &start);
+    out_failure->errno_value = errno;
+    close(report[1]);
+    if (pid > 0) {
+        do
+            got = read(report[0], out_failure, sizeof(*out_failure));
+        while (got < 0 && errno == EINTR);
+        if (got == 0) {
+            close(report[0]);
+            return pid;
+        }
+    }
+    close(report[0]);
+    return 0;
+}
+
+/* ---- Living ---- */
+
+static _Noreturn void end_with(struct box_build *build, const struct box_news *news)
+{
+    (void)box_channel_tell(build->channel, news, -1);
+    _exit(0);
+}
+
+/* Everybody that ended; true and *out_news when the command was among them. */
+static bool reap(pid_t command, struct box_news *out_news)
+{
+    struct rusage usage;
+    bool has_ended = false;
+    int status;
+    pid_t pid;
+
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+        if (pid != command)
+            continue;
+        has_ended = true;
+        *out_news = (struct box_news){
+            .kind = BOX_NEWS_ENDED,
+            .end = {.is_known = true,
+                    .is_signal = WIFSIGNALED(status),
+                    .value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                    .usage = usage}};
+    }
+    return has_ended;
+}
+
+/*
+ * Whoever lost its parent is our child, so without one there is nobody left. That is asked first:
+ * to signal all, the kernel goes through every process of the machine.
+ */
+static void end_others(void)
+{
+    pid_t pid;
+
+    while ((pid = wait4(-1, NULL, WNOHANG, NULL)) >= 0 || errno == EINTR)
+        if (pid == 0) {
+            (void)kill(-1, SIGKILL);
+            (void)wait4(-1, NULL, 0, NULL);
+        }
+}
+
+/* When the command has ended, so has everything else in the box, and only then is it told. */
+static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
+{
+    if (build->box->is_open)
+        box_open_end_descendants();
+    else
+        end_others();
+    end_with(build, news);
+}
+
+/* Without a word: the starter has gone or wants none, and we are all that holds the others. */
+static _Noreturn void leave(const struct box_build *build)
+{
+    if (build->box->is_open)
+        box_open_end_descendants();
+    _exit(EXIT_FAILURE);
+}
+
+/* All that it still needs: who ended, and what its starter says. */
+static _Noreturn void watch(struct box_build *build, pid_t command, int children)
+{
+    struct pollfd waits[] = {{.fd = children, .events = POLLIN},
+                             {.fd = build->channel, .events = POLLIN}};
+
+    for (;;) {
+        struct signalfd_siginfo about;
+        struct box_news news;
+        unsigned char signal_number;
+        ssize_t got;
+
+        if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
+            leave(build);
+        if ((waits[0].revents & POLLIN) != 0 && read(children, &about, sizeof(about)) > 0 &&
+            reap(command, &news))
+            end_all(build, &news);
+        /* Anybody may send us that signal; only the kernel gives us another parent. */
+        if (build->box->is_open && getppid() != build->starter)
+            leave(build);
+        if (waits[1].revents == 0)
+            continue;
+        got = recv(build->channel, &signal_number, 1, MSG_DONTWAIT);
+        if (got == 1)
+            (void)kill(-command, signal_number);
+        else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+            leave(build);
+    }
+}
+
+_Noreturn void box_live(struct box_build *build)
+{
+    enum box_step step = BOX_STEP_LIFELINE;
+    struct box_news news;
+    sigset_t mask;
+    int children;
+    pid_t command;
+    int r;
+
+    forget_signals();
+    build->umask = umask(0);
+    r = take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_SESSION, &step);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    if (build->box->is_open)
+        sigaddset(&mask, BOX_OPEN_DEATH_SIGNAL);
+    if (r == 0) {
+        step = BOX_STEP_SESSION;
+        /* From here on nobody in the box looks into us: we are a copy of our starter. */
+        children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (children < 0 || sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ||
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+            r = errno;
+    }
+    if (r != 0) {
+        news = failure_of(build, step, r);
+        end_with(build, &news);
+    }
+    command = start_command(build, &news);
+    if (command == 0)
+        end_with(build, &news);
+    /* Root's are what reaches descendants that have become other users. */
+    if (!build->box->is_open) {
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        (void)capabilities_drop_all();
+    }
+    news = (struct box_news){.kind = BOX_NEWS_STARTED};
+    if (box_channel_tell(build->channel, &news, build->pty_master) < 0)
+        leave(build);
+    box_channel_keep_only(build->channel, children);
+    watch(build, command, children);
+}

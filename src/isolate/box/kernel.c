@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * File systems that are the kernel's own and are mounted elsewhere than in /proc, /sys and /dev,
+ * below the root of a system that somebody enters with chroot, for one: through a second /proc in
+ * a writable place, root's number alone would set what the kernel runs when a program crashes.
+ */
+#include "isolate/box/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static const char *const kernels_own[] = {
+    "proc",     "sysfs",     "cgroup",      "cgroup2",    "devtmpfs",   "devpts",
+    "debugfs",  "tracefs",   "securityfs",  "configfs",   "bpf",        "pstore",
+    "efivarfs", "fusectl",   "binfmt_misc", "resctrl",    "rpc_pipefs", "nfsd",
+    "mqueue",   "selinuxfs", "smackfs",     "functionfs",
+};
+
+struct mounted {
+    int64_t id;
+    struct str point; /* as it is written there, with escapes */
+    struct str type;
+};
+
+/* 36 35 98:0 /root /point options more - type source options */
+static bool read_line(struct str line, struct mounted *out)
+{
+    size_t dash = str_find(line, STR(" - "));
+    struct str back = dash == SIZE_MAX ? STR_EMPTY : str_slice(line, dash + 3, line.len);
+    struct str fields[5];
+
+    for (size_t i = 0; i < array_size(fields); i++)
+        if (!str_cut(&line, ' ', &fields[i]))
+            return false;
+    out->point = fields[4];
+    return str_to_int64(fields[0], &out->id) && str_cut(&back, ' ', &out->type);
+}
+
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* Blanks and backslashes are written as three octal digits. */
+static bool unescape(struct str text, char out_path[BOX_PATH_BYTES])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len && len < BOX_PATH_BYTES - 1; i++) {
+        char c = text.ptr[i];
+
+        if (c == '\\' && text.len - i > 3 && is_octal(text.ptr[i + 1]) &&
+            is_octal(text.ptr[i + 2]) && is_octal(text.ptr[i + 3])) {
+            c = (char)((text.ptr[i + 1] - '0') * 64 + (text.ptr[i + 2] - '0') * 8 +
+                       (text.ptr[i + 3] - '0'));
+            i += 3;
+        }
+        out_path[len++] = c;
+    }
+    out_path[len] = '\0';
+    return len < BOX_PATH_BYTES - 1;
+}
+
+static bool is_kernels_own(struct str type)
+{
+    for (size_t i = 0; i < array_size(kernels_own); i++)
+        if (str_eq_c(type, kernels_own[i]))
+            return true;
+    return false;
+}
+
+/* What the steps before have put there: all of /proc and /sys, terminals, and devices. */
+static bool is_ours(const char *path)
+{
+    static const char dev[] = "/dev/";
+
+    return box_is_beneath(path, "/proc") || box_is_beneath(path, "/sys") ||
+           (strncmp(path, dev, sizeof(dev) - 1) == 0 &&
+            strchr(path + sizeof(dev) - 1, '/') == NULL);
+}
+
+/*
+ * Whether a path leads to this mount, and not to one that covers it. Where our rights end before
+ * it, a command's do too, unless it could open the way: then what hides it says that it cannot.
+ */
+static bool is_visible(const struct box_build *build, const char *path, int64_t id)
+{
+    struct statx about;
+
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &about) < 0)
+        return errno == EACCES && box_is_in_writable(build, path);
+    return (about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id == (uint64_t)id;
+}
+
+static void close_file(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+int box_cover_kernel(struct box_build *build)
+{
+    cleanup_with(close_file) FILE *file = fopen("/proc/self/mountinfo", "re");
+    cleanup_free char *line = NULL;
+    size_t size = 0;
+    ssize_t got;
+
+    if (file == NULL)
+        return errno;
+    /* One line is a page at most: the kernel writes it so. */
+    while ((got = getline(&line, &size, file)) > 0) {
+        struct mounted mounted;
+        char path[BOX_PATH_BYTES];
+        int r;
+
+        if (!read_line((struct str){line, (size_t)got}, &mounted) || !is_kernels_own(mounted.type))
+            continue;
+        if (!unescape(mounted.point, path))
+            return ENAMETOOLONG;
+        if (is_ours(path) || !is_visible(build, path, mounted.id))
+            continue;
+        r = box_hide(build, path);
+        if (r != 0)
+            return r;
+    }
+    return ferror(file) ? EIO : 0;
+}

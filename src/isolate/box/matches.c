@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/box/matches.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "authority/names/glob.h"
+#include "base/cleanup.h"
+
+/* A folder that waits for its turn. */
+struct folder {
+    struct folder *next;
+    const char *path;
+};
+
+struct walk {
+    struct arena *arena;
+    const struct glob_set *sets[BOX_WRITE]; /* by what they leave */
+    struct folder *first;
+    struct folder **last;
+    size_t entries;
+    struct matches *matches;
+    char closed[BOX_PATH_BYTES]; /* that nobody can look into */
+};
+
+static int compile(struct walk *walk, const struct box_denial *denials, size_t count,
+                   enum box_access at_most, struct err *err)
+{
+    const char **patterns = arena_alloc_array(walk->arena, count + 1, sizeof(*patterns));
+    size_t found = 0;
+
+    if (patterns == NULL)
+        return err_set_plain(err, walk->arena->error);
+    for (size_t i = 0; i < count; i++)
+        if (denials[i].is_pattern && denials[i].at_most == at_most)
+            patterns[found++] = denials[i].path;
+    patterns[found] = NULL;
+    return glob_set_compile(walk->arena, patterns, &walk->sets[at_most], err);
+}
+
+/* Patterns know names without the first slash. */
+static struct str name_of(const char *path)
+{
+    return str_from(path + 1);
+}
+
+static bool may_hold(const struct walk *walk, enum box_access at_most, const char *folder)
+{
+    return glob_set_may_match_below(walk->sets[at_most], name_of(folder));
+}
+
+static int queue(struct walk *walk, const char *path)
+{
+    struct folder *folder = arena_new(walk->arena, struct folder);
+    const char *own = arena_copy(walk->arena, str_from(path));
+
+    if (folder == NULL || own == NULL)
+        return walk->arena->error;
+    *folder = (struct folder){NULL, own};
+    *walk->last = folder;
+    walk->last = &folder->next;
+    return 0;
+}
+
+static int deny(struct walk *walk, const char *path, enum box_access at_most)
+{
+    struct matches *matches = walk->matches;
+    const char *own = arena_copy(walk->arena, str_from(path));
+
+    if (own == NULL)
+        return walk->arena->error;
+    if (matches->count == matches->room)
+        return ERR_TOO_LARGE;
+    matches->items[matches->count++] = (struct box_denial){.path = own, .at_most = at_most};
+    return 0;
+}
+
+/* What is hidden hides all below it; what is only read may hold what is hidden. */
+static int look_at(struct walk *walk, const char *path, bool is_folder)
+{
+    int r = 0;
+
+    if (glob_set_matches(walk->sets[BOX_HIDDEN], name_of(path)))
+        return deny(walk, path, BOX_HIDDEN);
+    if (glob_set_matches(walk->sets[BOX_READ], name_of(path)))
+        r = deny(walk, path, BOX_READ);
+    if (r < 0 || !is_folder)
+        return r;
+    return may_hold(walk, BOX_HIDDEN, path) || may_hold(walk, BOX_READ, path) ? queue(walk, path)
+                                                                              : 0;
+}
+
+/* A command is its owner, who could open it again, or enters it by names that he knows. */
+static bool is_our_own(const char *path)
+{
+    struct stat about;
+
+    return lstat(path, &about) < 0 || about.st_uid == geteuid();
+}
+
+static int pass_by(struct walk *walk, const char *path, int errno_value)
+{
+    switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+        return 0; /* somebody took it away meanwhile */
+    case EACCES:
+    case EPERM:
+        if (is_our_own(path)) {
+            snprintf(walk->closed, sizeof(walk->closed), "%s", path);
+            return ERR_PERMISSION_DENIED;
+        }
+        return deny(walk, path, may_hold(walk, BOX_HIDDEN, path) ? BOX_HIDDEN : BOX_READ);
+    default:
+        return err_from_errno(errno_value);
+    }
+}
+
+static void close_dir(DIR **dir)
+{
+    if (*dir != NULL)
+        closedir(*dir);
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool is_folder(int dir_fd, const struct dirent *entry)
+{
+    struct stat about;
+
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(dir_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(about.st_mode);
+}
+
+static int read_folder(struct walk *walk, const char *path)
+{
+    cleanup_with(close_dir) DIR *dir = NULL;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const struct dirent *entry;
+    int r;
+
+    if (fd < 0)
+        return pass_by(walk, path, errno);
+    dir = fdopendir(fd);
+    if (dir == NULL) {
+        close(fd);
+        return ERR_NO_MEMORY;
+    }
+    for (;;) {
+        char full[BOX_PATH_BYTES];
+
+        errno = 0;
+        entry = readdir(dir);
+        if (entry == NULL)
+            return errno == 0 ? 0 : pass_by(walk, path, errno);
+        if (is_dots(entry->d_name))
+            continue;
+        if (++walk->entries > MATCHES_MAX_ENTRIES)
+            return ERR_TOO_LARGE;
+        if (snprintf(full, sizeof(full), "%s/%s", path, entry->d_name) >= (int)sizeof(full))
+            continue; /* nothing that long can be denied, nor be moved there once it is */
+        r = look_at(walk, full, is_folder(fd, entry));
+        if (r < 0)
+            return r;
+    }
+}
+
+int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
+                 const struct box_place *folders, size_t folder_count, struct matches *matches,
+                 struct err *err)
+{
+    struct walk walk = {.arena = arena, .matches = matches};
+    bool has_any = false;
+    int r = 0;
+
+    walk.last = &walk.first;
+    for (size_t i = 0; i < denial_count && !has_any; i++)
+        has_any = denials[i].is_pattern;
+    if (!has_any)
+        return 0;
+    for (enum box_access access = BOX_HIDDEN; access <= BOX_READ && r == 0; access++)
+        r = compile(&walk, denials, denial_count, access, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < folder_count && r == 0; i++)
+        if (folders[i].access != BOX_HIDDEN)
+            r = look_at(&walk, folders[i].path, true);
+    for (; walk.first != NULL && r == 0; walk.first = walk.first->next)
+        r = read_folder(&walk, walk.first->path);
+    if (r == ERR_TOO_LARGE)
+        return err_set(err, r,
+                       "rules deny by patterns what lies among more than %d entries, or is more "
+                       "than %zu of them; deny the folders that hold it instead",
+                       MATCHES_MAX_ENTRIES, matches->room);
+    if (r == ERR_PERMISSION_DENIED)
+        return err_set(err, r,
+                       "%.150s is closed to its owner and may hold what rules deny by patterns; "
+                       "open it with chmod u+rwx",
+                       walk.closed);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a box sees. Its mount namespace is a copy of ours, so nothing has to be built from the
+ * ground: writable places are cut out of the copy, all of it becomes read-only, and the cut-outs,
+ * the covers and what is the box's own are laid on top. There is no old root to get rid of, and
+ * what lies beneath a cover could be bared only with a capability that no command has.
+ */
+#include "isolate/box/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { MODE_DIRECTORY = 0755, MODE_SHARED = 01777 };
+
+/* Folders that are the box's own, below the mount point of its memory file system. */
+static const char scratch[] = "/tmp";
+
+static const struct {
+    const char *name;
+    mode_t mode;
+    const char *target; /* NULL: where it is needed */
+} scratch_folders[] = {
+    {"empty", 0555, NULL},
+    {"dev", MODE_DIRECTORY, "/dev"},
+    {"run", MODE_DIRECTORY, "/run"},
+    {"sys", MODE_DIRECTORY, "/sys"},
+    {"vartmp", MODE_SHARED, "/var/tmp"},
+    /* The last: it covers the scratch itself. */
+    {"tmp", MODE_SHARED, "/tmp"},
+};
+
+/* What hides a file: empty and readable, since programs give up over a file that cannot be read. */
+static const char nothing[] = "nothing";
+static const char empty[] = "empty";
+
+static const char *const devices[BOX_DEVICES] = {"null",   "zero",    "full",
+                                                 "random", "urandom", "tty"};
+
+static const struct {
+    const char *target;
+    const char *name;
+} device_links[] = {
+    {"/proc/self/fd", "fd"},       {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"},
+    {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
+};
+
+/* Of covered folders: names of hosts with the network, and how many cores there are. */
+static const struct {
+    const char *path;
+    bool is_for_network;
+} kept[BOX_KEPT] = {
+    {"/sys/devices/system/cpu", false},         {"/run/systemd/resolve/stub-resolv.conf", true},
+    {"/run/systemd/resolve/resolv.conf", true}, {"/run/resolvconf/resolv.conf", true},
+    {"/run/NetworkManager/resolv.conf", true},
+};
+
+/*
+ * Of /proc: where root, even without capabilities, would see other people's memory at work, and
+ * the names of the keys that the user's session holds, which no namespace keeps.
+ */
+static const struct {
+    const char *path;
+    bool is_for_root;
+} hidden_of_proc[] = {
+    {"/proc/kpagecount", true}, {"/proc/kpageflags", true}, {"/proc/kpagecgroup", true},
+    {"/proc/keys", false},      {"/proc/key-users", false},
+};
+
+void box_say(struct box_build *build, const char *what)
+{
+    snprintf(build->what, sizeof(build->what), "%s", what);
+}
+
+bool box_is_beneath(const char *path, const char *directory)
+{
+    size_t len = strlen(directory);
+
+    return strncmp(path, directory, len) == 0 &&
+           (path[len] == '\0' || path[len] == '/' || (len == 1 && directory[0] == '/'));
+}
+
+/* ---- Opening without links ---- */
+
+static int open_step_by_step(const char *path)
+{
+    cleanup_fd int at = open("/", O_PATH | O_CLOEXEC);
+    struct stat about;
+
+    while (at >= 0 && *path != '\0') {
+        const char *end = strchrnul(path, '/');
+        char name[NAME_MAX + 1];
+        int next;
+
+        if (end - path > NAME_MAX)
+            return -ENAMETOOLONG;
+        memcpy(name, path, (size_t)(end - path));
+        name[end - path] = '\0';
+        path = *end == '/' ? end + 1 : end;
+        if (name[0] == '\0')
+            continue;
+        next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0)
+            return -errno;
+        close(at);
+        at = next;
+        if (fstat(at, &about) < 0)
+            return -errno;
+        if (S_ISLNK(about.st_mode))
+            return -ELOOP;
+    }
+    return at < 0 ? -errno : steal_fd(&at);
+}
+
+int box_open_place(const char *path)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    /* SAFETY: no C library wraps it. */
+    long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+    if (fd >= 0)
+        return (int)fd;
+    return errno == ENOSYS || errno == EPERM ? open_step_by_step(path) : -errno;
+}
+
+/* ---- Cutting out and laying on ---- */
+
+/* Recursive, since what is mounted below may not be left out by somebody without privileges. */
+static int cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree)
+{
+    cleanup_fd int tree = open_tree(dir_fd, path,
+                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+                                        (*path == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW));
+    struct mount_attr attr = {.attr_set = attributes | MOUNT_ATTR_NOSUID,
+                              .propagation = MS_PRIVATE};
+
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+        return errno;
+    *out_tree = steal_fd(&tree);
+    return 0;
+}
+
+static int lay(int tree, int dir_fd, const char *path)
+{
+    unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (*path == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0);
+
+    return move_mount(tree, "", dir_fd, path, flags) < 0 ? errno : 0;
+}
+
+/* The way to a target that a cover took away: in our own memory, where nobody else is yet. */
+static int make_way(const char *path, bool is_directory)
+{
+    char so_far[BOX_PATH_BYTES];
+
+    for (const char *end = path; *end != '\0';) {
+        end = strchrnul(end + 1, '/');
+        snprintf(so_far, sizeof(so_far), "%.*s", (int)(end - path), path);
+        if (*end == '\0' && !is_directory) {
+            int fd = open(so_far, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+            if (fd < 0)
+                return errno;
+            close(fd);
+        } else if (mkdir(so_far, MODE_DIRECTORY) < 0 && errno != EEXIST) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+static int lay_at(int tree, const char *path, bool is_directory)
+{
+    cleanup_fd int target = box_open_place(path);
+
+    if (target == -ENOENT) {
+        int r = make_way(path, is_directory);
+
+        if (r != 0)
+            return r;
+        target = box_open_place(path);
+    }
+    return target < 0 ? -target : lay(tree, target, "");
+}
+
+static bool is_gone(int errno_value)
+{
+    return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP;
+}
+
+int box_cover(struct box_build *build, const char *path, const char *cover)
+{
+    cleanup_fd int target = box_open_place(path);
+    cleanup_fd int tree = -1;
+    uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    struct stat about;
+    int r;
+
+    box_say(build, path);
+    if (target < 0)
+        return is_gone(-target) ? 0 : -target;
+    if (fstat(target, &about) < 0)
+        return errno;
+    if (cover == empty)
+        attributes |= MOUNT_ATTR_RDONLY;
+    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing, attributes, &tree);
+    return r != 0 ? r : lay(tree, target, "");
+}
+
+int box_hide(struct box_build *build, const char *path)
+{
+    return box_cover(build, path, empty);
+}
+
+int box_hold_to_reading(struct box_build *build, const char *path)
+{
+    cleanup_fd int found = box_open_place(path);
+    cleanup_fd int tree = -1;
+    int r;
+
+    box_say(build, path);
+    if (found < 0)
+        return is_gone(-found) ? 0 : -found;
+    r = cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
+    return r != 0 ? r : lay(tree, found, "");
+}
+
+int box_pin(const char *folder)
+{
+    cleanup_fd int found = box_open_place(folder);
+    cleanup_fd int tree = -1;
+    struct statx about;
+    int r;
+
+    if (found < 0)
+        return is_gone(-found) ? 0 : -found;
+    if (statx(found, "", AT_EMPTY_PATH, 0, &about) < 0)
+        return errno;
+    if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+        return 0;
+    r = cut_out(found, "", 0, &tree);
+    return r != 0 ? r : lay(tree, found, "");
+}
+
+/* ---- The steps ---- */
+
+enum box_access box_access_now(const struct box_build *build, size_t place)
+{
+    const struct box_command *command = build->command;
+    enum box_access access = build->box->places[place].access;
+
+    if (command->at_most != NULL && command->at_most[place] < access)
+        access = command->at_most[place];
+    return build->left[place] < access ? build->left[place] : access;
+}
+
+/* What is to be read is there already, unless something is laid over it. */
+static bool is_covered(const struct box_build *build, size_t place)
+{
+    const char *path = build->box->places[place].path;
+
+    for (size_t i = 0; i < array_size(scratch_folders); i++)
+        if (scratch_folders[i].target != NULL && box_is_beneath(path, scratch_folders[i].target))
+            return true;
+    for (size_t i = 0; i < place; i++)
+        if (box_is_beneath(path, build->box->places[i].path))
+            return true;
+    return false;
+}
+
+int box_mount_places(struct box_build *build)
+{
+    const struct box *box = build->box;
+
+    for (size_t i = 0; i < box->place_count; i++) {
+        const struct box_own_place *place = &box->places[i];
+        enum box_access access = box_access_now(build, i);
+        cleanup_fd int found = -1;
+        struct stat about;
+        int r;
+
+        if (access == BOX_HIDDEN || (access == BOX_READ && !is_covered(build, i)))
+            continue;
+        box_say(build, place->path);
+        found = box_open_place(place->path);
+        if (found < 0)
+            return -found;
+        if (fstat(found, &about) < 0)
+            return errno;
+        if (about.st_dev != place->device || about.st_ino != place->inode)
+            return ESTALE;
+        r = cut_out(found, "", MOUNT_ATTR_NODEV | (access == BOX_READ ? MOUNT_ATTR_RDONLY : 0),
+                    &build->trees[i]);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int box_mount_devices(struct box_build *build)
+{
+    cleanup_fd int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (dev < 0)
+        return errno;
+    for (size_t i = 0; i < array_size(devices); i++) {
+        /* They are written to all the same, but root cannot change their modes for the host. */
+        int r = cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+                        &build->device_trees[i]);
+
+        box_say(build, devices[i]);
+        if (r != 0 && (r != ENOENT || i == 0))
+            return r;
+    }
+    return 0;
+}
+
+int box_mount_system(struct box_build *build)
+{
+    struct mount_attr attr = {
+        .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+        .propagation = MS_PRIVATE,
+    };
+
+    if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+        return errno;
+    for (size_t i = 0; i < array_size(kept); i++) {
+        int r;
+
+        if (kept[i].is_for_network &&
+            (build->box->network == BOX_NETWORK_NONE || build->command->has_no_network))
+            continue;
+        box_say(build, kept[i].path);
+        r = cut_out(AT_FDCWD, kept[i].path, MOUNT_ATTR_RDONLY, &build->kept_trees[i]);
+        if (r != 0 && r != EACCES && !is_gone(r))
+            return r;
+    }
+    return 0;
+}
+
+int box_mount_scratch(struct box_build *build)
+{
+    char options[64];
+    int fd;
+
+    snprintf(options, sizeof(options), "size=%llu,mode=0755,nr_inodes=262144",
+             (unsigned long long)build->box->tmp_bytes);
+    if (mount("tmpfs", scratch, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return errno;
+    build->scratch_fd = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (build->scratch_fd < 0)
+        return errno;
+    for (size_t i = 0; i < array_size(scratch_folders); i++)
+        if (mkdirat(build->scratch_fd, scratch_folders[i].name, scratch_folders[i].mode) < 0)
+            return errno;
+    fd = openat(build->scratch_fd, nothing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+int box_mount_proc(struct box_build *build)
+{
+    /* Read-only: with root's number, and without a capability, sysctls could be written. */
+    if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return errno;
+    for (size_t i = 0; i < array_size(hidden_of_proc); i++) {
+        int r = 0;
+
+        if (build->box->is_root || !hidden_of_proc[i].is_for_root)
+            r = box_hide(build, hidden_of_proc[i].path);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int fill_dev(struct box_build *build, int dev)
+{
+    for (size_t i = 0; i < array_size(devices); i++) {
+        int fd;
+        int r;
+
+        if (build->device_trees[i] < 0)
+            continue;
+        fd = openat(dev, devices[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return errno;
+        close(fd);
+        r = lay(build->device_trees[i], dev, devices[i]);
+        if (r != 0)
+            return r;
+    }
+    for (size_t i = 0; i < array_size(device_links); i++)
+        if (symlinkat(device_links[i].target, dev, device_links[i].name) < 0)
+            return errno;
+    return mkdirat(dev, "pts", MODE_DIRECTORY) < 0 || mkdirat(dev, "shm", MODE_SHARED) < 0 ? errno
+                                                                                           : 0;
+}
+
+int box_mount_dev(struct box_build *build)
+{
+    cleanup_fd int dev = -1;
+    cleanup_fd int tree = -1;
+    int r = cut_out(build->scratch_fd, "dev", MOUNT_ATTR_NOEXEC, &tree);
+
+    if (r == 0)
+        r = lay(tree, AT_FDCWD, "/dev");
+    if (r != 0)
+        return r;
+    dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dev < 0)
+        return errno;
+    r = fill_dev(build, dev);
+    if (r != 0)
+        return r;
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620") < 0)
+        return errno;
+    return 0;
+}
+
+int box_mount_covers(struct box_build *build)
+{
+    for (size_t i = 0; i < array_size(scratch_folders); i++) {
+        cleanup_fd int tree = -1;
+        cleanup_fd int target = -1;
+        const char *path = scratch_folders[i].target;
+        int r;
+
+        if (path == NULL || strcmp(path, "/dev") == 0)
+            continue;
+        box_say(build, path);
+        /* Links are followed: on some systems /var/tmp is /tmp. Not all have all of them. */
+        target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (target < 0 && errno == ENOENT)
+            continue;
+        r = target < 0
+                ? errno
+                : cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
+        if (r == 0)
+            r = lay(tree, target, "");
+        if (r != 0)
+            return r;
+    }
+    for (size_t i = 0; i < array_size(kept); i++) {
+        struct stat about;
+        int r;
+
+        if (build->kept_trees[i] < 0)
+            continue;
+        box_say(build, kept[i].path);
+        if (fstat(build->kept_trees[i], &about) < 0)
+            return errno;
+        /* What is a link here leads to something that is kept itself, or to nothing in a box. */
+        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+            continue;
+        r = lay_at(build->kept_trees[i], kept[i].path, S_ISDIR(about.st_mode));
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int box_mount_layers(struct box_build *build)
+{
+    const struct box *box = build->box;
+
+    for (size_t i = 0; i < box->place_count; i++) {
+        const struct box_own_place *place = &box->places[i];
+        int r = 0;
+
+        box_say(build, place->path);
+        if (build->hidden[i] != NULL)
+            r = box_cover_place(build, i);
+        else if (build->trees[i] >= 0)
+            r = lay_at(build->trees[i], place->path, place->is_directory);
+        if (r == 0 && build->trees[i] >= 0)
+            r = box_cover_in(build, i);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}

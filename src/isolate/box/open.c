@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a command without a box still has: a first process that outlives what may be thrown at it,
+ * and that ends with its starter everything that descends from the command. No namespace does that
+ * here, so the first process is the one that orphans fall to, and looks for its children itself.
+ */
+#include "isolate/box/internal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/*
+ * A look that finds nobody to signal, after which nobody has ended either, will find nobody next
+ * time; once more is for what /proc had not shown yet.
+ */
+enum { MAX_IDLE_LOOKS = 3, STAT_BYTES = 512 };
+
+/* ---- Steps ---- */
+
+/*
+ * SIGKILL on the starter's end would leave the descendants to the system, so the end is a signal
+ * that is read, and the channel's. All signals are blocked, and the session is another one than the
+ * starter's and the command's: what is sent to their groups is not for this process.
+ */
+int box_open_tie_to_starter(struct box_build *build)
+{
+    struct pollfd channel = {.fd = build->channel, .events = POLLIN};
+    sigset_t all;
+
+    sigfillset(&all);
+    if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 || setsid() < 0)
+        return errno;
+    /* A starter that ignores its children's ends would have them reaped before we see them. */
+    (void)signal(SIGCHLD, SIG_DFL);
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_PDEATHSIG, BOX_OPEN_DEATH_SIGNAL, 0, 0, 0) < 0)
+        return errno;
+    /* It may have gone before this was asked for, which shows on the channel. */
+    build->starter = getppid();
+    if (poll(&channel, 1, 0) < 0)
+        return errno;
+    return (channel.revents & (POLLHUP | POLLERR)) != 0 ? ESRCH : 0;
+}
+
+/*
+ * The command's own, since the first process has to survive what they do. It goes with the first
+ * process, should somebody kill that: the rest of the tree would not.
+ */
+int box_open_enter_limits(struct box_build *build)
+{
+    int r = cgroup_leaf_join(build->leaf);
+
+    if (r == 0)
+        r = cgroup_limit_process(&build->box->limits, build->leaf);
+    if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        r = errno;
+    return r;
+}
+
+/* ---- The end of all ---- */
+
+static void close_dir(DIR **dir)
+{
+    if (*dir != NULL)
+        closedir(*dir);
+}
+
+/* Parent and group of a process; its own name in the line may hold anything, brackets too. */
+static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, pid_t *out_group)
+{
+    char path[NAME_MAX + sizeof("/stat")];
+    char text[STAT_BYTES];
+    cleanup_fd int fd = -1;
+    const char *rest;
+    char *next;
+    char *end;
+    long parent;
+    long group;
+    ssize_t got;
+
+    snprintf(path, sizeof(path), "%s/stat", number);
+    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (got <= 0)
+        return false;
+    text[got] = '\0';
+    rest = strrchr(text, ')');
+    /* ") S 12 12 ...": sscanf() would be a tenth of the program. */
+    if (rest == NULL || strlen(rest) < 4)
+        return false;
+    parent = strtol(rest + 4, &next, 10);
+    group = strtol(next, &end, 10);
+    if (next == rest + 4 || end == next)
+        return false;
+    *out_parent = (pid_t)parent;
+    *out_group = (pid_t)group;
+    return true;
+}
+
+/*
+ * Signals each child, and its group in one: nobody in it forks past that. How many it reached.
+ * SAFETY: the number of a child that we have not reaped is nobody else's, and its group stays in a
+ * session that began below us. Grandchildren are left to the next look, when they are ours.
+ */
+static int kill_children(void)
+{
+    cleanup_with(close_dir) DIR *proc = opendir("/proc");
+    const pid_t own = getpid();
+    int reached = 0;
+
+    if (proc == NULL)
+        return 0;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
+        pid_t parent;
+        pid_t group;
+        pid_t pid;
+
+        if (!isdigit((unsigned char)entry->d_name[0]) ||
+            !read_relations(dirfd(proc), entry->d_name, &parent, &group) || parent != own)
+            continue;
+        pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (group > 1 && group != own)
+            (void)kill(-group, SIGKILL);
+        if (kill(pid, SIGKILL) == 0)
+            reached++;
+    }
+    return reached;
+}
+
+void box_open_end_descendants(void)
+{
+    int idle_looks = 0;
+
+    while (idle_looks < MAX_IDLE_LOOKS) {
+        pid_t pid;
+
+        while ((pid = wait4(-1, NULL, WNOHANG | __WALL, NULL)) > 0)
+            idle_looks = 0;
+        if (pid < 0)
+            return;
+        /* What became another user's by sudo cannot be signalled, and is not waited for. */
+        if (kill_children() == 0)
+            idle_looks++;
+        else if (wait4(-1, NULL, __WALL, NULL) > 0)
+            idle_looks = 0;
+    }
+}

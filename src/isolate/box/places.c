@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/box/places.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "isolate/box/internal.h"
+#include "isolate/box/secrets.h"
+
+static bool is_among(const struct places *places, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(places->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static int append(struct places *places, const char *path, enum box_access access, uint64_t grant,
+                  struct err *err)
+{
+    const char *own;
+
+    if (places->count == BOX_MAX_PLACES)
+        return err_set(err, ERR_TOO_LARGE, "more than %d places for a sandbox", BOX_MAX_PLACES);
+    own = arena_copy(places->arena, str_from(path));
+    if (own == NULL)
+        return err_set_plain(err, places->arena->error);
+    places->items[places->count++] = (struct box_place){own, access, grant};
+    return 0;
+}
+
+static int put(struct places *places, const char *path, enum box_access access, uint64_t grant,
+               struct err *err)
+{
+    return is_among(places, places->count, path) ? 0 : append(places, path, access, grant, err);
+}
+
+static int add(struct places *places, const char *path, enum box_access access, uint64_t grant,
+               struct err *err)
+{
+    char found[PATH_MAX];
+
+    if (realpath(path, found) == NULL) {
+        int errno_value = errno;
+
+        if (access == BOX_HIDDEN && errno_value == ENOENT)
+            return path[0] == '/' ? put(places, path, access, grant, err) : 0;
+        return err_set_field(err, err_from_errno(errno_value), path, "%.150s: %s", path,
+                             err_errno_text(errno_value));
+    }
+    return put(places, found, access, grant, err);
+}
+
+int places_add(struct places *places, const char *path, enum box_access access, struct err *err)
+{
+    return add(places, path, access, 0, err);
+}
+
+static bool is_writable(const void *data, const char *folder)
+{
+    const struct places *places = data;
+
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].access == BOX_WRITE && box_is_beneath(folder, places->items[i].path))
+            return true;
+    return false;
+}
+
+bool places_has_link_to(const struct places *places, const char *path)
+{
+    return box_passes_link_in(path, is_writable, places);
+}
+
+enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms)
+{
+    if (grant->is_revoked || (grant->expires_ms > 0 && grant->expires_ms <= now_wall_ms))
+        return BOX_HIDDEN;
+    if ((grant->access & AUTHORITY_READ) == 0)
+        return BOX_HIDDEN;
+    return (grant->access & AUTHORITY_WRITE) != 0 ? BOX_WRITE : BOX_READ;
+}
+
+int places_add_grants(struct places *places, const struct authority_grant *grants, size_t count,
+                      int64_t now_wall_ms, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum box_access access = places_access(&grants[i], now_wall_ms);
+        int r =
+            access != BOX_HIDDEN ? add(places, grants[i].root.path, access, grants[i].id, err) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void places_narrow(const struct places *places, const struct authority_grant *grants, size_t count,
+                   int64_t now_wall_ms, enum box_access out_at_most[BOX_MAX_PLACES])
+{
+    for (size_t i = 0; i < places->count; i++) {
+        uint64_t grant = places->items[i].grant;
+
+        out_at_most[i] = grant == 0 ? BOX_WRITE : BOX_HIDDEN;
+        for (size_t g = 0; g < count && grant != 0; g++)
+            if (grants[g].id == grant)
+                out_at_most[i] = places_access(&grants[g], now_wall_ms);
+    }
+}
+
+/* Granted places are known by their real paths, and a home may be a link. */
+static const char *real_or_given(const char *path, char found[PATH_MAX])
+{
+    return realpath(path, found) != NULL ? found : path;
+}
+
+/*
+ * Where a secret really lies, when a link is on the way there: a command may remove the link, and
+ * places are laid over a box in the order of real paths. True: it is hidden by its own name, too.
+ */
+static bool hide_behind_links(struct places *places, size_t named, const char *path, int *out_r,
+                              struct err *err)
+{
+    cleanup_fd int fd = -1;
+    char found[PATH_MAX];
+    struct stat about;
+
+    /* Few of them are there, and to hear that from stat takes half as long. */
+    if (lstat(path, &about) < 0 && errno == ENOENT)
+        return true;
+    fd = box_open_place(path);
+    if (fd != -ELOOP || realpath(path, found) == NULL)
+        return true;
+    if (is_among(places, named, found))
+        return false;
+    /* A command may have made the link, so that nothing works in the boxes of others. */
+    if (box_is_astray(path, found))
+        return true;
+    *out_r = put(places, found, BOX_HIDDEN, 0, err);
+    return *out_r == 0;
+}
+
+/* The first `named` are what somebody named; among themselves secrets are never the same. */
+static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < secrets_count && r == 0; i++) {
+        char path[PATH_MAX];
+
+        if ((secrets[i].path[0] == '/') == (home == NULL) &&
+            snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
+                     home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
+            !is_among(places, named, path) && hide_behind_links(places, named, path, &r, err))
+            r = append(places, path, BOX_HIDDEN, 0, err);
+    }
+    return r;
+}
+
+/* Where programs keep what is otherwise in the home, for those who have moved it. */
+static const struct {
+    const char *variable;
+    const char *usual;
+} moved[] = {
+    {"XDG_CONFIG_HOME", ".config/"},
+    {"XDG_DATA_HOME", ".local/share/"},
+    {"XDG_STATE_HOME", ".local/state/"},
+    {"XDG_CACHE_HOME", ".cache/"},
+};
+
+static int hide_moved(struct places *places, size_t named, const char *folder, const char *usual,
+                      struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < secrets_count && r == 0; i++) {
+        char path[PATH_MAX];
+
+        /* Only what is there: all of them would leave too little room for other places. */
+        if (str_starts_with(str_from(secrets[i].path), str_from(usual)) &&
+            snprintf(path, sizeof(path), "%s/%s", folder, secrets[i].path + strlen(usual)) <
+                PATH_MAX &&
+            access(path, F_OK) == 0 && hide_behind_links(places, named, path, &r, err))
+            r = put(places, path, BOX_HIDDEN, 0, err);
+    }
+    return r;
+}
+
+/* The socket by which a daemon of ours takes tokens (command/status.h). */
+static int hide_daemon(struct places *places, size_t named, struct err *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char found[PATH_MAX];
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (runtime == NULL || runtime[0] != '/' ||
+        snprintf(path, sizeof(path), "%s/gatehouse", real_or_given(runtime, found)) >= PATH_MAX ||
+        is_among(places, named, path))
+        return 0;
+    return hide_behind_links(places, named, path, &r, err) ? put(places, path, BOX_HIDDEN, 0, err)
+                                                           : r;
+}
+
+/* What names a secret itself, for those who keep it elsewhere; one or several with colons. */
+static const char *const naming[] = {
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "DOCKER_CONFIG",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HISTFILE",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+    "XAUTHORITY",
+};
+
+static int hide_named(struct places *places, size_t named, struct str value, struct err *err)
+{
+    char path[PATH_MAX];
+    char found[PATH_MAX];
+
+    if (value.len == 0 || value.ptr[0] != '/' || value.len >= sizeof(path))
+        return 0;
+    memcpy(path, value.ptr, value.len);
+    path[value.len] = '\0';
+    /* A history is often sent to /dev/null. */
+    if (realpath(path, found) == NULL || box_is_of_system(found) || is_among(places, named, found))
+        return 0;
+    return put(places, found, BOX_HIDDEN, 0, err);
+}
+
+static int hide_all_named(struct places *places, size_t named, const char *variable,
+                          struct err *err)
+{
+    const char *value = getenv(variable);
+    struct str rest = value != NULL ? str_from(value) : STR("");
+    struct str one;
+    int r = 0;
+
+    while (r == 0 && str_cut(&rest, ':', &one))
+        r = hide_named(places, named, one, err);
+    return r == 0 ? hide_named(places, named, rest, err) : r;
+}
+
+int places_hide_secrets(struct places *places, const char *home, struct err *err)
+{
+    size_t named = places->count;
+    bool has_home = home != NULL && home[0] == '/';
+    char found[PATH_MAX];
+    char listed[PATH_MAX];
+    char listed_found[PATH_MAX];
+    int r = hide_in(places, named, NULL, err);
+
+    if (has_home)
+        home = real_or_given(home, found);
+    if (r == 0 && has_home)
+        r = hide_in(places, named, home, err);
+    if (r == 0 && secrets_find_home(geteuid(), listed)) {
+        const char *other = real_or_given(listed, listed_found);
+
+        if (!has_home || strcmp(home, other) != 0)
+            r = hide_in(places, named, other, err);
+    }
+    for (size_t i = 0; i < array_size(moved) && r == 0; i++) {
+        const char *folder = getenv(moved[i].variable);
+
+        /* The specification of these variables: a relative path counts as none. */
+        if (folder != NULL && folder[0] == '/')
+            r = hide_moved(places, named, real_or_given(folder, found), moved[i].usual, err);
+    }
+    for (size_t i = 0; i < array_size(naming) && r == 0; i++)
+        r = hide_all_named(places, named, naming[i], err);
+    return r == 0 ? hide_daemon(places, named, err) : r;
+}
+
+/* By depth alone: a path is longer than all that it lies beneath. */
+static int compare_lengths(const void *a_pointer, const void *b_pointer)
+{
+    size_t a = strlen(((const struct box_place *)a_pointer)->path);
+    size_t b = strlen(((const struct box_place *)b_pointer)->path);
+
+    return (a > b) - (a < b);
+}
+
+void places_sort(struct places *places)
+{
+    qsort(places->items, places->count, sizeof(places->items[0]), compare_lengths);
+}

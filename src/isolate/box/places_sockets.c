@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sockets of the host that somebody answers. A read-only mount does not keep a command from
+ * connecting, and what answers may do for it what the box does not.
+ */
+#include "isolate/box/places.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "isolate/box/internal.h"
+
+enum {
+    PLACES_MAX_SOCKETS = 64,
+    FIELDS_BEFORE_PATH = 7,
+    LINE_BYTES = 512, /* a name in there has 108 at most */
+};
+
+static const char host_sockets[] = "/proc/net/unix";
+
+/* A box has its own, whatever is there outside, but for places in them. */
+static const char *const own_folders[] = {"/run", "/var/run", "/dev", "/proc", "/sys"};
+
+static void close_file(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+/* Of "Num RefCount Protocol Flags Type St Inode Path"; NULL where there is none, or no file's. */
+static const char *path_in(char *line)
+{
+    char *at = line;
+
+    for (int i = 0; i < FIELDS_BEFORE_PATH; i++) {
+        at += strspn(at, " ");
+        at += strcspn(at, " ");
+    }
+    at += strspn(at, " ");
+    at[strcspn(at, "\n")] = '\0';
+    return at[0] == '/' ? at : NULL;
+}
+
+static bool is_own(const struct places *places, size_t named, const char *path)
+{
+    for (size_t i = 0; i < named; i++)
+        if (places->items[i].access != BOX_HIDDEN && box_is_beneath(path, places->items[i].path))
+            return false;
+    for (size_t i = 0; i < array_size(own_folders); i++)
+        if (box_is_beneath(path, own_folders[i]))
+            return true;
+    return false;
+}
+
+/* What a command may change is its own to talk to as well. */
+static bool is_in_writable(const struct places *places, size_t named, const char *path)
+{
+    for (size_t i = 0; i < named; i++)
+        if (places->items[i].access == BOX_WRITE && box_is_beneath(path, places->items[i].path))
+            return true;
+    return false;
+}
+
+int places_hide_sockets(struct places *places, struct err *err)
+{
+    cleanup_with(close_file) FILE *file = fopen(host_sockets, "re");
+    size_t named = places->count;
+    char line[LINE_BYTES];
+    char found[PATH_MAX];
+    int r = 0;
+
+    while (r == 0 && places->count - named < PLACES_MAX_SOCKETS && places->count < BOX_MAX_PLACES &&
+           file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        const char *path = path_in(line);
+        struct stat about;
+
+        /* A name may hold anything, a line that looks like another one, too. */
+        if (path != NULL && !is_own(places, named, path) && realpath(path, found) != NULL &&
+            !is_own(places, named, found) && stat(found, &about) == 0 && S_ISSOCK(about.st_mode) &&
+            !is_in_writable(places, named, found))
+            r = places_add(places, found, BOX_HIDDEN, err);
+    }
+    return r;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/box/secrets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define LOGIN     "keys that log in elsewhere"
+#define CLOUD     "credentials of a cloud or a cluster"
+#define PUBLISH   "tokens that publish packages"
+#define PASSWORDS "passwords"
+#define BROWSER   "cookies and stored passwords of a browser"
+#define MAIL      "mail and its passwords"
+#define MODEL     "accounts with those who serve models"
+#define CHAT      "messages, and accounts that send them"
+#define HISTORY   "what was typed may hold passwords"
+#define OURS      "keys, settings and the record of Gatehouse itself"
+#define AGENT     "sockets of agents that sign and decrypt for the user"
+#define SYSTEM    "readable to root even without privileges"
+#define SERVICE   "the socket of a service that does as root what it is asked"
+
+const struct secret_place secrets[] = {
+    {".ssh", LOGIN},
+    {".gnupg", LOGIN},
+    {".putty", LOGIN},
+    {".pki", LOGIN},
+    {".Xauthority", LOGIN},
+    {".ICEauthority", LOGIN},
+    {".config/age", LOGIN},
+    {".config/sops", LOGIN},
+    {".aws", CLOUD},
+    {".azure", CLOUD},
+    {".kube", CLOUD},
+    {".docker", CLOUD},
+    {".config/containers", CLOUD},
+    {".config/gcloud", CLOUD},
+    {".config/doctl", CLOUD},
+    {".config/hcloud", CLOUD},
+    {".config/rclone", CLOUD},
+    {".oci", CLOUD},
+    {".fly", CLOUD},
+    {".terraform.d/credentials.tfrc.json", CLOUD},
+    {".vault-token", CLOUD},
+    {".s3cfg", CLOUD},
+    {".boto", CLOUD},
+    {".terraformrc", CLOUD},
+    {".databrickscfg", CLOUD},
+    {".config/gh", PUBLISH},
+    {".config/glab-cli", PUBLISH},
+    {".config/hub", PUBLISH},
+    {".npmrc", PUBLISH},
+    {".sentryclirc", PUBLISH},
+    {".yarnrc.yml", PUBLISH},
+    {".pypirc", PUBLISH},
+    {".cargo/credentials", PUBLISH},
+    {".cargo/credentials.toml", PUBLISH},
+    {".gem/credentials", PUBLISH},
+    {".m2/settings.xml", PUBLISH},
+    {".config/composer/auth.json", PUBLISH},
+    {".netrc", PASSWORDS},
+    {".pgpass", PASSWORDS},
+    {".authinfo", PASSWORDS},
+    {".authinfo.gpg", PASSWORDS},
+    {".my.cnf", PASSWORDS},
+    {".git-credentials", PASSWORDS},
+    {".config/git/credentials", PASSWORDS},
+    {".password-store", PASSWORDS},
+    {".local/share/keyrings", PASSWORDS},
+    {".local/share/kwalletd", PASSWORDS},
+    {".config/keepassxc", PASSWORDS},
+    {".config/Bitwarden", PASSWORDS},
+    {".config/1Password", PASSWORDS},
+    {".config/op", PASSWORDS},
+    {".mozilla", BROWSER},
+    {".config/mozilla", BROWSER},
+    {".librewolf", BROWSER},
+    {".config/google-chrome", BROWSER},
+    {".config/chromium", BROWSER},
+    {".config/BraveSoftware", BROWSER},
+    {".config/microsoft-edge", BROWSER},
+    {".config/vivaldi", BROWSER},
+    {".config/opera", BROWSER},
+    {"snap/firefox", BROWSER},
+    {"snap/chromium", BROWSER},
+    {".var/app", BROWSER},
+    {".thunderbird", MAIL},
+    {".config/evolution", MAIL},
+    {".local/share/evolution", MAIL},
+    {".msmtprc", MAIL},
+    {".config/msmtp", MAIL},
+    {".mbsyncrc", MAIL},
+    {".fetchmailrc", MAIL},
+    {".config/Slack", CHAT},
+    {".config/discord", CHAT},
+    {".config/Element", CHAT},
+    {".config/Signal", CHAT},
+    {".local/share/TelegramDesktop", CHAT},
+    {".claude/.credentials.json", MODEL},
+    {".claude.json", MODEL},
+    {".codex/auth.json", MODEL},
+    {".gemini", MODEL},
+    {".cache/huggingface/token", MODEL},
+    {".cache/huggingface/stored_tokens", MODEL},
+    {".config/github-copilot", MODEL},
+    {".config/Code/User/globalStorage", MODEL},
+    {".bash_history", HISTORY},
+    {".zsh_history", HISTORY},
+    {".zhistory", HISTORY},
+    {".histfile", HISTORY},
+    {".local/share/fish/fish_history", HISTORY},
+    {".python_history", HISTORY},
+    {".node_repl_history", HISTORY},
+    {".psql_history", HISTORY},
+    {".mysql_history", HISTORY},
+    {".sqlite_history", HISTORY},
+    {".rediscli_history", HISTORY},
+    {".lesshst", HISTORY},
+    {".viminfo", HISTORY},
+    {".n8n", OURS},
+    {".n8n-gateway", OURS},
+    {".config/gatehouse", OURS},
+    {".local/state/gatehouse", OURS},
+    {".cache/keyring", AGENT},
+    {"/etc/shadow", SYSTEM},
+    {"/etc/shadow-", SYSTEM},
+    {"/etc/gshadow", SYSTEM},
+    {"/etc/gshadow-", SYSTEM},
+    {"/etc/ssh/ssh_host_rsa_key", SYSTEM},
+    {"/etc/ssh/ssh_host_ecdsa_key", SYSTEM},
+    {"/etc/ssh/ssh_host_ed25519_key", SYSTEM},
+    {"/etc/ssl/private", SYSTEM},
+    {"/etc/krb5.keytab", SYSTEM},
+    {"/etc/wireguard", SYSTEM},
+    {"/etc/NetworkManager/system-connections", SYSTEM},
+    {"/var/lib/private", SYSTEM},
+    {"/var/lib/docker", SERVICE},
+    {"/var/lib/containerd", SERVICE},
+    {"/var/lib/lxd", SERVICE},
+    {"/var/lib/mysql", SERVICE},
+    {"/var/snap", SERVICE},
+};
+
+const size_t secrets_count = array_size(secrets);
+
+static void close_file(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+/* name:password:uid:gid:about:home:shell */
+static bool read_line(struct str line, uid_t uid, char out_home[PATH_MAX])
+{
+    struct str field[6];
+    int64_t number;
+
+    for (size_t i = 0; i < array_size(field); i++)
+        if (!str_cut(&line, ':', &field[i]))
+            return false;
+    if (!str_to_int64(field[2], &number) || number != (int64_t)uid || field[5].len == 0 ||
+        field[5].ptr[0] != '/' || field[5].len >= PATH_MAX || str_has_nul(field[5]))
+        return false;
+    memcpy(out_home, field[5].ptr, field[5].len);
+    out_home[field[5].len] = '\0';
+    return out_home[1] != '\0';
+}
+
+bool secrets_find_home(uid_t uid, char out_home[PATH_MAX])
+{
+    cleanup_with(close_file) FILE *file = fopen("/etc/passwd", "re");
+    char line[PATH_MAX + 1024];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (read_line(str_from(line), uid, out_home))
+            return true;
+    return false;
+}

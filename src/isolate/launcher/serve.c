@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher itself: a loop over one socket, its boxes and their deadlines. */
+#include "isolate/launcher/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "ipc/packet.h"
+#include "isolate/box/matches.h"
+#include "isolate/launcher/launcher.h"
+
+enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS, MATCHES_BYTES = 32 << 20 };
+
+/* A command, from its start until nothing of it is left. */
+struct running {
+    bool is_used;
+    bool is_timed_out;
+    uint32_t number;
+    int64_t started_ms;
+    int64_t deadline_ms; /* INT64_MAX: none */
+    struct box_process process;
+};
+
+struct server {
+    int fd;
+    const struct launcher_service *service;
+    struct running running[LAUNCHER_MAX_RUNNING];
+    char message[LAUNCHER_MAX_MESSAGE + 1];
+    struct box_denial denials[BOX_MAX_DENIALS + LAUNCHER_MAX_DENIALS]; /* of one start */
+};
+
+/* Everything goes with us: the boxes are tied to this process. */
+static _Noreturn void give_up(void)
+{
+    _exit(EXIT_FAILURE);
+}
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ms(&clock_system);
+}
+
+/* A client that does not read what it is told is not served on. */
+static void tell(const struct server *server, const struct launcher_notice *notice, const int *fds,
+                 size_t fd_count)
+{
+    cleanup_buf struct buf text = BUF_INIT(LAUNCHER_MAX_MESSAGE);
+
+    if (launcher_wire_write_notice(notice, &text) < 0 ||
+        packet_send(server->fd, buf_view(&text), fds, fd_count, MSG_DONTWAIT) < 0)
+        give_up();
+}
+
+static void refuse(const struct server *server, uint32_t number, const struct err *err)
+{
+    tell(server, &(struct launcher_notice){.kind = LAUNCHER_REFUSED, .number = number, .err = *err},
+         NULL, 0);
+}
+
+/* ---- Starting ---- */
+
+static size_t name_length(const char *variable)
+{
+    return (size_t)(strchrnul(variable, '=') - variable);
+}
+
+static bool is_given(const struct launcher_request *request, const char *variable)
+{
+    size_t len = name_length(variable);
+
+    for (size_t i = 0; i < request->variable_count; i++)
+        if (name_length(request->variables[i]) == len &&
+            strncmp(request->variables[i], variable, len) == 0)
+            return true;
+    return false;
+}
+
+static void make_env(const struct server *server, const struct launcher_request *request,
+                     const char *out_env[MAX_ENV + 1])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; server->service->env[i] != NULL && count < LAUNCHER_MAX_WORDS; i++)
+        if (!is_given(request, server->service->env[i]))
+            out_env[count++] = server->service->env[i];
+    for (size_t i = 0; i < request->variable_count; i++)
+        out_env[count++] = request->variables[i];
+    out_env[count] = NULL;
+}
+
+/* Ours and the command's ends of its streams; closed where they are not handed on. */
+struct streams {
+    int ours[LAUNCHER_MAX_FDS];
+    int theirs[LAUNCHER_MAX_FDS];
+};
+
+static void close_streams(const struct streams *streams)
+{
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++) {
+        if (streams->ours[i] >= 0)
+            close(streams->ours[i]);
+        if (streams->theirs[i] >= 0)
+            close(streams->theirs[i]);
+    }
+}
+
+static int open_streams(const struct launcher_request *request, struct streams *streams,
+                        struct err *err)
+{
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++) {
+        int ends[2];
+        int ours = i == 0 ? 1 : 0;
+
+        if (request->wants_pty || (i == 0 && !request->wants_stdin))
+            continue;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+            return err_set(err, err_from_errno(errno), "a pipe: %s", err_errno_text(errno));
+        streams->ours[i] = ends[ours];
+        streams->theirs[i] = ends[1 - ours];
+        if (fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0)
+            return err_set(err, err_from_errno(errno), "a pipe: %s", err_errno_text(errno));
+    }
+    return 0;
+}
+
+static struct running *find(struct server *server, uint32_t number)
+{
+    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++)
+        if (server->running[i].is_used && server->running[i].number == number)
+            return &server->running[i];
+    return NULL;
+}
+
+static struct running *find_free(struct server *server)
+{
+    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++)
+        if (!server->running[i].is_used)
+            return &server->running[i];
+    return NULL;
+}
+
+static void tell_started(const struct server *server, const struct launcher_request *request,
+                         const struct streams *streams, int pty)
+{
+    struct launcher_notice notice = {
+        .kind = LAUNCHER_STARTED, .number = request->number, .value = request->wants_pty ? 1 : 0};
+    int fds[LAUNCHER_MAX_FDS];
+    size_t count = 0;
+
+    if (request->wants_pty)
+        fds[count++] = pty;
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        if (streams->ours[i] >= 0)
+            fds[count++] = streams->ours[i];
+    tell(server, &notice, fds, count);
+}
+
+/* The envelope's, what the request has besides, and what is found of the patterns among them. */
+static int gather_denials(struct server *server, const struct launcher_request *request,
+                          struct arena *arena, size_t *out_count, struct err *err)
+{
+    const struct launcher_service *service = server->service;
+    struct matches matches = {.items = server->denials, .room = array_size(server->denials)};
+    const struct box_denial *const lists[] = {service->denials, request->denials};
+    const size_t counts[] = {service->denial_count, request->denial_count};
+    int r = 0;
+
+    for (size_t list = 0; list < array_size(lists); list++)
+        for (size_t i = 0; i < counts[list]; i++)
+            if (!lists[list][i].is_pattern)
+                matches.items[matches.count++] = lists[list][i];
+    for (size_t list = 0; list < array_size(lists) && r == 0; list++)
+        r = matches_find(arena, lists[list], counts[list], service->places, service->place_count,
+                         &matches, err);
+    *out_count = matches.count;
+    return r;
+}
+
+static int start_in(struct server *server, struct running *running,
+                    const struct launcher_request *request, struct err *err)
+{
+    cleanup_with(close_streams) struct streams streams = {{-1, -1, -1}, {-1, -1, -1}};
+    const char *env[MAX_ENV + 1];
+    enum box_access at_most[BOX_MAX_PLACES];
+    struct box_command command = {.argv = request->words,
+                                  .env = env,
+                                  .cwd = request->cwd,
+                                  .rows = request->rows,
+                                  .columns = request->columns,
+                                  .at_most = at_most,
+                                  .denials = server->denials,
+                                  .has_no_network = request->has_no_network};
+    cleanup_arena struct arena arena = ARENA_INIT(MATCHES_BYTES);
+    int r = open_streams(request, &streams, err);
+
+    if (r == 0)
+        r = gather_denials(server, request, &arena, &command.denial_count, err);
+    if (r < 0)
+        return r;
+    make_env(server, request, env);
+    for (size_t i = 0; i < server->service->place_count; i++)
+        at_most[i] = i < request->at_most_count ? request->at_most[i] : BOX_WRITE;
+    for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
+        command.fds[i] = request->wants_pty ? BOX_FD_PTY : streams.theirs[i];
+    r = box_start(server->service->box, &command, &running->process, err);
+    if (r < 0)
+        return r;
+    running->is_used = true;
+    running->is_timed_out = false;
+    running->number = request->number;
+    running->started_ms = now_ms();
+    running->deadline_ms =
+        request->timeout_ms > 0 ? running->started_ms + request->timeout_ms : INT64_MAX;
+    tell_started(server, request, &streams, running->process.pty);
+    if (running->process.pty >= 0)
+        close(steal_fd(&running->process.pty));
+    return 0;
+}
+
+static void start(struct server *server, const struct launcher_request *request)
+{
+    struct running *running = find_free(server);
+    struct err err = ERR_INIT;
+    int r;
+
+    if (find(server, request->number) != NULL)
+        r = err_set(&err, ERR_ALREADY_EXISTS, "command %u is running", request->number);
+    else if (running == NULL)
+        r = err_set(&err, ERR_BUSY, "%d commands are running already", LAUNCHER_MAX_RUNNING);
+    else
+        r = start_in(server, running, request, &err);
+    if (r < 0)
+        refuse(server, request->number, &err);
+}
+
+/* ---- Serving ---- */
+
+static void serve_request(struct server *server)
+{
+    struct launcher_request request;
+    struct running *running;
+    ssize_t got = recv(server->fd, server->message, sizeof(server->message), MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0 ||
+        launcher_wire_read_request((struct str){server->message, (size_t)got}, &request) < 0)
+        give_up();
+    switch (request.kind) {
+    case LAUNCHER_START:
+        start(server, &request);
+        break;
+    case LAUNCHER_SIGNAL:
+        running = find(server, request.number);
+        if (running != NULL)
+            (void)box_signal(&running->process, request.signal);
+        break;
+    }
+}
+
+static int64_t microseconds(struct timeval time)
+{
+    return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static void finish(const struct server *server, struct running *running)
+{
+    struct launcher_notice notice = {.kind = LAUNCHER_ENDED,
+                                     .number = running->number,
+                                     .is_timed_out = running->is_timed_out,
+                                     .wall_ms = now_ms() - running->started_ms};
+    struct box_end end;
+
+    box_finish(&running->process, &end);
+    notice.is_signal = end.is_signal;
+    notice.value = end.value;
+    notice.user_us = microseconds(end.usage.ru_utime);
+    notice.system_us = microseconds(end.usage.ru_stime);
+    notice.peak_kb = end.usage.ru_maxrss;
+    running->is_used = false;
+    tell(server, &notice, NULL, 0);
+}
+
+static void end_late(struct server *server)
+{
+    int64_t now = now_ms();
+
+    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
+        struct running *running = &server->running[i];
+
+        if (!running->is_used || running->process.has_ended || now < running->deadline_ms)
+            continue;
+        running->is_timed_out = true;
+        running->deadline_ms = INT64_MAX;
+        (void)box_signal(&running->process, SIGKILL);
+    }
+}
+
+/* How long until somebody's time is over, as poll() wants it. */
+static int until_next(const struct server *server)
+{
+    int64_t next = INT64_MAX;
+    int64_t left;
+
+    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++)
+        if (server->running[i].is_used && server->running[i].deadline_ms < next)
+            next = server->running[i].deadline_ms;
+    if (next == INT64_MAX)
+        return -1;
+    left = next - now_ms();
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+_Noreturn void launcher_serve(int socket_fd, const struct launcher_service *service)
+{
+    static struct server server;
+
+    server.fd = socket_fd;
+    server.service = service;
+    for (;;) {
+        struct pollfd waits[LAUNCHER_MAX_RUNNING + 1];
+
+        for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
+            const struct box_process *process = &server.running[i].process;
+
+            /* First the news of the end, then that all are gone. */
+            waits[i] = (struct pollfd){.fd = process->has_ended ? process->pidfd : process->channel,
+                                       .events = POLLIN};
+            if (!server.running[i].is_used)
+                waits[i].fd = -1;
+        }
+        waits[LAUNCHER_MAX_RUNNING] = (struct pollfd){.fd = server.fd, .events = POLLIN};
+        if (poll(waits, array_size(waits), until_next(&server)) < 0 && errno != EINTR)
+            give_up();
+        for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
+            struct running *running = &server.running[i];
+
+            if (waits[i].fd < 0 || waits[i].revents == 0)
+                continue;
+            if (running->process.has_ended)
+                finish(&server, running);
+            else
+                box_read_end(&running->process);
+        }
+        end_late(&server);
+        if (waits[LAUNCHER_MAX_RUNNING].revents != 0)
+            serve_request(&server);
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a launcher and its client say to each other: one message a packet, read as if a stranger
+ * had written it, since the client may have been broken into. Numbers are as the machine has
+ * them; both are one program.
+ */
+#ifndef ISOLATE_LAUNCHER_WIRE_H
+#define ISOLATE_LAUNCHER_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "isolate/box/box.h"
+
+enum {
+    LAUNCHER_MAX_MESSAGE = 128 << 10,
+    LAUNCHER_MAX_WORDS = 256, /* of a command, and of variables */
+    LAUNCHER_MAX_DENIALS = 512,
+    LAUNCHER_MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000,
+};
+
+enum launcher_request_kind { LAUNCHER_START, LAUNCHER_SIGNAL };
+
+struct launcher_request {
+    enum launcher_request_kind kind;
+    uint32_t number; /* the client's name for the command */
+    int signal;
+    /* Of a start. The lists end with a NULL; after reading, all point into the message. */
+    int64_t timeout_ms; /* 0: none */
+    bool wants_stdin;   /* else it reads from /dev/null */
+    bool wants_pty;
+    bool has_no_network;
+    unsigned short rows;
+    unsigned short columns;
+    const char *cwd;
+    size_t word_count;
+    const char *words[LAUNCHER_MAX_WORDS + 1];
+    size_t variable_count; /* NAME=value: added to the envelope's, or instead of one of its own */
+    const char *variables[LAUNCHER_MAX_WORDS + 1];
+    size_t at_most_count; /* places of the envelope, in its order; the rest stay as they are */
+    enum box_access at_most[BOX_MAX_PLACES];
+    size_t denial_count; /* besides the envelope's */
+    struct box_denial denials[LAUNCHER_MAX_DENIALS];
+};
+
+enum launcher_notice_kind {
+    LAUNCHER_STARTED, /* with its descriptors */
+    LAUNCHER_REFUSED, /* not started; the number is free again */
+    LAUNCHER_ENDED,   /* nothing of it is left */
+};
+
+struct launcher_notice {
+    enum launcher_notice_kind kind;
+    uint32_t number;
+    /* Refused: */
+    struct err err;
+    /* Ended: */
+    bool is_signal;
+    bool is_timed_out;
+    int value; /* exit code or signal */
+    int64_t wall_ms;
+    int64_t user_us;
+    int64_t system_us;
+    int64_t peak_kb;
+};
+
+/* ERR_TOO_LARGE past a ceiling; ERR_INVALID_ARGUMENT for what the other side would refuse. */
+int launcher_wire_write_request(const struct launcher_request *request, struct buf *out);
+int launcher_wire_write_notice(const struct launcher_notice *notice, struct buf *out);
+
+/* ERR_INVALID_REQUEST for anything that the functions above would not have written. */
+int launcher_wire_read_request(struct str message, struct launcher_request *out_request);
+int launcher_wire_read_notice(struct str message, struct launcher_notice *out_notice);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the client, for its own files: httpclient.c (calls, whose turn it is),
+ * httpclient_conn.c (a connection from the first packet to the last) and httpclient_head.c (what a
+ * request looks like).
+ */
+#ifndef NET_HTTP_CLIENT_INTERNAL_H
+#define NET_HTTP_CLIENT_INTERNAL_H
+
+#include "base/list.h"
+#include "loop/timer.h"
+#include "net/http/client.h"
+
+/*
+ *   DIALLING -> [TUNNEL] -> [SECURING] -> BUSY <-> IDLE
+ *       `-----------`------------`---------`--------`---> CLOSED
+ */
+enum link_state {
+    LINK_DIALLING,
+    LINK_TUNNEL,   /* the proxy was asked */
+    LINK_SECURING, /* the filter is not ready */
+    LINK_BUSY,
+    LINK_IDLE,
+    LINK_CLOSED,
+};
+
+/* A connection to one origin. */
+struct link {
+    struct conn conn; /* from TUNNEL, SECURING or BUSY on */
+    struct list node; /* of client->links */
+    struct httpclient *client;
+    enum link_state state;
+    bool is_reused;
+    bool may_keep; /* its answer was complete, and nothing stands between it and the next one */
+    struct httpurl url;
+    const struct httpproxy *proxy;
+    struct dial *dial;
+    struct httpresponse *parse;
+    struct httpclient_call *call; /* NULL while it is idle */
+    struct timer timer;           /* of an idle one */
+};
+
+enum call_state {
+    CALL_WAITING,    /* for a connection to be free */
+    CALL_CONNECTING, /* has one that is not ready */
+    CALL_SENDING,
+    CALL_SENT,     /* waits for the head */
+    CALL_ANSWERED, /* waits for the rest of the body */
+};
+
+struct httpclient_call {
+    struct list node; /* of client->waiting or ->active */
+    struct httpclient *client;
+    enum call_state state;
+    struct link *link;
+    struct httpurl url;
+    const struct httpproxy *proxy;
+    enum http_method method;
+    bool may_repeat;
+    bool was_repeated;
+    struct buf head; /* wiped: keys stand in it */
+    struct buf body;
+    size_t held; /* bytes that it counts for */
+    size_t head_sent;
+    size_t body_sent;
+    struct buf answer;
+    int64_t connect_ms;
+    int64_t head_ms;
+    int64_t idle_ms;
+    struct timer phase;
+    struct timer whole;
+    struct err err;
+    const struct httpclient_events *events;
+    void *data;
+};
+
+struct httpclient {
+    struct loop *loop;
+    struct httpclient_config config;
+    struct conn_space *space;
+    struct dialer *dialer;
+    struct list links;
+    struct list waiting;
+    struct list active;
+    unsigned link_count;
+    unsigned call_count;
+    size_t held_bytes;
+    uint64_t dialled;
+};
+
+/* httpclient.c */
+
+/* Gives connections to those that wait. */
+void httpclient_pump(struct httpclient *client);
+/* Ends the call and tells it; its link is let go before. Words may stand in call->err. */
+void httpclient_call_finish(struct httpclient_call *call, int code);
+/* The answer begins, goes on, is complete: for the connection that it comes by. */
+void httpclient_call_begin(struct httpclient_call *call);
+void httpclient_call_send_more(struct httpclient_call *call);
+void httpclient_call_on_head(struct httpclient_call *call, const struct http_response *response);
+void httpclient_call_on_body(struct httpclient_call *call, struct str bytes);
+/* Its connection had been closed by the server before the request could be answered. */
+bool httpclient_call_repeat(struct httpclient_call *call);
+bool httpclient_call_is_sent(const struct httpclient_call *call);
+
+/* httpclient_conn.c */
+
+int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
+                        struct link **out_link);
+void httpclient_link_use(struct link *link, struct httpclient_call *call);
+/* Without a call from here on: kept for the next one, or closed. */
+void httpclient_link_release(struct link *link, bool may_keep);
+void httpclient_link_close(struct link *link);
+int httpclient_link_send(struct link *link, const struct str *parts, size_t count);
+
+/* httpclient_head.c */
+
+/* The head of the request, by way of that proxy or none. */
+int httpclient_head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
+                          struct buf *out, struct err *err);
+/* CONNECT, for the proxy. */
+int httpclient_head_write_tunnel(const struct httpurl *url, const struct httpproxy *proxy,
+                                 struct buf *out);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "permission/rules/keeper.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "permission/rules/form.h"
+
+enum {
+    SESSION_RULES_BYTES = 4 << 20,
+    SESSION_RULES_MAX = 4096,
+};
+
+struct keeper {
+    struct permission *permission;
+    struct settings_file *settings;
+    bool may_save;
+    struct permission_modes modes;
+    const struct clock *clock;
+    /* Where it is, and how it was named. */
+    char roots[2][PATH_MAX];
+    struct str root_paths[2];
+    size_t root_count;
+    atomic_bool denies_paths;
+    /* Of those who save, one after another: they wait for other programs. Taken before the next. */
+    pthread_mutex_t saving;
+    /* Of what follows; workers take it as well as the loop, so nobody waits for anything in it. */
+    pthread_mutex_t lock;
+    struct rulebook *filed; /* what the file said last */
+    /* What could not be written there. */
+    struct arena arena;
+    struct rule *own;
+    size_t own_count;
+};
+
+struct permission *keeper_permission(struct keeper *keeper)
+{
+    return keeper->permission;
+}
+
+bool keeper_saves(const struct keeper *keeper)
+{
+    return keeper->settings != NULL && keeper->may_save;
+}
+
+/* ---- the book ---- */
+
+/* What the file said last, and what it could not be told. */
+static int join_rules(const struct keeper *keeper, struct rulebook **out_book, struct err *err)
+{
+    size_t filed = rulebook_count(keeper->filed);
+    struct rule *all = calloc(filed + keeper->own_count, sizeof(*all));
+    int r;
+
+    if (all == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    for (size_t i = 0; i < filed; i++)
+        all[i] = *rulebook_at(keeper->filed, i);
+    memcpy(all + filed, keeper->own, keeper->own_count * sizeof(*all));
+    r = rulebook_new(all, filed + keeper->own_count, out_book, err);
+    free(all);
+    return r;
+}
+
+static int use_rules(struct keeper *keeper, struct err *err)
+{
+    struct rulebook *book;
+    int r = 0;
+
+    if (keeper->own_count > 0)
+        r = join_rules(keeper, &book, err);
+    else
+        book = rulebook_ref(keeper->filed);
+    if (r < 0)
+        return r;
+    permission_set_book(keeper->permission, book);
+    atomic_store(&keeper->denies_paths, rulebook_has_denials(book, CATALOG_FILESYSTEM_READ) ||
+                                            rulebook_has_denials(book, CATALOG_FILESYSTEM_WRITE));
+    rulebook_unref(book);
+    return 0;
+}
+
+/* Rules that deny may be missing, so nothing happens unasked. */
+static void hold_back(struct keeper *keeper, bool rules_are_missing)
+{
+    struct permission_modes modes = keeper->modes;
+
+    if (rules_are_missing)
+        permission_modes_cap_ask(&modes);
+    permission_set_modes(keeper->permission, &modes);
+}
+
+typedef int load_fn(struct settings_file *file, struct arena *arena, struct settings *out_settings,
+                    struct settings_findings *out_findings, struct err *err);
+
+static int read_rules(struct keeper *keeper, load_fn *load, struct settings_findings *findings,
+                      struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
+    struct settings settings = {.rule_count = 0};
+    struct rulebook *book;
+    int r = keeper->settings != NULL ? load(keeper->settings, &arena, &settings, findings, err) : 0;
+
+    if (r == 0)
+        r = rulebook_new(settings.rules, settings.rule_count, &book, err);
+    if (r < 0)
+        return r;
+    rulebook_unref(keeper->filed);
+    keeper->filed = book;
+    return 0;
+}
+
+static int take_rules(struct keeper *keeper, load_fn *load, struct settings_findings *findings,
+                      struct err *err)
+{
+    int r = read_rules(keeper, load, findings, err);
+    int used = keeper->filed != NULL ? use_rules(keeper, r == 0 ? err : NULL) : 0;
+
+    if (r == 0)
+        r = used;
+    hold_back(keeper, r < 0 || findings->is_set_aside);
+    return r;
+}
+
+static int refresh(struct keeper *keeper, struct err *err)
+{
+    struct settings_findings findings = {.is_set_aside = false};
+
+    return take_rules(keeper, settings_file_reload, &findings, err);
+}
+
+int keeper_refresh(struct keeper *keeper, struct err *err)
+{
+    int r;
+
+    pthread_mutex_lock(&keeper->lock);
+    r = refresh(keeper, err);
+    pthread_mutex_unlock(&keeper->lock);
+    return r;
+}
+
+int keeper_set_rules(struct keeper *keeper, const struct rule *rules, size_t count, struct err *err)
+{
+    struct rulebook *book;
+    int r = rulebook_new(rules, count, &book, err);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&keeper->lock);
+    rulebook_unref(keeper->filed);
+    keeper->filed = book;
+    r = use_rules(keeper, err);
+    pthread_mutex_unlock(&keeper->lock);
+    return r;
+}
+
+bool keeper_is_outdated(struct keeper *keeper)
+{
+    bool is_outdated;
+
+    pthread_mutex_lock(&keeper->lock);
+    is_outdated = keeper->settings != NULL && settings_file_changed(keeper->settings);
+    pthread_mutex_unlock(&keeper->lock);
+    return is_outdated;
+}
+
+/* ---- saving ---- */
+
+static struct rule rule_for(const struct permission_resource *resource, enum rule_effect effect)
+{
+    return (struct rule){
+        .group = resource->group,
+        .effect = effect,
+        .kind = RULE_EXACT,
+        .pattern = permission_resource_name(resource),
+    };
+}
+
+static void hold_for_session(struct keeper *keeper, const struct rule *rule)
+{
+    const char *pattern;
+
+    if (keeper->own_count == SESSION_RULES_MAX)
+        return;
+    if (keeper->own == NULL)
+        keeper->own = arena_alloc_array(&keeper->arena, SESSION_RULES_MAX, sizeof(*keeper->own));
+    pattern = arena_copy(&keeper->arena, rule->pattern);
+    if (keeper->own == NULL || pattern == NULL)
+        return;
+    keeper->own[keeper->own_count] = *rule;
+    keeper->own[keeper->own_count++].pattern.ptr = pattern;
+}
+
+int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
+                enum rule_effect effect, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    int result = 0;
+    int r = 0;
+
+    pthread_mutex_lock(&keeper->saving);
+    for (size_t i = 0; i < count; i++) {
+        struct rule rule = rule_for(&resources[i], effect);
+
+        /* Whom the first has waited for in vain the others do not wait for again. */
+        if (!keeper_saves(keeper))
+            r = err_set_plain(err, ERR_UNSUPPORTED);
+        else if (r != ERR_BUSY)
+            r = settings_file_add_rule(keeper->settings, &rule, result == 0 ? err : &ignored);
+        if (r == ERR_ALREADY_EXISTS)
+            r = 0;
+        if (r < 0) {
+            pthread_mutex_lock(&keeper->lock);
+            hold_for_session(keeper, &rule);
+            pthread_mutex_unlock(&keeper->lock);
+            result = r;
+        }
+    }
+    r = keeper_refresh(keeper, &ignored);
+    pthread_mutex_unlock(&keeper->saving);
+    return result < 0 ? result : r;
+}
+
+/* ---- names that nobody is to see ---- */
+
+static bool filter_is_active(void *data)
+{
+    const struct keeper *keeper = data;
+
+    return atomic_load_explicit(&keeper->denies_paths, memory_order_relaxed);
+}
+
+static bool book_denies(const struct rulebook *book, struct str root, struct str name, bool changes,
+                        int64_t now_ms)
+{
+    char path[2 * PATH_MAX];
+    struct str whole = {path, root.len};
+
+    memcpy(path, root.ptr, root.len);
+    if (name.len > 0) {
+        path[whole.len++] = '/';
+        memcpy(path + whole.len, name.ptr, name.len);
+        whole.len += name.len;
+    }
+    return rulebook_denies_path(book, CATALOG_FILESYSTEM_READ, whole, now_ms) ||
+           (changes && rulebook_denies_path(book, CATALOG_FILESYSTEM_WRITE, whole, now_ms));
+}
+
+static bool filter_denies(void *data, struct str name, bool changes)
+{
+    struct keeper *keeper = data;
+    int64_t now_ms = clock_wall_ms(keeper->clock);
+    struct rulebook *book;
+    bool denies = false;
+
+    if (name.len >= PATH_MAX)
+        return true;
+    book = permission_book(keeper->permission);
+    for (size_t i = 0; i < keeper->root_count && !denies; i++)
+        denies = book_denies(book, keeper->root_paths[i], name, changes, now_ms);
+    rulebook_unref(book);
+    return denies;
+}
+
+/* In the form that rules have, without a slash at the end: names follow behind one. */
+static bool add_root(struct keeper *keeper, const char *root_path)
+{
+    char *text = keeper->roots[keeper->root_count];
+    __attribute__((uninitialized)) struct path_name room;
+    struct str below;
+    struct str path;
+
+    if (!form_path(str_from(root_path), true, &room, &below) || below.len + 1 >= PATH_MAX)
+        return false;
+    path = (struct str){text, below.len > 0 ? below.len + 1 : 0};
+    text[0] = '/';
+    memcpy(text + 1, below.ptr, below.len);
+    if (keeper->root_count == 0 || !str_eq(path, keeper->root_paths[0]))
+        keeper->root_paths[keeper->root_count++] = path;
+    return true;
+}
+
+int keeper_filter(struct keeper *keeper, const char *root_path, const char *given_path,
+                  struct authority_filter *out_filter)
+{
+    keeper->root_count = 0;
+    if (!add_root(keeper, root_path) || (given_path != NULL && !add_root(keeper, given_path)))
+        return ERR_INVALID_PATH;
+    *out_filter =
+        (struct authority_filter){.is_active = filter_is_active,
+                                  .denies = filter_denies,
+                                  .policy_id = permission_source_name(PERMISSION_BY_DENY_RULE),
+                                  .data = keeper};
+    return 0;
+}
+
+/* ---- making ---- */
+
+int keeper_new(const struct keeper_config *config, struct keeper **out_keeper,
+               struct settings_findings *out_findings, struct err *err)
+{
+    const struct permission_config permission = {
+        .modes = config->modes, .protected_dirs = config->protected_dirs, .clock = config->clock};
+    struct keeper *keeper = calloc(1, sizeof(*keeper));
+    struct settings_findings findings = {.is_set_aside = false};
+    int r;
+
+    if (keeper == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    keeper->settings = config->settings;
+    keeper->may_save = config->may_save;
+    keeper->modes = config->modes;
+    keeper->clock = config->clock != NULL ? config->clock : &clock_system;
+    arena_init(&keeper->arena, SESSION_RULES_BYTES);
+    pthread_mutex_init(&keeper->saving, NULL);
+    pthread_mutex_init(&keeper->lock, NULL);
+    r = permission_new(&permission, &keeper->permission, err);
+    if (r == 0)
+        r = take_rules(keeper, settings_file_load, &findings, err);
+    if (r < 0) {
+        keeper_free(keeper);
+        return r;
+    }
+    if (out_findings != NULL)
+        *out_findings = findings;
+    *out_keeper = keeper;
+    return 0;
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    if (keeper == NULL)
+        return;
+    permission_free(keeper->permission);
+    rulebook_unref(keeper->filed);
+    pthread_mutex_destroy(&keeper->lock);
+    pthread_mutex_destroy(&keeper->saving);
+    arena_done(&keeper->arena);
+    free(keeper);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/audit/pairs.h"
+
+#include <limits.h>
+
+#include "base/hash.h"
+#include "gatehouse/audit.h"
+
+/* Of a name that is longer the outcome may have kept less than the intent. */
+enum { COMPARED_NAME_BYTES = 250 };
+
+_Static_assert((int)COMPARED_NAME_BYTES < (int)AUDIT_KEPT_NAME_BYTES - 3,
+               "a name that was cut is longer");
+
+static uint64_t mix(uint64_t key, struct str text)
+{
+    const uint64_t both[] = {key, hash_str(hash_process_key(), text)};
+
+    return hash_str(hash_process_key(), (struct str){(const char *)both, sizeof(both)});
+}
+
+static uint64_t mix_field(uint64_t key, const struct json_value *holder, struct str field)
+{
+    struct str text = STR_EMPTY;
+
+    if (holder != NULL)
+        json_get_str(holder, field, &text);
+    return mix(key, text);
+}
+
+static uint64_t mix_name(uint64_t key, const struct json_value *record, struct str field)
+{
+    char bytes[PATH_MAX];
+    size_t len;
+
+    if (!audit_record_name(record, field, bytes, &len) || len > COMPARED_NAME_BYTES)
+        return mix(key, STR_EMPTY);
+    return mix(key, (struct str){bytes, len});
+}
+
+uint64_t pairs_key(const struct json_value *record)
+{
+    const struct json_value *subject = json_get(record, STR("subject"));
+    uint64_t key = mix_field(0, record, STR("requestId"));
+
+    key = mix_field(key, record, STR("operation"));
+    key = mix_field(key, subject, STR("id"));
+    key = mix_field(key, subject, STR("runId"));
+    key = mix_field(key, json_get(record, STR("root")), STR("id"));
+    key = mix_name(key, record, STR("relativePath"));
+    key = mix_name(key, record, STR("destinationPath"));
+    return key | 1;
+}
+
+void pairs_add(struct pairs *pairs, uint64_t key)
+{
+    if (pairs->count == PAIRS_MAX) {
+        pairs->first = (pairs->first + 1) % PAIRS_MAX;
+        pairs->count--;
+    }
+    pairs->keys[(pairs->first + pairs->count++) % PAIRS_MAX] = key;
+}
+
+/* The newest first: an intent and its outcome mostly stand side by side. */
+bool pairs_take(struct pairs *pairs, uint64_t key)
+{
+    for (size_t i = pairs->count; i > 0; i--) {
+        uint64_t *place = &pairs->keys[(pairs->first + i - 1) % PAIRS_MAX];
+
+        if (*place != key)
+            continue;
+        *place = 0;
+        while (pairs->count > 0 && pairs->keys[(pairs->first + pairs->count - 1) % PAIRS_MAX] == 0)
+            pairs->count--;
+        return true;
+    }
+    return false;
+}

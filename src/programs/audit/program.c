@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/audit/program.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/colour.h"
+#include "base/options/options.h"
+#include "base/printable.h"
+#include "command/alone.h"
+#include "command/audit.h"
+#include "command/output.h"
+#include "command/stop.h"
+#include "gatehouse/audit.h"
+#include "isolate/confine.h"
+#include "programs/audit/moment.h"
+#include "programs/audit/table.h"
+#include "programs/audit/view.h"
+#include "tools/recorded.h"
+
+enum {
+    EXIT_WRONG_USE = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+    /* Behind --until, outcomes are still looked for of what began before it. */
+    OUTCOME_MARGIN_MS = 10 * 60 * 1000,
+};
+
+/* ---- what is said on standard error ---- */
+
+/* Messages may hold names from the disk. */
+static void complain(const char *words)
+{
+    output_complain("gatehouse audit", words);
+}
+
+/* ---- from the command line ---- */
+
+static const struct option_command command = {.name = "gatehouse-audit",
+                                              .summary = AUDIT_SUMMARY,
+                                              .options = audit_options,
+                                              .option_count = AUDIT_OPTIONS};
+
+static int tell_about_itself(const struct option_values *values)
+{
+    struct err err = ERR_INIT;
+
+    if (alone_tell_about_itself(values, &err) == 0)
+        return 0;
+    complain(err.message);
+    return EXIT_FAILURE;
+}
+
+static struct str text_option(const struct option_values *values, size_t option)
+{
+    const char *text = options_text(values, option);
+
+    return text != NULL ? str_from(text) : STR_EMPTY;
+}
+
+static bool is_given(const struct option_values *values, size_t option)
+{
+    return options_source(values, option) != OPTION_UNSET;
+}
+
+static int read_moment(const struct option_values *values, size_t option, int64_t *out_ms,
+                       struct err *err)
+{
+    *out_ms = 0;
+    if (!is_given(values, option))
+        return 0;
+    return moment_parse(text_option(values, option), clock_wall_ms(&clock_system), out_ms, err);
+}
+
+static bool wants_interrupted(const struct option_values *values)
+{
+    return is_given(values, AUDIT_OPTION_OUTCOME) &&
+           options_choice(values, AUDIT_OPTION_OUTCOME) == AUDIT_SHOWN_INTERRUPTED;
+}
+
+/* Unless somebody asks for just that. */
+static bool hides_own(const struct option_values *values)
+{
+    return !options_is_on(values, AUDIT_OPTION_ALL) && !options_is_on(values, AUDIT_OPTION_JSON) &&
+           !is_given(values, AUDIT_OPTION_SUBJECT) && !is_given(values, AUDIT_OPTION_OPERATION);
+}
+
+static int check_options(const struct option_values *values, struct err *err)
+{
+    if (!options_is_on(values, AUDIT_OPTION_FOLLOW))
+        return 0;
+    if (is_given(values, AUDIT_OPTION_UNTIL))
+        return err_set(err, ERR_INVALID_OPTION, "--follow has no end, so --until means nothing");
+    if (wants_interrupted(values))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "whether something was interrupted is not seen while it runs: --outcome "
+                       "interrupted and --follow exclude each other");
+    return 0;
+}
+
+/* What the reader looks for; the view does the rest. */
+static int make_query(const struct option_values *values, struct audit_query *out_query,
+                      int64_t *out_until_ms, struct err *err)
+{
+    int r = read_moment(values, AUDIT_OPTION_SINCE, &out_query->since_ms, err);
+
+    if (r == 0)
+        r = read_moment(values, AUDIT_OPTION_UNTIL, out_until_ms, err);
+    if (r < 0)
+        return r;
+    if (*out_until_ms != 0 && out_query->since_ms >= *out_until_ms)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--since is not before --until: nothing is between");
+    out_query->until_ms = *out_until_ms != 0 ? *out_until_ms + OUTCOME_MARGIN_MS : 0;
+    out_query->tool = text_option(values, AUDIT_OPTION_TOOL);
+    out_query->name_prefix = text_option(values, AUDIT_OPTION_PATH);
+    out_query->operation = text_option(values, AUDIT_OPTION_OPERATION);
+    out_query->decision = text_option(values, AUDIT_OPTION_DECISION);
+    out_query->subject_id = text_option(values, AUDIT_OPTION_SUBJECT);
+    if (!wants_interrupted(values))
+        out_query->outcome = text_option(values, AUDIT_OPTION_OUTCOME);
+    return 0;
+}
+
+static bool wants_colour(const struct option_values *values)
+{
+    switch ((enum audit_colour)options_choice(values, AUDIT_OPTION_COLOR)) {
+    case AUDIT_COLOUR_ALWAYS:
+        return true;
+    case AUDIT_COLOUR_NEVER:
+        return false;
+    case AUDIT_COLOUR_AUTO:
+        break;
+    }
+    return colour_is_wanted(STDOUT_FILENO);
+}
+
+/* ---- walls ---- */
+
+static int find_state(const struct option_values *values, char out_path[PATH_MAX], int *out_fd,
+                      struct err *err)
+{
+    const char *given = options_text(values, AUDIT_OPTION_STATE_DIR);
+    int r = given != NULL ? recorded_absolute(given, out_path, err)
+                          : recorded_default_state(out_path, err);
+
+    return r == 0 ? audit_dir_find(out_path, out_fd, err) : r;
+}
+
+static int confine(const char *state_path, struct err *err)
+{
+    const struct landlock_place places[] = {{.path = state_path, .rights = LANDLOCK_MAY_READ}};
+    const struct confine_plan plan = {
+        .places = places, .place_count = array_size(places), .has_closed_fds = true};
+    struct confine_report report;
+    int r = confine_process(&plan, &report, err);
+
+    if (r == 0)
+        confine_complain(&report, complain);
+    return r;
+}
+
+/* ---- showing ---- */
+
+struct showing {
+    const struct option_values *values;
+    struct audit_reader *reader;
+    struct audit_query query;
+    struct output *output;
+    struct view *view;
+};
+
+static int show_newest(struct showing *showing, uint64_t *skipped, struct err *err)
+{
+    struct audit_query query = showing->query;
+    int r;
+
+    query.newest_first = true;
+    r = audit_reader_query(showing->reader, &query, view_gather, showing->view, skipped, err);
+    if (r == ERR_TOO_LARGE)
+        return err_set(err, r, "so many records are too much to put in order; --limit 0 does not");
+    return r < 0 ? r : view_print(showing->view);
+}
+
+static int show_all(struct showing *showing, uint64_t *skipped, struct err *err)
+{
+    int r = audit_reader_query(showing->reader, &showing->query, view_stream, showing->view,
+                               skipped, err);
+
+    return r < 0 ? r : view_end(showing->view);
+}
+
+static int show_what_is_there(struct showing *showing, struct err *err)
+{
+    bool has_limit = options_int(showing->values, AUDIT_OPTION_LIMIT) > 0;
+    uint64_t skipped = 0;
+    int r = has_limit ? show_newest(showing, &skipped, err) : show_all(showing, &skipped, err);
+
+    if (r == 0)
+        r = output_finish(showing->output, err);
+    if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
+        complain("nothing in the record matches");
+    if (r == 0 && skipped > 0) {
+        char words[96];
+
+        snprintf(words, sizeof(words), "%ju line%s could not be read as records",
+                 (uintmax_t)skipped, skipped == 1 ? "" : "s");
+        complain(words);
+    }
+    return r;
+}
+
+/* Until somebody stops it, or nobody reads it any more. */
+static int show_what_comes(struct showing *showing, struct err *err)
+{
+    int r = 0;
+
+    while (r == 0 && stop_signal == 0 && !showing->output->has_no_reader) {
+        struct pollfd fds[] = {
+            {.fd = audit_reader_fd(showing->reader), .events = POLLIN},
+            {.fd = STDOUT_FILENO, .events = 0}, /* errors are told anyway */
+        };
+
+        if (!stop_wait(fds, array_size(fds)))
+            continue;
+        if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+            return 0;
+        r = audit_reader_follow(showing->reader, &showing->query, view_stream, showing->view, NULL,
+                                err);
+        if (r == 0)
+            r = output_finish(showing->output, err);
+    }
+    return r;
+}
+
+static int show(const struct option_values *values, int dir_fd, struct err *err)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
+    const struct audit_config config = {.dir_fd = dir_fd, .name = "audit.jsonl"};
+    bool follows = options_is_on(values, AUDIT_OPTION_FOLLOW);
+    struct view_config look = {
+        .output = &output,
+        .is_json = options_is_on(values, AUDIT_OPTION_JSON),
+        .is_on_terminal = isatty(STDOUT_FILENO),
+        .has_colour = wants_colour(values),
+        .only_interrupted = wants_interrupted(values),
+        .hides_own = hides_own(values),
+        .limit = (size_t)options_int(values, AUDIT_OPTION_LIMIT),
+    };
+    struct showing showing = {.values = values, .output = &output};
+    int r = make_query(values, &showing.query, &look.until_ms, err);
+
+    if (r == 0)
+        r = audit_reader_open(&config, follows, &showing.reader, err);
+    if (r == 0) {
+        r = view_new(&look, &showing.view);
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    if (r == 0 && !look.is_json && look.is_on_terminal)
+        table_head(&output, look.has_colour);
+    if (r == 0)
+        r = show_what_is_there(&showing, err);
+    if (r == 0 && follows)
+        r = show_what_comes(&showing, err);
+    view_free(showing.view);
+    audit_reader_close(showing.reader);
+    return output.has_no_reader ? 0 : r;
+}
+
+/* The exit status. */
+static int fail(int code, const struct err *err)
+{
+    complain(err->code != 0 ? err->message : err_text(code));
+    return code == ERR_INVALID_OPTION ? EXIT_WRONG_USE : EXIT_FAILURE;
+}
+
+int program_run(int argc, char *const *argv)
+{
+    static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    char state_path[PATH_MAX];
+    cleanup_fd int dir_fd = -1;
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0 ||
+        check_options(values, &err) < 0) {
+        fprintf(stderr, "gatehouse audit: %s\nSee 'gatehouse audit --help'.\n", err.message);
+        return EXIT_WRONG_USE;
+    }
+    if (alone_is_asked_about_itself(values))
+        return tell_about_itself(values);
+    stop_watch(NULL);
+    tzset(); /* which reads a file */
+    r = confine_close_fds(kept, array_size(kept), &err);
+    if (r == 0)
+        r = find_state(values, state_path, &dir_fd, &err);
+    if (r == ERR_NOT_FOUND && !options_is_on(values, AUDIT_OPTION_FOLLOW)) {
+        complain("nothing was recorded yet");
+        return 0;
+    }
+    if (r == 0)
+        r = confine(state_path, &err);
+    if (r == 0)
+        r = show(values, dir_fd, &err);
+    if (stop_signal != 0)
+        return STOP_EXIT + stop_signal;
+    return r < 0 ? fail(r, &err) : 0;
+}

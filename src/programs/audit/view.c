@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/audit/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/printable.h"
+#include "base/utf8.h"
+#include "gatehouse/audit.h"
+#include "programs/audit/pairs.h"
+#include "programs/audit/table.h"
+
+enum { RECORD_MAX_BYTES = 4 << 20 }; /* of one that is read again */
+
+struct row {
+    struct str line;
+    bool is_interrupted;
+};
+
+/* An intent that waits for its outcome. */
+struct held {
+    struct list link;
+    uint64_t key;
+    size_t len;
+    char line[];
+};
+
+struct view {
+    struct view_config config;
+    struct arena lines;
+    struct arena record;
+    struct row *rows; /* the newest first */
+    size_t row_count;
+    size_t printed;
+    struct list held; /* the oldest first */
+    size_t held_bytes;
+    struct pairs outcomes; /* met on the way back, whose intents were not */
+};
+
+int view_new(const struct view_config *config, struct view **out_view)
+{
+    struct view *view = calloc(1, sizeof(*view));
+
+    if (view == NULL)
+        return ERR_NO_MEMORY;
+    view->config = *config;
+    arena_init(&view->lines, VIEW_MAX_BYTES);
+    arena_init(&view->record, RECORD_MAX_BYTES);
+    list_init(&view->held);
+    view->rows = calloc(config->limit + 1, sizeof(*view->rows));
+    if (view->rows == NULL) {
+        view_free(view);
+        return ERR_NO_MEMORY;
+    }
+    *out_view = view;
+    return 0;
+}
+
+static void drop_held(struct view *view, struct held *held)
+{
+    list_remove(&held->link);
+    view->held_bytes -= held->len;
+    free(held);
+}
+
+void view_free(struct view *view)
+{
+    if (view == NULL)
+        return;
+    list_each_safe (node, &view->held)
+        drop_held(view, list_entry(node, struct held, link));
+    arena_done(&view->lines);
+    arena_done(&view->record);
+    free(view->rows);
+    free(view);
+}
+
+/* ---- what a record is ---- */
+
+static bool is_intent(const struct json_value *record)
+{
+    struct str outcome;
+
+    return json_get_str(record, STR("outcome"), &outcome) &&
+           str_eq_c(outcome, authority_outcome_name(AUTHORITY_INTENT));
+}
+
+/* One that may have an intent before it; what only counts others has none. */
+static bool may_have_intent(const struct json_value *record)
+{
+    return audit_record_is_change(record) && json_get(record, STR("more")) == NULL;
+}
+
+static bool has_text(const struct json_value *holder, struct str field, const char *wanted)
+{
+    struct str text;
+
+    return holder != NULL && json_get_str(holder, field, &text) && str_eq_c(text, wanted);
+}
+
+/* A program's own housekeeping, and the grants with which a session begins; but no record that
+ * tells of others. */
+static bool is_own(const struct json_value *record)
+{
+    return json_get(record, STR("tool")) == NULL && json_get(record, STR("dropped")) == NULL &&
+           json_get(record, STR("more")) == NULL &&
+           has_text(record, STR("outcome"), authority_outcome_name(AUTHORITY_SUCCESS)) &&
+           (has_text(json_get(record, STR("subject")), STR("type"),
+                     authority_subject_type_name(AUTHORITY_CORE)) ||
+            has_text(record, STR("operation"),
+                     authority_operation_name(AUTHORITY_OP_REQUEST_ROOT)));
+}
+
+static bool is_left_out(const struct view *view, const struct json_value *record)
+{
+    return view->config.hides_own && is_own(record);
+}
+
+static bool makes_pairs(const struct view *view)
+{
+    return !view->config.is_json || view->config.only_interrupted;
+}
+
+/* A row's time is that of its last record. */
+static bool is_too_late(const struct view *view, const struct json_value *record)
+{
+    return view->config.until_ms != 0 && table_time(record) >= view->config.until_ms;
+}
+
+static void print(struct view *view, struct str line, const struct json_value *record,
+                  bool is_interrupted)
+{
+    view->printed++;
+    if (!view->config.is_json) {
+        table_row(view->config.output, view->config.has_colour, record, is_interrupted);
+        return;
+    }
+    if (view->config.is_on_terminal)
+        output_shown(view->config.output, line, PRINTABLE_JSON);
+    else
+        output_str(view->config.output, line);
+    output_line_end(view->config.output);
+}
+
+size_t view_printed(const struct view *view)
+{
+    return view->printed;
+}
+
+/* ---- from the newest back ---- */
+
+static int add_row(struct view *view, struct str line, bool is_interrupted)
+{
+    const char *copy = arena_copy(&view->lines, line);
+
+    if (copy == NULL)
+        return view->lines.error;
+    view->rows[view->row_count++] = (struct row){{copy, line.len}, is_interrupted};
+    return view->row_count == view->config.limit ? VIEW_FULL : 0;
+}
+
+int view_gather(void *data, struct str line, const struct json_value *record)
+{
+    struct view *view = data;
+    bool is_interrupted = false;
+
+    if (*view->config.output->stopped_by != 0)
+        return ERR_CANCELLED;
+    if (makes_pairs(view) && is_intent(record)) {
+        if (pairs_take(&view->outcomes, pairs_key(record)))
+            return 0;
+        is_interrupted = true;
+    } else if (makes_pairs(view) && may_have_intent(record)) {
+        pairs_add(&view->outcomes, pairs_key(record));
+    }
+    if (is_too_late(view, record) || is_left_out(view, record) ||
+        (view->config.only_interrupted && !is_interrupted))
+        return 0;
+    return add_row(view, line, is_interrupted);
+}
+
+static int read_again(struct view *view, struct str line, const struct json_value **out_record)
+{
+    arena_reset(&view->record);
+    return audit_parse(&view->record, line, out_record);
+}
+
+int view_print(struct view *view)
+{
+    int r = 0;
+
+    for (; r == 0 && view->row_count > 0; view->row_count--) {
+        const struct row *row = &view->rows[view->row_count - 1];
+        const struct json_value *record;
+
+        r = read_again(view, row->line, &record);
+        if (r == 0)
+            print(view, row->line, record, row->is_interrupted);
+    }
+    arena_reset(&view->lines);
+    return r;
+}
+
+/* ---- as they come ---- */
+
+static int print_held(struct view *view, struct held *held)
+{
+    struct str line = {held->line, held->len};
+    const struct json_value *record;
+    int r = read_again(view, line, &record);
+
+    if (r == 0)
+        print(view, line, record, true);
+    drop_held(view, held);
+    return r;
+}
+
+static struct held *oldest_held(struct view *view)
+{
+    return list_entry(view->held.next, struct held, link);
+}
+
+static int hold(struct view *view, struct str line, const struct json_value *record)
+{
+    struct held *held;
+    int r = 0;
+
+    while (r == 0 && view->held_bytes + line.len > VIEW_HELD_MAX_BYTES)
+        r = print_held(view, oldest_held(view));
+    if (r < 0)
+        return r;
+    held = malloc(sizeof(*held) + line.len);
+    if (held == NULL)
+        return ERR_NO_MEMORY;
+    held->key = pairs_key(record);
+    held->len = line.len;
+    memcpy(held->line, line.ptr, line.len);
+    view->held_bytes += line.len;
+    list_append(&view->held, &held->link);
+    return 0;
+}
+
+/* The newest that it can be of. */
+static void forget_intent(struct view *view, uint64_t key)
+{
+    for (struct list *node = view->held.prev; node != &view->held; node = node->prev) {
+        struct held *held = list_entry(node, struct held, link);
+
+        if (held->key == key) {
+            drop_held(view, held);
+            return;
+        }
+    }
+}
+
+int view_stream(void *data, struct str line, const struct json_value *record)
+{
+    struct view *view = data;
+
+    if (*view->config.output->stopped_by != 0 || view->config.output->has_no_reader)
+        return ERR_CANCELLED;
+    if (makes_pairs(view) && is_intent(record))
+        return is_too_late(view, record) ? 0 : hold(view, line, record);
+    if (makes_pairs(view) && may_have_intent(record))
+        forget_intent(view, pairs_key(record));
+    if (!is_too_late(view, record) && !view->config.only_interrupted && !is_left_out(view, record))
+        print(view, line, record, false);
+    return 0;
+}
+
+int view_end(struct view *view)
+{
+    int r = 0;
+
+    while (r == 0 && !list_is_empty(&view->held))
+        r = print_held(view, oldest_held(view));
+    return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon says about itself and this machine when it joins a server. */
+#ifndef PROGRAMS_CONNECT_ABOUT_H
+#define PROGRAMS_CONNECT_ABOUT_H
+
+#include <stdbool.h>
+
+#include "base/jsonwrite.h"
+#include "permission/modes.h"
+#include "protocol/catalog.h"
+
+struct about {
+    const char *root_path;
+    struct permission_modes modes;
+    /* Whether the tool can be called here. */
+    bool (*offers)(void *data, const struct catalog_tool *tool);
+    void *data;
+};
+
+/* {rootPath, tools, hostIdentifier, toolCategories} */
+int about_write(const struct about *about, struct json_writer *json);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/calls.h"
+
+#include <stdlib.h>
+
+#include "base/jsonwrite.h"
+#include "call/engine.h"
+#include "call/workers.h"
+#include "permission/confirmation.h"
+#include "protocol/toolresult.h"
+#include "shell/shellprovider.h"
+
+enum {
+    ARENA_BYTES = 96 << 20,
+    RESULT_BYTES = 4 << 20, /* of what is said here: an error, a question for the instance */
+    COMMAND_RESULT_BYTES = 1 << 30, /* commands have their own ceiling */
+    WORKERS = 4,
+    GRACE_MS = 2000,
+    TOLD_RESOURCES = 4, /* of one call; the others are counted */
+    TOLD_FIELDS = TOLD_RESOURCES + 6,
+};
+
+struct calls {
+    struct calls_config config;
+    struct confirmations *confirmations; /* where the instance asks */
+    struct provider_use shell;
+    struct workers *workers;
+    struct executor *executors[2];
+    struct call_engine *engine;
+    atomic_uint running; /* what workers have, those that hang included */
+    atomic_uint changing;
+};
+
+/* A call's data, in the arena of its input. */
+struct given {
+    struct str id;
+    struct str confirmation; /* the answer that the instance brought; or empty */
+};
+
+/* ---- what the person who watches is told ---- */
+
+/* What there is nothing to say about is left out. */
+static void tell(const struct calls *calls, const struct call *call, const char *what_happened,
+                 const struct err *err)
+{
+    const struct calls_config *config = &calls->config;
+    const struct provider_subject *subject = call_subject(call);
+    struct log_field fields[TOLD_FIELDS] = {LOG_STR("tool", call_input(call)->tool->name)};
+    size_t count = 1;
+
+    if (!log_wants(config->log, LOG_INFO))
+        return;
+    for (size_t i = 0; i < subject->count && i < TOLD_RESOURCES; i++)
+        fields[count++] =
+            (struct log_field)LOG_STR("on", permission_resource_name(&subject->resources[i]));
+    if (subject->count > TOLD_RESOURCES)
+        fields[count++] =
+            (struct log_field)LOG_INT("others", (int64_t)(subject->count - TOLD_RESOURCES));
+    if (subject->count > 0 && subject->resources[0].cwd.len > 0)
+        fields[count++] = (struct log_field)LOG_STR("cwd", subject->resources[0].cwd);
+    fields[count++] = (struct log_field)LOG_TEXT("by", permission_source_name(call_source(call)));
+    fields[count++] =
+        (struct log_field)LOG_INT("ms", loop_now_ms(config->loop) - call_since_ms(call));
+    if (err != NULL)
+        fields[count++] = (struct log_field)LOG_TEXT("why", err->message);
+    log_write_fields(config->log, LOG_INFO, what_happened, fields, count);
+}
+
+static const char *word_of(const struct err *err)
+{
+    return err_category(err->code) == ERR_POLICY ? "refused" : "failed";
+}
+
+/* What a command has printed cannot look like it: quotes are escaped in there. */
+static bool has_timed_out(const struct call *call, struct str result)
+{
+    return call_input(call)->tool->group == CATALOG_SHELL &&
+           str_find(result, STR("\"timedOut\":true")) != SIZE_MAX;
+}
+
+/* ---- answers ---- */
+
+static void answer_error(const struct calls *calls, struct str id, const struct err *err)
+{
+    cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
+
+    /* Only memory can be missing, and then the server's own time ends it. */
+    if (toolresult_write_error(err, &result) == 0)
+        calls->config.answer(calls->config.data, id, buf_view(&result));
+}
+
+static void on_end(void *data, struct call *call, const struct call_end *end)
+{
+    struct calls *calls = data;
+    const struct given *given = call_data(call);
+    struct err failure = ERR_INIT;
+
+    if (end->outcome != CALL_DONE) {
+        tell(calls, call, word_of(&end->err), &end->err);
+        answer_error(calls, given->id, &end->err);
+        return;
+    }
+    if (toolresult_is_error(end->result, &failure))
+        tell(calls, call, "failed", &failure);
+    else
+        tell(calls, call, has_timed_out(call, end->result) ? "timed out" : "done", NULL);
+    calls->config.answer(calls->config.data, given->id, end->result);
+}
+
+/* ---- asking by way of the instance ---- */
+
+static bool can_ask(void *data, const struct call *call)
+{
+    (void)data;
+    (void)call;
+    return true;
+}
+
+/* As an error, which is also the structured content: there the instance looks for it. */
+static int write_confirmation(struct str text, struct buf *out)
+{
+    cleanup_buf struct buf object = BUF_INIT(2 * RESULT_BYTES);
+    struct json_writer json;
+    int r;
+
+    json_writer_init(&json, &object);
+    json_begin_object(&json);
+    json_key(&json, STR("error"));
+    json_write_str(&json, text);
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
+}
+
+/* The question is the answer, and the next call brings what was said to it. */
+static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
+               struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(RESULT_BYTES);
+    cleanup_buf struct buf result = BUF_INIT(8 * RESULT_BYTES);
+    struct calls *calls = data;
+    const struct given *given = call_data(call);
+    int r = confirmation_write(question, &text);
+
+    (void)mark; /* the confirmations know the question */
+    if (r == 0)
+        r = write_confirmation(buf_view(&text), &result);
+    if (r == 0)
+        r = confirmations_expect(calls->confirmations, question, call_input(call)->arguments);
+    if (r < 0)
+        return err_set_plain(err, r);
+    tell(calls, call, "asked", NULL);
+    calls->config.answer(calls->config.data, given->id, buf_view(&result));
+    return 1;
+}
+
+/* The answer that the instance brought, if it was asked just this. It counts once. */
+static bool find_answer(void *data, struct call *call, const struct question *question,
+                        enum permission_choice *out_choice)
+{
+    struct calls *calls = data;
+    struct given *given = call_data(call);
+    struct str text = given->confirmation;
+
+    given->confirmation = STR_EMPTY;
+    return calls->confirmations != NULL && text.len > 0 &&
+           confirmations_use(calls->confirmations, question, call_input(call)->arguments, text,
+                             out_choice) == 0;
+}
+
+/* ---- arriving ---- */
+
+/* A tool of a group that is denied, which nobody was told of. */
+static void note_not_offered(const struct calls *calls, const struct catalog_tool *tool)
+{
+    const struct authority_call about = {
+        .tool = tool->name.ptr, /* of the catalogue, which ends its texts */
+        .decision = permission_source_name(PERMISSION_BY_MODE),
+    };
+    struct authority_note refusal = {
+        .operation = tool->group == CATALOG_SHELL             ? AUTHORITY_OP_EXECUTE
+                     : tool->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ
+                                                              : AUTHORITY_OP_WRITE,
+        .outcome = AUTHORITY_DENIED,
+        .error = ERR_DENIED_BY_POLICY,
+        .policy_source = permission_source_name(PERMISSION_BY_MODE),
+    };
+
+    authority_call_begin(&about);
+    (void)authority_note(calls->config.recorded, &refusal);
+    authority_call_end();
+}
+
+static int copy_call(const struct gateway_call *call, struct call_input *input,
+                     struct given **out_given)
+{
+    struct given *given = arena_new(&input->arena, struct given);
+    const char *id = arena_copy(&input->arena, call->id);
+    const struct json_value *copy = json_copy(&input->arena, call->arguments);
+
+    if (given == NULL || id == NULL || copy == NULL)
+        return input->arena.error;
+    given->id = (struct str){id, call->id.len};
+    *out_given = given;
+    return confirmation_take(&input->arena, copy, &input->arguments, &given->confirmation);
+}
+
+static int begin(struct calls *calls, const struct gateway_call *given,
+                 const struct catalog_tool *tool)
+{
+    struct call_input *input = call_input_new(ARENA_BYTES);
+    struct call_request request = {
+        .input = input,
+        .session = calls,
+        .timeout_ms = given->shape == GATEWAY_SHAPE_DATA ? CALLS_SEED_MS : CALLS_N8N_MS,
+    };
+    struct given *copy;
+    struct call *call;
+    int r;
+
+    if (input == NULL)
+        return ERR_NO_MEMORY;
+    input->tool = tool;
+    r = copy_call(given, input, &copy);
+    if (r < 0) {
+        call_input_unref(input);
+        return r;
+    }
+    request.data = copy;
+    r = call_new(calls->engine, &request, &call);
+    if (r == 0)
+        call_start(call);
+    return r;
+}
+
+/* Before it was a call: said all the same, or a server could try for ever unseen. */
+static void refuse(const struct calls *calls, const struct gateway_call *given,
+                   const char *what_happened, const struct err *err)
+{
+    log_write(calls->config.log, LOG_INFO, what_happened, LOG_STR("tool", given->name),
+              LOG_TEXT("why", err->message));
+    answer_error(calls, given->id, err);
+}
+
+void calls_begin(struct calls *calls, const struct gateway_call *given)
+{
+    const struct catalog_tool *tool = catalog_find(given->name);
+    struct err err = ERR_INIT;
+    int r;
+
+    if (tool == NULL || !calls->config.offers(calls->config.data, tool)) {
+        err_set(&err, ERR_NOT_FOUND, "there is no tool '%.*s' here", STR_ARG(given->name));
+        if (tool != NULL)
+            note_not_offered(calls, tool);
+        refuse(calls, given, "refused", &err);
+        return;
+    }
+    r = begin(calls, given, tool);
+    if (r < 0) {
+        err_set_plain(&err, r);
+        refuse(calls, given, "failed", &err);
+    }
+}
+
+bool calls_have(const struct calls *calls, const struct catalog_tool *tool)
+{
+    return call_engine_has(calls->engine, tool);
+}
+
+void calls_end_session(struct calls *calls)
+{
+    if (calls->engine != NULL)
+        call_engine_end_session(calls->engine, calls);
+    if (calls->confirmations != NULL)
+        confirmations_forget_all(calls->confirmations);
+}
+
+/* ---- making ---- */
+
+static int make_workers(struct calls *calls)
+{
+    const struct workers_config config = {
+        .loop = calls->config.loop,
+        .providers = &calls->shell,
+        .provider_count = 1,
+        .pool = {.threads = WORKERS,
+                 .queue_max = WORKERS,
+                 .abandoned_max = WORKERS,
+                 .grace_ms = GRACE_MS},
+        .max_at_work = WORKERS,
+        .max_result_bytes = COMMAND_RESULT_BYTES,
+        .running = &calls->running,
+        .changing = &calls->changing,
+    };
+
+    calls->shell = (struct provider_use){&shell_provider, calls->config.shell};
+    return workers_new(&config, &calls->workers);
+}
+
+static int make_engine(struct calls *calls)
+{
+    const struct calls_config *config = &calls->config;
+    const struct call_engine_config engine = {
+        .loop = config->loop,
+        .log = config->log,
+        .executors = calls->executors,
+        .executor_count = array_size(calls->executors),
+        .running = &calls->running,
+        .keeper = config->keeper,
+        .desk = config->desk,
+        .how_to_ask = "no terminal is there for it; start gatehouse connect in one, without "
+                      "--non-interactive",
+        .can_ask = can_ask,
+        .ask = ask,
+        .find_answer = find_answer,
+        .charges_thinking = true,
+        .max_held_bytes = CALLS_MAX_HELD_BYTES,
+        .on_end = on_end,
+        .data = calls,
+    };
+
+    calls->executors[0] = config->files;
+    calls->executors[1] = workers_executor(calls->workers);
+    return call_engine_new(&engine, &calls->engine);
+}
+
+int calls_new(const struct calls_config *config, struct calls **out_calls)
+{
+    struct calls *calls = calloc(1, sizeof(*calls));
+    int r;
+
+    if (calls == NULL)
+        return ERR_NO_MEMORY;
+    calls->config = *config;
+    r = make_workers(calls);
+    if (r == 0)
+        r = make_engine(calls);
+    if (r == 0 && config->desk == NULL)
+        r = confirmations_new(&clock_system, &calls->confirmations);
+    if (r < 0) {
+        calls_free(calls);
+        return r;
+    }
+    *out_calls = calls;
+    return 0;
+}
+
+bool calls_stop_workers(struct calls *calls)
+{
+    call_engine_free(calls->engine);
+    calls->engine = NULL;
+    workers_free(calls->workers);
+    calls->workers = NULL;
+    return atomic_load(&calls->running) == 0;
+}
+
+void calls_free(struct calls *calls)
+{
+    bool is_alone;
+
+    if (calls == NULL)
+        return;
+    is_alone = calls_stop_workers(calls);
+    confirmations_free(calls->confirmations);
+    /* SAFETY: a thread that hangs counts there when it goes on, so it has it for good. */
+    if (is_alone)
+        free(calls);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/recorded.h"
+
+int folder_name(struct str typed, char out_path[PATH_MAX], struct err *err)
+{
+    const char *home = "";
+    char name[PATH_MAX];
+
+    if (str_eq_c(typed, "~") || str_starts_with(typed, STR("~/"))) {
+        home = getenv("HOME");
+        if (home == NULL || home[0] != '/')
+            return err_set(err, ERR_INVALID_PATH, "HOME does not say what ~ is");
+        typed = str_slice(typed, 1, typed.len);
+    }
+    if (memchr(typed.ptr, '\0', typed.len) != NULL)
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder has a zero byte");
+    if (snprintf(name, sizeof(name), "%s%.*s", home, STR_ARG(typed)) >= (int)sizeof(name))
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    return recorded_absolute(name, out_path, err);
+}
+
+int folder_check(const char *state_dir, const char *path, struct err *err)
+{
+    const struct recorded_config state = {
+        .state_dir = state_dir, .is_recorded_elsewhere = true, .only_reads = true};
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "daemon"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder", .path = path},
+        .access = AUTHORITY_METADATA,
+        .reason = "whether the folder that the user named is there",
+        .source = AUTHORITY_FROM_CORE,
+        .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
+    };
+    struct recorded recorded = {.audit_dir_fd = -1};
+    struct authority_scope *scope = NULL;
+    struct err why = ERR_INIT;
+    int r = 0;
+
+    /* What is wrong with the state is not the folder's fault: who needs it says so. */
+    if (recorded_open(&state, &recorded, NULL) == 0)
+        r = authority_request_root(recorded.authority, &request, &scope, &why);
+    authority_scope_free(scope);
+    recorded_close(&recorded);
+    return r < 0 ? err_set(err, r, "the folder '%s' cannot be used: %s", path,
+                           why.code != 0 ? why.message : err_text(r))
+                 : 0;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/redact.h"
+#include "command/alone.h"
+#include "command/shared.h"
+#include "isolate/confine.h"
+#include "net/tls/tls.h"
+#include "programs/connect/authorities.h"
+#include "programs/connect/program_internal.h"
+
+enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20, COMPLAINT_BYTES = 4 * ERR_MESSAGE_BYTES };
+
+static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+
+static const struct option_command command = {.name = "gatehouse-daemon",
+                                              .summary = CONNECT_SUMMARY,
+                                              .options = connect_options,
+                                              .option_count = CONNECT_OPTIONS,
+                                              .arguments = connect_arguments,
+                                              .argument_count = CONNECT_ARGUMENTS};
+
+/* ---- the end ---- */
+
+void program_stop(struct program *program, int status)
+{
+    program->status = status;
+    loop_stop(program->loop);
+}
+
+void program_fail(struct program *program, const struct err *err)
+{
+    program->err = *err;
+    program_stop(program, EXIT_FAILURE);
+}
+
+/* Terminals can run in services, and their shells inherit the name of such a start. */
+static bool is_service(void)
+{
+    const char *pid = getenv("SYSTEMD_EXEC_PID");
+    int64_t number;
+
+    if (getenv("INVOCATION_ID") == NULL)
+        return false;
+    return getenv("NOTIFY_SOCKET") != NULL ||
+           (pid != NULL && str_to_int64(str_from(pid), &number) && number == getpid());
+}
+
+bool program_keeps_session(const struct program *program)
+{
+    return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) || is_service();
+}
+
+/* The first one says goodbye to the server, the second does not wait for that. */
+static void on_signal(void *data, int signum)
+{
+    struct program *program = data;
+    bool is_final = program->is_leaving || (signum == SIGTERM && program_keeps_session(program));
+
+    log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
+    if (!is_final) {
+        program_leave(program);
+        return;
+    }
+    program_stop_asking(program);
+    program_stop(program, EXIT_SUCCESS);
+}
+
+/* ---- from the command line ---- */
+
+/* Everybody sees the words that we were started with, commands in their boxes as well. */
+static void hide(const char *token)
+{
+    char *bytes;
+
+    /* SAFETY: it lies in the arguments or the environment, which are the process's to change. */
+    memcpy(&bytes, &token, sizeof(bytes));
+    secret_wipe(bytes, strlen(bytes));
+}
+
+static int read_key(struct program *program, struct err *err)
+{
+    const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
+    const char *static_key = getenv(CONNECT_KEY_ENV);
+
+    /* Sent to the server it would be a refusal that nobody understands. */
+    if (token != NULL && *token != '\0' && strchr("/.~", *token) != NULL)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "'%s' looks like a folder, and behind the URL the token is expected that "
+                       "the server shows; without one, use --filesystem-dir",
+                       token);
+    if (token == NULL || *token == '\0') {
+        token = static_key;
+        program->attempt.is_static_key = token != NULL && *token != '\0';
+    } else if (static_key != NULL) {
+        hide(static_key); /* not needed, and seen all the same */
+    }
+    if (token == NULL || *token == '\0')
+        return 0;
+    for (const char *c = token; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~')
+            return err_set(err, ERR_INVALID_OPTION,
+                           "the token may only have visible ASCII characters");
+    if (secret_set(&program->attempt.key, str_from(token)) < 0)
+        return err_set(err, ERR_INVALID_OPTION, "the token is longer than %d characters",
+                       SECRET_MAX_BYTES);
+    hide(token);
+    return 0;
+}
+
+static int read_url(struct program *program, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int r = httpurl_parse(str_from(options_argument(program->values, CONNECT_ARGUMENT_URL)),
+                          &program->attempt.url, &why);
+
+    if (r < 0)
+        return err_set(err, ERR_INVALID_OPTION, "URL: %s", why.message);
+    program_url_text(&program->attempt.url, program->attempt.url_text);
+    return 0;
+}
+
+/* Whose pages may speak to us, and which servers they may name. */
+static int read_origins(struct program *program, struct err *err)
+{
+    const struct option_list patterns =
+        options_list(program->values, CONNECT_OPTION_ALLOWED_ORIGINS);
+    struct err why = ERR_INIT;
+    int r;
+
+    origins_init(&program->origins);
+    r = origins_add_server(&program->origins, &program->attempt.url, &why);
+    for (size_t i = 0; i < patterns.count && r == 0; i++)
+        r = origins_add_pattern(&program->origins, str_from(patterns.items[i]), &why);
+    return r < 0 ? err_set(err, ERR_INVALID_OPTION, "--allowed-origins: %s", why.message) : 0;
+}
+
+static int read_authorities(struct program *program, struct err *err)
+{
+    const char *path = options_text(program->values, CONNECT_OPTION_CA_FILE);
+
+    return path != NULL ? authorities_read(path, &program->authorities, err) : 0;
+}
+
+static int check_shell(const struct program *program, struct err *err)
+{
+    static const struct shared_shell rows = {.network = CONNECT_OPTION_SHELL_NETWORK,
+                                             .writable = CONNECT_OPTION_SHELL_WRITABLE,
+                                             .open = CONNECT_OPTION_SHELL_OPEN};
+    const struct option_values *values = program->values;
+    bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&
+                         !options_is_on(values, CONNECT_OPTION_NON_INTERACTIVE);
+    bool is_idle = program->wishes.modes.of[CATALOG_SHELL] == PERMISSION_DENY && !can_be_edited;
+
+    if (is_idle && options_is_on(values, CONNECT_OPTION_SHELL_OPEN) &&
+        options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--dangerously-disable-shell-sandbox is of no use without commands: say "
+                       "--permission-shell ask or allow too");
+    return shared_check_shell(values, &rows, err);
+}
+
+/* Both sides of it: where one is redirected nobody would see the question, or could answer. */
+bool program_has_terminal(const struct program *program)
+{
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+           !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
+}
+
+bool program_needs_agreement(const struct program *program)
+{
+    return program->attempt.is_doubtful ||
+           (program->attempt.kept.key.len == 0 &&
+            !options_is_on(program->values, CONNECT_OPTION_AUTO_CONFIRM) &&
+            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE));
+}
+
+static int choose_asker(struct program *program, struct err *err)
+{
+    bool is_said = options_source(program->values, CONNECT_OPTION_CONFIRMATION) != OPTION_UNSET;
+    bool is_client = is_said && options_choice(program->values, CONNECT_OPTION_CONFIRMATION) ==
+                                    CONNECT_CONFIRM_CLIENT;
+
+    bool asks_nobody = options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);
+
+    if (is_client && !asks_nobody && !program_has_terminal(program))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--permission-confirmation client needs a terminal on standard input and "
+                       "output; with --non-interactive nobody is asked, and what is set to ask is "
+                       "denied");
+    program->asks_here = is_said ? is_client : program_has_terminal(program);
+    return 0;
+}
+
+static int check_agreement(const struct program *program, struct err *err)
+{
+    if (program_needs_agreement(program) && !program_has_terminal(program))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "there is no terminal to ask on before connecting: say --auto-confirm or "
+                       "--non-interactive if you agree");
+    return 0;
+}
+
+static void tell_settings(const struct program *program)
+{
+    const struct wishes *wishes = &program->wishes;
+
+    for (size_t i = 0; i < wishes->warning_count && i < WISHES_WARNINGS; i++)
+        log_write(&program->log, LOG_WARN, "in the settings",
+                  LOG_TEXT("what", wishes->warnings[i]));
+    if (wishes->warning_count > WISHES_WARNINGS)
+        log_write(&program->log, LOG_WARN, "and more like that in the settings",
+                  LOG_INT("count", (int64_t)(wishes->warning_count - WISHES_WARNINGS)));
+    if (wishes->findings.is_set_aside)
+        log_write(&program->log, LOG_WARN,
+                  "settings were malformed and lie aside: until you mend and put them back, or "
+                  "remove them, everything is asked for",
+                  LOG_TEXT("file", wishes->findings.set_aside),
+                  LOG_TEXT("error", wishes->findings.why));
+}
+
+/* Said once, so that nobody wonders where the tools are. */
+static void tell_lacks(const struct program *program)
+{
+    const struct permission_modes *modes = &program->wishes.modes;
+
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        if (!catalog_has_group((enum catalog_group)i))
+            log_write(&program->log, LOG_INFO, "not available in this version",
+                      LOG_TEXT("group", catalog_group_name((enum catalog_group)i)),
+                      LOG_TEXT("permission", permission_mode_name(modes->of[i])));
+    tell_settings(program);
+    if (program->asks_here && program->console == NULL)
+        log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");
+}
+
+/* ---- the terminal ---- */
+
+static void on_gone(void *data)
+{
+    struct program *program = data;
+
+    /* The signal that ends us gives the terminal back, too. */
+    if (program->is_leaving)
+        return;
+    log_write(&program->log, LOG_WARN,
+              "the terminal to ask on is gone: what needs consent is refused from now on");
+    program_terminal_gone(program);
+}
+
+static bool is_taken(void *data)
+{
+    const struct program *program = data;
+
+    return program->console != NULL && console_is_taken(program->console);
+}
+
+static int open_notes(struct program *program, struct err *err)
+{
+    const struct notes_config config = {
+        .loop = program->loop, .out_fd = STDERR_FILENO, .is_taken = is_taken, .data = program};
+    int r = notes_new(&config, &program->notes, err);
+
+    if (r == 0)
+        program->log.fd = notes_fd(program->notes);
+    return r;
+}
+
+static int open_console(struct program *program, struct err *err)
+{
+    bool has_terminal = program_has_terminal(program);
+    int r;
+
+    if (!has_terminal && !program->asks_here)
+        return 0;
+    r = desk_new(&program->desk); /* where nobody sits without a terminal */
+    if (r == 0 && has_terminal)
+        r = console_new(
+            &(struct console_config){
+                .loop = program->loop,
+                .desk = program->desk,
+                .in_fd = STDIN_FILENO,
+                .out_fd = STDOUT_FILENO,
+                .look = stage_look(getenv("TERM"), getenv("NO_COLOR"), getenv("LC_ALL"),
+                                   getenv("LC_CTYPE"), getenv("LANG")),
+                .on_gone = on_gone,
+                .data = program,
+            },
+            &program->console);
+    if (r < 0)
+        return err_set(err, r, "the terminal: %s", err_text(r));
+    return has_terminal && isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
+}
+
+static int serve(struct program *program, struct err *err)
+{
+    int r = loop_new(&clock_system, &program->loop);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    program_connect_init(program);
+    for (size_t i = 0; i < array_size(signals) && r == 0; i++)
+        r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = open_console(program, err);
+    if (r == 0)
+        r = program_outside_open(program, err);
+    if (r < 0)
+        return r;
+    tell_lacks(program);
+    if (program->attempt.key.len > 0 || program->attempt.kept.key.len > 0)
+        r = program_connect(program, err);
+    if (r < 0)
+        return r;
+    program_tell(program);
+    loop_run(program->loop);
+    return 0;
+}
+
+static void close_all(struct program *program)
+{
+    if (program->loop != NULL) {
+        program_connect_close(program);
+        program_outside_close(program);
+    }
+    console_free(program->console);
+    program->console = NULL;
+    notes_free(program->notes);
+    program->log.fd = STDERR_FILENO;
+    if (program->desk != NULL)
+        desk_free(program->desk);
+    for (size_t i = 0; i < array_size(signals); i++)
+        signal_watch_free(program->watches[i]);
+    if (program->loop != NULL)
+        loop_free(program->loop);
+}
+
+static int run(struct program *program, struct err *err)
+{
+    static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    bool is_done = false;
+    int r = confine_close_fds(kept, array_size(kept), err);
+
+    if (r == 0)
+        r = read_url(program, err);
+    if (r == 0)
+        r = read_key(program, err);
+    if (r == 0)
+        r = read_origins(program, err);
+    if (r == 0)
+        r = read_authorities(program, err);
+    if (r == 0)
+        r = wishes_read(program->values, &program->wishes, err);
+    if (r == 0) /* it is one of the terms of a session from before */
+        r = choose_asker(program, err);
+    if (r == 0)
+        r = check_shell(program, err);
+    if (r == 0)
+        r = program_look_for_session(program, err);
+    if (r == 0)
+        r = check_agreement(program, err);
+    if (r < 0)
+        return r;
+    log_init(&program->log, STDERR_FILENO, program->wishes.log_level, &clock_system);
+    r = program_hand_over(program, &is_done, err);
+    if (r < 0 || is_done)
+        return r;
+    r = serve(program, err);
+    if (r < 0 || program->status != EXIT_SUCCESS)
+        program_keep_reason(program, r < 0 ? err : &program->err);
+    close_all(program);
+    return r;
+}
+
+/* As in the log: a server's words may have brought a key back. */
+static int complain(const struct err *err, int status)
+{
+    cleanup_buf struct buf words = BUF_INIT(COMPLAINT_BYTES);
+
+    (void)redact_all(str_from(err->message), &words); /* what fits is without secrets */
+    fprintf(stderr, "gatehouse connect: %.*s\n%s", STR_ARG(buf_view(&words)),
+            status == EXIT_WRONG_USE ? "See 'gatehouse connect --help'.\n" : "");
+    return status;
+}
+
+int program_run(int argc, char *const *argv)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    struct program program = {.status = EXIT_SUCCESS,
+                              .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
+                              .attempt.kept_lock_fd = -1};
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0)
+        return complain(&err, EXIT_WRONG_USE);
+    if (alone_is_asked_about_itself(values)) {
+        r = alone_tell_about_itself(values, &err);
+        return r < 0 ? complain(&err, EXIT_FAILURE) : EXIT_SUCCESS;
+    }
+    /* A server that goes away is an error of write(), not the end of us. */
+    signal(SIGPIPE, SIG_IGN);
+    program.values = values;
+    r = run(&program, &err);
+    secret_done(&program.attempt.key);
+    secret_done(&program.attempt.kept.key);
+    buf_done(&program.authorities);
+    if (r < 0)
+        return complain(&err, r == ERR_INVALID_OPTION ? EXIT_WRONG_USE : EXIT_FAILURE);
+    return program.status != EXIT_SUCCESS ? complain(&program.err, program.status) : EXIT_SUCCESS;
+}

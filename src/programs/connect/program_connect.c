@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/program_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "command/shared.h"
+#include "console/confirm.h"
+#include "programs/connect/folder.h"
+#include "tools/networked.h"
+#include "tools/recorded.h"
+
+#define DOUBT "Commands with network run here, and one of them could have sent this. "
+
+void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES])
+{
+    cleanup_buf struct buf origin = BUF_INIT(ORIGINS_TEXT_BYTES);
+
+    (void)httpurl_append_origin(url, &origin); /* without memory there is the path */
+    snprintf(out_text, PROGRAM_URL_BYTES, "%.*s%s", STR_ARG(buf_view(&origin)), url->path);
+}
+
+/* ---- what commands may do ---- */
+
+static bool is_shell_open(const struct program *program)
+{
+    return options_is_on(program->values, CONNECT_OPTION_SHELL_OPEN);
+}
+
+static bool has_network(const struct program *program)
+{
+    return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW;
+}
+
+static bool has_commands(const struct program *program)
+{
+    return program->session != NULL &&
+           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+}
+
+/* Then a command, which runs as the user, could write any header and pass for a page. */
+static bool have_commands_network(const struct program *program)
+{
+    return has_commands(program) && (has_network(program) || is_shell_open(program));
+}
+
+/* Those of this session, or of another program of the user's. */
+static bool could_command_ask(const struct program *program)
+{
+    return have_commands_network(program) || networked_is_shared();
+}
+
+/* ---- ends of what somebody wanted ---- */
+
+/* Whoever wanted it no longer waits. The token goes, used or not. */
+static uint64_t end_attempt(struct program *program)
+{
+    uint64_t number = program->attempt.number;
+
+    program->attempt.state = ATTEMPT_NONE;
+    program->attempt.number = 0;
+    secret_done(&program->attempt.key);
+    secret_done(&program->attempt.kept.key);
+    cleanup_fd_(&program->attempt.kept_lock_fd);
+    program->attempt.kept_lock_fd = -1;
+    return number;
+}
+
+/* NULL: it is connected. */
+static void answer_attempt(struct program *program, const struct err *err)
+{
+    uint64_t number = end_attempt(program);
+
+    if (number == PROGRAM_HANDED_OVER)
+        control_answer(program->control, err);
+    else if (number != 0 && err != NULL)
+        port_failed(program->port, number, err);
+    else if (number != 0)
+        port_done(program->port, number);
+}
+
+static void fail_attempt(struct program *program, const struct err *err)
+{
+    answer_attempt(program, err);
+}
+
+static void drop_session(void *data)
+{
+    struct program *program = data;
+    bool had_commands_network = have_commands_network(program);
+
+    loop_task_cancel(&program->drop);
+    session_free(program->session);
+    program->session = NULL;
+    program->is_over = false;
+    /* Their commands are gone, and what they left to be read would be doubted no more. */
+    if (had_commands_network && program->port != NULL)
+        port_cut(program->port);
+}
+
+/* ---- the session ---- */
+
+static void follow_attempt(struct program *program)
+{
+    struct session_state state;
+
+    if (program->attempt.state != ATTEMPT_JOINING)
+        return;
+    session_state(program->session, &state);
+    if (state.is_connected) {
+        answer_attempt(program, NULL);
+    } else if (program->attempt.number == 0 && state.state != RECONNECT_OFF &&
+               state.state != RECONNECT_PAIRING) {
+        /* The server has taken it and nobody waits: from here on it only tries again. */
+        (void)end_attempt(program);
+    }
+}
+
+/* A static key may be taken again; the key of a session that was forgotten never is. */
+static void end_without_hope(struct program *program)
+{
+    struct session_state state;
+    struct err err = ERR_INIT;
+
+    session_state(program->session, &state);
+    if (state.state != RECONNECT_REFUSED || program->port != NULL ||
+        program->attempt.is_static_key || program->is_leaving)
+        return;
+    err_set(&err, ERR_GATEWAY_DENIED,
+            "the server does not know this session any more, and without a local port nobody can "
+            "bring a token for another one; start gatehouse connect again with a new token");
+    program_fail(program, &err);
+}
+
+static void on_change(void *data)
+{
+    struct program *program = data;
+
+    follow_attempt(program);
+    end_without_hope(program);
+    program_tell(program);
+}
+
+static void on_dismissed(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    if (program->port == NULL) {
+        log_write(&program->log, LOG_WARN,
+                  "it ends: without a local port nobody can bring another token");
+        program_stop(program, EXIT_SUCCESS);
+        return;
+    }
+    if (program->attempt.state != ATTEMPT_JOINING)
+        return;
+    err_set(&err, ERR_CANCELLED, "the server has ended the session");
+    fail_attempt(program, &err);
+}
+
+static void on_failed(struct program *program, const struct err *err)
+{
+    if (!program->agreed.is_from_outside) {
+        program_fail(program, err);
+        return;
+    }
+    log_error(&program->log, "it could not be connected", err);
+    if (program->attempt.state == ATTEMPT_JOINING)
+        fail_attempt(program, err);
+}
+
+static void finish(struct program *program)
+{
+    for (size_t i = 0; i < program->leaving_count; i++)
+        port_done(program->port, program->leaving[i]);
+    program->leaving_count = 0;
+    program_stop(program, EXIT_SUCCESS);
+}
+
+static void on_over(void *data, enum session_end end, const struct err *err)
+{
+    struct program *program = data;
+
+    program->is_over = true;
+    loop_defer(program->loop, &program->drop);
+    if (program->is_leaving) {
+        finish(program);
+        return;
+    }
+    switch (end) {
+    case SESSION_FAILED:
+        on_failed(program, err);
+        break;
+    case SESSION_DISMISSED:
+    case SESSION_LEFT:
+        on_dismissed(program);
+        break;
+    }
+    program_tell(program);
+}
+
+static void digest_terms(const struct program *program, const struct wishes *wishes,
+                         char out_terms[KEPT_TERMS_BYTES])
+{
+    const struct kept_terms terms = {
+        .url = &program->attempt.url,
+        .wishes = wishes,
+        .shell_is_open = is_shell_open(program),
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
+        .asks_here = program->asks_here,
+        .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+    };
+
+    kept_digest(&terms, out_terms);
+}
+
+void program_terms(const struct program *program, char out_terms[KEPT_TERMS_BYTES])
+{
+    digest_terms(program, &program->wishes, out_terms);
+}
+
+/* What another daemon is using is not for us. */
+static void look_for_session(struct program *program, const struct recorded *recorded,
+                             const char *terms)
+{
+    struct attempt *attempt = &program->attempt;
+    cleanup_fd int lock_fd = -1;
+    struct kept seen = {.dialect = GATEWAY_N8N};
+    int r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms, &seen);
+
+    secret_done(&seen.key);
+    if (r == 0)
+        r = kept_lock(recorded->audit_dir_fd, &attempt->url, &lock_fd, NULL);
+    /* Once more: who had the lock may have changed it. */
+    if (r == 0)
+        r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms,
+                      &attempt->kept);
+    if (r == 0)
+        attempt->kept_lock_fd = steal_fd(&lock_fd);
+}
+
+int program_look_for_session(struct program *program, struct err *err)
+{
+    const struct recorded_config state = {.state_dir = program->wishes.state_dir};
+    struct recorded recorded = {.audit_dir_fd = -1};
+    char terms[KEPT_TERMS_BYTES];
+    int r = recorded_open(&state, &recorded, err);
+
+    digest_terms(program, &program->wishes, terms);
+    if (r == 0)
+        look_for_session(program, &recorded, terms);
+    recorded_close(&recorded);
+    return r;
+}
+
+/* It is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
+static int check_folder(const struct wishes *wishes, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    if (folder_check(wishes->state_dir, wishes->dir, &why) == 0)
+        return 0;
+    return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, wishes->dir_advice);
+}
+
+static int begin(struct program *program, const struct wishes *wishes, struct err *err)
+{
+    struct attempt *attempt = &program->attempt;
+    struct agreed *agreed = &program->agreed;
+    const struct session_config config = {
+        .loop = program->loop,
+        .log = &program->log,
+        .wishes = &agreed->wishes,
+        .desk = program->asks_here ? program->desk : NULL,
+        .url = attempt->url,
+        .key = &attempt->key,
+        .is_static_key = attempt->is_static_key,
+        .is_patient = attempt->is_static_key &&
+                      options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE),
+        .resumed = attempt->kept.key.len > 0 ? &attempt->kept : NULL,
+        .kept_lock_fd = attempt->kept_lock_fd,
+        .terms = agreed->terms,
+        .keeps = program_keeps_session(program) && !attempt->is_static_key,
+        .authorities_pem = buf_view(&program->authorities),
+        .leftovers = &program->leftovers,
+        .libexec = GATEHOUSE_LIBEXECDIR,
+        .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .shell_is_open = is_shell_open(program),
+        .shell_has_network = has_network(program),
+        .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
+        .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
+        .on_change = on_change,
+        .on_over = on_over,
+        .data = program,
+    };
+    int r;
+
+    if (httpurl_is_exposed(&attempt->url))
+        log_write(&program->log, LOG_WARN,
+                  "the connection is not encrypted: others on the network can read and change all "
+                  "of it, the key included; use https",
+                  LOG_TEXT("server", attempt->url_text));
+    /* It may be there yet, trying to come back to a server that has forgotten it. */
+    drop_session(program);
+    r = check_folder(wishes, err);
+    if (r < 0)
+        return r;
+    attempt->state = ATTEMPT_JOINING;
+    agreed->is_from_outside = attempt->is_from_outside;
+    agreed->wishes = *wishes;
+    snprintf(agreed->url_text, sizeof(agreed->url_text), "%s", attempt->url_text);
+    digest_terms(program, wishes, agreed->terms);
+    r = session_new(&config, &program->session, err);
+    attempt->kept_lock_fd = -1;
+    secret_done(&attempt->key);
+    secret_done(&attempt->kept.key);
+    if (r == 0)
+        program_tell(program);
+    return r;
+}
+
+/* ---- agreeing ---- */
+
+/* What the user has edited is for this session alone. */
+static int take_answer(const struct program *program, const struct confirm_result *result,
+                       struct wishes *out_wishes, struct err *err)
+{
+    char dir[PATH_MAX];
+
+    *out_wishes = program->wishes;
+    out_wishes->modes = result->modes;
+    out_wishes->has_write_access = result->has_write_access;
+    if (!result->has_write_access)
+        out_wishes->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
+    if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    out_wishes->dir_advice = "it was agreed to in the prompt; name another there";
+    return recorded_absolute(dir, out_wishes->dir, err);
+}
+
+/* Of a page it is told; of the command line it is the end. */
+static void refuse_attempt(struct program *program, const struct err *err)
+{
+    if (!program->attempt.is_from_outside) {
+        program_fail(program, err);
+        return;
+    }
+    log_error(&program->log, "it could not be connected", err);
+    fail_attempt(program, err);
+    program_tell(program);
+}
+
+static void on_confirmed(void *data, const struct confirm_result *result)
+{
+    struct program *program = data;
+    struct wishes wishes;
+    struct err err = ERR_INIT;
+
+    if (!result->is_accepted) {
+        err_set(&err, ERR_DENIED_BY_POLICY, "The user said no.");
+        fail_attempt(program, &err);
+        program_leave(program);
+        return;
+    }
+    if (take_answer(program, result, &wishes, &err) < 0 || begin(program, &wishes, &err) < 0)
+        refuse_attempt(program, &err);
+}
+
+static int take_dir(void *data, struct str typed, struct buf *out_dir, struct err *err)
+{
+    const struct program *program = data;
+    char path[PATH_MAX];
+    int r = folder_name(typed, path, err);
+
+    if (r == 0)
+        r = folder_check(program->wishes.state_dir, path, err);
+    return r == 0 ? buf_append_str(out_dir, str_from(path)) : r;
+}
+
+static int ask(struct program *program, struct err *err)
+{
+    const struct option_list writable =
+        options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
+    struct str shown[CONFIRM_MAX_WRITABLE];
+    struct confirm_offer offer = {
+        .url = str_from(program->attempt.url_text),
+        .is_exposed = httpurl_is_exposed(&program->attempt.url),
+        .dir = str_from(program->wishes.dir),
+        .modes = program->wishes.modes,
+        .has_write_access = program->wishes.has_write_access,
+        .shell_is_open = is_shell_open(program),
+        .shell_has_network = has_network(program),
+        .shell_writable = shown,
+        .take_dir = take_dir,
+    };
+    int r;
+
+    if (writable.count > array_size(shown))
+        return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
+    for (size_t i = 0; i < writable.count; i++)
+        shown[offer.shell_writable_count++] = str_from(writable.items[i]);
+    r = confirm_ask(program->console, &offer, on_confirmed, program);
+    if (r < 0)
+        return err_set_plain(err, r);
+    program->attempt.state = ATTEMPT_ASKING;
+    program_tell(program);
+    return 0;
+}
+
+int program_connect(struct program *program, struct err *err)
+{
+    return program_needs_agreement(program) ? ask(program, err)
+                                            : begin(program, &program->wishes, err);
+}
+
+void program_stop_asking(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    program->is_leaving = true;
+    if (program->session != NULL && !program->is_over)
+        session_end_calls(program->session);
+    if (program->attempt.state != ATTEMPT_ASKING)
+        return;
+    confirm_cancel(program->console);
+    err_set(&err, ERR_CANCELLED, "gatehouse connect was ended before the user answered");
+    fail_attempt(program, &err);
+}
+
+void program_leave(struct program *program)
+{
+    program_stop_asking(program);
+    if (program->session == NULL || program->is_over)
+        finish(program);
+    else
+        session_leave(program->session);
+}
+
+bool program_has_open_commands(const struct program *program)
+{
+    return has_commands(program) && is_shell_open(program);
+}
+
+/* ---- what pages want ---- */
+
+static int take_request(struct program *program, uint64_t number,
+                        const struct port_connect *request, struct err *err)
+{
+    struct attempt *attempt = &program->attempt;
+
+    if (program->is_leaving || attempt->state != ATTEMPT_NONE)
+        return err_set(err, ERR_BUSY,
+                       attempt->state == ATTEMPT_ASKING
+                           ? "A confirmation is on screen already. Answer that one first."
+                           : "Another connection is being made.");
+    *attempt = (struct attempt){
+        .is_from_outside = true,
+        .is_doubtful = could_command_ask(program),
+        .number = number,
+        .url = *request->url,
+        .key = *request->token,
+        .kept_lock_fd = -1,
+    };
+    program_url_text(request->url, attempt->url_text);
+    log_write(&program->log, LOG_INFO, "a page wants this machine to be connected",
+              LOG_STR("page", request->origin), LOG_TEXT("server", attempt->url_text));
+    if (program_needs_agreement(program) && program->console == NULL)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "%sThere is no terminal on which the user could be asked.",
+                       attempt->is_doubtful ? DOUBT : "");
+    return 0;
+}
+
+static void on_page_connect(void *data, uint64_t number, const struct port_connect *request)
+{
+    struct program *program = data;
+    struct err err = ERR_INIT;
+    int r = take_request(program, number, request, &err);
+
+    if (r == ERR_BUSY) {
+        port_failed(program->port, number, &err);
+        return;
+    }
+    if (r == 0 && program_needs_agreement(program))
+        program_notify_user(program, "Gatehouse: connect?", request->origin);
+    if (r == 0)
+        r = program_connect(program, &err);
+    if (r < 0)
+        refuse_attempt(program, &err);
+}
+
+static void on_page_gone(void *data, uint64_t number)
+{
+    struct program *program = data;
+    struct err err = ERR_INIT;
+
+    if (program->attempt.number != number)
+        return;
+    err_set(&err, ERR_CANCELLED, "the page has left");
+    if (program->attempt.state == ATTEMPT_ASKING) {
+        confirm_cancel(program->console);
+        fail_attempt(program, &err);
+        program_tell(program);
+        return;
+    }
+    /* The user agreed, so it goes on. */
+    program->attempt.number = 0;
+    port_failed(program->port, number, &err);
+    follow_attempt(program);
+}
+
+static void on_page_disconnect(void *data, uint64_t number)
+{
+    struct program *program = data;
+
+    struct err err = ERR_INIT;
+
+    if (program->session == NULL || program->is_over) {
+        port_done(program->port, number);
+        return;
+    }
+    if (could_command_ask(program))
+        err_set(&err, ERR_DENIED_BY_POLICY, DOUBT "End gatehouse connect where it runs.");
+    else if (program->leaving_count == array_size(program->leaving))
+        err_set(&err, ERR_BUSY, "Too many wait already.");
+    if (err.code != 0) {
+        port_failed(program->port, number, &err);
+        return;
+    }
+    program->leaving[program->leaving_count++] = number;
+    if (program->is_leaving)
+        return;
+    log_write(&program->log, LOG_INFO, "a page wants this machine to be disconnected");
+    program_leave(program);
+}
+
+static void on_stranger(void *data, struct str origin, const char *why)
+{
+    const struct program *program = data;
+
+    log_write(&program->log, LOG_DEBUG, "a page is not let in at the local port",
+              LOG_STR("page", origin), LOG_TEXT("why", why));
+}
+
+const struct port_owner program_port_owner = {
+    .report = program_report,
+    .connect = on_page_connect,
+    .connect_gone = on_page_gone,
+    .disconnect = on_page_disconnect,
+    .stranger = on_stranger,
+};
+
+/* ---- what another start brings ---- */
+
+/* A start on the same terms is the user's consent, which he has given to them before. */
+static int check_handover(const struct program *program, const struct handover *handover,
+                          struct err *err)
+{
+    const struct agreed *agreed = &program->agreed;
+    struct session_state state = {.needs_token = true};
+    char url_text[PROGRAM_URL_BYTES];
+
+    program_url_text(&handover->url, url_text);
+    if (agreed->terms[0] == '\0')
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "it has not been connected yet and waits for a page of its server");
+    if (strcmp(url_text, agreed->url_text) != 0)
+        return err_set(err, ERR_DENIED_BY_POLICY, "it is for another server, %s", agreed->url_text);
+    if (strcmp(handover->terms, agreed->terms) != 0)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "its folder, permissions or limits are others than those of this start");
+    /* Those may outlive their session, too. */
+    if (is_shell_open(program) && agreed->wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "its commands run without boxes, and one of them could have sent this");
+    if (program->is_leaving || program->attempt.state != ATTEMPT_NONE)
+        return err_set(err, ERR_BUSY, "it is connecting, or ends");
+    if (program->session != NULL && !program->is_over)
+        session_state(program->session, &state);
+    if (!state.needs_token)
+        return err_set(err, ERR_ALREADY_EXISTS,
+                       state.is_connected ? "it is connected"
+                                          : "it is about to connect with its own key");
+    return 0;
+}
+
+static int on_handover(void *data, const struct handover *handover, struct err *err)
+{
+    struct program *program = data;
+    struct attempt *attempt = &program->attempt;
+    const struct wishes wishes = program->agreed.wishes;
+    struct err why = ERR_INIT;
+    int r = check_handover(program, handover, err);
+
+    if (r < 0 || handover->token.len == 0)
+        return r;
+    *attempt = (struct attempt){
+        .is_from_outside = true,
+        .number = PROGRAM_HANDED_OVER,
+        .url = handover->url,
+        .key = handover->token,
+        .kept_lock_fd = -1,
+    };
+    program_url_text(&handover->url, attempt->url_text);
+    log_write(&program->log, LOG_INFO, "another 'gatehouse connect' has brought a new token",
+              LOG_TEXT("server", attempt->url_text));
+    /* From here on it is taken, whatever comes of it. */
+    if (begin(program, &wishes, &why) < 0)
+        refuse_attempt(program, &why);
+    return 0;
+}
+
+/* It was typed by the user, so it goes on. */
+static void on_bringer_gone(void *data)
+{
+    struct program *program = data;
+
+    if (program->attempt.number != PROGRAM_HANDED_OVER)
+        return;
+    program->attempt.number = 0;
+    follow_attempt(program);
+}
+
+const struct control_taker program_taker = {.take = on_handover, .gone = on_bringer_gone};
+
+/* ---- making ---- */
+
+void program_connect_init(struct program *program)
+{
+    loop_task_init(&program->drop, drop_session, program);
+    leftovers_init(&program->leftovers, program->loop);
+}
+
+void program_connect_close(struct program *program)
+{
+    drop_session(program);
+    leftovers_done(&program->leftovers);
+    (void)end_attempt(program);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/report.h"
+
+#include "base/clock.h"
+#include "base/jsonwrite.h"
+
+static void write_dir(struct json_writer *writer, const struct report *report)
+{
+    json_key(writer, STR("dir"));
+    json_write_str_lossy(writer, report->dir);
+}
+
+static void write_connected(struct json_writer *writer, const struct report *report)
+{
+    json_key(writer, STR("connected"));
+    json_write_bool(writer, report->is_connected);
+}
+
+int report_health(const struct report *report, struct buf *out)
+{
+    struct json_writer writer;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("status"));
+    json_write_str(&writer, STR("ok"));
+    write_dir(&writer, report);
+    write_connected(&writer, report);
+    json_end_object(&writer);
+    return json_writer_finish(&writer);
+}
+
+static void write_text(struct json_writer *writer, struct str name, struct str text)
+{
+    json_key(writer, name);
+    if (text.len > 0)
+        json_write_str_lossy(writer, text);
+    else
+        json_write_null(writer);
+}
+
+static void write_status(struct json_writer *writer, const struct report *report)
+{
+    char time[CLOCK_ISO_BYTES] = "";
+
+    if (report->is_connected)
+        clock_format_iso(report->connected_wall_ms, time);
+    write_connected(writer, report);
+    write_dir(writer, report);
+    write_text(writer, STR("connectedAt"), str_from(time));
+    write_text(writer, STR("url"), report->is_connected ? report->url : STR_EMPTY);
+}
+
+int report_status(const struct report *report, struct buf *out)
+{
+    struct json_writer writer;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    write_status(&writer, report);
+    json_end_object(&writer);
+    return json_writer_finish(&writer);
+}
+
+static struct str state_name(enum report_state state)
+{
+    switch (state) {
+    case REPORT_IDLE:
+        return STR("idle");
+    case REPORT_ASKING:
+        return STR("asking");
+    case REPORT_CONNECTING:
+        return STR("connecting");
+    case REPORT_CONNECTED:
+        return STR("connected");
+    case REPORT_RECONNECTING:
+        return STR("reconnecting");
+    case REPORT_REFUSED:
+        return STR("refused");
+    case REPORT_LEAVING:
+        return STR("leaving");
+    }
+    return STR_EMPTY;
+}
+
+int report_whole(const struct report *report, struct buf *out)
+{
+    struct json_writer writer;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    write_status(&writer, report);
+    write_text(&writer, STR("state"), state_name(report->state));
+    write_text(&writer, STR("server"), report->url);
+    write_text(&writer, STR("reason"), str_from(report->why));
+    json_end_object(&writer);
+    return json_writer_finish(&writer);
+}
+
+int report_connected(const struct report *report, struct buf *out)
+{
+    struct json_writer writer;
+
+    json_writer_init(&writer, out);
+    json_begin_object(&writer);
+    json_key(&writer, STR("status"));
+    json_write_str(&writer, STR("connected"));
+    write_dir(&writer, report);
+    json_end_object(&writer);
+    return json_writer_finish(&writer);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/tree.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/err.h"
+
+enum { ARENA_BYTES = 64 << 20, INDENT = 2 };
+
+int tree_take(struct str result, struct buf *out_text)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct json_value *document;
+    const struct json_value *content;
+    struct str text;
+    int r = json_parse(&arena, result, JSON_LIMITS_DEFAULT, &document, NULL);
+
+    if (r < 0)
+        return r;
+    content = json_get(document, STR("content"));
+    if (content == NULL || content->type != JSON_ARRAY || content->size == 0 ||
+        json_get(document, STR("isError")) != NULL)
+        return ERR_INVALID_JSON;
+    json_each_item (item, content)
+        if (json_get_str(item, STR("text"), &text))
+            return buf_append_str(out_text, text);
+    return ERR_INVALID_JSON;
+}
+
+/* Cuts the first line off. */
+static struct str take_line(struct str *text)
+{
+    const char *end = memchr(text->ptr, '\n', text->len);
+    size_t len = end != NULL ? (size_t)(end - text->ptr) : text->len;
+    struct str line = str_slice(*text, 0, len);
+
+    *text = str_slice(*text, end != NULL ? len + 1 : len, text->len);
+    return line;
+}
+
+/* Where the names above an entry are put together. */
+struct path {
+    char bytes[PATH_MAX];
+    size_t ends[TREE_DEPTH + 1]; /* of the directory at each level, with its slash */
+    size_t level;                /* of the last directory, below which an entry may stand */
+};
+
+/*
+ * An entry is indented, by its level; the first line and the note at the end are not. No name
+ * begins with a blank: see name_in().
+ */
+static size_t level_of(struct str line)
+{
+    size_t blanks = 0;
+
+    while (blanks < line.len && line.ptr[blanks] == ' ')
+        blanks++;
+    return blanks % INDENT == 0 ? blanks / INDENT : 0;
+}
+
+/* A backslash stands before a name that begins with a blank, or with one. */
+static struct str name_in(struct str line, size_t level)
+{
+    struct str name = str_slice(line, level * INDENT, line.len);
+
+    return str_starts_with(name, STR("\\")) ? str_slice(name, 1, name.len) : name;
+}
+
+/* One name, with a slash if it is a directory's. The text is a toolhost's, and may be a lie. */
+static bool is_name(struct str name)
+{
+    if (str_ends_with(name, STR("/")))
+        name.len--;
+    return name.len > 0 && !str_eq_c(name, ".") && !str_eq_c(name, "..") &&
+           memchr(name.ptr, '/', name.len) == NULL;
+}
+
+/* The entry's path, or an empty one where there can be none. */
+static struct str put(struct path *path, size_t level, struct str name)
+{
+    size_t begin;
+
+    if (level > path->level + 1)
+        return STR_EMPTY; /* below what is no directory here */
+    path->level = level - 1;
+    begin = path->ends[level - 1];
+    if (!is_name(name) || name.len > sizeof(path->bytes) - begin)
+        return STR_EMPTY;
+    memcpy(path->bytes + begin, name.ptr, name.len);
+    if (str_ends_with(name, STR("/"))) {
+        path->ends[level] = begin + name.len;
+        path->level = level;
+    }
+    return (struct str){path->bytes, begin + name.len};
+}
+
+static void write_entry(struct json_writer *json, struct str path)
+{
+    bool is_directory = str_ends_with(path, STR("/"));
+
+    json_begin_object(json);
+    json_key(json, STR("path"));
+    json_write_str_lossy(json, str_slice(path, 0, path.len - (is_directory ? 1 : 0)));
+    json_key(json, STR("type"));
+    json_write_str(json, is_directory ? STR("directory") : STR("file"));
+    json_end_object(json);
+}
+
+static void write_level(struct json_writer *json, struct str text, size_t wanted)
+{
+    struct path path = {.ends = {0}};
+
+    while (text.len > 0) {
+        struct str line = take_line(&text);
+        size_t level = level_of(line);
+        struct str whole;
+
+        if (level == 0 || level > TREE_DEPTH)
+            continue;
+        whole = put(&path, level, name_in(line, level));
+        if (level == wanted && whole.len > 0)
+            write_entry(json, whole);
+    }
+}
+
+int tree_write(const char *root_path, struct str text, struct json_writer *json)
+{
+    json_begin_object(json);
+    json_key(json, STR("rootPath"));
+    json_write_str_lossy(json, str_from(root_path));
+    json_key(json, STR("tree"));
+    json_begin_array(json);
+    for (size_t level = 1; level <= TREE_DEPTH; level++)
+        write_level(json, text, level);
+    json_end_array(json);
+    json_key(json, STR("treeText"));
+    json_write_str_lossy(json, text);
+    json_end_object(json);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder as a tree, which servers of the older dialect are told at init: the text of the tool
+ * get_file_tree, and the same as a list, level by level. No sizes: the tool tells none.
+ */
+#ifndef PROGRAMS_CONNECT_TREE_H
+#define PROGRAMS_CONNECT_TREE_H
+
+#include "base/arena.h"
+#include "base/jsonwrite.h"
+#include "base/str.h"
+
+enum {
+    TREE_DEPTH = 8,
+    TREE_MAX_BYTES = 4 << 20, /* of the text: 10,000 entries */
+};
+
+/* Appends the text of the tool's result; ERR_INVALID_JSON when it has none. */
+int tree_take(struct str result, struct buf *out_text);
+
+/* {rootPath, tree: [{path, type}], treeText}; without a text, the tree is empty. */
+int tree_write(const char *root_path, struct str text, struct json_writer *json);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/colour.h"
+#include "base/err.h"
+#include "base/options/complete.h"
+#include "base/options/help.h"
+#include "base/options/options.h"
+#include "command/audit.h"
+#include "command/connect.h"
+#include "command/mcp.h"
+#include "command/rules.h"
+#include "command/sandbox.h"
+#include "command/search.h"
+#include "command/status.h"
+#include "programs/gatehouse/config.h"
+#include "programs/gatehouse/doctor.h"
+#include "programs/gatehouse/sandbox.h"
+#include "programs/gatehouse/start.h"
+#include "programs/gatehouse/status.h"
+
+enum {
+    EXIT_WRONG_USE = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+    OUTPUT_MAX_BYTES = 1 << 20,
+    DEFAULT_WIDTH = 80,
+    WIDEST = 100,
+};
+
+enum { PROGRAM_HELP, PROGRAM_VERSION, PROGRAM_OPTIONS };
+static const struct option program_options[PROGRAM_OPTIONS] = {
+    [PROGRAM_HELP] = {.name = "help", .letter = 'h', .is_final = true, .help = "show this page"},
+    [PROGRAM_VERSION] = {.name = "version", .is_final = true, .help = "show the version"},
+};
+
+enum { DOCTOR_JSON, DOCTOR_OPTIONS };
+static const struct option doctor_options[DOCTOR_OPTIONS] = {
+    [DOCTOR_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+};
+
+static const char *const shells[] = {
+    [OPTION_BASH] = "bash", [OPTION_ZSH] = "zsh", [OPTION_FISH] = "fish", [3] = NULL};
+
+static const struct option_argument completions_arguments[] = {
+    {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
+};
+
+enum {
+    COMMAND_CONNECT,
+    COMMAND_MCP,
+    COMMAND_SEARCH,
+    COMMAND_AUDIT,
+    COMMAND_RULES,
+    COMMAND_SANDBOX,
+    COMMAND_STATUS,
+    COMMAND_DOCTOR,
+    COMMAND_COMPLETIONS,
+    COMMANDS
+};
+static const struct option_command commands[COMMANDS] = {
+    [COMMAND_CONNECT] = {.name = "connect",
+                         .summary = CONNECT_SUMMARY,
+                         .options = connect_options,
+                         .option_count = CONNECT_OPTIONS,
+                         .arguments = connect_arguments,
+                         .argument_count = CONNECT_ARGUMENTS},
+    [COMMAND_MCP] = {.name = "mcp",
+                     .summary = MCP_SUMMARY,
+                     .options = mcp_options,
+                     .option_count = MCP_OPTIONS,
+                     .arguments = mcp_arguments,
+                     .argument_count = MCP_ARGUMENTS},
+    [COMMAND_SEARCH] = {.name = "search",
+                        .summary = SEARCH_SUMMARY,
+                        .options = search_options,
+                        .option_count = SEARCH_OPTIONS,
+                        .arguments = search_arguments,
+                        .argument_count = SEARCH_ARGUMENTS},
+    [COMMAND_AUDIT] = {.name = "audit",
+                       .summary = AUDIT_SUMMARY,
+                       .options = audit_options,
+                       .option_count = AUDIT_OPTIONS},
+    [COMMAND_RULES] = {.name = "rules",
+                       .summary = RULES_SUMMARY,
+                       .options = rules_options,
+                       .option_count = RULES_OPTIONS,
+                       .commands = rules_commands,
+                       .command_count = RULES_COMMANDS},
+    [COMMAND_SANDBOX] = {.name = "sandbox",
+                         .summary = SANDBOX_SUMMARY,
+                         .commands = sandbox_commands,
+                         .command_count = SANDBOX_COMMANDS},
+    [COMMAND_STATUS] = {.name = "status",
+                        .summary = STATUS_SUMMARY,
+                        .options = status_options,
+                        .option_count = STATUS_OPTIONS},
+    [COMMAND_DOCTOR] = {.name = "doctor",
+                        .summary = "say what this machine offers, and what each lack means",
+                        .options = doctor_options,
+                        .option_count = DOCTOR_OPTIONS},
+    [COMMAND_COMPLETIONS] = {.name = "completions",
+                             .summary = "print a completion script for a shell",
+                             .arguments = completions_arguments,
+                             .argument_count = array_size(completions_arguments)},
+};
+
+static const struct option_command program = {
+    .name = "gatehouse",
+    .summary = "a guarded door between AI agents and this machine",
+    .options = program_options,
+    .option_count = PROGRAM_OPTIONS,
+    .commands = commands,
+    .command_count = COMMANDS,
+};
+
+static int write_all(int fd, struct str text)
+{
+    while (text.len > 0) {
+        ssize_t written = write(fd, text.ptr, text.len);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -errno;
+        text = str_slice(text, (size_t)written, text.len);
+    }
+    return 0;
+}
+
+static size_t terminal_width(int fd)
+{
+    struct winsize size;
+
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return DEFAULT_WIDTH;
+    if (size.ws_col < OPTION_HELP_MIN_WIDTH)
+        return OPTION_HELP_MIN_WIDTH;
+    return size.ws_col < WIDEST ? size.ws_col : WIDEST;
+}
+
+/* The shell by its name, which the options have checked. */
+static enum option_shell shell_of(const char *name)
+{
+    for (enum option_shell shell = OPTION_BASH; shell <= OPTION_FISH; shell++)
+        if (strcmp(shells[shell], name) == 0)
+            return shell;
+    abort();
+}
+
+/* Another program does the work of this command, with the words behind it. */
+static int become(const char *name, const char *command, char *const *argv, struct err *err)
+{
+    /* No option of the front door's takes a value: the first such word is the command. */
+    while (strcmp(*argv, command) != 0)
+        argv++;
+    return start_program(name, argv, err);
+}
+
+static int run_mcp(struct option_values *values, char *const *argv, struct buf *out,
+                   struct err *err)
+{
+    const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
+    char absolute[PATH_MAX];
+    char own[PATH_MAX];
+    int r;
+
+    if (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
+        if (options_source(values, MCP_OPTION_HTTP) != OPTION_UNSET)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--print-config is for clients that start gatehouse themselves; for "
+                           "--http, give the client the address and the header that it prints");
+        /* What holds here by a variable would not hold where the client starts us. */
+        r = options_read_env(values, environ, err);
+        if (r < 0)
+            return r;
+        r = start_absolute(directory != NULL ? directory : ".", absolute, err);
+        if (r == 0)
+            r = start_own_path(own, err);
+        return r == 0 ? config_print(values, own, absolute, out, err) : r;
+    }
+    return become("gatehouse-mcp", "mcp", argv, err);
+}
+
+static int run_status(struct option_values *values, struct buf *out, struct err *err)
+{
+    int r = options_read_env(values, environ, err);
+
+    return r < 0 ? r
+                 : status_tell((uint16_t)options_int(values, STATUS_OPTION_PORT),
+                               options_is_on(values, STATUS_OPTION_JSON), out, err);
+}
+
+static const struct option_values *top_of(const struct option_values *values)
+{
+    return values->above != NULL ? top_of(values->above) : values;
+}
+
+/* The front door's own command, which may have commands itself. */
+static const struct option_command *command_of(const struct option_values *values)
+{
+    while (values->above != NULL && values->above->above != NULL)
+        values = values->above;
+    return values->command;
+}
+
+/* The text that the command prints. */
+static int run(struct option_values *values, char *const *argv, struct buf *out, struct err *err)
+{
+    const struct option_values *top = top_of(values);
+    int r;
+
+    if (options_is_on(top, PROGRAM_HELP)) {
+        r = options_help(values, terminal_width(STDOUT_FILENO), out);
+    } else if (options_is_on(top, PROGRAM_VERSION)) {
+        r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
+    } else {
+        switch (command_of(values) - commands) {
+        case COMMAND_CONNECT:
+            return become("gatehouse-daemon", "connect", argv, err);
+        case COMMAND_MCP:
+            return run_mcp(values, argv, out, err);
+        case COMMAND_SEARCH:
+            return become("gatehouse-search", "search", argv, err);
+        case COMMAND_AUDIT:
+            return become("gatehouse-audit", "audit", argv, err);
+        case COMMAND_RULES:
+            return become("gatehouse-rules", "rules", argv, err);
+        case COMMAND_STATUS:
+            return run_status(values, out, err);
+        case COMMAND_DOCTOR:
+            r = options_is_on(values, DOCTOR_JSON)
+                    ? doctor_tell_json(out)
+                    : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
+            break;
+        default:
+            r = options_complete(&program, shell_of(options_argument(values, 0)), out);
+        }
+    }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* Without a command: the page that lists them, where errors go. */
+static int ask_for_command(const struct option_values *values)
+{
+    cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+
+    if (options_help(values, terminal_width(STDERR_FILENO), &out) == 0)
+        write_all(STDERR_FILENO, buf_view(&out));
+    return EXIT_WRONG_USE;
+}
+
+/* Of a search 1 says that nothing was found. */
+static int status_of_failure(const struct option_command *command)
+{
+    return command == &commands[COMMAND_SEARCH] ? EXIT_WRONG_USE : EXIT_FAILURE;
+}
+
+/* Whoever runs a command in a sandbox reads 2 as that command's own. */
+static int status_of_wrong_use(char *const *argv)
+{
+    return argv[0] != NULL && argv[1] != NULL &&
+                   strcmp(argv[1], commands[COMMAND_SANDBOX].name) == 0
+               ? SANDBOX_EXIT_FAILED
+               : EXIT_WRONG_USE;
+}
+
+/* "connect" of "gatehouse connect --prot 1"; "" where none was named. */
+static const char *command_among(char *const *words)
+{
+    while (*words != NULL && **words == '-')
+        words++;
+    for (size_t i = 0; i < COMMANDS && *words != NULL; i++)
+        if (strcmp(*words, commands[i].name) == 0)
+            return commands[i].name;
+    return "";
+}
+
+int commands_run(int argc, char *const *argv)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    bool is_about_us;
+    int r;
+
+    if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
+        const char *name = argc > 1 ? command_among(argv + 1) : "";
+        const char *blank = name[0] != '\0' ? " " : "";
+
+        fprintf(stderr, "gatehouse%s%s: %s\nSee 'gatehouse%s%s --help'.\n", blank, name,
+                err.message, blank, name);
+        return status_of_wrong_use(argv);
+    }
+    is_about_us = options_is_on(top_of(values), PROGRAM_HELP) ||
+                  options_is_on(top_of(values), PROGRAM_VERSION);
+    if (values->command->command_count > 0 && !is_about_us)
+        return ask_for_command(values);
+    if (command_of(values) == &commands[COMMAND_SANDBOX] && !is_about_us)
+        return sandbox_run(values);
+    if (run(values, argv + 1, &out, &err) < 0) {
+        fprintf(stderr, "gatehouse: %s\n", err.message);
+        return status_of_failure(command_of(values));
+    }
+    r = write_all(STDOUT_FILENO, buf_view(&out));
+    if (r < 0) {
+        fprintf(stderr, "gatehouse: cannot write: %s\n", err_errno_text(-r));
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

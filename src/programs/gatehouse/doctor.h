@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `gatehouse doctor`: the findings of probe.h, told to a person or, as JSON, to
+ * a program.
+ */
+#ifndef PROGRAMS_GATEHOUSE_DOCTOR_H
+#define PROGRAMS_GATEHOUSE_DOCTOR_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* Appends the report. Returns 0, ERR_TOO_LARGE or ERR_NO_MEMORY. */
+int doctor_tell(bool use_colour, struct buf *out);
+int doctor_tell_json(struct buf *out);
+
+#endif

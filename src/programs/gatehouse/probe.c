@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* From linux/magic.h, which not every libc ships. */
+static const long cgroup2_magic = 0x63677270;
+
+__attribute__((format(printf, 3, 4))) static void found(struct probe_finding *finding,
+                                                        enum probe_status status,
+                                                        const char *format, ...)
+{
+    va_list args;
+
+    finding->status = status;
+    va_start(args, format);
+    vsnprintf(finding->detail, sizeof(finding->detail), format, args);
+    va_end(args);
+}
+
+static void probe_kernel(struct probe_finding *finding)
+{
+    struct utsname name;
+
+    if (uname(&name) < 0)
+        found(finding, PROBE_LIMITED, "unknown");
+    else
+        found(finding, PROBE_OK, "%s %s on %s", name.sysname, name.release, name.machine);
+}
+
+static void probe_user(struct probe_finding *finding)
+{
+    if (geteuid() == 0)
+        found(finding, PROBE_LIMITED, "running as root");
+    else
+        found(finding, PROBE_OK, "user id %u", (unsigned)geteuid());
+}
+
+static void probe_openat2(struct probe_finding *finding)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    /* SAFETY: no wrapper in this libc; the arguments are those of openat2(2). */
+    cleanup_fd int fd = (int)syscall(SYS_openat2, root, ".", &how, sizeof(how));
+
+    if (fd >= 0)
+        found(finding, PROBE_OK, "available");
+    else
+        found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
+}
+
+static void probe_landlock(struct probe_finding *finding)
+{
+    /* SAFETY: asks for the version only; no ruleset is made. */
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+    if (abi < 0)
+        found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
+    else if (abi < 2) /* no right to rename between directories, so it would break moves */
+        found(finding, PROBE_LIMITED, "ABI %ld, 2 or later is needed", abi);
+    else
+        found(finding, PROBE_OK, "ABI %ld", abi);
+}
+
+static void probe_seccomp(struct probe_finding *finding)
+{
+    uint32_t action = SECCOMP_RET_KILL_PROCESS;
+
+    /* SAFETY: asks whether a filter could use this action; none is installed. */
+    if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0)
+        found(finding, PROBE_OK, "available");
+    else
+        found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
+}
+
+static void probe_pidfd(struct probe_finding *finding)
+{
+    /* SAFETY: a handle on this very process, closed at once. */
+    cleanup_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+    if (fd >= 0)
+        found(finding, PROBE_OK, "available");
+    else
+        found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
+}
+
+static void probe_user_namespaces(struct probe_finding *finding)
+{
+    /* SAFETY: fork() in a new user namespace; the child only leaves again. */
+    pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+
+    if (child == 0)
+        _exit(0);
+    if (child < 0) {
+        found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
+        return;
+    }
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    found(finding, PROBE_OK, "available");
+}
+
+/* Reads a small file of the kernel's whole; its length, -1 if it cannot be read. */
+static ssize_t read_small(const char *path, char *out_text, size_t size)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, out_text, size - 1);
+
+    if (len >= 0)
+        out_text[len] = '\0';
+    return len;
+}
+
+/* This process's own group, as a directory; false without version 2. */
+static bool own_cgroup(char out_path[PATH_MAX])
+{
+    char text[PATH_MAX];
+    struct str rest;
+    struct str line;
+
+    if (read_small("/proc/self/cgroup", text, sizeof(text)) < 0)
+        return false;
+    rest = str_from(text);
+    while (str_cut(&rest, '\n', &line)) {
+        if (!str_starts_with(line, STR("0::/")))
+            continue;
+        line = str_slice(line, 3, line.len);
+        return snprintf(out_path, PATH_MAX, "/sys/fs/cgroup%.*s", STR_ARG(line)) < PATH_MAX;
+    }
+    return false;
+}
+
+static void probe_cgroups(struct probe_finding *finding)
+{
+    char path[PATH_MAX];
+    struct statfs about;
+
+    if (statfs("/sys/fs/cgroup", &about) < 0 || about.f_type != cgroup2_magic || !own_cgroup(path))
+        found(finding, PROBE_MISSING, "version 2 is not mounted");
+    else if (access(path, W_OK) < 0)
+        found(finding, PROBE_LIMITED, "version 2, not delegated to this user");
+    else
+        found(finding, PROBE_OK, "version 2, delegated");
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat about;
+
+    return stat(path, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
+static void probe_display(struct probe_finding *finding)
+{
+    const char *wayland = getenv("WAYLAND_DISPLAY");
+    const char *x11 = getenv("DISPLAY");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char path[PATH_MAX];
+
+    if (wayland != NULL && *wayland != '\0') {
+        snprintf(path, sizeof(path), "%s%s%s", *wayland == '/' || runtime == NULL ? "" : runtime,
+                 *wayland == '/' ? "" : "/", wayland);
+        if (is_socket(path))
+            found(finding, PROBE_OK, "Wayland (%s)", wayland);
+        else
+            found(finding, PROBE_LIMITED, "WAYLAND_DISPLAY is %s, but nothing listens there",
+                  wayland);
+    } else if (x11 != NULL && *x11 == ':') {
+        snprintf(path, sizeof(path), "/tmp/.X11-unix/X%.*s", (int)strcspn(x11 + 1, "."), x11 + 1);
+        if (is_socket(path))
+            found(finding, PROBE_OK, "X11 (%s)", x11);
+        else
+            found(finding, PROBE_LIMITED, "DISPLAY is %s, but nothing listens there", x11);
+    } else if (x11 != NULL && *x11 != '\0') {
+        found(finding, PROBE_OK, "X11 over the network (%s)", x11);
+    } else {
+        found(finding, PROBE_MISSING, "neither WAYLAND_DISPLAY nor DISPLAY is set");
+    }
+}
+
+/* True for the first directory of PATH that has this program. */
+static bool find_program(const char *name, char out_path[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    struct str rest = str_from(path != NULL ? path : "");
+    struct str dir;
+
+    while (str_cut(&rest, ':', &dir)) {
+        if (dir.len == 0)
+            continue;
+        if (snprintf(out_path, PATH_MAX, "%.*s/%s", STR_ARG(dir), name) < PATH_MAX &&
+            access(out_path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void probe_browser(struct probe_finding *finding)
+{
+    static const char *const names[] = {"chromium",       "chromium-browser",
+                                        "google-chrome",  "google-chrome-stable",
+                                        "microsoft-edge", "brave-browser"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < array_size(names); i++) {
+        if (find_program(names[i], path)) {
+            found(finding, PROBE_OK, "%s", path);
+            return;
+        }
+    }
+    found(finding, PROBE_MISSING, "no Chromium, Chrome, Edge or Brave in PATH");
+}
+
+const struct probe probes[] = {
+    {"kernel", "Kernel", "what everything else rests on", "the kernel does not tell its version",
+     probe_kernel},
+    {"user", "User", "the rights that an agent acts with",
+     "an agent would act with all rights; prefer an ordinary user", probe_user},
+    {"openat2", "openat2", "opens a path and proves in one step that it stays inside its root",
+     "paths have to be walked one name at a time: as safe, about three times slower",
+     probe_openat2},
+    {"landlock", "Landlock", "lets a process give up all files but the granted roots",
+     "there is no second wall behind the checks of each path", probe_landlock},
+    {"seccomp", "seccomp", "lets a process give up system calls, network and exec among them",
+     "a process that was broken into keeps every system call", probe_seccomp},
+    {"pidfd", "pidfd", "signals a process without hitting a stranger with the same number",
+     "children are watched by their numbers, through SIGCHLD", probe_pidfd},
+    {"user_namespaces", "User namespaces", "commands and sandboxes isolated without being root",
+     "isolation needs root; see kernel.unprivileged_userns_clone and AppArmor's "
+     "unprivileged_userns settings",
+     probe_user_namespaces},
+    {"cgroups", "Control groups", "limits on memory, processes and time of a command as a whole",
+     "limits hold per process only; a login under systemd has a delegated group", probe_cgroups},
+    {"display", "Display", "screenshots, mouse and keyboard",
+     "nothing can be seen or clicked here; run inside a graphical session for that", probe_display},
+    {"browser", "Browser", "pages driven for the agent",
+     "no page can be opened; apt-get install chromium brings one", probe_browser},
+};
+const size_t probe_count = array_size(probes);
+
+const char *probe_status_name(enum probe_status status)
+{
+    switch (status) {
+    case PROBE_OK:
+        return "ok";
+    case PROBE_LIMITED:
+        return "limited";
+    case PROBE_MISSING:
+        return "missing";
+    }
+    return "missing";
+}

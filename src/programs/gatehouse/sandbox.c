@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/sandbox.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "command/sandbox.h"
+#include "isolate/box/box.h"
+#include "isolate/box/places.h"
+#include "isolate/environment.h"
+#include "programs/gatehouse/follow.h"
+
+enum {
+    ARENA_MAX_BYTES = 16 << 20,
+    WORDS_MAX_BYTES = 4096,
+    MOST_CORES = 1024,
+    UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
+};
+
+/* "2", "0.5", "1.25" as hundredths. */
+static int read_cores(const char *text, unsigned *out_percent, struct err *err)
+{
+    struct str rest = str_from(text);
+    struct str whole;
+    int64_t cores = 0;
+    int64_t hundredths = 0;
+    bool is_sound = str_cut(&rest, '.', &whole) && str_to_int64(whole, &cores) && cores >= 0 &&
+                    cores <= MOST_CORES;
+
+    if (is_sound && rest.ptr != NULL) {
+        is_sound =
+            rest.len >= 1 && rest.len <= 2 && str_to_int64(rest, &hundredths) && hundredths >= 0;
+        hundredths *= rest.len == 1 ? 10 : 1;
+    }
+    if (!is_sound || cores * 100 + hundredths == 0)
+        return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
+                             "--cpus wants a number of cores like 2 or 0.5");
+    *out_percent = (unsigned)(cores * 100 + hundredths);
+    return 0;
+}
+
+static int add_list(struct places *places, const struct option_values *values, size_t option,
+                    enum box_access access, struct err *err)
+{
+    struct option_list list = options_list(values, option);
+
+    for (size_t i = 0; i < list.count; i++) {
+        struct err why = ERR_INIT;
+        int r = places_add(places, list.items[i], access, &why);
+
+        if (r < 0)
+            return err_set(err, r, "--%s: %s", values->command->options[option].name, why.message);
+    }
+    return 0;
+}
+
+/* What was named holds over the current directory, and over what is hidden by default. */
+static int gather_places(const struct option_values *values, struct places *places,
+                         const char **out_cwd, struct err *err)
+{
+    struct places here = PLACES_INIT(places->arena);
+    struct err why = ERR_INIT;
+    int r = add_list(places, values, SANDBOX_OPTION_HIDE, BOX_HIDDEN, err);
+
+    if (r == 0)
+        r = add_list(places, values, SANDBOX_OPTION_RW, BOX_WRITE, err);
+    if (r == 0)
+        r = add_list(places, values, SANDBOX_OPTION_RO, BOX_READ, err);
+    if (r < 0)
+        return r;
+    r = places_add(&here, ".", BOX_READ, &why);
+    if (r < 0)
+        return r == ERR_NOT_FOUND ? err_set(err, r, "the current directory is gone")
+                                  : err_set(err, r, "the current directory: %s", why.message);
+    assert(here.count == 1);
+    *out_cwd = here.items[0].path;
+    if (strcmp(*out_cwd, "/") != 0)
+        r = places_add(places, *out_cwd, BOX_READ, err);
+    if (r == 0)
+        r = places_hide_secrets(places, getenv("HOME"), err);
+    if (r == 0)
+        r = places_hide_sockets(places, err);
+    places_sort(places);
+    return r;
+}
+
+static int make_plan(const struct option_values *values, const struct places *places,
+                     struct box_plan *out_plan, struct err *err)
+{
+    const char *cores = options_text(values, SANDBOX_OPTION_CPUS);
+
+    *out_plan = (struct box_plan){
+        .places = places->items,
+        .place_count = places->count,
+        .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST
+                       ? BOX_NETWORK_HOST
+                       : BOX_NETWORK_NONE,
+        .limits = {.memory_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_MEMORY),
+                   .processes = (unsigned)options_int(values, SANDBOX_OPTION_PIDS),
+                   .processes_unasked = UNASKED_PROCESSES},
+        .tmp_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_TMP_SIZE),
+        .may_lack_landlock = options_is_on(values, SANDBOX_OPTION_ALLOW_WEAKER),
+    };
+    return cores != NULL ? read_cores(cores, &out_plan->limits.cpu_percent, err) : 0;
+}
+
+static void tell_what_holds(const struct box *box)
+{
+    cleanup_buf struct buf words = BUF_INIT(WORDS_MAX_BYTES);
+
+    if (box_describe(box, &words) == 0)
+        fwrite(words.data, 1, words.len, stderr);
+}
+
+/* The status alone does not tell it from others: a script's own 124, a kill by hand. */
+static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
+{
+    if (is_timed_out)
+        fputs("gatehouse sandbox: its time was over, and everything in it was killed (--timeout)\n",
+              stderr);
+    else if (end->ran_out)
+        fputs("gatehouse sandbox: something in it was killed for want of memory (--memory)\n",
+              stderr);
+    else if (end->is_signal && end->value == SIGKILL)
+        fputs("gatehouse sandbox: the command was killed\n", stderr);
+}
+
+static int exit_status(const struct box_end *end, bool is_timed_out)
+{
+    if (is_timed_out)
+        return SANDBOX_EXIT_TIMED_OUT;
+    return end->is_signal ? SANDBOX_EXIT_SIGNAL + end->value : end->value;
+}
+
+static void free_box(struct box **box)
+{
+    box_free(*box);
+}
+
+/* The command's words with a NULL behind them, as the kernel wants them. */
+static const char *const *words_of(struct arena *arena, const struct option_values *values)
+{
+    const char **words = arena_alloc_array(arena, values->argument_count + 1, sizeof(*words));
+
+    if (words == NULL)
+        return NULL;
+    memcpy(words, values->arguments, values->argument_count * sizeof(*words));
+    words[values->argument_count] = NULL;
+    return words;
+}
+
+/* The exit status, or an error. */
+static int run(struct arena *arena, const struct option_values *values, struct err *err)
+{
+    cleanup_with(free_box) struct box *box = NULL;
+    struct places *places = arena_new(arena, struct places);
+    struct follow_terminal terminal = follow_find_terminal();
+    struct box_process process = BOX_PROCESS_INIT;
+    struct box_command command = {
+        .argv = words_of(arena, values), .rows = terminal.rows, .columns = terminal.columns};
+    struct box_plan plan;
+    struct box_end end;
+    bool is_timed_out;
+    int r;
+
+    if (places == NULL || command.argv == NULL)
+        return err_set_plain(err, arena->error);
+    *places = (struct places)PLACES_INIT(arena);
+    r = gather_places(values, places, &command.cwd, err);
+    if (r == 0)
+        r = make_plan(values, places, &plan, err);
+    if (r == 0)
+        r = environment_clean(arena, environ, options_list(values, SANDBOX_OPTION_ENV).items,
+                              &command.env, err);
+    if (r == 0)
+        r = box_new(&plan, &box, err);
+    if (r == 0)
+        r = follow_prepare(err);
+    if (r < 0)
+        return r;
+    follow_streams(command.fds);
+    r = box_start(box, &command, &process, err);
+    if (r < 0)
+        return r;
+    if (options_is_on(values, SANDBOX_OPTION_VERBOSE))
+        tell_what_holds(box);
+    is_timed_out =
+        follow_box(&process, &terminal, options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
+    tell_why_it_ended(&end, is_timed_out);
+    return exit_status(&end, is_timed_out);
+}
+
+static int check(struct err *err)
+{
+    int r = box_probe(err);
+
+    if (r == 0)
+        puts("a sandbox with all its walls can be made here");
+    return r;
+}
+
+/* As a shell says it: there is no such command, or it cannot be run. */
+static int status_of_error(const struct err *err)
+{
+    if (strcmp(err->field, "command") != 0)
+        return SANDBOX_EXIT_FAILED;
+    return err->code == ERR_NOT_FOUND ? SANDBOX_EXIT_NOT_FOUND : SANDBOX_EXIT_CANNOT_RUN;
+}
+
+int sandbox_run(const struct option_values *values)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_MAX_BYTES);
+    struct err err = ERR_INIT;
+    int r =
+        values->command == &sandbox_commands[SANDBOX_RUN] ? run(&arena, values, &err) : check(&err);
+
+    if (r >= 0)
+        return r;
+    fprintf(stderr, "gatehouse sandbox: %s\n", err.message);
+    return status_of_error(&err);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/status.h"
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/printable.h"
+#include "command/meeting.h"
+#include "command/output.h"
+#include "command/status.h"
+
+enum {
+    ANSWER_MAX_BYTES = 64 << 10,
+    PARSE_MAX_BYTES = 256 << 10,
+    ANSWER_DEPTH = 8,
+    WAIT_S = 5, /* for each step of a daemon that does not answer */
+};
+
+static int nobody_there(uint16_t port, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND,
+                   "no daemon of yours has port %u (another one: --port). 'gatehouse connect' "
+                   "starts one",
+                   port);
+}
+
+static int ask(uint16_t port, struct buf *out, struct err *err)
+{
+    const struct str request = STR(STATUS_REQUEST);
+    const struct meeting meeting = {
+        .port = port, .wait_s = WAIT_S, .parts = &request, .part_count = 1};
+    char directory[PATH_MAX];
+    pid_t pid;
+    int r = status_socket_dir(directory, err); /* where nobody could be is an error of its own */
+
+    if (r < 0)
+        return r;
+    r = meeting_ask(&meeting, out, &pid, err);
+    return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
+}
+
+struct answer {
+    struct str text;
+    bool is_connected;
+    struct str dir;
+    struct str url;
+    struct str since;
+    struct str state;  /* empty, as the next two: an older daemon */
+    struct str server; /* also while it is not connected */
+    struct str reason;
+};
+
+static int read_answer(struct arena *arena, struct str bytes, struct answer *out_answer,
+                       struct err *err)
+{
+    const struct json_limits limits = {ANSWER_MAX_BYTES, ANSWER_DEPTH};
+    const struct json_value *document;
+    struct answer answer = {.url = STR_EMPTY,
+                            .since = STR_EMPTY,
+                            .state = STR_EMPTY,
+                            .server = STR_EMPTY,
+                            .reason = STR_EMPTY};
+    size_t end = str_find(bytes, STR("\r\n\r\n"));
+
+    if (!str_starts_with(bytes, STR("HTTP/1.1 200 ")) || end == SIZE_MAX)
+        return err_set(err, ERR_HTTP_ANSWER, "what answers there is no daemon of ours");
+    answer.text = str_slice(bytes, end + 4, SIZE_MAX);
+    if (json_parse(arena, answer.text, limits, &document, NULL) < 0 ||
+        !json_get_bool(document, STR("connected"), &answer.is_connected) ||
+        !json_get_str(document, STR("dir"), &answer.dir))
+        return err_set(err, ERR_HTTP_ANSWER, "the daemon's answer is not understood");
+    json_get_str(document, STR("url"), &answer.url);
+    json_get_str(document, STR("connectedAt"), &answer.since);
+    json_get_str(document, STR("state"), &answer.state);
+    json_get_str(document, STR("server"), &answer.server);
+    json_get_str(document, STR("reason"), &answer.reason);
+    *out_answer = answer;
+    return 0;
+}
+
+/* What it is about a server that it is not connected to. */
+static const struct {
+    struct str state;
+    struct str before;
+    struct str behind;
+} without_connection[] = {
+    {STR_LITERAL("asking"), STR_LITERAL("Not connected; it asks in its terminal whether to, to "),
+     STR_LITERAL("")},
+    {STR_LITERAL("connecting"), STR_LITERAL("Connecting to "), STR_LITERAL("")},
+    {STR_LITERAL("reconnecting"), STR_LITERAL("Not connected to "), STR_LITERAL("; trying again")},
+    {STR_LITERAL("refused"), STR_LITERAL("Not connected to "),
+     STR_LITERAL(", which does not take this session's key any more")},
+    {STR_LITERAL("leaving"), STR_LITERAL("Disconnecting from "), STR_LITERAL("")},
+};
+
+static int tell_three(struct str before, struct str shown, struct str behind, struct buf *out)
+{
+    int r = buf_append_str(out, before);
+
+    if (r == 0)
+        r = printable_append(out, shown, PRINTABLE_LINE);
+    return r == 0 ? buf_append_str(out, behind) : r;
+}
+
+static int tell_connection(const struct answer *answer, struct buf *out)
+{
+    bool is_open = answer->state.len == 0 || str_eq(answer->state, STR("connected"));
+    int r;
+
+    if (answer->is_connected) {
+        r = tell_three(STR("Connected to "), answer->url, STR(" since "), out);
+        if (r == 0)
+            r = tell_three(STR(""), answer->since,
+                           is_open ? STR("") : STR("; the stream broke and is opened anew"), out);
+        return r;
+    }
+    for (size_t i = 0; i < array_size(without_connection); i++)
+        if (str_eq(answer->state, without_connection[i].state))
+            return tell_three(without_connection[i].before, answer->server,
+                              without_connection[i].behind, out);
+    return buf_append_str(out, STR("Not connected; waiting for a page or a token"));
+}
+
+static int tell_person(const struct answer *answer, struct buf *out)
+{
+    int r = tell_connection(answer, out);
+
+    if (r == 0)
+        r = buf_append_str(out, STR(".\n"));
+    if (r == 0 && answer->reason.len > 0)
+        r = tell_three(STR("Reason: "), answer->reason, STR("\n"), out);
+    return r == 0 ? tell_three(STR("Folder: "), answer->dir, STR("\n"), out) : r;
+}
+
+int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
+    cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
+    struct answer answer = {0};
+    int r = ask(port, &bytes, err);
+
+    if (r == 0)
+        r = read_answer(&arena, buf_view(&bytes), &answer, err);
+    if (r < 0)
+        return r;
+    if (as_json) {
+        r = buf_append_str(out, str_trim(answer.text));
+        if (r == 0)
+            r = buf_append_char(out, '\n');
+    } else {
+        r = tell_person(&answer, out);
+    }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}

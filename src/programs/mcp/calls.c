@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/mcp/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/engine.h"
+#include "call/workers.h"
+#include "programs/mcp/addresses.h"
+#include "programs/mcp/elicit.h"
+#include "programs/mcp/subscriptions.h"
+#include "protocol/toolresult.h"
+#include "shell/shellprovider.h"
+#include "tools/filesprovider.h"
+
+enum {
+    WORKERS = 4,
+    ABANDONED_MAX = 8,
+    GRACE_MS = 2000,
+    ARENA_BYTES = 512 << 20, /* the message that a call comes from has its own ceiling */
+    RESULT_BYTES = 1 << 30,
+    ERROR_BYTES = 1 << 20,
+    FORM_BYTES = 1 << 20,
+    ASK_MS = MCP_DEFAULT_ASK_MS, /* so long the user may take at the terminal */
+};
+
+struct calls {
+    struct front_config config;
+    struct calls_events events;
+    struct addresses addresses;
+    struct provider_use providers[3];
+    struct workers *workers;
+    struct executor *executor;
+    struct call_engine *engine;
+    struct subscriptions *subscriptions;
+    bool is_closed;
+};
+
+/* ---- the engine's side ---- */
+
+static void finish_refused(struct mcp_call *call, const struct err *err)
+{
+    cleanup_buf struct buf result = BUF_INIT(ERROR_BYTES);
+
+    if (toolresult_write_error(err, &result) == 0)
+        mcp_call_finish(call, buf_view(&result));
+    else
+        mcp_call_fail(call, err);
+}
+
+/* A tool that was refused has a result that says so; other requests, and what broke, an error. */
+static void on_end(void *data, struct call *call, const struct call_end *end)
+{
+    struct calls *calls = data;
+    struct mcp_call *request = call_data(call);
+
+    if (end->outcome == CALL_DONE)
+        mcp_call_finish(request, end->result);
+    else if (end->outcome == CALL_REFUSED && mcp_call_request(request)->kind == MCP_TOOL_CALL)
+        finish_refused(request, &end->err);
+    else
+        mcp_call_fail(request, &end->err);
+    calls->events.on_answered(calls->events.data);
+}
+
+static void on_progress(void *data, uint64_t done, uint64_t total, const char *what)
+{
+    mcp_call_progress(data, done, total, what);
+}
+
+static bool may_begin(void *data)
+{
+    const struct calls *calls = data;
+
+    return !calls->is_closed && calls->events.may_begin(calls->events.data);
+}
+
+static bool can_ask(void *data, const struct call *call)
+{
+    (void)data;
+    return mcp_call_can_ask(call_data(call), MCP_ASK_FORM);
+}
+
+/* A legacy client answers in the middle of the call, a modern one repeats it with the answer. */
+static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
+               struct err *err)
+{
+    cleanup_buf struct buf form = BUF_INIT(FORM_BYTES);
+    struct mcp_question asked = {.key = ELICIT_KEY, .kind = MCP_ASK_FORM};
+    const struct mcp_round round = {
+        .questions = &asked,
+        .count = 1,
+        .state = {(const char *)&mark, sizeof(mark)},
+    };
+    int r = elicit_write(question, &form);
+
+    (void)data;
+    if (r < 0)
+        return err_set_plain(err, r);
+    asked.params = buf_view(&form);
+    return mcp_call_ask(call_data(call), &round, err);
+}
+
+/* ---- the library's side ---- */
+
+static int make_input(const struct mcp_request *request, struct call_input **out_input)
+{
+    struct call_input *input = call_input_new(ARENA_BYTES);
+    struct json_value text;
+    const struct json_value *arguments = &text;
+
+    if (input == NULL)
+        return ERR_NO_MEMORY;
+    if (request->kind == MCP_TOOL_CALL) {
+        input->tool = request->tool.tool;
+        arguments = request->tool.arguments;
+    } else {
+        input->tool = addresses_request(request, &text);
+    }
+    if (input->tool != NULL)
+        input->arguments = json_copy(&input->arena, arguments);
+    if (input->arguments == NULL) {
+        int error = input->tool != NULL ? input->arena.error : ERR_UNSUPPORTED;
+
+        call_input_unref(input);
+        return error;
+    }
+    *out_input = input;
+    return 0;
+}
+
+/* A call that repeats an earlier one brings its answer. */
+static void take_answer(const struct calls *calls, const struct mcp_call *call,
+                        struct call_request *request)
+{
+    struct str state = mcp_call_state(call);
+
+    if (calls->config.desk != NULL || state.len != sizeof(request->mark))
+        return;
+    memcpy(&request->mark, state.ptr, sizeof(request->mark));
+    request->has_answer = true;
+    request->answer = elicit_read(call, call_engine_choices(calls->engine));
+}
+
+static int start(struct calls *calls, struct mcp_call *call)
+{
+    struct call_request request = {
+        .session = calls, /* all clients of one process share their jobs */
+        .timeout_ms = calls->config.timeout_ms,
+        .wants_progress = mcp_call_wants_progress(call),
+        .data = call,
+    };
+    struct call *made;
+    int r = make_input(mcp_call_request(call), &request.input);
+
+    if (r < 0)
+        return r;
+    take_answer(calls, call, &request);
+    r = call_new(calls->engine, &request, &made);
+    if (r < 0)
+        return r;
+    mcp_call_set_data(call, made);
+    call_start(made);
+    return 0;
+}
+
+/* SAFETY: see calls.h. */
+static struct calls *calls_of(void *data)
+{
+    return *(struct calls **)data;
+}
+
+void calls_take(void *data, struct mcp_call *call)
+{
+    struct calls *calls = calls_of(data);
+    struct err err = ERR_INIT;
+    int r;
+
+    if (mcp_call_request(call)->kind == MCP_SUBSCRIBE) {
+        subscriptions_add(calls->subscriptions, call);
+        return;
+    }
+    r = start(calls, call);
+    if (r < 0) {
+        err_set_plain(&err, r);
+        mcp_call_fail(call, &err);
+    }
+}
+
+void calls_answered(void *data, struct mcp_call *call)
+{
+    call_answer(mcp_call_data(call),
+                elicit_read(call, call_engine_choices(calls_of(data)->engine)));
+}
+
+void calls_cancel(void *data, struct mcp_call *call)
+{
+    (void)data;
+    if (mcp_call_data(call) != NULL) /* else a subscription, which looks by itself */
+        call_cancel(mcp_call_data(call));
+}
+
+void calls_unsubscribe(void *data, struct mcp_session *session, struct str uri)
+{
+    subscriptions_remove(calls_of(data)->subscriptions, session, uri);
+}
+
+void calls_client_leaves(struct calls *calls)
+{
+    call_engine_client_leaves(calls->engine);
+}
+
+void calls_go_on(struct calls *calls)
+{
+    workers_go_on(calls->workers);
+}
+
+void calls_run(struct calls *calls)
+{
+    worker_run_loop(workers_pool(calls->workers));
+}
+
+void calls_close(struct calls *calls)
+{
+    calls->is_closed = true;
+    call_engine_close(calls->engine);
+}
+
+void calls_give_up(struct calls *calls)
+{
+    call_engine_cancel_all(calls->engine);
+}
+
+/* ---- making ---- */
+
+static int make_engine(struct calls *calls)
+{
+    const struct front_config *config = &calls->config;
+    const struct call_engine_config engine = {
+        .loop = config->loop,
+        .log = config->log,
+        .executors = &calls->executor,
+        .executor_count = 1,
+        .running = config->running,
+        .keeper = config->keeper,
+        .desk = config->desk,
+        .how_to_ask = "use a client that can ask (elicitation), or start gatehouse mcp with "
+                      "--ask-tty",
+        .keeps_clients_answers = config->allows_remote_always,
+        .can_ask = can_ask,
+        .ask = ask,
+        .ask_ms = ASK_MS,
+        .on_end = on_end,
+        .on_progress = on_progress,
+        .data = calls,
+    };
+
+    return call_engine_new(&engine, &calls->engine);
+}
+
+static int make_parts(struct calls *calls)
+{
+    const struct front_config *config = &calls->config;
+    const struct workers_config workers = {
+        .loop = config->loop,
+        .providers = calls->providers,
+        .provider_count = array_size(calls->providers),
+        .pool = {.threads = WORKERS,
+                 .queue_max = MCP_MAX_CALLS,
+                 .abandoned_max = ABANDONED_MAX,
+                 .grace_ms = GRACE_MS},
+        .max_at_work = 2 * WORKERS,
+        .max_result_bytes = RESULT_BYTES,
+        .running = config->running,
+        .changing = config->changing,
+        .may_begin = may_begin,
+        .data = calls,
+    };
+    int r = workers_new(&workers, &calls->workers);
+
+    if (r < 0)
+        return r;
+    calls->executor = workers_executor(calls->workers);
+    r = make_engine(calls);
+    if (r < 0)
+        return r;
+    return subscriptions_new(
+        &(struct subscriptions_config){
+            .loop = config->loop,
+            .pool = workers_pool(calls->workers),
+            .box = config->box,
+            .names = config->names,
+            .files = config->files,
+            .running = config->running,
+        },
+        &calls->subscriptions);
+}
+
+int calls_new(const struct front_config *config, const struct calls_events *events,
+              struct calls **out_calls)
+{
+    struct calls *calls = calloc(1, sizeof(*calls));
+    int r;
+
+    if (calls == NULL)
+        return ERR_NO_MEMORY;
+    calls->config = *config;
+    calls->events = *events;
+    calls->addresses = (struct addresses){.box = config->box, .keeper = config->keeper};
+    calls->providers[0] = (struct provider_use){&files_provider, config->box};
+    calls->providers[1] = (struct provider_use){&shell_provider, config->shell};
+    calls->providers[2] = (struct provider_use){&addresses_provider, &calls->addresses};
+    r = make_parts(calls);
+    if (r < 0) {
+        calls_end(calls);
+        calls_free(calls);
+        return r;
+    }
+    *out_calls = calls;
+    return 0;
+}
+
+void calls_end(struct calls *calls)
+{
+    if (calls == NULL)
+        return;
+    calls->is_closed = true;
+    if (calls->engine != NULL) {
+        call_engine_close(calls->engine);
+        call_engine_cancel_all(calls->engine);
+        call_engine_free(calls->engine);
+        calls->engine = NULL;
+    }
+    if (calls->workers != NULL)
+        workers_stop(calls->workers); /* subscriptions end with it */
+}
+
+void calls_free(struct calls *calls)
+{
+    if (calls == NULL)
+        return;
+    subscriptions_free(calls->subscriptions);
+    workers_free(calls->workers);
+    free(calls);
+}

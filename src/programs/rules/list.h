@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules, for a person as a table and for a program as a JSON object each. */
+#ifndef PROGRAMS_RULES_LIST_H
+#define PROGRAMS_RULES_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "command/output.h"
+#include "permission/settings/settings.h"
+
+struct list_view {
+    const struct rule *rules;
+    size_t count;
+    int64_t wall_ms;
+    bool has_group; /* only this one */
+    enum catalog_group group;
+    bool has_colour;
+};
+
+/* An error of the output is kept there; any other is returned. */
+int list_text(struct output *output, const struct list_view *view);
+int list_json(struct output *output, const struct list_view *view);
+
+/* "1a2b3c4d5e: allow shell prefix:git status in /src until 2026-12-01 18:00Z" */
+int list_one(struct output *output, const struct rule *rule);
+
+#endif

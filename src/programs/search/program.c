@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/search/program.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/colour.h"
+#include "base/options/options.h"
+#include "base/printable.h"
+#include "command/alone.h"
+#include "command/search.h"
+#include "command/stop.h"
+#include "programs/search/filter.h"
+#include "programs/search/place.h"
+#include "programs/search/print.h"
+#include "programs/search/progress.h"
+#include "search/search.h"
+
+enum {
+    EXIT_FOUND = 0,
+    EXIT_NOT_FOUND = 1,
+    EXIT_ERROR = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+};
+
+static_assert((int)SEARCH_OPTION_MOST_RESULTS == (int)SEARCH_MAX_RESULTS, "the option's ceiling");
+static_assert((int)SEARCH_OPTION_MOST_CONTEXT == (int)SEARCH_MAX_CONTEXT, "the option's ceiling");
+static_assert((int)SEARCH_OPTION_MOST_THREADS == (int)AUTHORITY_SIFT_MAX_THREADS,
+              "the option's ceiling");
+
+/* ---- being stopped ---- */
+
+static struct cancel stop;
+
+/* ---- what is said on standard error ---- */
+
+/* Messages may hold names from the disk. */
+static void complain(const char *words)
+{
+    output_complain("gatehouse search", words);
+}
+
+/* ---- from the command line ---- */
+
+static const struct option_command command = {.name = "gatehouse-search",
+                                              .summary = SEARCH_SUMMARY,
+                                              .options = search_options,
+                                              .option_count = SEARCH_OPTIONS,
+                                              .arguments = search_arguments,
+                                              .argument_count = SEARCH_ARGUMENTS};
+
+static int tell_about_itself(const struct option_values *values)
+{
+    struct err err = ERR_INIT;
+
+    if (alone_tell_about_itself(values, &err) == 0)
+        return EXIT_SUCCESS;
+    complain(err.message);
+    return EXIT_ERROR;
+}
+
+static bool is_of_files(const struct option_values *values)
+{
+    return options_is_on(values, SEARCH_OPTION_FILES);
+}
+
+static bool wants_colour(const struct option_values *values)
+{
+    switch ((enum search_colour)options_choice(values, SEARCH_OPTION_COLOR)) {
+    case SEARCH_COLOUR_ALWAYS:
+        return true;
+    case SEARCH_COLOUR_NEVER:
+        return false;
+    case SEARCH_COLOUR_AUTO:
+        break;
+    }
+    return colour_is_wanted(STDOUT_FILENO);
+}
+
+/* Who asks for colours wants to read it himself, whatever it goes through. */
+static bool wants_json(const struct option_values *values)
+{
+    if (options_source(values, SEARCH_OPTION_JSON) != OPTION_UNSET)
+        return options_is_on(values, SEARCH_OPTION_JSON);
+    return !isatty(STDOUT_FILENO) &&
+           options_choice(values, SEARCH_OPTION_COLOR) != SEARCH_COLOUR_ALWAYS;
+}
+
+/* The directory as the user named it, without what would make names longer for nothing. */
+static struct str shown_directory(const struct option_values *values)
+{
+    const char *given = options_argument(values, SEARCH_ARGUMENT_DIR);
+    struct str directory = given != NULL ? str_from(given) : STR_EMPTY;
+
+    while (directory.len > 1 && directory.ptr[directory.len - 1] == '/')
+        directory.len--;
+    return str_eq(directory, STR(".")) ? STR_EMPTY : directory;
+}
+
+/* ---- walls, then the search ---- */
+
+static int open_place(const struct option_values *values, struct place *place, struct err *err)
+{
+    const char *directory = options_argument(values, SEARCH_ARGUMENT_DIR);
+    const struct place_config config = {
+        .directory = directory != NULL ? directory : ".",
+        .state_dir = options_text(values, SEARCH_OPTION_STATE_DIR),
+        .denied = options_list(values, SEARCH_OPTION_DENY).items,
+    };
+
+    return place_open(&config, place, err);
+}
+
+static int confine(const struct place *place, struct err *err)
+{
+    struct confine_report report;
+    int r = place_confine(place, &report, err);
+
+    if (r == 0)
+        confine_complain(&report, complain);
+    return r;
+}
+
+static int run_search(const struct option_values *values, struct authority_scope *scope,
+                      struct filter *filter, const struct pattern *pattern,
+                      struct search_result *out_result, struct err *err)
+{
+    bool is_counted = options_is_on(values, SEARCH_OPTION_COUNT);
+    struct progress progress;
+    struct search_request request = {
+        .directory = STR_EMPTY,
+        .pattern = pattern,
+        .enters = filter_enters,
+        .wants = filter_wants,
+        .filter_data = filter,
+        .heeds_ignore_files = options_is_on(values, SEARCH_OPTION_IGNORE),
+        .threads = (unsigned)options_int(values, SEARCH_OPTION_THREADS),
+        .context_lines = (unsigned)options_int(values, SEARCH_OPTION_CONTEXT),
+        .max_results = is_counted ? 1 : (size_t)options_int(values, SEARCH_OPTION_MAX_RESULTS),
+        .max_file_bytes = (uint64_t)options_int(values, SEARCH_OPTION_MAX_FILE_SIZE),
+        .cancel = &stop,
+    };
+    int r;
+
+    progress_init(&progress, STDERR_FILENO, &clock_system);
+    if (colour_has_terminal(STDERR_FILENO)) {
+        request.progress = progress_tell;
+        request.progress_data = &progress;
+    }
+    r = search_run(scope, &request, out_result, err);
+    progress_end(&progress);
+    return r;
+}
+
+static int print(const struct option_values *values, const struct search_result *result,
+                 struct err *err)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
+    cleanup_output struct output notes = OUTPUT_INIT(STDERR_FILENO, &stop_signal);
+    const struct print_view view = {
+        .result = result,
+        .directory = shown_directory(values),
+        .is_of_files = is_of_files(values),
+        .is_only_counted = options_is_on(values, SEARCH_OPTION_COUNT),
+        .has_colour = wants_colour(values),
+        .has_size_limit = options_source(values, SEARCH_OPTION_MAX_FILE_SIZE) != OPTION_UNSET,
+        .max_results = (size_t)options_int(values, SEARCH_OPTION_MAX_RESULTS),
+    };
+    bool is_json = wants_json(values);
+    int r;
+
+    if (is_json)
+        print_json(&output, &view);
+    else
+        print_text(&output, &view);
+    r = output_finish(&output, err);
+    if (r < 0)
+        return r;
+    if (!is_json)
+        print_truncation(&notes, &view);
+    print_missed(&notes, &view);
+    (void)output_finish(&notes, NULL);
+    if (print_missed_count(&view) > 0)
+        return EXIT_ERROR;
+    return result->total > 0 ? EXIT_FOUND : EXIT_NOT_FOUND;
+}
+
+/* The exit status, or an error. */
+static int search(const struct option_values *values, struct place *place, struct arena *arena,
+                  struct err *err)
+{
+    cleanup_search_result struct search_result result = {.total = 0};
+    cleanup_pattern struct pattern *pattern = NULL;
+    const struct pattern_options options = {
+        .is_regex = !options_is_on(values, SEARCH_OPTION_LITERAL),
+        .ignores_case = options_is_on(values, SEARCH_OPTION_IGNORE_CASE),
+    };
+    const char *text = options_argument(values, SEARCH_ARGUMENT_PATTERN);
+    struct filter filter;
+    int r = filter_make(arena, options_list(values, SEARCH_OPTION_GLOB),
+                        is_of_files(values) ? text : NULL, options.ignores_case, &filter, err);
+
+    if (r < 0)
+        return r;
+    filter.shows_hidden = options_is_on(values, SEARCH_OPTION_HIDDEN);
+    if (!is_of_files(values))
+        r = pattern_compile(str_from(text), &options, &pattern, err);
+    if (r == 0)
+        r = run_search(values, place->scope, &filter, pattern, &result, err);
+    return r == 0 ? print(values, &result, err) : r;
+}
+
+static void write_record(const struct place *place)
+{
+    if (place->recorded.audit == NULL)
+        return;
+    audit_file_flush(place->recorded.audit);
+    if (audit_file_untold(place->recorded.audit) > 0)
+        complain("the record cannot be written, so this search is not in it");
+}
+
+int program_run(int argc, char *const *argv)
+{
+    static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    struct place place = {.recorded = {.audit_dir_fd = -1}};
+    struct option_values *values;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0) {
+        fprintf(stderr, "gatehouse search: %s\nSee 'gatehouse search --help'.\n", err.message);
+        return EXIT_ERROR;
+    }
+    if (alone_is_asked_about_itself(values))
+        return tell_about_itself(values);
+    cancel_init(&stop, &clock_system, CANCEL_NO_DEADLINE);
+    stop_watch(&stop);
+    r = confine_close_fds(kept, array_size(kept), &err);
+    if (r == 0)
+        r = open_place(values, &place, &err);
+    if (r == 0)
+        r = confine(&place, &err);
+    if (r == 0)
+        r = search(values, &place, &arena, &err);
+    write_record(&place);
+    place_close(&place);
+    if (stop_signal != 0)
+        return STOP_EXIT + stop_signal;
+    if (r < 0) {
+        complain(err.message);
+        return EXIT_ERROR;
+    }
+    return r;
+}

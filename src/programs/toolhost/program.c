@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/toolhost/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/options/options.h"
+#include "command/toolhost.h"
+#include "isolate/companion.h"
+#include "loop/signal.h"
+#include "programs/toolhost/answer.h"
+#include "programs/toolhost/host.h"
+#include "protocol/toolwire.h"
+#include "tools/ground.h"
+#include "tools/sweeper.h"
+
+enum {
+    EXIT_WRONG_USE = 2,
+    ARGS_MAX_BYTES = 4 << 20,
+    READY_BYTES = 64 << 10,
+    FIRST_OWN_FD = 3,
+};
+
+/* Also for threads that never return. */
+static atomic_uint running;
+static atomic_uint changing;
+
+struct program {
+    struct log log;
+    int socket;
+    int socket_again; /* for the other direction */
+    struct loop *loop;
+    struct ground *ground;
+    struct host *host;
+    struct sweeper *sweeper;
+    struct signal_watch *watch;
+    int error; /* with which the front's connection ended */
+};
+
+static void on_signal(void *data, int signum)
+{
+    struct program *program = data;
+
+    (void)signum;
+    loop_stop(program->loop);
+}
+
+static void on_end(void *data, int error)
+{
+    struct program *program = data;
+
+    program->error = error;
+    loop_stop(program->loop);
+}
+
+/* ---- from the command line ---- */
+
+static int check_socket(int fd, struct err *err)
+{
+    int type = 0;
+    int domain = 0;
+    socklen_t len = sizeof(int);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || type != SOCK_STREAM ||
+        domain != AF_UNIX)
+        return err_set(err, ERR_INVALID_OPTION, "descriptor %d is no local stream socket", fd);
+    return 0;
+}
+
+static int read_options(struct arena *arena, int argc, char *const *argv,
+                        struct option_values **out_values, struct err *err)
+{
+    static const struct option_command command = {.name = "gatehouse-toolhost",
+                                                  .summary = TOOLHOST_SUMMARY,
+                                                  .options = toolhost_options,
+                                                  .option_count = TOOLHOST_OPTIONS,
+                                                  .arguments = toolhost_arguments,
+                                                  .argument_count = TOOLHOST_ARGUMENTS};
+    struct option_values *values;
+    int r = options_read_args(arena, &command, argc, argv, &values, err);
+
+    if (r == 0 && options_text(values, TOOLHOST_OPTION_STATE_DIR) == NULL)
+        r = err_set(err, ERR_INVALID_OPTION, "--state-dir is missing");
+    if (r == 0)
+        r = check_socket((int)options_int(values, TOOLHOST_OPTION_FD), err);
+    if (r == 0)
+        *out_values = values;
+    return r;
+}
+
+static int open_ground(struct program *program, const struct option_values *values, struct err *err)
+{
+    const char *settings = options_text(values, TOOLHOST_OPTION_SETTINGS_DIR);
+    const char *record = options_text(values, TOOLHOST_OPTION_RECORD_DIR);
+    const char *const protected_dirs[] = {settings != NULL ? settings : record,
+                                          settings != NULL ? record : NULL, NULL};
+    const struct ground_config config = {
+        .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
+        .state_dir = options_text(values, TOOLHOST_OPTION_STATE_DIR),
+        .session = "toolhost",
+        .is_recorded_elsewhere = true, /* by the front */
+        .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
+        .takes_rules = true,
+        .protected_dirs = protected_dirs,
+        .denied = options_list(values, TOOLHOST_OPTION_DENY).items,
+        .allowed = options_list(values, TOOLHOST_OPTION_ALLOW).items,
+        .max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE),
+        .max_lines = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_LINES),
+        .max_matches = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_MATCHES),
+    };
+    return ground_open(&config, &program->ground, err);
+}
+
+/* What the front passed on, and nothing else. */
+static int take_descriptors(struct program *program, const struct option_values *values,
+                            struct err *err)
+{
+    const int kept[] = {STDERR_FILENO, (int)options_int(values, TOOLHOST_OPTION_FD)};
+    int r = confine_close_fds(kept, array_size(kept), err);
+
+    if (r < 0)
+        return r;
+    program->socket = kept[1];
+    program->socket_again = fcntl(program->socket, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
+    if (program->socket_again < 0)
+        return err_set(err, err_from_errno(errno), "the socket: %s", err_errno_text(errno));
+    return 0;
+}
+
+/* ---- walls, then input ---- */
+
+/*
+ * The socket is read by read(), which takes no descriptors out of messages: the kernel closes what
+ * somebody sends along. So no calls for messages are needed either.
+ */
+static int confine(struct program *program, struct confine_report *out_report, struct err *err)
+{
+    int r = ground_confine(program->ground, &(struct ground_walls){0}, out_report, err);
+
+    if (r == 0)
+        confine_log(out_report, &program->log);
+    return r;
+}
+
+/* Without it the session is as good, and another one will have the time. */
+static void start_sweeper(struct program *program)
+{
+    int r = sweeper_new(program->loop, program->ground->recorded.authority, &running,
+                        &program->sweeper);
+
+    if (r < 0)
+        log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
+                  LOG_TEXT("error", err_text(r)));
+}
+
+static int serve(struct program *program, const struct confine_report *walls,
+                 uint64_t max_file_bytes, struct err *err)
+{
+    cleanup_buf struct buf body = BUF_INIT(READY_BYTES);
+    const struct answer_ready ready = {
+        .root = str_from(program->ground->root_path),
+        .box = program->ground->box,
+        .walls = walls,
+        .max_request_bytes = toolwire_max_request(max_file_bytes),
+        .max_answer_bytes = toolwire_max_answer(max_file_bytes),
+    };
+    struct host_config config = {
+        .log = &program->log,
+        .box = program->ground->box,
+        .keeper = program->ground->keeper,
+        .running = &running,
+        .changing = &changing,
+        .input_fd = program->socket,
+        .output_fd = program->socket_again,
+        .max_request_bytes = ready.max_request_bytes,
+        .max_answer_bytes = ready.max_answer_bytes,
+        .on_end = on_end,
+        .data = program,
+    };
+    int r = answer_write_ready(&ready, &body);
+
+    if (r == ERR_INVALID_UTF8)
+        return err_set(err, r, "the name of the folder is not valid UTF-8");
+    if (r == 0)
+        r = loop_new(&clock_system, &program->loop);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = signal_watch_new(program->loop, SIGTERM, on_signal, program, &program->watch);
+    if (r < 0)
+        return err_set_plain(err, r);
+    config.loop = program->loop;
+    config.ready = buf_view(&body);
+    r = host_new(&config, &program->host, err);
+    if (r < 0)
+        return r;
+    start_sweeper(program);
+    host_run(program->host);
+    return program->error < 0
+               ? err_set(err, program->error, "the front has broken the wire's rules")
+               : 0;
+}
+
+static void close_all(struct program *program)
+{
+    companion_end_by_itself();
+    host_free(program->host);
+    sweeper_free(program->sweeper);
+    if (atomic_load(&changing) > 0)
+        log_write(&program->log, LOG_INFO, "a change is still at work; waiting for it");
+    signal(SIGTERM, SIG_DFL); /* another one ends the waiting */
+    ground_wait_for_changes(&changing);
+    if (program->loop != NULL) {
+        signal_watch_free(program->watch);
+        loop_free(program->loop);
+    }
+    /*
+     * A worker that has not come back by now hangs in the kernel, with the ground under its feet.
+     * What is left behind is swept by the next one.
+     */
+    if (atomic_load(&running) > 0) {
+        log_write(&program->log, LOG_WARN, "workers hang; ending without them",
+                  LOG_INT("workers", atomic_load(&running)));
+        _exit(EXIT_FAILURE);
+    }
+    ground_close(program->ground);
+}
+
+static enum log_level level_of(const struct option_values *values)
+{
+    enum log_level level = LOG_WARN;
+
+    (void)log_level_from(str_from(options_text(values, TOOLHOST_OPTION_LOG_LEVEL)), &level);
+    return level;
+}
+
+static int run(struct program *program, const struct option_values *values, struct err *err)
+{
+    uint64_t max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE);
+    struct confine_report walls;
+    int r = take_descriptors(program, values, err);
+
+    if (r == 0)
+        r = open_ground(program, values, err);
+    if (r == 0)
+        r = confine(program, &walls, err);
+    if (r == 0)
+        r = serve(program, &walls, max_file_bytes, err);
+    close_all(program);
+    return r;
+}
+
+int program_run(int argc, char *const *argv)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
+    struct program program = {0};
+    struct option_values *values = NULL;
+    struct err err = ERR_INIT;
+
+    companion_wake_with_parent();
+    signal(SIGPIPE, SIG_IGN);
+    /* What a terminal sends to all its programs is the front's to answer: it closes the socket. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    /* A few threads that seldom allocate: one heap for all is smaller. */
+    mallopt(M_ARENA_MAX, 1);
+    if (read_options(&arena, argc, argv, &values, &err) < 0) {
+        fprintf(stderr, "gatehouse-toolhost: %s\nSee gatehouse-toolhost(8).\n", err.message);
+        return EXIT_WRONG_USE;
+    }
+    log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
+    if (run(&program, values, &err) < 0) {
+        fprintf(stderr, "gatehouse-toolhost: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
