@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "call/engine.h"
 #include "loop_until.h"
@@ -13,6 +14,7 @@ enum {
     ASK_MS = 5000,     /* for the user, at the desk */
     INPUT_BYTES = 1 << 20,
     HELD_BYTES = 256 << 10,
+    HANGS_S = 30, /* a test that takes longer has failed */
 };
 
 static const struct catalog_tool tool = {
@@ -269,6 +271,7 @@ static struct world *make_world(enum permission_mode mode)
     struct keeper_config config = {.may_save = false};
 
     assert_non_null(world);
+    alarm(HANGS_S);
     world->executor.ops = &ops;
     world->executors[0] = &world->executor;
     world->client_can_ask = true;
@@ -657,6 +660,7 @@ static void a_client_that_leaves_agrees_to_nothing(void **state)
     assert_int_equal(world->answers, 1);
     assert_int_equal(world->run, 0);
     assert_int_equal(world->refused, 1);
+    assert_string_equal(world->refused_by, "user");
 }
 
 static void a_question_made_for_a_client_that_has_left_is_not_put(void **state)

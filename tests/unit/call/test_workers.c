@@ -4,11 +4,17 @@
 
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "call/workers.h"
 #include "loop_until.h"
 
-enum { INPUT_BYTES = 64 << 10, GRACE_MS = 100, THREADS = 2 };
+enum {
+    INPUT_BYTES = 64 << 10,
+    GRACE_MS = 100,
+    THREADS = 2,
+    HANGS_S = 30, /* a test that takes longer has failed */
+};
 
 struct world {
     struct clock clock;
@@ -96,6 +102,7 @@ static int set_up(void **state)
     };
 
     assert_non_null(world);
+    alarm(HANGS_S);
     counting_init(&left_counting);
     world->counting = &left_counting;
     clock_fake_init(&world->clock, 0);
