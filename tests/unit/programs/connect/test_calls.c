@@ -2,7 +2,7 @@
 /* Calls on files, with a toolhost and a clock that do what the test says. */
 #include "callbench.h"
 
-#include "../authority/scene.h"
+#include "../../authority/scene.h"
 
 enum {
     PATH_BYTES = 160,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../authority/scene.h"
+#include "../../authority/scene.h"
 #include "programs/connect/folder.h"
 
 enum { PATH_BYTES = 160 };

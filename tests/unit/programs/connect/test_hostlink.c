@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../authority/scene.h"
+#include "../../authority/scene.h"
 #include "programs/connect/hostlink.h"
 /* What is waited for is done by workers on a disk, or by other processes. */
 #define LOOP_UNTIL_OTHERS

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "../authority/scene.h"
+#include "../../authority/scene.h"
 #include "programs/connect/kept.h"
 
 enum { PATH_BYTES = 160, NAME_BYTES = 128 };

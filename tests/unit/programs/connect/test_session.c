@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../authority/scene.h"
+#include "../../authority/scene.h"
 #include "base/clock.h"
 #include "fake_gateway.h"
 #include "loop_until.h"
 #include "programs/connect/calls.h"
+#include "programs/connect/hostlink.h"
 #include "programs/connect/session.h"
 
 enum { LINES_BYTES = 64 << 10 };
@@ -74,30 +75,23 @@ void hostlink_tell_rules(struct hostlink *link)
     (void)link;
 }
 
-int hostlink_prepare(struct hostlink *link, struct str tool, const struct json_value *arguments,
-                     int64_t timeout_ms, const struct hostlink_events *events, void *data,
-                     uint32_t *out_number, struct err *err)
+/* Always busy: no tree is to be had. */
+static int prepare_nothing(struct executor *executor, const struct work_request *request,
+                           struct work **out_work, struct err *err)
 {
-    (void)link;
-    (void)tool;
-    (void)arguments;
-    (void)timeout_ms;
-    (void)events;
-    (void)data;
-    *out_number = 0;
+    (void)executor;
+    (void)request;
+    (void)out_work;
     return err_set_plain(err, ERR_BUSY);
 }
 
-void hostlink_run(struct hostlink *link, uint32_t number)
+struct executor *hostlink_executor(struct hostlink *link)
 {
-    (void)link;
-    (void)number;
-}
+    static const struct executor_ops ops = {.prepare = prepare_nothing};
+    static struct executor busy = {&ops};
 
-void hostlink_forget(struct hostlink *link, uint32_t number)
-{
     (void)link;
-    (void)number;
+    return &busy;
 }
 
 int calls_new(const struct calls_config *config, struct calls **out_calls)
@@ -112,6 +106,12 @@ void calls_free(struct calls *calls)
 {
     (void)calls;
     calls_given.keeper = NULL;
+}
+
+bool calls_have(const struct calls *calls, const struct catalog_tool *tool)
+{
+    (void)calls;
+    return tool->group == CATALOG_FILESYSTEM_READ;
 }
 
 void calls_begin(struct calls *calls, const struct gateway_call *given)
