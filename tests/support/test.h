@@ -30,6 +30,15 @@
 /* What one case may take in all: longer than it waits for anything. */
 enum { TEST_CASE_S = PATIENCE_S + 10 };
 
+/* GATEHOUSE_TEST_SLOWNESS: times that, where programs run under an emulator. */
+static inline unsigned test_case_seconds(void)
+{
+    const char *slowness = getenv("GATEHOUSE_TEST_SLOWNESS");
+    long times = slowness != NULL ? strtol(slowness, NULL, 10) : 1;
+
+    return TEST_CASE_S * (times >= 1 && times <= 100 ? (unsigned)times : 1);
+}
+
 static const char *volatile test_case_name = "";
 
 static inline void test_say_hung(int number)
@@ -50,7 +59,7 @@ static inline int test_watch(void **state)
 
     test_case_name = row->name;
     *state = row->initial_state;
-    alarm(TEST_CASE_S);
+    alarm(test_case_seconds());
     return row->setup_func != NULL ? row->setup_func(state) : 0;
 }
 
