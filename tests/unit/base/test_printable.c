@@ -30,8 +30,8 @@ static const char *const pieces[] = {
     "\b\b\b",
     "\x7f",
     "\x01",
-    "\xc2\x9b"
-    "31m",
+    ("\xc2\x9b"
+     "31m"),
     "\xc2\x85",
     "\u202e",
     "\u2066",
