@@ -48,6 +48,7 @@ extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
 /* A key that both sides know, in place of a token. */
 #define CONNECT_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
 
-#define CONNECT_SUMMARY "connect this machine to a server (n8n) whose agent may use one folder"
+#define CONNECT_SUMMARY                                                                            \
+    "connect this machine to a server (n8n) and give its agent access to one folder"
 
 #endif

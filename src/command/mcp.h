@@ -51,6 +51,6 @@ extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
 /* The key that clients of --http have to bring; made anew at each start when it is not set. */
 #define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"
 
-#define MCP_SUMMARY "give an MCP client access to one folder, on standard input and output or HTTP"
+#define MCP_SUMMARY "give an MCP client access to one folder, over stdio or HTTP"
 
 #endif

@@ -9,52 +9,51 @@ const struct option rules_options[RULES_OPTIONS] = {
     [RULES_OPTION_SETTINGS_DIR] = {.name = "settings-dir",
                                    .type = OPTION_DIR,
                                    .env = "GATEHOUSE_SETTINGS_DIR",
-                                   .help = "where settings.json is; ~/.n8n-gateway if not given"},
-    [RULES_OPTION_STATE_DIR] = {.name = "state-dir",
-                                .type = OPTION_DIR,
-                                .env = "GATEHOUSE_STATE_DIR",
-                                .help = "where the record of what was done is kept; "
-                                        "~/.local/state/gatehouse if not given"},
+                                   .help = "directory of settings.json (default: ~/.n8n-gateway)"},
+    [RULES_OPTION_STATE_DIR] =
+        {.name = "state-dir",
+         .type = OPTION_DIR,
+         .env = "GATEHOUSE_STATE_DIR",
+         .help = "directory of the audit log (default: ~/.local/state/gatehouse)"},
 };
 
 static const struct option list_options[RULES_LIST_OPTIONS] = {
-    [RULES_LIST_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+    [RULES_LIST_JSON] = {.name = "json", .help = "print JSON"},
     [RULES_LIST_GROUP] = {.name = "group",
                           .letter = 'g',
                           .type = OPTION_CHOICE,
                           .choices = rules_groups,
                           .placeholder = "GROUP",
-                          .help = "only rules of this group of tools"},
+                          .help = "show only rules of this tool group"},
 };
 
 static const struct option add_options[RULES_ADD_OPTIONS] = {
     [RULES_ADD_CWD] = {.name = "cwd",
                        .type = OPTION_DIR,
-                       .help = "of a command: only in this folder or below"},
-    [RULES_ADD_EXPIRES] = {.name = "expires",
-                           .type = OPTION_TEXT,
-                           .placeholder = "WHEN",
-                           .help = "until when it holds: '30min', '2h', '7d', '2026-12-01', "
-                                   "'2026-12-01T18:00Z'"},
+                       .help = "for commands: only in this folder or below"},
+    [RULES_ADD_EXPIRES] =
+        {.name = "expires",
+         .type = OPTION_TEXT,
+         .placeholder = "WHEN",
+         .help = "end the rule after '30min', '2h', '7d', or at '2026-12-01', '2026-12-01T18:00Z'"},
     [RULES_ADD_NOTE] = {.name = "note",
                         .type = OPTION_TEXT,
                         .placeholder = "TEXT",
-                        .help = "words of your own"},
+                        .help = "a note for yourself"},
 };
 
 static const struct option_argument add_arguments[RULES_ADD_ARGUMENTS] = {
     [RULES_ADD_ARG_EFFECT] = {.name = "EFFECT",
                               .type = OPTION_CHOICE,
                               .choices = effects,
-                              .help = "allow or deny; what is denied stays so whatever else allows "
-                                      "it"},
+                              .help = "allow or deny; a deny rule wins over every allow rule"},
     [RULES_ADD_ARG_GROUP] = {.name = "GROUP",
                              .type = OPTION_CHOICE,
                              .choices = rules_groups,
-                             .help = "the group of tools that it is for"},
+                             .help = "the tool group the rule applies to"},
     [RULES_ADD_ARG_MATCH] = {.name = "MATCH",
                              .type = OPTION_TEXT,
-                             .help = "an absolute path, a command or a host, taken literally; or "
+                             .help = "an absolute path, a command or a host, matched literally; or "
                                      "dir:PATH, glob:PATTERN, prefix:WORDS, host:NAME"},
 };
 
@@ -64,14 +63,14 @@ static const struct option revoke_options[RULES_REVOKE_OPTIONS] = {
                             .type = OPTION_CHOICE,
                             .choices = rules_groups,
                             .placeholder = "GROUP",
-                            .help = "look among the rules of this group only"},
+                            .help = "consider only rules of this tool group"},
 };
 
 static const struct option_argument revoke_arguments[RULES_REVOKE_ARGUMENTS] = {
-    [RULES_REVOKE_ARG_RULE] = {.name = "RULE",
-                               .type = OPTION_TEXT,
-                               .help = "its id or the beginning of it, or its match as it is "
-                                       "listed"},
+    [RULES_REVOKE_ARG_RULE] =
+        {.name = "RULE",
+         .type = OPTION_TEXT,
+         .help = "the rule's id or its beginning, or its match as 'rules list' shows it"},
 };
 
 /* As permission_mode_from() reads them. */
@@ -80,37 +79,37 @@ static const char *const modes[] = {"deny", "ask", "allow", NULL};
 static const struct option explain_options[RULES_EXPLAIN_OPTIONS] = {
     [RULES_EXPLAIN_CWD] = {.name = "cwd",
                            .type = OPTION_DIR,
-                           .help = "of a command: the folder that it would run in"},
+                           .help = "for a command: the folder it would run in"},
     [RULES_EXPLAIN_RESOLVED] = {.name = "resolved",
                                 .type = OPTION_PATH,
-                                .help = "of a path: where it leads through links"},
+                                .help = "for a path: where its symbolic links lead"},
     [RULES_EXPLAIN_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                        .type = OPTION_CHOICE,
                                        .choices = modes,
-                                       .help = "as in a session with this option"},
+                                       .help = "assume a session with this option"},
     [RULES_EXPLAIN_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
                                         .type = OPTION_CHOICE,
                                         .choices = modes,
-                                        .help = "the same"},
+                                        .help = "assume a session with this option"},
     [RULES_EXPLAIN_PERMISSION_SHELL] = {.name = "permission-shell",
                                         .type = OPTION_CHOICE,
                                         .choices = modes,
-                                        .help = "the same"},
+                                        .help = "assume a session with this option"},
     [RULES_EXPLAIN_PERMISSION_COMPUTER] = {.name = "permission-computer",
                                            .type = OPTION_CHOICE,
                                            .choices = modes,
-                                           .help = "the same"},
+                                           .help = "assume a session with this option"},
     [RULES_EXPLAIN_PERMISSION_BROWSER] = {.name = "permission-browser",
                                           .type = OPTION_CHOICE,
                                           .choices = modes,
-                                          .help = "the same"},
+                                          .help = "assume a session with this option"},
 };
 
 static const struct option_argument explain_arguments[RULES_EXPLAIN_ARGUMENTS] = {
     [RULES_EXPLAIN_ARG_GROUP] = {.name = "GROUP",
                                  .type = OPTION_CHOICE,
                                  .choices = rules_groups,
-                                 .help = "the group of tools that would be used"},
+                                 .help = "the tool group of the call"},
     [RULES_EXPLAIN_ARG_RESOURCE] = {.name = "RESOURCE",
                                     .type = OPTION_PATH,
                                     .help = "the absolute path, command or host"},
@@ -128,13 +127,13 @@ const struct option_command rules_commands[RULES_COMMANDS] = {
                    .arguments = add_arguments,
                    .argument_count = RULES_ADD_ARGUMENTS},
     [RULES_REVOKE] = {.name = "revoke",
-                      .summary = "take a rule back",
+                      .summary = "remove a rule",
                       .options = revoke_options,
                       .option_count = RULES_REVOKE_OPTIONS,
                       .arguments = revoke_arguments,
                       .argument_count = RULES_REVOKE_ARGUMENTS},
     [RULES_EXPLAIN] = {.name = "explain",
-                       .summary = "say what is decided about something, and why",
+                       .summary = "show what would be decided about a call, and why",
                        .options = explain_options,
                        .option_count = RULES_EXPLAIN_OPTIONS,
                        .arguments = explain_arguments,

@@ -41,6 +41,6 @@ extern const struct option_command rules_commands[RULES_COMMANDS];
 /* The names of groups, in the order of enum catalog_group, up to a NULL. */
 extern const char *const rules_groups[];
 
-#define RULES_SUMMARY "see and change what agents are always or never allowed"
+#define RULES_SUMMARY "list and change what agents are always or never allowed to do"
 
 #endif

@@ -37,6 +37,6 @@ enum {
 
 extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];
 
-#define SANDBOX_SUMMARY "run a command where it can break and see little"
+#define SANDBOX_SUMMARY "run a command in a sandbox"
 
 #endif

@@ -43,6 +43,6 @@ enum {
 extern const struct option search_options[SEARCH_OPTIONS];
 extern const struct option_argument search_arguments[SEARCH_ARGUMENTS];
 
-#define SEARCH_SUMMARY "find lines or files in a folder, in a process that sees nothing else"
+#define SEARCH_SUMMARY "search a folder for lines or files, confined to that folder"
 
 #endif

@@ -21,7 +21,7 @@ int shared_check_shell(const struct option_values *values, const struct shared_s
         (options_source(values, rows->network) == OPTION_FLAG ||
          options_source(values, rows->writable) == OPTION_FLAG))
         return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-network and --shell-writable hold nothing without boxes: leave "
-                       "them or --dangerously-disable-shell-sandbox out");
+                       "--shell-network and --shell-writable have no effect with the sandbox "
+                       "disabled: drop them or --dangerously-disable-shell-sandbox");
     return 0;
 }

@@ -21,46 +21,45 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 
 #define SHARED_MAX_FILE_SIZE                                                                       \
     .name = "max-file-size", .type = OPTION_BYTES, .min = 1, .max = INT64_C(64) << 20,             \
-    .fallback = "512KiB", .help = "largest file that is read whole, written or edited"
+    .fallback = "512KiB", .help = "size limit of files to read whole, write or edit"
 
 #define SHARED_MAX_LINES                                                                           \
     .name = "max-lines", .type = OPTION_INT, .min = 1, .max = 1000000, .fallback = "500",          \
-    .help = "most lines that one read answers"
+    .help = "maximum number of lines one read returns"
 
 #define SHARED_MAX_MATCHES                                                                         \
     .name = "max-matches", .type = OPTION_INT, .min = 1, .max = INT64_C(1000000000),               \
-    .fallback = "1000000", .help = "matches that a search counts before it ends"
+    .fallback = "1000000", .help = "stop a search after this many matches"
 
 #define SHARED_STATE_DIR                                                                           \
     .name = "state-dir", .type = OPTION_DIR, .env = "GATEHOUSE_STATE_DIR",                         \
-    .help = "where the record of what was done and what undo needs are kept; "                     \
-            "~/.local/state/gatehouse if not given"
+    .help = "directory of the audit log and the undo data (default: "                              \
+            "~/.local/state/gatehouse)"
 
 /* ---- commands ---- */
 
 #define SHARED_SHELL_NETWORK                                                                       \
     .name = "shell-network", .type = OPTION_CHOICE, .choices = shared_networks,                    \
     .env = "N8N_GATEWAY_SHELL_NETWORK", .fallback = "none", .group = "Commands",                   \
-    .help = "whether commands reach the network"
+    .help = "network access of commands"
 
 #define SHARED_SHELL_WRITABLE                                                                      \
     .name = "shell-writable", .type = OPTION_LIST, .env = "N8N_GATEWAY_SHELL_WRITABLE",            \
     .placeholder = "DIR", .group = "Commands",                                                     \
-    .help = "directories that commands may change, besides the folder where files may be "         \
-            "changed; repeatable or with commas"
+    .help = "let commands also change files in DIR; repeatable or comma-separated"
 
 #define SHARED_SHELL_TIMEOUT                                                                       \
     .name = "computer-shell-timeout", .type = OPTION_DURATION,                                     \
     .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", .min = 100, .max = 24 * 60 * 60 * INT64_C(1000),  \
     .fallback = "30s", .group = "Commands",                                                        \
-    .help = "how long a command may take that names no time itself"
+    .help = "time limit of a command that sets none itself"
 
 #define SHARED_SHELL_OPEN                                                                          \
     .name = "dangerously-disable-shell-sandbox", .group = "Commands",                              \
-    .help = "run commands without their boxes: they can do all that you can"
+    .help = "run commands without a sandbox: they can do everything you can"
 
 /* What is logged where SHARED_SHELL_OPEN is on. */
-#define SHARED_OPEN_WARNING "commands run without boxes: they can do all that you can"
+#define SHARED_OPEN_WARNING "commands run without a sandbox: they can do everything you can"
 
 /* Where these rows stand in a table. */
 struct shared_shell {

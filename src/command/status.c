@@ -12,8 +12,8 @@ const struct option status_options[STATUS_OPTIONS] = {
                             .max = 65535,
                             .fallback = "7655",
                             .env = "N8N_GATEWAY_PORT",
-                            .help = "of the daemon that has this local port"},
-    [STATUS_OPTION_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+                            .help = "local port of the daemon to ask"},
+    [STATUS_OPTION_JSON] = {.name = "json", .help = "print JSON"},
 };
 
 bool status_socket_place(enum status_place place, char out_path[PATH_MAX])

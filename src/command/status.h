@@ -16,7 +16,7 @@ enum { STATUS_OPTION_PORT, STATUS_OPTION_JSON, STATUS_OPTIONS };
 
 extern const struct option status_options[STATUS_OPTIONS];
 
-#define STATUS_SUMMARY "say what the daemon that runs here is connected to"
+#define STATUS_SUMMARY "show what the running daemon is connected to"
 
 /* What is asked over the socket; the daemon answers and closes. */
 #define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

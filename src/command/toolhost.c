@@ -16,7 +16,7 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
     [TOOLHOST_OPTION_DENY] = {.name = "deny",
                               .type = OPTION_LIST,
                               .placeholder = "GLOB",
-                              .help = "names that do not exist; repeatable, wins over --allow"},
+                              .help = "hide files matching GLOB; repeatable; wins over --allow"},
     [TOOLHOST_OPTION_ALLOW] = {.name = "allow",
                                .type = OPTION_LIST,
                                .placeholder = "GLOB",
@@ -38,7 +38,7 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                    .type = OPTION_CHOICE,
                                    .choices = shared_levels,
                                    .fallback = "warn",
-                                   .help = "how much is told on standard error"},
+                                   .help = "how much to log to stderr"},
 };
 
 const struct option_argument toolhost_arguments[TOOLHOST_ARGUMENTS] = {

@@ -177,7 +177,7 @@ static void on_bytes(void *data, struct str bytes)
 
     if (toolwire_feed(&link->decoder, bytes, on_frame, link, &err) == 0)
         return;
-    log_error(link->config.log, "the toolhost says what nobody understands", &err);
+    log_error(link->config.log, "invalid message from the toolhost", &err);
     reader_pause(link->reader);
     hostlink_replace_soon(link);
 }

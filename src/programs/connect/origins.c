@@ -65,7 +65,7 @@ static const char *why_too_wide(struct str host)
         left += host.ptr[i] == '.';
     for (; str_cut(&rest, '.', &label); left--)
         if (left <= 2 && has_star(label))
-            return "a star in the last two parts of a host is anybody";
+            return "the wildcard would match any site";
     return NULL;
 }
 

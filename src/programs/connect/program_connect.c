@@ -149,7 +149,7 @@ static void on_dismissed(struct program *program)
 
     if (program->port == NULL) {
         log_write(&program->log, LOG_WARN,
-                  "it ends: without a local port nobody can bring another token");
+                  "exiting: there is no local port on which a new token could arrive");
         program_stop(program, EXIT_SUCCESS);
         return;
     }
@@ -165,7 +165,7 @@ static void on_failed(struct program *program, const struct err *err)
         program_fail(program, err);
         return;
     }
-    log_error(&program->log, "it could not be connected", err);
+    log_error(&program->log, "connection failed", err);
     if (program->attempt.state == ATTEMPT_JOINING)
         fail_attempt(program, err);
 }
@@ -350,7 +350,7 @@ static void refuse_attempt(struct program *program, const struct err *err)
         program_fail(program, err);
         return;
     }
-    log_error(&program->log, "it could not be connected", err);
+    log_error(&program->log, "connection failed", err);
     fail_attempt(program, err);
     program_tell(program);
 }

@@ -45,7 +45,7 @@ static const struct option program_options[PROGRAM_OPTIONS] = {
 
 enum { DOCTOR_JSON, DOCTOR_OPTIONS };
 static const struct option doctor_options[DOCTOR_OPTIONS] = {
-    [DOCTOR_JSON] = {.name = "json", .help = "tell it as JSON, for programs"},
+    [DOCTOR_JSON] = {.name = "json", .help = "print JSON"},
 };
 
 static const char *const shells[] = {
@@ -105,7 +105,7 @@ static const struct option_command commands[COMMANDS] = {
                         .options = status_options,
                         .option_count = STATUS_OPTIONS},
     [COMMAND_DOCTOR] = {.name = "doctor",
-                        .summary = "say what this machine offers, and what each lack means",
+                        .summary = "check what this machine supports, and what is missing",
                         .options = doctor_options,
                         .option_count = DOCTOR_OPTIONS},
     [COMMAND_COMPLETIONS] = {.name = "completions",

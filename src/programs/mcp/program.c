@@ -193,7 +193,7 @@ static int open_door(struct program *program, const struct option_values *values
     if (r == 0)
         r = address_listen(&address, err, &program->listen_fd);
     if (r == 0 && address_of(program->listen_fd, &program->address) < 0)
-        r = err_set(err, ERR_IO, "the port that was chosen cannot be told");
+        r = err_set(err, ERR_IO, "cannot determine the listening port");
     return r;
 }
 

@@ -204,9 +204,8 @@ static int serve(struct program *program, const struct confine_report *walls,
         return r;
     start_sweeper(program);
     host_run(program->host);
-    return program->error < 0
-               ? err_set(err, program->error, "the front has broken the wire's rules")
-               : 0;
+    return program->error < 0 ? err_set(err, program->error, "protocol error from the front end")
+                              : 0;
 }
 
 static void close_all(struct program *program)
