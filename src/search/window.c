@@ -114,7 +114,8 @@ static double rate_of_anchor(const struct finder *finder, const struct window_se
 /* Nanoseconds for each byte of text, roughly. */
 static double cost_of(const struct finder *finder, const struct sequences *sequences)
 {
-    enum { VERIFY_NS = 8, ENGINE_NS = 150 };
+    const double verify_ns = 8;
+    const double engine_ns = 150;
     unsigned width = RARITY_WIDTH;
     double cost = 0;
 
@@ -126,8 +127,8 @@ static double cost_of(const struct finder *finder, const struct sequences *seque
     for (unsigned i = 0; i < sequences->count; i++) {
         const struct window_sequence *one = &sequences->list[i];
 
-        cost += rate_of_anchor(finder, one, width) * VERIFY_NS +
-                rate_of(finder, one, 0, one->length) * ENGINE_NS;
+        cost += rate_of_anchor(finder, one, width) * verify_ns +
+                rate_of(finder, one, 0, one->length) * engine_ns;
     }
     return cost;
 }
