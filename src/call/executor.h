@@ -114,7 +114,7 @@ struct executor {
 void work_init(struct work *work, struct executor *executor, const struct work_request *request);
 struct work *work_ref(struct work *work);
 /* On any thread. */
-void work_unref(void *work);
+void work_unref(void *data);
 /* Drops it and gives up the caller's reference. Nothing for NULL. */
 void work_release(struct work *work);
 

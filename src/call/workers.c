@@ -69,11 +69,13 @@ struct workers {
 /* SAFETY: every work, and the executor itself, was made here as the first member of its struct. */
 static struct local_work *local_of(const struct work *work)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer as it was, without its const */
     return (struct local_work *)(uintptr_t)work;
 }
 
 static struct workers *workers_of(const struct executor *executor)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer as it was, without its const */
     return (struct workers *)(uintptr_t)executor;
 }
 

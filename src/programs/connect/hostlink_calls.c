@@ -15,6 +15,7 @@ static struct host_work *work_of(struct work *work)
 
 static struct hostlink *link_of(const struct executor *executor)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer as it was, without its const */
     return (struct hostlink *)(uintptr_t)executor;
 }
 
