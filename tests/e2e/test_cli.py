@@ -206,7 +206,7 @@ class Calls(unittest.TestCase):
     def test_a_command_that_has_commands_lists_them_where_errors_go(self):
         result = run("rules")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertRegex(result.stderr, r"(?m)^  explain +say")
+        self.assertRegex(result.stderr, r"(?m)^  explain +show")
 
     def test_a_command_may_have_commands(self):
         result = run("sandbox")

@@ -348,9 +348,9 @@ class Refusals(Scene):
                             "--permission-browser", "allow", url, server.token)),
             (2, "begin with /", ("--auto-confirm", "--shell-writable", "x", url, server.token)),
             (2, "without commands", ("--auto-confirm", OPEN, url, server.token)),
-            (2, "hold nothing", ("--auto-confirm", *SHELL, OPEN, "--shell-network", "none", url,
+            (2, "have no effect", ("--auto-confirm", *SHELL, OPEN, "--shell-network", "none", url,
                                  server.token)),
-            (2, "hold nothing", ("--auto-confirm", *SHELL, OPEN, "--shell-writable", "/tmp", url,
+            (2, "have no effect", ("--auto-confirm", *SHELL, OPEN, "--shell-writable", "/tmp", url,
                                  server.token)),
             (1, "nowhere", ("--auto-confirm", url, server.token, self.place / "nowhere")),
             (1, "token is needed", ("--auto-confirm", url, "gw_wrong", self.root)),
@@ -700,7 +700,7 @@ class OpenCommands(Scene):
                                  ((), {"N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX": "true"})):
             with self.subTest(flags):
                 server, daemon = self.connect(*SHELL, *flags, **variables)
-                daemon.until("commands run without boxes: they can do all that you can")
+                daemon.until("commands run without a sandbox: they can do everything you can")
                 self.good(server, "shell_execute", command=f"echo x > {there}")
                 self.assertEqual(there.read_text(), "x\n")
                 there.unlink()
@@ -709,7 +709,7 @@ class OpenCommands(Scene):
     def test_without_commands_a_variable_changes_nothing(self):
         server, daemon = self.connect(N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX="true")
         self.assertNotIn("shell_execute", self.tools(server))
-        self.assertNotIn("without boxes", daemon.end()[1])
+        self.assertNotIn("without a sandbox", daemon.end()[1])
 
 
 class Toolhost(Scene):

@@ -585,7 +585,7 @@ class Taken(PortScene):
         server.do("dismiss")
         status, told = daemon.wait()
         self.assertEqual(status, 0, told)
-        self.assertIn("without a local port", told)
+        self.assertIn("there is no local port on which", told)
 
     def test_without_a_port_a_session_that_was_forgotten_is_the_end(self):
         server, _, page = self.wait_for_page()

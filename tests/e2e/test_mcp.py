@@ -468,7 +468,7 @@ class LongCalls(Scene):
 class Use(Scene):
     def test_help_says_that_a_question_has_its_own_time(self):
         words = " ".join(run("--help").stdout.split())
-        self.assertIn("a question has 5 minutes of its own", words)
+        self.assertIn("a question to you has 5 minutes of its own", words)
 
     def test_help_names_every_option(self):
         result = run("--help")

@@ -478,7 +478,7 @@ class Offering(Commands):
                                     timeout=500)["timedOut"])
         self.wait_gone()
         server.end()
-        self.assertIn("without boxes", server.words())
+        self.assertIn("without a sandbox", server.words())
 
     def test_a_place_with_files_that_are_started_later_is_warned_of(self):
         warning = f"outside of any box, as at the next login place={self.state}"

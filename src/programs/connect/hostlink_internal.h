@@ -115,6 +115,6 @@ int hostlink_note_intents(struct host_work *work);
 /* How it ended; err is NULL where there is a result. */
 void hostlink_note_end(struct host_work *work, struct str result, const struct err *err,
                        bool has_begun);
-void hostlink_note_refusal(struct work *work);
+void hostlink_note_refusal(struct work *data);
 
 #endif
