@@ -21,32 +21,30 @@ struct address_call {
     struct str text;
 };
 
-const struct catalog_tool *addresses_request(const struct mcp_request *request,
-                                             struct json_value *out_text)
+static const struct catalog_tool *with_text(enum address_tool tool, struct str text,
+                                            struct json_value *out_text)
 {
-    enum address_tool tool = TOOL_LIST;
-    struct str text = STR_EMPTY;
-
-    switch (request->kind) {
-    case MCP_RESOURCES_LIST:
-        text = request->cursor;
-        break;
-    case MCP_RESOURCE_READ:
-        tool = TOOL_READ;
-        text = request->uri;
-        break;
-    case MCP_COMPLETE:
-        tool = TOOL_COMPLETE;
-        text = request->complete.value;
-        break;
-    case MCP_TOOL_CALL:
-    case MCP_SUBSCRIBE:
-    case MCP_PROMPT_GET:
-        return NULL;
-    }
     *out_text =
         (struct json_value){.type = JSON_STRING, .size = (uint32_t)text.len, .text = text.ptr};
     return &tools[tool];
+}
+
+const struct catalog_tool *addresses_request(const struct mcp_request *request,
+                                             struct json_value *out_text)
+{
+    switch (request->kind) {
+    case MCP_RESOURCES_LIST:
+        return with_text(TOOL_LIST, request->cursor, out_text);
+    case MCP_RESOURCE_READ:
+        return with_text(TOOL_READ, request->uri, out_text);
+    case MCP_COMPLETE:
+        return with_text(TOOL_COMPLETE, request->complete.value, out_text);
+    case MCP_TOOL_CALL:
+    case MCP_SUBSCRIBE:
+    case MCP_PROMPT_GET:
+        break;
+    }
+    return NULL;
 }
 
 /*
