@@ -222,7 +222,7 @@ static int prepare(struct executor *executor, const struct work_request *request
     if (link->state == LINK_ABSENT)
         return err_set(err, ERR_BUSY,
                        "the program that works on files is being started again; try once more");
-    if (r == 0)
+    if (r >= 0)
         r = add(link, request, &work);
     if (r < 0)
         return err_set_plain(err, r);
