@@ -95,7 +95,7 @@ static bool changes(const struct catalog_tool *tool)
 }
 
 const struct provider files_provider = {
-    .name = "files",
+    .name = FILES_PROVIDER_NAME,
     .has = has,
     .prepare = prepare,
     .free = free_call,

@@ -5,6 +5,9 @@
 
 #include "call/provider.h"
 
+/* As the catalogue has it; for programs that only want to know whose a tool is. */
+#define FILES_PROVIDER_NAME "files"
+
 extern const struct provider files_provider;
 
 #endif

@@ -41,8 +41,9 @@ static void take_tools(struct hostlink *link, const struct json_value *ready)
         const struct catalog_tool *tool =
             item->type == JSON_STRING ? catalog_find(json_str(item)) : NULL;
 
+        /* Of other families it means nothing. By name, since this program has no tools of files. */
         if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS &&
-            provider_owns(&files_provider, tool)) /* of others it means nothing */
+            strcmp(tool->provider, FILES_PROVIDER_NAME) == 0)
             link->has_tool[tool->id] = true;
     }
 }
