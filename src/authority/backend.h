@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the authority asks of a disk, as a table of functions with two
- * implementations: Linux (linux_*.c) and memory (memory.c). The operations
+ * implementations: Linux (linux/) and memory (memory/backend.c). The operations
  * above it decide what is allowed; a backend sees to it that a name stays in
  * its root at the very moment it is used, and that nothing is ever half done.
  *

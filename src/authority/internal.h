@@ -221,12 +221,12 @@ static inline const struct backend_ops *operation_ops(const struct operation *op
 extern _Thread_local const struct authority_call *call_current
     __attribute__((tls_model("initial-exec")));
 
-/* ---- op_watch.c ---- */
+/* ---- operations/watch.c ---- */
 
 /* Closes what the scope's watches read from; they themselves stay their owners'. */
 void scope_end_watches(struct authority_scope *scope);
 
-/* ---- op_write.c ---- */
+/* ---- operations/write.c ---- */
 
 /*
  * Tries `once`; where that finds no parent, makes the directories above `name`

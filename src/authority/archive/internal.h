@@ -97,7 +97,7 @@ int archive_create(struct backend *backend, struct backend_dir *source,
                    enum authority_archive_format format, const struct archive_rules *rules,
                    struct authority_archive_result *out_result, struct err *err);
 
-/* ---- The gate (archive_admit.c) ---- */
+/* ---- The gate (archive/admit.c) ---- */
 
 struct archive_gate {
     const struct archive_rules *rules;
@@ -148,7 +148,7 @@ bool archive_is_same_text(struct str a, struct str b);
 /* Refuses with the entry's name as the field; cut if it is long. */
 int archive_refuse(struct err *err, int code, struct str name, const char *text);
 
-/* ---- The second reading (archive_tar.c, archive_zip.c) ---- */
+/* ---- The second reading (archive/tar.c, archive/zip.c) ---- */
 
 /*
  * libarchive brings names that an archive declares as UTF-8 into a normal form;
@@ -214,7 +214,7 @@ void archive_zip_done(struct archive_zip *zip);
 /* Counted from 0; false if there are not so many. */
 bool archive_zip_name(const struct archive_zip *zip, uint64_t index, struct str *out_name);
 
-/* ---- The stream (archive_stream.c) ---- */
+/* ---- The stream (archive/stream.c) ---- */
 
 struct archive_stream;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the audit share: auditformat.c makes lines, auditstore.c
- * looks after the files that all processes share, auditring.c appends to them,
- * auditflood.c counts what is refused too often, auditfile.c says what is
- * recorded where and when. auditmatch.c says what a search looks for, auditlogs.c
- * opens the files, auditscan.c reads those of their lines that can be it,
- * auditquery.c brings the rings together.
+ * What the parts of the audit share: audit/format.c makes lines, audit/store.c
+ * looks after the files that all processes share, audit/ring.c appends to them,
+ * audit/flood.c counts what is refused too often, audit/file.c says what is
+ * recorded where and when. audit/match.c says what a search looks for, audit/logs.c
+ * opens the files, audit/scan.c reads those of their lines that can be it,
+ * audit/query.c brings the rings together.
  */
 #ifndef AUTHORITY_AUDIT_INTERNAL_H
 #define AUTHORITY_AUDIT_INTERNAL_H

@@ -2,19 +2,19 @@
 /*
  * What the files of the Linux backend share. Only they include this.
  *
- *     linux_resolve.c     a name below a root becomes a descriptor
- *     linux_file.c        stat, reading, appending
- *     linux_stage.c       files that appear whole
- *     linux_attributes.c  what a new file takes over from an old one
- *     linux_tree.c        trees likewise
- *     linux_dir.c         reading and making directories
- *     linux_rename.c      moving within a file system, and second names for links
- *     linux_remove.c      removing, by descriptor
- *     linux_journal.c     what must be removed again after a crash; temporary workspaces
- *     linux_sweep.c       removing that, at the next start
- *     linux_private.c     directories of our own
- *     linux_watch.c       inotify
- *     linux.c             the table
+ *     linux/resolve.c     a name below a root becomes a descriptor
+ *     linux/file.c        stat, reading, appending
+ *     linux/stage.c       files that appear whole
+ *     linux/attributes.c  what a new file takes over from an old one
+ *     linux/tree.c        trees likewise
+ *     linux/dir.c         reading and making directories
+ *     linux/rename.c      moving within a file system, and second names for links
+ *     linux/remove.c      removing, by descriptor
+ *     linux/journal.c     what must be removed again after a crash; temporary workspaces
+ *     linux/sweep.c       removing that, at the next start
+ *     linux/private.c     directories of our own
+ *     linux/watch.c       inotify
+ *     linux/backend.c             the table
  */
 #ifndef AUTHORITY_LINUX_INTERNAL_H
 #define AUTHORITY_LINUX_INTERNAL_H
@@ -85,7 +85,7 @@ struct backend_root {
     int journal_slot;
 };
 
-/* ---- linux_resolve.c ---- */
+/* ---- linux/resolve.c ---- */
 
 /* Whether openat2 works here, as it is needed. */
 bool linux_has_openat2(void);
@@ -140,20 +140,20 @@ int linux_look(int fd, struct stat *out_about);
 /* ERR_* for the errno of a call that was given one component below a pinned directory. */
 int linux_error(int errno_value);
 
-/* ---- linux_file.c ---- */
+/* ---- linux/file.c ---- */
 
 /* Regular, not linked elsewhere, not too large; else the code that says which. */
 int linux_check_file(const struct stat *about, const struct backend_lookup *lookup);
 void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
 
-/* ---- linux_attributes.c ---- */
+/* ---- linux/attributes.c ---- */
 
 bool linux_is_of_same_owner(const struct stat *a, const struct stat *b);
 /* Owner and extended attributes, as far as may be; *new is how the new file looks before and after.
  */
 int linux_take_after(int from, const struct stat *old, int to, struct stat *new);
 
-/* ---- linux_remove.c ---- */
+/* ---- linux/remove.c ---- */
 
 /*
  * Removes `last` in dir_fd and, if it is a directory, all below it, never through
@@ -165,12 +165,12 @@ int linux_remove_tree(int dir_fd, const char *last, uint64_t *budget, const stru
  */
 int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget);
 
-/* ---- linux_private.c ---- */
+/* ---- linux/private.c ---- */
 
 /* A directory of our own (0700, and nobody else's), made with those above it if it is missing. */
 int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err);
 
-/* ---- linux_journal.c ---- */
+/* ---- linux/journal.c ---- */
 
 enum linux_leftover { LINUX_LEFTOVER_FILE, LINUX_LEFTOVER_TREE };
 
@@ -206,7 +206,7 @@ void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
 int linux_temp_make(struct backend *backend, struct backend_root **out_root);
 void linux_temp_drop(struct backend_root *root);
 
-/* ---- linux_watch.c ---- */
+/* ---- linux/watch.c ---- */
 
 void linux_watches_init(struct linux_watches *all);
 /* When the last watch is freed. */

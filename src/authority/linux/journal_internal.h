@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal's file, as linux_journal.c writes it and linux_sweep.c reads it,
+ * The journal's file, as linux/journal.c writes it and linux/sweep.c reads it,
  * and the shape of the names that may be in it. Only the Linux backend's files
  * include this.
  */

@@ -3,12 +3,12 @@
  * What the files of the memory backend share, and what its tests use to plant
  * things behind its back. Only they include this.
  *
- *     memory_tree.c     nodes, their names, and what they cost
- *     memory_lookup.c   a name below a root becomes a node
- *     memory_file.c     reading, staging, appending
- *     memory_dir.c      reading and making directories, removing, renaming
- *     memory_plant.c    links and other things that the table cannot make
- *     memory.c          roots, staged trees, the table
+ *     memory/tree.c     nodes, their names, and what they cost
+ *     memory/lookup.c   a name below a root becomes a node
+ *     memory/file.c     reading, staging, appending
+ *     memory/dir.c      reading and making directories, removing, renaming
+ *     memory/plant.c    links and other things that the table cannot make
+ *     memory/backend.c          roots, staged trees, the table
  *
  * One lock guards the whole backend. Locks otherwise live in the loop alone, but
  * the operations of a backend run in whatever thread the host likes; a finer one
@@ -135,7 +135,7 @@ static inline void memory_unlock_(struct memory_backend **backend)
     cleanup_with(memory_unlock_) struct memory_backend *locked_ __attribute__((unused)) =          \
         memory_lock(backend)
 
-/* ---- memory_tree.c; the lock is held ---- */
+/* ---- memory/tree.c; the lock is held ---- */
 
 /* One reference, for the caller. */
 int memory_node_new(struct memory_backend *backend, enum authority_type type, unsigned mode,
@@ -169,7 +169,7 @@ bool memory_is_within(const struct memory_node *node, const struct memory_node *
 void memory_touch(struct memory_backend *backend, struct memory_node *node);
 void memory_fill_stat(const struct memory_node *node, struct authority_stat *out_stat);
 
-/* ---- memory_lookup.c; the lock is held ---- */
+/* ---- memory/lookup.c; the lock is held ---- */
 
 /*
  * By the lookup's rules. With `follows_last` a last link is followed, or
@@ -209,7 +209,7 @@ int memory_check_file(const struct memory_node *node, const struct backend_looku
 /* The owner's bits, for there is one owner: of 0400, 0200 and 0100. */
 int memory_check_mode(const struct memory_node *node, unsigned bits);
 
-/* ---- for tests: what others do to a disk (memory_plant.c) ---- */
+/* ---- for tests: what others do to a disk (memory/plant.c) ---- */
 
 void memory_set_clock(struct backend *backend, const struct clock *clock);
 /* Lower ones than what is used already refuse whatever would add to it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What op_move.c and op_copy.c share. Only they include this. */
+/* What operations/move.c and operations/copy.c share. Only they include this. */
 #ifndef AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 #define AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table of options gives flags and environment variables, help (optionhelp.h)
- * and shell completions (optioncomplete.h). Acting on values is left to the program.
+ * One table of options gives flags and environment variables, help (options/help.h)
+ * and shell completions (options/complete.h). Acting on values is left to the program.
  *
  *     enum { OPT_PORT, OPT_LEVEL, OPT_COUNT };
  *     static const struct option rows[OPT_COUNT] = {

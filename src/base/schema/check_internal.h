@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two halves of a check share: schema_check.c has the rules,
- * schema_forms.c the words that try several schemas on one value and must then
+ * What the two halves of a check share: schema/check.c has the rules,
+ * schema/forms.c the words that try several schemas on one value and must then
  * say which complaint helps. Nobody else includes this.
  */
 #ifndef BASE_SCHEMA_CHECK_INTERNAL_H

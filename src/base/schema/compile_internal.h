@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two halves of the compiler share: schema_compile.c walks the
- * document, schema_words.c knows the words. Nobody else includes this.
+ * What the two halves of the compiler share: schema/compile.c walks the
+ * document, schema/words.c knows the words. Nobody else includes this.
  */
 #ifndef BASE_SCHEMA_COMPILE_INTERNAL_H
 #define BASE_SCHEMA_COMPILE_INTERNAL_H

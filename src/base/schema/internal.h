@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What schema_compile.c makes and schema_check.c reads, and the text both put
+ * What schema/compile.c makes and schema/check.c reads, and the text both put
  * into errors. Nobody else includes this.
  */
 #ifndef BASE_SCHEMA_INTERNAL_H

@@ -253,7 +253,7 @@ static int open_channel(int out_ends[2], struct err *err)
     return 0;
 }
 
-/* What the first process is copied with. Its network comes later (box_network.c). */
+/* What the first process is copied with. Its network comes later (box/network.c). */
 static unsigned long flags_for(const struct box *box)
 {
     if (box->is_open)

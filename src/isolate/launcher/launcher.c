@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side; what answers is launcher_serve.c, which launcher_guard.c forks. */
+/* The client's side; what answers is launcher/serve.c, which launcher/guard.c forks. */
 #include "isolate/launcher/launcher.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the client, for its own files: httpclient.c (calls, whose turn it is),
- * httpclient_conn.c (a connection from the first packet to the last) and httpclient_head.c (what a
- * request looks like).
+ * The inside of the client, for its own files: http/client.c (calls, whose turn it is),
+ * http/client_conn.c (a connection from the first packet to the last) and http/client_head.c (what
+ * a request looks like).
  */
 #ifndef NET_HTTP_CLIENT_INTERNAL_H
 #define NET_HTTP_CLIENT_INTERNAL_H
@@ -88,7 +88,7 @@ struct httpclient {
     uint64_t dialled;
 };
 
-/* httpclient.c */
+/* http/client.c */
 
 /* Gives connections to those that wait. */
 void httpclient_pump(struct httpclient *client);
@@ -103,7 +103,7 @@ void httpclient_call_on_body(struct httpclient_call *call, struct str bytes);
 bool httpclient_call_repeat(struct httpclient_call *call);
 bool httpclient_call_is_sent(const struct httpclient_call *call);
 
-/* httpclient_conn.c */
+/* http/client_conn.c */
 
 int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
                         struct link **out_link);
@@ -113,7 +113,7 @@ void httpclient_link_release(struct link *link, bool may_keep);
 void httpclient_link_close(struct link *link);
 int httpclient_link_send(struct link *link, const struct str *parts, size_t count);
 
-/* httpclient_head.c */
+/* http/client_head.c */
 
 /* The head of the request, by way of that proxy or none. */
 int httpclient_head_write(const struct httpclient_request *request, const struct httpproxy *proxy,

@@ -56,7 +56,7 @@ struct http_request {
     bool has_body;
     uint64_t content_length; /* 0 when it is chunked */
     struct str target;       /* as it was sent */
-    struct str path;         /* decoded, begins with a slash (see httppath.h); "*" for OPTIONS */
+    struct str path;         /* decoded, begins with a slash (see http/path.h); "*" for OPTIONS */
     struct str query;        /* behind the question mark, not decoded; or empty */
     struct str host;         /* empty only in HTTP/1.0 */
     struct str body;         /* when it was collected */

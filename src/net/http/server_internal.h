@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the server, for its own files: httpserver.c (listening, limits, the end),
- * httpconn.c (a connection from request to request) and exchange.c (what handlers call).
+ * The inside of the server, for its own files: http/server.c (listening, limits, the end),
+ * http/conn.c (a connection from request to request) and exchange.c (what handlers call).
  */
 #ifndef NET_HTTP_SERVER_INTERNAL_H
 #define NET_HTTP_SERVER_INTERNAL_H
@@ -127,7 +127,7 @@ struct httpserver {
     char date[HTTP_DATE_BYTES];
 };
 
-/* ---- httpserver.c ---- */
+/* ---- http/server.c ---- */
 
 struct incoming *httpserver_take_incoming(struct httpserver *server);
 void httpserver_give_incoming(struct httpserver *server, struct incoming *incoming);
@@ -138,7 +138,7 @@ int httpserver_collect(struct httpserver *server, struct incoming *incoming, str
 /* The exchange leaves the server's lists and limits. */
 void httpserver_forget(struct httpserver *server, struct exchange *exchange);
 
-/* ---- httpconn.c ---- */
+/* ---- http/conn.c ---- */
 
 int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
                   struct address_count *from);

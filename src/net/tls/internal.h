@@ -56,11 +56,11 @@ struct tls_filter {
     unsigned depth; /* callbacks may be under way */
 };
 
-/* tls_tickets.c: hands ctx to the keys of its context, which the SSL's filter leads to. */
+/* tls/tickets.c: hands ctx to the keys of its context, which the SSL's filter leads to. */
 void tls_tickets_use(SSL_CTX *ssl_ctx);
 void tls_tickets_done(struct tls_tickets *tickets);
 
-/* tls_explain.c: the code and the words for what OpenSSL told last. */
+/* tls/explain.c: the code and the words for what OpenSSL told last. */
 int tls_explain(const struct tls_filter *tls, struct err *err);
 
 #endif

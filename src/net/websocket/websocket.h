@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages of a WebSocket, RFC 6455, on both sides: bytes in, bytes out
- * through a sink, by wslay. How the connection became one is in wshandshake.h;
+ * through a sink, by wslay. How the connection became one is in websocket/handshake.h;
  * sockets, pings at intervals and deadlines are the owner's business.
  */
 #ifndef NET_WEBSOCKET_WEBSOCKET_H

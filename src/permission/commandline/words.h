@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For command.c alone: the words of a shell's line, and what is known about some of them. */
+/* For commandline/commandline.c alone: the words of a shell's line, and what is known about some of
+ * them. */
 #ifndef PERMISSION_COMMANDLINE_WORDS_H
 #define PERMISSION_COMMANDLINE_WORDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The content of ~/.n8n-gateway/settings.json: reading it, changing its rules and
- * writing it again. The file itself is settingsfile.h.
+ * writing it again. The file itself is settings/file.h.
  *
  *     {"permissions": {"filesystemRead": "allow", …},
  *      "filesystemDir": "", "filesystemWriteAccess": true, "logLevel": "info",
