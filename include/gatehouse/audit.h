@@ -42,6 +42,11 @@ struct audit_config {
     unsigned max_files; /* rotated ones that are kept of each, at most AUDIT_MAX_FILES; 0: 8 */
     enum audit_sync sync;
     /*
+     * How long to wait for another process that rotates a file or allocates space, before the
+     * change is refused; 0: 5 s. A busy disk holds a process up for seconds.
+     */
+    unsigned lock_wait_ms;
+    /*
      * Records of what changed nothing and succeeded wait in memory until there
      * are 32 KB of them, something else is recorded, or audit_file_flush(). Much
      * faster; a kill -9 takes those that wait. Changes and refusals never wait.

@@ -23,7 +23,6 @@ enum {
     AUDIT_TIMESTAMP_BYTES = 24,             /* 2026-03-01T12:00:00.123Z */
     AUDIT_TEXT_BYTES = 256,                 /* of an id or a word from the host */
     AUDIT_CHUNK_BYTES = 64 << 10,           /* space is allocated in steps of this */
-    AUDIT_LOCK_WAIT_MS = 1000,              /* for another process that rotates or allocates */
     AUDIT_MAX_NAME = NAME_MAX - 16,         /* leaves room for ".reads", and ".lock" or ".64" */
     AUDIT_MAX_STEM = AUDIT_MAX_NAME + 8,    /* with ".reads" */
     AUDIT_NAME_BYTES = AUDIT_MAX_STEM + 16, /* one of those names, terminated */
@@ -67,6 +66,7 @@ struct audit_store {
     int lock_fd;
     uint64_t max_bytes;
     unsigned max_files;
+    unsigned lock_wait_ms;
     enum audit_sync sync;
     char stem[AUDIT_NAME_BYTES];
 };

@@ -26,6 +26,7 @@ enum {
     WRITABLE_MODE = 0600,
     SEALED_MODE = 0400,
     PAGE_BYTES = 4096,
+    DEFAULT_LOCK_WAIT_MS = 5000,
     FIRST_PAUSE_NS = 50000,
     LONGEST_PAUSE_NS = 5000000,
 };
@@ -152,6 +153,7 @@ int audit_store_init(struct audit_store *store, const struct audit_config *confi
         .lock_fd = -1,
         .max_bytes = config->max_bytes > 0 ? config->max_bytes : DEFAULT_MAX_BYTES,
         .max_files = config->max_files > 0 ? config->max_files : DEFAULT_MAX_FILES,
+        .lock_wait_ms = config->lock_wait_ms > 0 ? config->lock_wait_ms : DEFAULT_LOCK_WAIT_MS,
         .sync = config->sync,
     };
     audit_stem(config->name, kind, store->stem);
@@ -181,7 +183,7 @@ static bool is_lock_valid(const struct audit_store *store)
 /* With an end: a process that was stopped while it holds the lock must not stop all others. */
 int audit_store_lock(struct audit_store *store)
 {
-    int64_t give_up_ms = clock_monotonic_ms(&clock_system) + AUDIT_LOCK_WAIT_MS;
+    int64_t give_up_ms = clock_monotonic_ms(&clock_system) + store->lock_wait_ms;
     struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
 
     while (true) {

@@ -57,7 +57,8 @@ static inline int scene_stop(void **state)
 
 static inline struct audit_config scene_config(void)
 {
-    return (struct audit_config){.dir_fd = scene_fd, .name = "audit.jsonl"};
+    /* A minute for the lock: no case may fail because the disk is busy. */
+    return (struct audit_config){.dir_fd = scene_fd, .name = "audit.jsonl", .lock_wait_ms = 60000};
 }
 
 static inline struct audit_file *scene_open(const struct audit_config *config)

@@ -498,10 +498,12 @@ static void threads_share_a_file_through_rotations(void **state)
  */
 static void a_lock_that_is_never_given_back_refuses_changes(void **state)
 {
-    struct audit_file *file = scene_open(&config);
+    struct audit_file *file;
     cleanup_fd int lock = -1;
 
     (void)state;
+    config.lock_wait_ms = 100;
+    file = scene_open(&config);
     assert_int_equal(unlinkat(scene_fd, "audit.jsonl.lock", 0), 0);
     audit_file_close(scene_open(&config));
     lock = openat(scene_fd, "audit.jsonl.lock", O_RDONLY | O_CLOEXEC);
