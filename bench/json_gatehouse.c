@@ -8,7 +8,7 @@
 
 enum { MAX_BYTES = 64 << 20, MAX_DEPTH = 64 };
 
-struct kept {
+struct saved_session {
     struct arena arena;
     struct buf written;
     const struct json_value *document;
@@ -25,7 +25,7 @@ static bool parse(const char *text, size_t len)
 
 static void unload(void *document)
 {
-    struct kept *kept = document;
+    struct saved_session *kept = document;
 
     arena_done(&kept->arena);
     buf_done(&kept->written);
@@ -34,7 +34,7 @@ static void unload(void *document)
 
 static void *load(const char *text, size_t len)
 {
-    struct kept *kept = calloc(1, sizeof(*kept));
+    struct saved_session *kept = calloc(1, sizeof(*kept));
 
     if (kept == NULL)
         return NULL;
@@ -51,7 +51,7 @@ static void *load(const char *text, size_t len)
 /* Into a buffer that is kept, as a connection keeps its own. */
 static size_t write_kept(void *document)
 {
-    struct kept *kept = document;
+    struct saved_session *kept = document;
     struct json_writer writer;
 
     buf_clear(&kept->written);

@@ -32,7 +32,7 @@ enum call_state {
     CALL_PREPARING, /* the executor has it; one that decides by itself may run it already */
     CALL_KEEPING,   /* a worker writes the user's answer into the settings */
     CALL_PREVIEWING,
-    CALL_ASKING_DESK,
+    CALL_ASKING_USER,
     CALL_ASKING_CLIENT,
     CALL_RUNNING,
     CALL_ENDED,
@@ -58,7 +58,7 @@ struct call {
     int64_t since_ms;
     int64_t due_ms;
     int64_t asked_ms;
-    uint64_t question; /* at the desk */
+    uint64_t question; /* at the queue */
     uint64_t mark;     /* of what was asked about */
     struct keeping *keeping;
     enum permission_source source;
@@ -85,7 +85,7 @@ static void decide(struct call *call);
 
 static bool is_asking(enum call_state state)
 {
-    return state == CALL_ASKING_DESK || state == CALL_ASKING_CLIENT;
+    return state == CALL_ASKING_USER || state == CALL_ASKING_CLIENT;
 }
 
 static void stop_thinking(struct call *call)
@@ -107,7 +107,7 @@ static void start_thinking(struct call *call)
     if (config->charges_thinking)
         return;
     timer_stop(&call->timer);
-    if (call->state == CALL_ASKING_DESK) /* clients have a time of their own */
+    if (call->state == CALL_ASKING_USER) /* clients have a time of their own */
         timer_start(&call->timer, config->ask_ms);
 }
 
@@ -130,7 +130,7 @@ static void enter(struct call *call, enum call_state next)
     case CALL_PREVIEWING:
         assert(from == CALL_PREPARING || from == CALL_KEEPING);
         return;
-    case CALL_ASKING_DESK:
+    case CALL_ASKING_USER:
     case CALL_ASKING_CLIENT:
         assert(from == CALL_PREPARING || from == CALL_KEEPING || from == CALL_PREVIEWING);
         start_thinking(call);
@@ -141,9 +141,10 @@ static void enter(struct call *call, enum call_state next)
     case CALL_ENDED:
         assert(from != CALL_ENDED);
         timer_stop(&call->timer);
-        if (from == CALL_ASKING_DESK)
-            desk_cancel(call->engine->config.desk, call->question,
-                        call->is_late ? DESK_TIMED_OUT : DESK_CANCELLED);
+        if (from == CALL_ASKING_USER)
+            question_queue_cancel(call->engine->config.queue, call->question,
+                                  call->is_late ? QUESTION_QUEUE_TIMED_OUT
+                                                : QUESTION_QUEUE_CANCELLED);
         if (call->keeping != NULL)
             call->keeping->call = NULL;
         return;
@@ -211,7 +212,7 @@ static void give_up(struct call *call, int why)
         return;
     case CALL_NEW:
     case CALL_KEEPING: /* the answer is kept all the same */
-    case CALL_ASKING_DESK:
+    case CALL_ASKING_USER:
     case CALL_ASKING_CLIENT:
         fail_unbegun(call, why);
         return;
@@ -224,13 +225,13 @@ static void give_up(struct call *call, int why)
 
 static bool has_surface(const struct call_engine *engine)
 {
-    return desk_has_surface(engine->config.desk);
+    return question_queue_has_surface(engine->config.queue);
 }
 
 unsigned call_engine_choices(const struct call_engine *engine)
 {
     const struct call_engine_config *config = &engine->config;
-    bool may_keep = config->desk != NULL || config->keeps_clients_answers;
+    bool may_keep = config->queue != NULL || config->keeps_clients_answers;
 
     return ONCE | (may_keep && keeper_saves(config->keeper) ? ALWAYS : 0);
 }
@@ -246,8 +247,8 @@ static struct decision_terms terms_of(const struct call *call)
         /* A terminal that was named and has gone is not replaced by the client. */
         .can_ask =
             !engine->is_alone &&
-            (config->desk != NULL ? has_surface(engine) : config->can_ask(config->data, call)),
-        .is_by_client = config->desk == NULL,
+            (config->queue != NULL ? has_surface(engine) : config->can_ask(config->data, call)),
+        .is_by_client = config->queue == NULL,
         .choices = call_engine_choices(engine),
         .how_to_ask = config->how_to_ask,
         .has_answer = call->request.has_answer,
@@ -269,7 +270,7 @@ static void try_with(struct call *call, enum permission_choice choice)
     prepare(call);
 }
 
-static void on_desk_answer(void *data, uint64_t id, enum permission_choice choice, const char *by)
+static void on_user_answer(void *data, uint64_t id, enum permission_choice choice, const char *by)
 {
     struct call *call = data;
 
@@ -286,15 +287,15 @@ void call_answer(struct call *call, enum permission_choice choice)
         try_with(call, choice);
 }
 
-/* The desk may have the answer before it returns; then the call may be gone. */
-static void ask_at_desk(struct call *call)
+/* The queue may have the answer before it returns; then the call may be gone. */
+static void ask_user(struct call *call)
 {
     struct err err = ERR_INIT;
     int r;
 
-    enter(call, CALL_ASKING_DESK);
-    r = desk_ask(call->engine->config.desk, &call->work->decision.question, on_desk_answer, call,
-                 &call->question);
+    enter(call, CALL_ASKING_USER);
+    r = question_queue_ask(call->engine->config.queue, &call->work->decision.question,
+                           on_user_answer, call, &call->question);
     if (r == 0)
         return;
     err_set(&err, r, "too many questions wait for the user already");
@@ -324,8 +325,8 @@ static void ask(struct call *call)
     if (engine->is_alone) {            /* the client left while the question was made */
         enter(call, CALL_ASKING_CLIENT);
         try_with(call, CHOICE_DENY_ONCE);
-    } else if (engine->config.desk != NULL) {
-        ask_at_desk(call);
+    } else if (engine->config.queue != NULL) {
+        ask_user(call);
     } else {
         ask_client(call);
     }
@@ -411,7 +412,7 @@ static void follow_decision(struct call *call, int r)
         decide(call);
     } else {
         enter(call, CALL_PREVIEWING);
-        work->ops->preview(work, work->decision.telling);
+        work->ops->preview(work, work->decision.disclosure);
     }
 }
 
@@ -597,9 +598,9 @@ static void on_timer(void *data)
     const struct call_engine_config *config = &call->engine->config;
     struct err err = ERR_INIT;
 
-    if (call->state == CALL_ASKING_DESK && !config->charges_thinking) {
+    if (call->state == CALL_ASKING_USER && !config->charges_thinking) {
         /* No answer means denied. */
-        desk_cancel(config->desk, call->question, DESK_TIMED_OUT);
+        question_queue_cancel(config->queue, call->question, QUESTION_QUEUE_TIMED_OUT);
         try_with(call, CHOICE_DENY_ONCE);
         return;
     }
@@ -733,8 +734,8 @@ void call_engine_client_leaves(struct call_engine *engine)
 
     engine->is_alone = true;
     while ((call = find_call(engine, is_unanswered, NULL)) != NULL) {
-        if (call->state == CALL_ASKING_DESK)
-            desk_cancel(engine->config.desk, call->question, DESK_CANCELLED);
+        if (call->state == CALL_ASKING_USER)
+            question_queue_cancel(engine->config.queue, call->question, QUESTION_QUEUE_CANCELLED);
         try_with(call, CHOICE_DENY_ONCE);
     }
 }

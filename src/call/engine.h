@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "call/executor.h"
 #include "loop/loop.h"
-#include "permission/desk.h"
+#include "permission/questionqueue.h"
 #include "permission/rules/keeper.h"
 
 struct call_engine;
@@ -48,10 +48,10 @@ struct call_engine_config {
     struct keeper *keeper;
 
     /* The terminal, and nobody else then. NULL: the transport asks. */
-    struct desk *desk;
+    struct question_queue *queue;
     const char *how_to_ask;     /* what the user can do where nobody can be asked */
     bool keeps_clients_answers; /* "always" is offered when the transport asks, too */
-    /* Without a desk: whether the call's client can be asked. */
+    /* Without a queue: whether the call's client can be asked. */
     bool (*can_ask)(void *data, const struct call *call);
     /*
      * 0: call_answer() will come. 1: the question was the call's answer, which somebody brings with
@@ -65,7 +65,7 @@ struct call_engine_config {
 
     /*
      * True: the time of a call goes on while the user thinks, because somebody waits for just so
-     * long. Else it stands still, and a question at the desk is denied after ask_ms.
+     * long. Else it stands still, and a question at the queue is denied after ask_ms.
      */
     bool charges_thinking;
     int64_t ask_ms;

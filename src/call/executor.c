@@ -85,13 +85,13 @@ static void note_refusal(void *data, const struct permission_resource *resource,
     work->refused_by = source;
 }
 
-static int describe(void *data, struct arena *arena, enum decision_telling telling,
+static int describe(void *data, struct arena *arena, enum decision_disclosure disclosure,
                     const struct cancel *cancel, struct question *question, struct err *err)
 {
     struct work *work = data;
 
     (void)arena; /* it is the work's */
-    return work->ops->describe(work, telling, cancel, question, err);
+    return work->ops->describe(work, disclosure, cancel, question, err);
 }
 
 int executor_decide(struct work *work, bool describes, const struct cancel *cancel)

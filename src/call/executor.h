@@ -90,10 +90,10 @@ struct executor_ops {
     int (*prepare)(struct executor *executor, const struct work_request *request,
                    struct work **out_work, struct err *err);
     /* The question's words, for executor_decide(); NULL: never asked for. */
-    int (*describe)(struct work *work, enum decision_telling telling, const struct cancel *cancel,
-                    struct question *question, struct err *err);
+    int (*describe)(struct work *work, enum decision_disclosure disclosure,
+                    const struct cancel *cancel, struct question *question, struct err *err);
     /* Both for a prepared work. `run` fails when the intent cannot be recorded. */
-    void (*preview)(struct work *work, enum decision_telling telling);
+    void (*preview)(struct work *work, enum decision_disclosure disclosure);
     int (*run)(struct work *work);
     /* on_end comes with `why`, or with a result that was there first: in here or later. */
     void (*cancel)(struct work *work, int why);

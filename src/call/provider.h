@@ -65,7 +65,7 @@ struct provider {
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err);
     /* Fills in action, detail, is_diff and deletes; an error is the one the call would end with. */
-    int (*preview)(void *call, struct arena *arena, enum decision_telling telling,
+    int (*preview)(void *call, struct arena *arena, enum decision_disclosure disclosure,
                    const struct cancel *cancel, struct question *question, struct err *err);
     /* Records that the call was refused because of this resource, by what, with which code. */
     void (*refused)(void *call, const void *session, const struct permission_resource *resource,

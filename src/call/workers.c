@@ -41,10 +41,10 @@ struct local_work {
     enum local_state state;
     enum local_step step;
     enum local_stage stage;
-    enum decision_telling telling; /* of a preview */
-    uint64_t id;                   /* in the pool, or at the provider */
-    int cancelled;                 /* why; 0: it is not */
-    uint64_t told;                 /* progress */
+    enum decision_disclosure disclosure; /* of a preview */
+    uint64_t id;                         /* in the pool, or at the provider */
+    int cancelled;                       /* why; 0: it is not */
+    uint64_t told;                       /* progress */
     bool is_refusal;
     struct buf result;
     /* Written by the worker, read by the loop. */
@@ -151,12 +151,13 @@ static int prepare(struct local_work *local, const struct cancel *token)
     return r;
 }
 
-static int describe(struct work *work, enum decision_telling telling, const struct cancel *cancel,
-                    struct question *question, struct err *err)
+static int describe(struct work *work, enum decision_disclosure disclosure,
+                    const struct cancel *cancel, struct question *question, struct err *err)
 {
     struct local_work *local = local_of(work);
 
-    return local->use.provider->preview(local->call, &work->arena, telling, cancel, question, err);
+    return local->use.provider->preview(local->call, &work->arena, disclosure, cancel, question,
+                                        err);
 }
 
 static int do_step(struct local_work *local, const struct cancel *token)
@@ -166,7 +167,7 @@ static int do_step(struct local_work *local, const struct cancel *token)
         return prepare(local, token);
     case STEP_PREVIEW:
         local->stage = STAGE_PREVIEWED;
-        return describe(&local->work, local->telling, token, &local->work.decision.question,
+        return describe(&local->work, local->disclosure, token, &local->work.decision.question,
                         &local->work.err);
     case STEP_RUN:
         return run(local, token);
@@ -431,17 +432,17 @@ static int prepare_work(struct executor *executor, const struct work_request *re
     return 0;
 }
 
-static void preview_work(struct work *work, enum decision_telling telling)
+static void preview_work(struct work *work, enum decision_disclosure disclosure)
 {
     struct local_work *local = local_of(work);
 
     assert(local->state == LOCAL_IDLE);
-    local->telling = telling;
+    local->disclosure = disclosure;
     if (local->use.provider->run != NULL) {
         do_next(local, STEP_PREVIEW);
         return;
     }
-    if (describe(work, telling, NULL, &work->decision.question, &work->err) < 0)
+    if (describe(work, disclosure, NULL, &work->decision.question, &work->err) < 0)
         end(local, (struct work_end){.err = &work->err, .is_refusal = true});
     else
         work->events->on_previewed(work->data);

@@ -92,8 +92,8 @@ static void on_show(void *data, uint64_t id, const struct question *question)
 {
     struct console *console = data;
 
-    /* The desk has no more than fit. */
-    assert(console->queue_count < DESK_MAX_OPEN);
+    /* The queue has no more than fit. */
+    assert(console->queue_count < QUESTION_QUEUE_MAX_OPEN);
     console->queue[console->queue_count++] = (struct waiting){id, question};
     if (console->is_prompting)
         stage_redraw(console->stage); /* one more waits */
@@ -107,12 +107,12 @@ static void drop(struct console *console, size_t index)
             (console->queue_count - index) * sizeof(console->queue[0]));
 }
 
-static void on_withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
+static void on_withdraw(void *data, uint64_t id, enum question_queue_end end, const char *by)
 {
     static const char *const past[] = {
-        [DESK_ANSWERED_ELSEWHERE] = "Answered elsewhere",
-        [DESK_CANCELLED] = "Withdrawn",
-        [DESK_TIMED_OUT] = "Timed out",
+        [QUESTION_QUEUE_ANSWERED_ELSEWHERE] = "Answered elsewhere",
+        [QUESTION_QUEUE_CANCELLED] = "Withdrawn",
+        [QUESTION_QUEUE_TIMED_OUT] = "Timed out",
     };
     struct console *console = data;
     size_t index = 0;
@@ -155,7 +155,7 @@ static void answer_first(struct console *console, enum permission_choice choice)
     console->has_answer = false;
     drop(console, 0);
     wake(console);
-    (void)desk_answer(console->config.desk, id, choice, CONSOLE_NAME);
+    (void)question_queue_answer(console->config.queue, id, choice, CONSOLE_NAME);
 }
 
 static void leave_desk(struct console *console)
@@ -166,7 +166,7 @@ static void leave_desk(struct console *console)
     } else if (console->queue_count > 0) {
         answer_first(console, CHOICE_DENY_ONCE);
     } else {
-        desk_remove(console->config.desk, CONSOLE_NAME);
+        question_queue_remove(console->config.queue, CONSOLE_NAME);
         if (console->config.on_gone != NULL)
             console->config.on_gone(console->config.data);
     }
@@ -206,7 +206,7 @@ static void on_stage_gone(void *data)
 int console_new(const struct console_config *config, struct console **out_console)
 {
     struct console *console = calloc(1, sizeof(*console));
-    const struct desk_surface surface = {CONSOLE_NAME, on_show, on_withdraw, console};
+    const struct question_queue_surface surface = {CONSOLE_NAME, on_show, on_withdraw, console};
     struct stage_config stage = {
         .loop = config->loop,
         .in_fd = config->in_fd,
@@ -223,7 +223,7 @@ int console_new(const struct console_config *config, struct console **out_consol
     loop_task_init(&console->turn, take_turn, console);
     r = stage_new(&stage, &console->stage);
     if (r == 0)
-        r = desk_add(config->desk, &surface);
+        r = question_queue_add(config->queue, &surface);
     if (r < 0) {
         stage_free(console->stage);
         loop_task_cancel(&console->turn);
@@ -244,7 +244,7 @@ void console_free(struct console *console)
         prompt_done(&console->prompt);
     confirm_free(console->confirm);
     console->is_prompting = false;
-    desk_remove(console->config.desk, CONSOLE_NAME);
+    question_queue_remove(console->config.queue, CONSOLE_NAME);
     free(console);
 }
 

@@ -12,13 +12,14 @@ struct confirm;
 struct console {
     struct console_config config;
     struct stage *stage;
-    struct loop_task turn; /* what must not happen inside a callback of the stage or the desk */
+    struct loop_task
+        turn; /* what must not happen inside a callback of the stage or the question queue */
 
     /* Questions in the order in which they came; the first may be on the stage. */
     struct waiting {
         uint64_t id;
         const struct question *question;
-    } queue[DESK_MAX_OPEN];
+    } queue[QUESTION_QUEUE_MAX_OPEN];
     size_t queue_count;
     bool is_prompting; /* the first is on */
     struct prompt prompt;

@@ -7,23 +7,23 @@
 
 enum { SHOWN_BYTES = 120 };
 
-static const char *const telling_names[] = {
-    [DECISION_TELLS_ALL] = "all",
-    [DECISION_TELLS_USER] = "user",
-    [DECISION_TELLS_NOTHING] = "nothing",
+static const char *const disclosure_names[] = {
+    [DECISION_DISCLOSES_ALL] = "all",
+    [DECISION_DISCLOSES_TO_USER] = "user",
+    [DECISION_DISCLOSES_NOTHING] = "nothing",
 };
 
-const char *decision_telling_name(enum decision_telling telling)
+const char *decision_disclosure_name(enum decision_disclosure disclosure)
 {
-    return telling_names[telling];
+    return disclosure_names[disclosure];
 }
 
-bool decision_telling_from(struct str name, enum decision_telling *out_telling)
+bool decision_disclosure_from(struct str name, enum decision_disclosure *out_disclosure)
 {
-    for (size_t i = 0; i < array_size(telling_names); i++) {
-        if (!str_eq_c(name, telling_names[i]))
+    for (size_t i = 0; i < array_size(disclosure_names); i++) {
+        if (!str_eq_c(name, disclosure_names[i]))
             continue;
-        *out_telling = (enum decision_telling)i;
+        *out_disclosure = (enum decision_disclosure)i;
         return true;
     }
     return false;
@@ -150,7 +150,7 @@ static int show_resource(const struct deciding *deciding, size_t index, struct s
 }
 
 /* A question goes out before anything is allowed: it must not be a way to read. */
-static enum decision_telling how_much_to_tell(const struct deciding *deciding)
+static enum decision_disclosure how_much_to_tell(const struct deciding *deciding)
 {
     const struct decision_subject *subject = deciding->subject;
 
@@ -163,12 +163,13 @@ static enum decision_telling how_much_to_tell(const struct deciding *deciding)
         resource.group = CATALOG_FILESYSTEM_READ;
         permission_decide(keeper_permission(deciding->terms->keeper), &resource, &decision);
         if (decision.verdict != PERMISSION_ALLOW)
-            return deciding->terms->is_by_client ? DECISION_TELLS_NOTHING : DECISION_TELLS_USER;
+            return deciding->terms->is_by_client ? DECISION_DISCLOSES_NOTHING
+                                                 : DECISION_DISCLOSES_TO_USER;
     }
-    return DECISION_TELLS_ALL;
+    return DECISION_DISCLOSES_ALL;
 }
 
-static int make_question(const struct deciding *deciding, enum decision_telling telling,
+static int make_question(const struct deciding *deciding, enum decision_disclosure disclosure,
                          const struct cancel *cancel, struct question *out_question,
                          struct err *err)
 {
@@ -200,7 +201,7 @@ static int make_question(const struct deciding *deciding, enum decision_telling 
         if (resource->group > out_question->group)
             out_question->group = resource->group;
     }
-    return subject->describe != NULL ? subject->describe(subject->data, deciding->arena, telling,
+    return subject->describe != NULL ? subject->describe(subject->data, deciding->arena, disclosure,
                                                          cancel, out_question, err)
                                      : 0;
 }
@@ -271,8 +272,8 @@ static int settle_asking(const struct deciding *deciding, size_t index, const st
     }
     if (!terms->can_ask)
         return refuse(deciding, index, PERMISSION_BY_NOBODY, err);
-    decision->telling = how_much_to_tell(deciding);
-    r = make_question(deciding, decision->telling, cancel, &decision->question, err);
+    decision->disclosure = how_much_to_tell(deciding);
+    r = make_question(deciding, decision->disclosure, cancel, &decision->question, err);
     decision->asks = r == 0;
     return r;
 }

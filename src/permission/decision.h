@@ -33,28 +33,28 @@ struct decision_terms {
 };
 
 /* How much a question may tell of what is in files. */
-enum decision_telling {
-    DECISION_TELLS_ALL,
+enum decision_disclosure {
+    DECISION_DISCLOSES_ALL,
     /* Reading has to be asked for, too: the user sees it, and the client not even an error. */
-    DECISION_TELLS_USER,
-    DECISION_TELLS_NOTHING,
+    DECISION_DISCLOSES_TO_USER,
+    DECISION_DISCLOSES_NOTHING,
 };
 
 /* "all", "user", "nothing" */
-const char *decision_telling_name(enum decision_telling telling);
-bool decision_telling_from(struct str name, enum decision_telling *out_telling);
+const char *decision_disclosure_name(enum decision_disclosure disclosure);
+bool decision_disclosure_from(struct str name, enum decision_disclosure *out_disclosure);
 
 /* The call, as far as a decision needs it. */
 struct decision_subject {
     const struct catalog_tool *tool;
     const struct permission_resource *resources;
     size_t count;
-    uint64_t mark; /* of what else it goes by (tools/consent.h) */
+    uint64_t mark; /* of what else it goes by (files/consent.h) */
     /*
      * What will be done, in words that live in the arena; an error is the one it would end with.
      * NULL: the caller puts the words into the question himself.
      */
-    int (*describe)(void *data, struct arena *arena, enum decision_telling telling,
+    int (*describe)(void *data, struct arena *arena, enum decision_disclosure disclosure,
                     const struct cancel *cancel, struct question *question, struct err *err);
     /* The refusal goes into the record. */
     void (*refused)(void *data, const struct permission_resource *resource, const char *source,
@@ -68,7 +68,7 @@ struct decision {
     /* Where somebody has to be asked; in the job's arena. */
     bool asks;
     struct question question;
-    enum decision_telling telling; /* what its words may come from */
+    enum decision_disclosure disclosure; /* what its words may come from */
     uint64_t mark;
 };
 

@@ -54,14 +54,14 @@ static int subject(void *data, const void *session, struct arena *arena,
     return 0;
 }
 
-static int preview(void *data, struct arena *arena, enum decision_telling telling,
+static int preview(void *data, struct arena *arena, enum decision_disclosure disclosure,
                    const struct cancel *cancel, struct question *question, struct err *err)
 {
     const struct shell_call *call = data;
     struct shell_words words = shell_words(call->shell, call->tool, call->asked, call->text);
 
     (void)arena;
-    (void)telling;
+    (void)disclosure;
     (void)cancel;
     (void)err;
     question->action = words.action;

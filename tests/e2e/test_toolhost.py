@@ -187,8 +187,8 @@ class Calls(Scene):
         front = self.started()
         call, _ = front.prepared("edit_file", {"filePath": "notes.txt", "oldString": "two",
                                                "newString": "three"})
-        for telling, is_diff in (("all", True), ("user", True), ("nothing", False)):
-            frame = front.preview(call, telling)
+        for disclosure, is_diff in (("all", True), ("user", True), ("nothing", False)):
+            frame = front.preview(call, disclosure)
             self.assertEqual((frame.type, frame.body["isDiff"]), (PREVIEWED, is_diff), frame)
             self.assertIn("three", frame.body["detail"])
             # What it stands beside is content, and is told to whom it may be.
@@ -205,7 +205,7 @@ class Calls(Scene):
         self.assertEqual(front.preview(call).type, ERROR)
 
     def test_a_preview_of_nothing_is_no_request(self):
-        for body in (b'{"telling":"everything"}', b"{}"):
+        for body in (b'{"disclosure":"everything"}', b"{}"):
             front = self.started()
             call, _ = front.prepared("read_file", {"filePath": "notes.txt"})
             front.send(call, PREVIEW, body)

@@ -93,8 +93,8 @@ class Front:
         assert (frame.call, frame.type) == (call, PREPARED), frame
         return call, frame.body
 
-    def preview(self, call, telling="all"):
-        self.send(call, PREVIEW, json.dumps({"telling": telling}).encode())
+    def preview(self, call, disclosure="all"):
+        self.send(call, PREVIEW, json.dumps({"disclosure": disclosure}).encode())
         frame = self.receive()
         assert frame.call == call, frame
         return frame

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "tools/diff.h"
-#include "tools/passage.h"
+#include "files/diff.h"
+#include "files/passage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

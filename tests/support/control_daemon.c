@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "command/status.h"
+#include "cli/status.h"
 #include "loop/reader.h"
 #include "programs/connect/control.h"
 

@@ -191,7 +191,7 @@ static int hide_moved(struct places *places, size_t named, const char *folder, c
     return r;
 }
 
-/* The socket by which a daemon of ours takes tokens (command/status.h). */
+/* The socket by which a daemon of ours takes tokens (cli/status.h). */
 static int hide_daemon(struct places *places, size_t named, struct err *err)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");

@@ -11,16 +11,16 @@
 #include "base/colour.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "command/alone.h"
-#include "command/audit.h"
-#include "command/output.h"
-#include "command/stop.h"
+#include "cli/alone.h"
+#include "cli/audit.h"
+#include "cli/output.h"
+#include "cli/stop.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
 #include "programs/audit/moment.h"
 #include "programs/audit/table.h"
 #include "programs/audit/view.h"
-#include "tools/recorded.h"
+#include "session/state.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -144,8 +144,8 @@ static int find_state(const struct option_values *values, char out_path[PATH_MAX
                       struct err *err)
 {
     const char *given = options_text(values, AUDIT_OPTION_STATE_DIR);
-    int r = given != NULL ? recorded_absolute(given, out_path, err)
-                          : recorded_default_state(out_path, err);
+    int r = given != NULL ? session_state_absolute_path(given, out_path, err)
+                          : session_state_default_dir(out_path, err);
 
     return r == 0 ? audit_dir_find(out_path, out_fd, err) : r;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "command/output.h"
+#include "cli/output.h"
 
 void table_head(struct output *output, bool has_colour);
 /* `is_interrupted`: an intent that has no outcome. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "command/output.h"
+#include "cli/output.h"
 
 enum {
     VIEW_MAX_BYTES = 256 << 20,     /* of lines that are gathered */

@@ -307,7 +307,7 @@ static int make_engine(struct calls *calls)
         .executor_count = array_size(calls->executors),
         .running = &calls->running,
         .keeper = config->keeper,
-        .desk = config->desk,
+        .queue = config->queue,
         .how_to_ask = "no terminal is there for it; start gatehouse connect in one, without "
                       "--non-interactive",
         .can_ask = can_ask,
@@ -335,7 +335,7 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     r = make_workers(calls);
     if (r == 0)
         r = make_engine(calls);
-    if (r == 0 && config->desk == NULL)
+    if (r == 0 && config->queue == NULL)
         r = confirmations_new(&clock_system, &calls->confirmations);
     if (r < 0) {
         calls_free(calls);

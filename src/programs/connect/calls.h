@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls from the server become calls of the engine here, and their ends answers. Where there is no
- * desk the instance asks its user, by way of the answer (permission/confirmation.h).
+ * queue the instance asks its user, by way of the answer (permission/confirmation.h).
  */
 #ifndef PROGRAMS_CONNECT_CALLS_H
 #define PROGRAMS_CONNECT_CALLS_H
@@ -13,7 +13,7 @@
 #include "gatehouse/authority.h"
 #include "gateway/event.h"
 #include "loop/loop.h"
-#include "permission/desk.h"
+#include "permission/questionqueue.h"
 #include "permission/rules/keeper.h"
 #include "shell/shell.h"
 
@@ -33,7 +33,7 @@ struct calls_config {
     struct shell *shell;    /* NULL: no commands here */
     struct keeper *keeper;
     struct authority_scope *recorded; /* in whose name calls stand in the record */
-    struct desk *desk;                /* NULL: the instance asks */
+    struct question_queue *queue;     /* NULL: the instance asks */
     bool (*offers)(void *data, const struct catalog_tool *tool);
     /* Once for each call that was begun, unless its session has ended. A whole CallToolResult. */
     void (*answer)(void *data, struct str id, struct str result);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "command/status.h"
+#include "cli/status.h"
 #include "gatehouse/audit.h"
 #include "net/http/router.h"
 #include "net/http/server.h"

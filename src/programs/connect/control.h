@@ -24,7 +24,7 @@ enum { CONTROL_MAX_CONNECTIONS = 16 };
 struct control;
 
 /*
- * Takes the name of this port (command/status.h) in `directory`, which is made if it is missing and
+ * Takes the name of this port (cli/status.h) in `directory`, which is made if it is missing and
  * has to be private. One that a dead daemon has left is replaced; ERR_ALREADY_EXISTS, with words,
  * when a daemon lives there. A process that gives up its rights does this before.
  */

@@ -28,7 +28,7 @@ static const char *const VARIABLES[] = {
 enum {
     MAX_VARIABLES = array_size(VARIABLES),
     VARIABLE_BYTES = 1024,
-    SESSION_VARIABLES = 2,                      /* without the first of them there is no desktop */
+    GATEWAY_SESSION_VARIABLES = 2,              /* without the first of them there is no desktop */
     ESCAPED_BYTES = DESKTOP_TEXT_BYTES * 5 + 1, /* "&amp;" for each */
 };
 
@@ -71,7 +71,7 @@ static void collect_environment(char space[MAX_VARIABLES][VARIABLE_BYTES],
 
 static bool has_session(void)
 {
-    for (size_t i = 0; i < SESSION_VARIABLES; i++)
+    for (size_t i = 0; i < GATEWAY_SESSION_VARIABLES; i++)
         if (getenv(VARIABLES[i]) != NULL)
             return true;
     return false;

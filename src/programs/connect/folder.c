@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/recorded.h"
+#include "session/state.h"
 
 int folder_name(struct str typed, char out_path[PATH_MAX], struct err *err)
 {
@@ -22,12 +22,12 @@ int folder_name(struct str typed, char out_path[PATH_MAX], struct err *err)
         return err_set(err, ERR_INVALID_PATH, "the name of the folder has a zero byte");
     if (snprintf(name, sizeof(name), "%s%.*s", home, STR_ARG(typed)) >= (int)sizeof(name))
         return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
-    return recorded_absolute(name, out_path, err);
+    return session_state_absolute_path(name, out_path, err);
 }
 
 int folder_check(const char *state_dir, const char *path, struct err *err)
 {
-    const struct recorded_config state = {
+    const struct session_state_config config = {
         .state_dir = state_dir, .is_recorded_elsewhere = true, .only_reads = true};
     const struct authority_request request = {
         .subject = {.type = AUTHORITY_CORE, .id = "daemon"},
@@ -37,16 +37,16 @@ int folder_check(const char *state_dir, const char *path, struct err *err)
         .source = AUTHORITY_FROM_CORE,
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
     };
-    struct recorded recorded = {.audit_dir_fd = -1};
+    struct session_state state = {.audit_dir_fd = -1};
     struct authority_scope *scope = NULL;
     struct err why = ERR_INIT;
     int r = 0;
 
     /* What is wrong with the state is not the folder's fault: who needs it says so. */
-    if (recorded_open(&state, &recorded, NULL) == 0)
-        r = authority_request_root(recorded.authority, &request, &scope, &why);
+    if (session_state_open(&config, &state, NULL) == 0)
+        r = authority_request_root(state.authority, &request, &scope, &why);
     authority_scope_free(scope);
-    recorded_close(&recorded);
+    session_state_close(&state);
     return r < 0 ? err_set(err, r, "the folder '%s' cannot be used: %s", path,
                            why.code != 0 ? why.message : err_text(r))
                  : 0;

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/jsonwrite.h"
-#include "command/meeting.h"
+#include "cli/daemonquery.h"
 #include "programs/connect/plain.h"
 
 enum {
@@ -34,7 +34,7 @@ static bool is_digest(struct str text)
         if (!(text.ptr[i] >= '0' && text.ptr[i] <= '9') &&
             !(text.ptr[i] >= 'a' && text.ptr[i] <= 'f'))
             return false;
-    return text.len == KEPT_TERMS_BYTES - 1;
+    return text.len == SAVED_SESSION_TERMS_BYTES - 1;
 }
 
 /* It becomes a header of requests. */
@@ -155,10 +155,10 @@ int handover_send(uint16_t port, const struct handover *handover,
     cleanup_buf struct buf bytes = BUF_INIT(ANSWER_BYTES);
     struct handover_answer answer = {.status = 0};
     struct str parts[2];
-    struct meeting meeting = {.port = port,
-                              .wait_s = handover->token.len > 0 ? TOKEN_S : QUESTION_S,
-                              .parts = parts,
-                              .part_count = array_size(parts)};
+    struct daemon_query query = {.port = port,
+                                 .wait_s = handover->token.len > 0 ? TOKEN_S : QUESTION_S,
+                                 .parts = parts,
+                                 .part_count = array_size(parts)};
     char head[HEAD_BYTES];
     pid_t pid = 0;
     int r = handover_format(handover, &message);
@@ -171,7 +171,7 @@ int handover_send(uint16_t port, const struct handover *handover,
              message.len);
     parts[0] = str_from(head);
     parts[1] = buf_view(&message);
-    r = meeting_ask(&meeting, &bytes, &pid, err);
+    r = daemon_query_ask(&query, &bytes, &pid, err);
     if (r < 0)
         return r;
     if (handover_parse_answer(buf_view(&bytes), &answer) < 0)

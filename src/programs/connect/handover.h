@@ -2,8 +2,8 @@
 /*
  * A pairing token for the daemon that runs already: another `gatehouse connect` brings it over the
  * control socket, where that one waits for a token and holds the place of the same server on the
- * same terms (programs/connect/kept.h). Without the token the message asks whether it would be
- * taken, so that nobody is sent a secret who does not want it.
+ * same terms (programs/connect/savedsession.h). Without the token the message asks whether it would
+ * be taken, so that nobody is sent a secret who does not want it.
  */
 #ifndef PROGRAMS_CONNECT_HANDOVER_H
 #define PROGRAMS_CONNECT_HANDOVER_H
@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/secret.h"
 #include "net/http/url.h"
-#include "programs/connect/kept.h"
+#include "programs/connect/savedsession.h"
 
 enum {
     HANDOVER_MAX_BYTES = 8 << 10, /* of the message */
@@ -31,7 +31,7 @@ enum {
 
 struct handover {
     struct httpurl url;
-    char terms[KEPT_TERMS_BYTES];
+    char terms[SAVED_SESSION_TERMS_BYTES];
     struct secret token; /* empty: it only asks */
 };
 

@@ -236,7 +236,7 @@ static int prepare(struct executor *executor, const struct work_request *request
     return 0;
 }
 
-static void preview(struct work *data, enum decision_telling telling)
+static void preview(struct work *data, enum decision_disclosure disclosure)
 {
     struct host_work *work = work_of(data);
     cleanup_buf struct buf body = BUF_INIT(HOSTLINK_ARENA_BYTES);
@@ -244,7 +244,7 @@ static void preview(struct work *data, enum decision_telling telling)
     if (work->phase != PHASE_PREPARED)
         return;
     enter(work, PHASE_PREVIEWING);
-    if (buf_printf(&body, "{\"telling\":\"%s\"}", decision_telling_name(telling)) == 0)
+    if (buf_printf(&body, "{\"disclosure\":\"%s\"}", decision_disclosure_name(disclosure)) == 0)
         send_or_replace(work, TOOLWIRE_PREVIEW, buf_view(&body));
     else
         hostlink_replace_soon(work->link);

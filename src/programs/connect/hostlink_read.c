@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files/filesprovider.h"
 #include "permission/settings/settings.h"
-#include "tools/filesprovider.h"
 
 enum { MARK_DIGITS = 16 };
 

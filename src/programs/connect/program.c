@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/redact.h"
-#include "command/alone.h"
-#include "command/shared.h"
+#include "cli/alone.h"
+#include "cli/shared.h"
 #include "isolate/confine.h"
 #include "net/tls/tls.h"
 #include "programs/connect/authorities.h"
@@ -157,7 +157,7 @@ static int check_shell(const struct program *program, struct err *err)
     const struct option_values *values = program->values;
     bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&
                          !options_is_on(values, CONNECT_OPTION_NON_INTERACTIVE);
-    bool is_idle = program->wishes.modes.of[CATALOG_SHELL] == PERMISSION_DENY && !can_be_edited;
+    bool is_idle = program->choices.modes.of[CATALOG_SHELL] == PERMISSION_DENY && !can_be_edited;
 
     if (is_idle && options_is_on(values, CONNECT_OPTION_SHELL_OPEN) &&
         options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG)
@@ -210,26 +210,26 @@ static int check_agreement(const struct program *program, struct err *err)
 
 static void tell_settings(const struct program *program)
 {
-    const struct wishes *wishes = &program->wishes;
+    const struct connect_choices *choices = &program->choices;
 
-    for (size_t i = 0; i < wishes->warning_count && i < WISHES_WARNINGS; i++)
+    for (size_t i = 0; i < choices->warning_count && i < CONNECT_CHOICES_WARNINGS; i++)
         log_write(&program->log, LOG_WARN, "in the settings",
-                  LOG_TEXT("what", wishes->warnings[i]));
-    if (wishes->warning_count > WISHES_WARNINGS)
+                  LOG_TEXT("what", choices->warnings[i]));
+    if (choices->warning_count > CONNECT_CHOICES_WARNINGS)
         log_write(&program->log, LOG_WARN, "and more like that in the settings",
-                  LOG_INT("count", (int64_t)(wishes->warning_count - WISHES_WARNINGS)));
-    if (wishes->findings.is_set_aside)
+                  LOG_INT("count", (int64_t)(choices->warning_count - CONNECT_CHOICES_WARNINGS)));
+    if (choices->findings.is_set_aside)
         log_write(&program->log, LOG_WARN,
                   "settings were malformed and lie aside: until you mend and put them back, or "
                   "remove them, everything is asked for",
-                  LOG_TEXT("file", wishes->findings.set_aside),
-                  LOG_TEXT("error", wishes->findings.why));
+                  LOG_TEXT("file", choices->findings.set_aside),
+                  LOG_TEXT("error", choices->findings.why));
 }
 
 /* Said once, so that nobody wonders where the tools are. */
 static void tell_lacks(const struct program *program)
 {
-    const struct permission_modes *modes = &program->wishes.modes;
+    const struct permission_modes *modes = &program->choices.modes;
 
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         if (!catalog_has_group((enum catalog_group)i))
@@ -280,12 +280,12 @@ static int open_console(struct program *program, struct err *err)
 
     if (!has_terminal && !program->asks_here)
         return 0;
-    r = desk_new(&program->desk); /* where nobody sits without a terminal */
+    r = question_queue_new(&program->queue); /* where nobody sits without a terminal */
     if (r == 0 && has_terminal)
         r = console_new(
             &(struct console_config){
                 .loop = program->loop,
-                .desk = program->desk,
+                .queue = program->queue,
                 .in_fd = STDIN_FILENO,
                 .out_fd = STDOUT_FILENO,
                 .look = stage_look(getenv("TERM"), getenv("NO_COLOR"), getenv("LC_ALL"),
@@ -335,8 +335,8 @@ static void close_all(struct program *program)
     program->console = NULL;
     notes_free(program->notes);
     program->log.fd = STDERR_FILENO;
-    if (program->desk != NULL)
-        desk_free(program->desk);
+    if (program->queue != NULL)
+        question_queue_free(program->queue);
     for (size_t i = 0; i < array_size(signals); i++)
         signal_watch_free(program->watches[i]);
     if (program->loop != NULL)
@@ -358,7 +358,7 @@ static int run(struct program *program, struct err *err)
     if (r == 0)
         r = read_authorities(program, err);
     if (r == 0)
-        r = wishes_read(program->values, &program->wishes, err);
+        r = connect_options_read(program->values, &program->choices, err);
     if (r == 0) /* it is one of the terms of a session from before */
         r = choose_asker(program, err);
     if (r == 0)
@@ -369,7 +369,7 @@ static int run(struct program *program, struct err *err)
         r = check_agreement(program, err);
     if (r < 0)
         return r;
-    log_init(&program->log, STDERR_FILENO, program->wishes.log_level, &clock_system);
+    log_init(&program->log, STDERR_FILENO, program->choices.log_level, &clock_system);
     r = program_hand_over(program, &is_done, err);
     if (r < 0 || is_done)
         return r;

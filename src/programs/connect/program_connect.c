@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "command/shared.h"
+#include "cli/shared.h"
 #include "console/confirm.h"
 #include "programs/connect/folder.h"
-#include "tools/networked.h"
-#include "tools/recorded.h"
+#include "session/networklock.h"
+#include "session/state.h"
 
 #define DOUBT "Commands with network run here, and one of them could have sent this. "
 
@@ -37,7 +37,7 @@ static bool has_network(const struct program *program)
 static bool has_commands(const struct program *program)
 {
     return program->session != NULL &&
-           program->agreed.wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
+           program->agreed.choices.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
 }
 
 /* Then a command, which runs as the user, could write any header and pass for a page. */
@@ -49,7 +49,7 @@ static bool have_commands_network(const struct program *program)
 /* Those of this session, or of another program of the user's. */
 static bool could_command_ask(const struct program *program)
 {
-    return have_commands_network(program) || networked_is_shared();
+    return have_commands_network(program) || networklock_is_shared();
 }
 
 /* ---- ends of what somebody wanted ---- */
@@ -92,7 +92,7 @@ static void drop_session(void *data)
     bool had_commands_network = have_commands_network(program);
 
     loop_task_cancel(&program->drop);
-    session_free(program->session);
+    gateway_session_free(program->session);
     program->session = NULL;
     program->is_over = false;
     /* Their commands are gone, and what they left to be read would be doubted no more. */
@@ -104,11 +104,11 @@ static void drop_session(void *data)
 
 static void follow_attempt(struct program *program)
 {
-    struct session_state state;
+    struct gateway_session_state state;
 
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
-    session_state(program->session, &state);
+    gateway_session_state(program->session, &state);
     if (state.is_connected) {
         answer_attempt(program, NULL);
     } else if (program->attempt.number == 0 && state.state != RECONNECT_OFF &&
@@ -121,10 +121,10 @@ static void follow_attempt(struct program *program)
 /* A static key may be taken again; the key of a session that was forgotten never is. */
 static void end_without_hope(struct program *program)
 {
-    struct session_state state;
+    struct gateway_session_state state;
     struct err err = ERR_INIT;
 
-    session_state(program->session, &state);
+    gateway_session_state(program->session, &state);
     if (state.state != RECONNECT_REFUSED || program->port != NULL ||
         program->attempt.is_static_key || program->is_leaving)
         return;
@@ -178,7 +178,7 @@ static void finish(struct program *program)
     program_stop(program, EXIT_SUCCESS);
 }
 
-static void on_over(void *data, enum session_end end, const struct err *err)
+static void on_over(void *data, enum gateway_session_end end, const struct err *err)
 {
     struct program *program = data;
 
@@ -189,23 +189,23 @@ static void on_over(void *data, enum session_end end, const struct err *err)
         return;
     }
     switch (end) {
-    case SESSION_FAILED:
+    case GATEWAY_SESSION_FAILED:
         on_failed(program, err);
         break;
-    case SESSION_DISMISSED:
-    case SESSION_LEFT:
+    case GATEWAY_SESSION_DISMISSED:
+    case GATEWAY_SESSION_LEFT:
         on_dismissed(program);
         break;
     }
     program_tell(program);
 }
 
-static void digest_terms(const struct program *program, const struct wishes *wishes,
-                         char out_terms[KEPT_TERMS_BYTES])
+static void digest_terms(const struct program *program, const struct connect_choices *choices,
+                         char out_terms[SAVED_SESSION_TERMS_BYTES])
 {
-    const struct kept_terms terms = {
+    const struct saved_session_terms terms = {
         .url = &program->attempt.url,
-        .wishes = wishes,
+        .choices = choices,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
@@ -215,67 +215,67 @@ static void digest_terms(const struct program *program, const struct wishes *wis
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
     };
 
-    kept_digest(&terms, out_terms);
+    saved_session_digest(&terms, out_terms);
 }
 
-void program_terms(const struct program *program, char out_terms[KEPT_TERMS_BYTES])
+void program_terms(const struct program *program, char out_terms[SAVED_SESSION_TERMS_BYTES])
 {
-    digest_terms(program, &program->wishes, out_terms);
+    digest_terms(program, &program->choices, out_terms);
 }
 
 /* What another daemon is using is not for us. */
-static void look_for_session(struct program *program, const struct recorded *recorded,
+static void look_for_session(struct program *program, const struct session_state *state,
                              const char *terms)
 {
     struct attempt *attempt = &program->attempt;
     cleanup_fd int lock_fd = -1;
-    struct kept seen = {.dialect = GATEWAY_N8N};
-    int r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms, &seen);
+    struct saved_session seen = {.dialect = GATEWAY_N8N};
+    int r = saved_session_read(state->authority, state->state_path, &attempt->url, terms, &seen);
 
     secret_done(&seen.key);
     if (r == 0)
-        r = kept_lock(recorded->audit_dir_fd, &attempt->url, &lock_fd, NULL);
+        r = saved_session_lock(state->audit_dir_fd, &attempt->url, &lock_fd, NULL);
     /* Once more: who had the lock may have changed it. */
     if (r == 0)
-        r = kept_read(recorded->authority, recorded->state_path, &attempt->url, terms,
-                      &attempt->kept);
+        r = saved_session_read(state->authority, state->state_path, &attempt->url, terms,
+                               &attempt->kept);
     if (r == 0)
         attempt->kept_lock_fd = steal_fd(&lock_fd);
 }
 
 int program_look_for_session(struct program *program, struct err *err)
 {
-    const struct recorded_config state = {.state_dir = program->wishes.state_dir};
-    struct recorded recorded = {.audit_dir_fd = -1};
-    char terms[KEPT_TERMS_BYTES];
-    int r = recorded_open(&state, &recorded, err);
+    const struct session_state_config config = {.state_dir = program->choices.state_dir};
+    struct session_state state = {.audit_dir_fd = -1};
+    char terms[SAVED_SESSION_TERMS_BYTES];
+    int r = session_state_open(&config, &state, err);
 
-    digest_terms(program, &program->wishes, terms);
+    digest_terms(program, &program->choices, terms);
     if (r == 0)
-        look_for_session(program, &recorded, terms);
-    recorded_close(&recorded);
+        look_for_session(program, &state, terms);
+    session_state_close(&state);
     return r;
 }
 
 /* It is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
-static int check_folder(const struct wishes *wishes, struct err *err)
+static int check_folder(const struct connect_choices *choices, struct err *err)
 {
     struct err why = ERR_INIT;
 
-    if (folder_check(wishes->state_dir, wishes->dir, &why) == 0)
+    if (folder_check(choices->state_dir, choices->dir, &why) == 0)
         return 0;
-    return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, wishes->dir_advice);
+    return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, choices->dir_advice);
 }
 
-static int begin(struct program *program, const struct wishes *wishes, struct err *err)
+static int begin(struct program *program, const struct connect_choices *choices, struct err *err)
 {
     struct attempt *attempt = &program->attempt;
     struct agreed *agreed = &program->agreed;
-    const struct session_config config = {
+    const struct gateway_session_config config = {
         .loop = program->loop,
         .log = &program->log,
-        .wishes = &agreed->wishes,
-        .desk = program->asks_here ? program->desk : NULL,
+        .choices = &agreed->choices,
+        .queue = program->asks_here ? program->queue : NULL,
         .url = attempt->url,
         .key = &attempt->key,
         .is_static_key = attempt->is_static_key,
@@ -307,15 +307,15 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
                   LOG_TEXT("server", attempt->url_text));
     /* It may be there yet, trying to come back to a server that has forgotten it. */
     drop_session(program);
-    r = check_folder(wishes, err);
+    r = check_folder(choices, err);
     if (r < 0)
         return r;
     attempt->state = ATTEMPT_JOINING;
     agreed->is_from_outside = attempt->is_from_outside;
-    agreed->wishes = *wishes;
+    agreed->choices = *choices;
     snprintf(agreed->url_text, sizeof(agreed->url_text), "%s", attempt->url_text);
-    digest_terms(program, wishes, agreed->terms);
-    r = session_new(&config, &program->session, err);
+    digest_terms(program, choices, agreed->terms);
+    r = gateway_session_new(&config, &program->session, err);
     attempt->kept_lock_fd = -1;
     secret_done(&attempt->key);
     secret_done(&attempt->kept.key);
@@ -328,19 +328,19 @@ static int begin(struct program *program, const struct wishes *wishes, struct er
 
 /* What the user has edited is for this session alone. */
 static int take_answer(const struct program *program, const struct confirm_result *result,
-                       struct wishes *out_wishes, struct err *err)
+                       struct connect_choices *out_choices, struct err *err)
 {
     char dir[PATH_MAX];
 
-    *out_wishes = program->wishes;
-    out_wishes->modes = result->modes;
-    out_wishes->has_write_access = result->has_write_access;
+    *out_choices = program->choices;
+    out_choices->modes = result->modes;
+    out_choices->has_write_access = result->has_write_access;
     if (!result->has_write_access)
-        out_wishes->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
+        out_choices->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
     if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
         return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
-    out_wishes->dir_advice = "it was agreed to in the prompt; name another there";
-    return recorded_absolute(dir, out_wishes->dir, err);
+    out_choices->dir_advice = "it was agreed to in the prompt; name another there";
+    return session_state_absolute_path(dir, out_choices->dir, err);
 }
 
 /* Of a page it is told; of the command line it is the end. */
@@ -358,7 +358,7 @@ static void refuse_attempt(struct program *program, const struct err *err)
 static void on_confirmed(void *data, const struct confirm_result *result)
 {
     struct program *program = data;
-    struct wishes wishes;
+    struct connect_choices choices;
     struct err err = ERR_INIT;
 
     if (!result->is_accepted) {
@@ -367,7 +367,7 @@ static void on_confirmed(void *data, const struct confirm_result *result)
         program_leave(program);
         return;
     }
-    if (take_answer(program, result, &wishes, &err) < 0 || begin(program, &wishes, &err) < 0)
+    if (take_answer(program, result, &choices, &err) < 0 || begin(program, &choices, &err) < 0)
         refuse_attempt(program, &err);
 }
 
@@ -378,7 +378,7 @@ static int take_dir(void *data, struct str typed, struct buf *out_dir, struct er
     int r = folder_name(typed, path, err);
 
     if (r == 0)
-        r = folder_check(program->wishes.state_dir, path, err);
+        r = folder_check(program->choices.state_dir, path, err);
     return r == 0 ? buf_append_str(out_dir, str_from(path)) : r;
 }
 
@@ -390,9 +390,9 @@ static int ask(struct program *program, struct err *err)
     struct confirm_offer offer = {
         .url = str_from(program->attempt.url_text),
         .is_exposed = httpurl_is_exposed(&program->attempt.url),
-        .dir = str_from(program->wishes.dir),
-        .modes = program->wishes.modes,
-        .has_write_access = program->wishes.has_write_access,
+        .dir = str_from(program->choices.dir),
+        .modes = program->choices.modes,
+        .has_write_access = program->choices.has_write_access,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_writable = shown,
@@ -415,7 +415,7 @@ static int ask(struct program *program, struct err *err)
 int program_connect(struct program *program, struct err *err)
 {
     return program_needs_agreement(program) ? ask(program, err)
-                                            : begin(program, &program->wishes, err);
+                                            : begin(program, &program->choices, err);
 }
 
 void program_stop_asking(struct program *program)
@@ -424,7 +424,7 @@ void program_stop_asking(struct program *program)
 
     program->is_leaving = true;
     if (program->session != NULL && !program->is_over)
-        session_end_calls(program->session);
+        gateway_session_end_calls(program->session);
     if (program->attempt.state != ATTEMPT_ASKING)
         return;
     confirm_cancel(program->console);
@@ -438,7 +438,7 @@ void program_leave(struct program *program)
     if (program->session == NULL || program->is_over)
         finish(program);
     else
-        session_leave(program->session);
+        gateway_session_leave(program->session);
 }
 
 bool program_has_open_commands(const struct program *program)
@@ -562,7 +562,7 @@ static int check_handover(const struct program *program, const struct handover *
                           struct err *err)
 {
     const struct agreed *agreed = &program->agreed;
-    struct session_state state = {.needs_token = true};
+    struct gateway_session_state state = {.needs_token = true};
     char url_text[PROGRAM_URL_BYTES];
 
     program_url_text(&handover->url, url_text);
@@ -575,13 +575,13 @@ static int check_handover(const struct program *program, const struct handover *
         return err_set(err, ERR_DENIED_BY_POLICY,
                        "its folder, permissions or limits are others than those of this start");
     /* Those may outlive their session, too. */
-    if (is_shell_open(program) && agreed->wishes.modes.of[CATALOG_SHELL] != PERMISSION_DENY)
+    if (is_shell_open(program) && agreed->choices.modes.of[CATALOG_SHELL] != PERMISSION_DENY)
         return err_set(err, ERR_DENIED_BY_POLICY,
                        "its commands run without boxes, and one of them could have sent this");
     if (program->is_leaving || program->attempt.state != ATTEMPT_NONE)
         return err_set(err, ERR_BUSY, "it is connecting, or ends");
     if (program->session != NULL && !program->is_over)
-        session_state(program->session, &state);
+        gateway_session_state(program->session, &state);
     if (!state.needs_token)
         return err_set(err, ERR_ALREADY_EXISTS,
                        state.is_connected ? "it is connected"
@@ -593,7 +593,7 @@ static int on_handover(void *data, const struct handover *handover, struct err *
 {
     struct program *program = data;
     struct attempt *attempt = &program->attempt;
-    const struct wishes wishes = program->agreed.wishes;
+    const struct connect_choices choices = program->agreed.choices;
     struct err why = ERR_INIT;
     int r = check_handover(program, handover, err);
 
@@ -610,7 +610,7 @@ static int on_handover(void *data, const struct handover *handover, struct err *
     log_write(&program->log, LOG_INFO, "another 'gatehouse connect' has brought a new token",
               LOG_TEXT("server", attempt->url_text));
     /* From here on it is taken, whatever comes of it. */
-    if (begin(program, &wishes, &why) < 0)
+    if (begin(program, &choices, &why) < 0)
         refuse_attempt(program, &why);
     return 0;
 }

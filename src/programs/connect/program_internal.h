@@ -11,20 +11,20 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
-#include "command/connect.h"
+#include "cli/connect.h"
 #include "console/console.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "programs/connect/connectoptions.h"
 #include "programs/connect/control.h"
 #include "programs/connect/desktop.h"
-#include "programs/connect/kept.h"
+#include "programs/connect/gatewaysession.h"
 #include "programs/connect/logfile.h"
 #include "programs/connect/notes.h"
 #include "programs/connect/notify.h"
 #include "programs/connect/origins.h"
 #include "programs/connect/port.h"
-#include "programs/connect/session.h"
-#include "programs/connect/wishes.h"
+#include "programs/connect/savedsession.h"
 
 enum {
     PROGRAM_SIGNALS = 3,
@@ -51,37 +51,37 @@ struct attempt {
     uint64_t number;
     struct httpurl url;
     char url_text[PROGRAM_URL_BYTES];
-    struct secret key;  /* until it was handed on */
-    bool is_static_key; /* of both sides, and not for a file of ours */
-    struct kept kept;   /* a session from before; its key is empty without one */
-    int kept_lock_fd;   /* of that session, until it was handed on; or -1 */
+    struct secret key;         /* until it was handed on */
+    bool is_static_key;        /* of both sides, and not for a file of ours */
+    struct saved_session kept; /* a session from before; its key is empty without one */
+    int kept_lock_fd;          /* of that session, until it was handed on; or -1 */
 };
 
 /* What the session goes by. */
 struct agreed {
     bool is_from_outside;
     char url_text[PROGRAM_URL_BYTES];
-    struct wishes wishes;
-    char terms[KEPT_TERMS_BYTES];
+    struct connect_choices choices;
+    char terms[SAVED_SESSION_TERMS_BYTES];
 };
 
 struct program {
     const struct option_values *values;
     struct log log;
     struct loop *loop;
-    struct wishes wishes; /* what each question begins with */
+    struct connect_choices choices; /* what each question begins with */
     struct origins origins;
     struct buf authorities; /* PEM, to trust besides the system's */
     bool asks_here;         /* about calls; else the instance does */
-    struct desk *desk;
+    struct question_queue *queue;
     struct console *console;
     struct notes *notes; /* where the log and questions share a terminal */
 
     struct attempt attempt;
     struct agreed agreed;
-    struct session *session; /* NULL: none */
-    bool is_over;            /* it is, and only has to be freed: */
-    struct loop_task drop;   /* when nothing of it is on the stack */
+    struct gateway_session *session; /* NULL: none */
+    bool is_over;                    /* it is, and only has to be freed: */
+    struct loop_task drop;           /* when nothing of it is on the stack */
     struct leftovers leftovers;
     uint64_t leaving[PORT_MAX_LEAVING]; /* pages that wait for the end */
     size_t leaving_count;
@@ -139,7 +139,7 @@ extern const struct port_owner program_port_owner;
 extern const struct control_taker program_taker;
 
 /* What the user would agree to without editing anything, as kept.h has it. */
-void program_terms(const struct program *program, char out_terms[KEPT_TERMS_BYTES]);
+void program_terms(const struct program *program, char out_terms[SAVED_SESSION_TERMS_BYTES]);
 
 void program_connect_close(struct program *program);
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/redact.h"
-#include "command/status.h"
+#include "cli/status.h"
 
 enum { WORDS_BYTES = PROGRAM_URL_BYTES + 64 };
 
@@ -46,11 +46,11 @@ static void tell_why(const struct err *why, struct report *report)
 void program_report(void *data, struct report *out_report)
 {
     const struct program *program = data;
-    struct session_state state = {.is_connected = false};
+    struct gateway_session_state state = {.is_connected = false};
 
-    *out_report = (struct report){.dir = str_from(program->wishes.dir), .url = STR_EMPTY};
+    *out_report = (struct report){.dir = str_from(program->choices.dir), .url = STR_EMPTY};
     if (program->session != NULL && !program->is_over) {
-        session_state(program->session, &state);
+        gateway_session_state(program->session, &state);
         out_report->state = state_of(state.state);
         out_report->dir = str_from(state.root_path);
         out_report->is_connected = state.is_connected;
@@ -68,11 +68,11 @@ void program_report(void *data, struct report *out_report)
 /* Nothing is on its way that would have to end before others count on us. */
 static bool is_settled(const struct program *program)
 {
-    struct session_state state;
+    struct gateway_session_state state;
 
     if (program->session == NULL || program->is_over)
         return program->attempt.state == ATTEMPT_NONE;
-    session_state(program->session, &state);
+    gateway_session_state(program->session, &state);
     return state.state != RECONNECT_OFF && state.state != RECONNECT_PAIRING;
 }
 
@@ -138,11 +138,11 @@ static void on_question(void *data, uint64_t id, const struct question *question
     struct program *program = data;
 
     (void)id;
-    if (desk_waiting(program->desk) == 1)
+    if (question_queue_waiting(program->queue) == 1)
         program_notify_user(program, "Gatehouse: a question waits", question->action);
 }
 
-static void on_question_over(void *data, uint64_t id, enum desk_end end, const char *by)
+static void on_question_over(void *data, uint64_t id, enum question_queue_end end, const char *by)
 {
     (void)data;
     (void)id;
@@ -152,23 +152,23 @@ static void on_question_over(void *data, uint64_t id, enum desk_end end, const c
 
 static int open_desktop(struct program *program)
 {
-    const struct desk_surface surface = {.name = DESKTOP_SURFACE,
-                                         .show = on_question,
-                                         .withdraw = on_question_over,
-                                         .data = program};
+    const struct question_queue_surface surface = {.name = DESKTOP_SURFACE,
+                                                   .show = on_question,
+                                                   .withdraw = on_question_over,
+                                                   .data = program};
     int r;
 
     if (program->console == NULL || !options_is_on(program->values, CONNECT_OPTION_NOTIFICATIONS))
         return 0;
     r = desktop_new(program->loop, DESKTOP_PROGRAM, &program->desktop);
-    return r == 0 ? desk_add(program->desk, &surface) : r;
+    return r == 0 ? question_queue_add(program->queue, &surface) : r;
 }
 
 void program_terminal_gone(struct program *program)
 {
     /* It shows questions and takes no answers: with it alone they would wait for ever. */
     if (program->desktop != NULL)
-        desk_remove(program->desk, DESKTOP_SURFACE);
+        question_queue_remove(program->queue, DESKTOP_SURFACE);
 }
 
 /* ---- opening ---- */
@@ -190,7 +190,7 @@ static int open_logfile(struct program *program, struct err *err)
 {
     char name[LOGFILE_NAME_BYTES];
     const struct logfile_config config = {
-        .directory = program->wishes.state_dir, .name = name, .clock = &clock_system};
+        .directory = program->choices.state_dir, .name = name, .clock = &clock_system};
     int r;
 
     if (program->port == NULL || options_int(program->values, CONNECT_OPTION_PORT) == 0 ||

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/jsonwrite.h"
-#include "command/mcp.h"
+#include "cli/mcp.h"
 #include "programs/gatehouse/start.h"
 
 enum { MAX_WORDS = 2 * MCP_OPTIONS + 4 * OPTION_MAX_ITEMS + 2, NUMBER_BYTES = 24 };

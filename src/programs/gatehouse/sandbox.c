@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "command/sandbox.h"
+#include "cli/sandbox.h"
 #include "isolate/box/box.h"
 #include "isolate/box/places.h"
 #include "isolate/environment.h"

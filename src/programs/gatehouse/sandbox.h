@@ -8,7 +8,7 @@
 
 #include "base/options/options.h"
 
-/* Of one of its commands. The exit status: that of what ran, or one of those in command/sandbox.h.
+/* Of one of its commands. The exit status: that of what ran, or one of those in cli/sandbox.h.
  */
 int sandbox_run(const struct option_values *values);
 

@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/printable.h"
-#include "command/meeting.h"
-#include "command/output.h"
-#include "command/status.h"
+#include "cli/daemonquery.h"
+#include "cli/output.h"
+#include "cli/status.h"
 
 enum {
     ANSWER_MAX_BYTES = 64 << 10,
@@ -27,7 +27,7 @@ static int nobody_there(uint16_t port, struct err *err)
 static int ask(uint16_t port, struct buf *out, struct err *err)
 {
     const struct str request = STR(STATUS_REQUEST);
-    const struct meeting meeting = {
+    const struct daemon_query query = {
         .port = port, .wait_s = WAIT_S, .parts = &request, .part_count = 1};
     char directory[PATH_MAX];
     pid_t pid;
@@ -35,7 +35,7 @@ static int ask(uint16_t port, struct buf *out, struct err *err)
 
     if (r < 0)
         return r;
-    r = meeting_ask(&meeting, out, &pid, err);
+    r = daemon_query_ask(&query, out, &pid, err);
     return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
 }
 

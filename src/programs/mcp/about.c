@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
+#include "files/resources.h"
 #include "shell/shellprovider.h"
-#include "tools/resources.h"
 
 enum {
     /* Every byte of a file may be escaped as six. */

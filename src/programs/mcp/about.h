@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "files/toolbox.h"
 #include "mcp/mcp.h"
 #include "permission/modes.h"
-#include "tools/toolbox.h"
 
 struct about {
     struct mcp_server server; /* points into the rest */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/resources.h"
+#include "files/resources.h"
 
 enum address_tool { TOOL_LIST, TOOL_READ, TOOL_COMPLETE };
 

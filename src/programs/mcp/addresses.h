@@ -7,9 +7,9 @@
 #define PROGRAMS_MCP_ADDRESSES_H
 
 #include "call/provider.h"
+#include "files/toolbox.h"
 #include "mcp/call.h"
 #include "permission/rules/keeper.h"
-#include "tools/toolbox.h"
 
 struct addresses {
     struct toolbox *box;

@@ -6,12 +6,12 @@
 
 #include "call/engine.h"
 #include "call/workers.h"
+#include "files/filesprovider.h"
 #include "programs/mcp/addresses.h"
 #include "programs/mcp/elicit.h"
 #include "programs/mcp/subscriptions.h"
 #include "protocol/toolresult.h"
 #include "shell/shellprovider.h"
-#include "tools/filesprovider.h"
 
 enum {
     WORKERS = 4,
@@ -135,7 +135,7 @@ static void take_answer(const struct calls *calls, const struct mcp_call *call,
 {
     struct str state = mcp_call_state(call);
 
-    if (calls->config.desk != NULL || state.len != sizeof(request->mark))
+    if (calls->config.queue != NULL || state.len != sizeof(request->mark))
         return;
     memcpy(&request->mark, state.ptr, sizeof(request->mark));
     request->has_answer = true;
@@ -243,7 +243,7 @@ static int make_engine(struct calls *calls)
         .executor_count = 1,
         .running = config->running,
         .keeper = config->keeper,
-        .desk = config->desk,
+        .queue = config->queue,
         .how_to_ask = "use a client that can ask (elicitation), or start gatehouse mcp with "
                       "--ask-tty",
         .keeps_clients_answers = config->allows_remote_always,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "command/mcp.h"
+#include "cli/mcp.h"
 #include "console/console.h"
 #include "loop/reader.h"
 
@@ -46,7 +46,7 @@ static bool is_asking(const struct permission_modes *modes)
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err)
 {
     const char *terminal = options_text(values, MCP_OPTION_ASK_TTY);
-    struct permission_modes *modes = &consent->ground.modes;
+    struct permission_modes *modes = &consent->session.modes;
     bool is_remote = options_is_on(values, MCP_OPTION_ALLOW_REMOTE_ALWAYS);
     int r;
 
@@ -63,8 +63,8 @@ int consent_init(struct consent *consent, const struct option_values *values, st
         return err_set(err, ERR_INVALID_OPTION,
                        "%s is of no use while nothing asks: say --permission-… ask too",
                        terminal != NULL ? "--ask-tty" : "--allow-remote-always");
-    consent->ground.settings_dir = options_text(values, MCP_OPTION_SETTINGS_DIR);
-    consent->ground.keeps_rules = terminal != NULL || is_remote;
+    consent->session.settings_dir = options_text(values, MCP_OPTION_SETTINGS_DIR);
+    consent->session.keeps_rules = terminal != NULL || is_remote;
     consent->allows_remote_always = is_remote;
     return terminal != NULL ? open_terminal(terminal, &consent->terminal_fd, err) : 0;
 }
@@ -133,13 +133,13 @@ static int open_desk(struct consent *consent, struct loop *loop, struct err *err
 
     if (consent->terminal_fd < 0)
         return 0;
-    r = desk_new(&consent->desk);
+    r = question_queue_new(&consent->queue);
     if (r < 0)
         return err_set_plain(err, r);
     r = console_new(
         &(struct console_config){
             .loop = loop,
-            .desk = consent->desk,
+            .queue = consent->queue,
             .in_fd = consent->terminal_fd,
             .out_fd = consent->terminal_fd,
             .look = stage_look(getenv("TERM"), getenv("NO_COLOR"), getenv("LC_ALL"),
@@ -152,12 +152,12 @@ static int open_desk(struct consent *consent, struct loop *loop, struct err *err
 }
 
 int consent_start(struct consent *consent, struct loop *loop, const struct log *log,
-                  const struct ground *ground, struct err *err)
+                  const struct session *session, struct err *err)
 {
     int r;
 
     consent->log = log;
-    consent->base = ground;
+    consent->base = session;
     tell_findings(consent);
     r = open_desk(consent, loop, err);
     return r == 0 ? follow_rules(consent, loop, err) : r;
@@ -167,8 +167,8 @@ void consent_done(struct consent *consent)
 {
     ready_watch_free(consent->watch);
     console_free(consent->console);
-    if (consent->desk != NULL)
-        desk_free(consent->desk);
+    if (consent->queue != NULL)
+        question_queue_free(consent->queue);
     if (consent->terminal_fd >= 0)
         close(consent->terminal_fd);
     *consent = (struct consent){.terminal_fd = -1};

@@ -12,17 +12,17 @@
 #include "base/log.h"
 #include "base/options/options.h"
 #include "loop/loop.h"
-#include "permission/desk.h"
-#include "tools/ground.h"
+#include "permission/questionqueue.h"
+#include "session/session.h"
 
 struct consent {
-    struct ground_consent ground; /* for ground_open() */
-    int terminal_fd;              /* -1: none was named */
-    bool allows_remote_always;    /* choices that are kept for good also by way of the client */
+    struct session_consent session; /* for session_open() */
+    int terminal_fd;                /* -1: none was named */
+    bool allows_remote_always;      /* choices that are kept for good also by way of the client */
     /* From consent_start() on: */
     const struct log *log;
-    const struct ground *base;
-    struct desk *desk;
+    const struct session *base;
+    struct question_queue *queue;
     struct console *console;
     struct ready_watch *watch;
 };
@@ -32,9 +32,9 @@ int consent_init(struct consent *consent, const struct option_values *values, st
 
 /* When there is a loop: asks on the terminal, and follows the rules. */
 int consent_start(struct consent *consent, struct loop *loop, const struct log *log,
-                  const struct ground *ground, struct err *err);
+                  const struct session *session, struct err *err);
 
-/* Before the loop and the ground. Also after consent_init() alone, or when that failed. */
+/* Before the loop and the session. Also after consent_init() alone, or when that failed. */
 void consent_done(struct consent *consent);
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "files/toolbox.h"
 #include "loop/loop.h"
-#include "permission/desk.h"
+#include "permission/questionqueue.h"
 #include "permission/rules/keeper.h"
 #include "shell/shell.h"
-#include "tools/toolbox.h"
 
 struct front_config {
     struct loop *loop;
@@ -21,8 +21,8 @@ struct front_config {
     struct toolbox *box;
     struct shell *shell; /* NULL: no commands here */
     struct keeper *keeper;
-    struct desk *desk;         /* with the terminal; NULL: the client is asked */
-    bool allows_remote_always; /* choices that are kept for good also by way of the client */
+    struct question_queue *queue; /* with the terminal; NULL: the client is asked */
+    bool allows_remote_always;    /* choices that are kept for good also by way of the client */
     const struct permission_modes *modes; /* at the beginning: what is offered */
     struct authority_scope *names;        /* both for watching what is subscribed to */
     struct authority_scope *files;

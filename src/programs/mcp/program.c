@@ -13,19 +13,19 @@
 #include "base/options/options.h"
 #include "base/rand.h"
 #include "base/secret.h"
-#include "command/alone.h"
-#include "command/mcp.h"
-#include "command/shared.h"
-#include "command/status.h"
+#include "cli/alone.h"
+#include "cli/mcp.h"
+#include "cli/shared.h"
+#include "cli/status.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "net/address.h"
 #include "programs/mcp/consent.h"
 #include "programs/mcp/httpfront.h"
 #include "programs/mcp/stdiofront.h"
-#include "tools/commands.h"
-#include "tools/ground.h"
-#include "tools/sweeper.h"
+#include "session/commands.h"
+#include "session/session.h"
+#include "session/sweeper.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -44,7 +44,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 struct program {
     struct log log;
     struct loop *loop;
-    struct ground *ground;
+    struct session *session;
     struct stdiofront *front; /* one of them */
     struct httpfront *http;
     int listen_fd; /* until http has it; -1 without */
@@ -89,11 +89,11 @@ static void on_answered(void *data)
 
 static void write_record(struct program *program)
 {
-    struct recorded *recorded = &program->ground->recorded;
-    const char *words = recorded_flush(recorded);
+    struct session_state *state = &program->session->state;
+    const char *words = session_state_flush(state);
 
     if (words != NULL)
-        log_write(&program->log, LOG_WARN, words, LOG_TEXT("directory", recorded->state_path));
+        log_write(&program->log, LOG_WARN, words, LOG_TEXT("directory", state->state_path));
 }
 
 static void flush_record(void *data)
@@ -110,37 +110,38 @@ static const struct option_command command = {.name = "gatehouse-mcp",
                                               .arguments = mcp_arguments,
                                               .argument_count = MCP_ARGUMENTS};
 
-static int open_ground(struct program *program, const struct option_values *values, struct err *err)
+static int open_session(struct program *program, const struct option_values *values,
+                        struct err *err)
 {
     const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
     const char *state = options_text(values, MCP_OPTION_STATE_DIR);
     char default_state[PATH_MAX];
     char session[SESSION_BYTES];
-    struct ground_config config;
+    struct session_config config;
     uint64_t number;
     int r;
 
     if (state == NULL) {
-        r = recorded_default_state(default_state, err);
+        r = session_state_default_dir(default_state, err);
         if (r < 0)
             return r;
         state = default_state;
     }
     rand_bytes(&number, sizeof(number));
     snprintf(session, sizeof(session), "mcp-%016llx", (unsigned long long)number);
-    config = (struct ground_config){
+    config = (struct session_config){
         .directory = directory != NULL ? directory : ".",
         .state_dir = state,
         .session = session,
-        .may_write = program->consent.ground.modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
-        .consent = &program->consent.ground,
+        .may_write = program->consent.session.modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
+        .consent = &program->consent.session,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .allowed = options_list(values, MCP_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, MCP_OPTION_MAX_LINES),
         .max_matches = (uint64_t)options_int(values, MCP_OPTION_MAX_MATCHES),
     };
-    return ground_open(&config, &program->ground, err);
+    return session_open(&config, &program->session, err);
 }
 
 /* ---- HTTP: the socket is opened while that is still allowed ---- */
@@ -241,7 +242,7 @@ static int open_commands(struct program *program, const struct option_values *va
                                              .open = MCP_OPTION_SHELL_OPEN};
     char sockets[PATH_MAX];
     const struct commands_config config = {
-        .ground = program->ground,
+        .session = program->session,
         .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL, /* a daemon's */
         .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
@@ -254,7 +255,7 @@ static int open_commands(struct program *program, const struct option_values *va
     const char *risk;
     int r;
 
-    if (program->consent.ground.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+    if (program->consent.session.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return refuse_idle_flags(values, err);
     r = shared_check_shell(values, &rows, err);
     if (r < 0)
@@ -287,11 +288,11 @@ static int open_commands(struct program *program, const struct option_values *va
 
 static int confine(struct program *program, struct err *err)
 {
-    const struct ground_walls walls = {.answers_connections = program->listen_fd >= 0,
-                                       .asks_on_terminal = program->consent.terminal_fd >= 0,
-                                       .passes_messages = program->commands != NULL};
+    const struct session_walls walls = {.answers_connections = program->listen_fd >= 0,
+                                        .asks_on_terminal = program->consent.terminal_fd >= 0,
+                                        .passes_messages = program->commands != NULL};
     struct confine_report report;
-    int r = ground_confine(program->ground, &walls, &report, err);
+    int r = session_confine(program->session, &walls, &report, err);
 
     if (r == 0)
         confine_log(&report, &program->log);
@@ -301,7 +302,7 @@ static int confine(struct program *program, struct err *err)
 /* Without it the session is as good, and another one will have the time. */
 static void start_sweeper(struct program *program)
 {
-    int r = sweeper_new(program->loop, program->ground->recorded.authority, &program->running,
+    int r = sweeper_new(program->loop, program->session->state.authority, &program->running,
                         &program->sweeper);
 
     if (r < 0)
@@ -314,14 +315,14 @@ static int open_front(struct program *program, const struct option_values *value
     const struct front_config config = {
         .loop = program->loop,
         .log = &program->log,
-        .box = program->ground->box,
+        .box = program->session->box,
         .shell = commands_shell(program->commands),
-        .keeper = program->ground->keeper,
-        .desk = program->consent.desk,
+        .keeper = program->session->keeper,
+        .queue = program->consent.queue,
         .allows_remote_always = program->consent.allows_remote_always,
-        .modes = &program->consent.ground.modes,
-        .names = program->ground->names,
-        .files = program->ground->files,
+        .modes = &program->consent.session.modes,
+        .names = program->session->names,
+        .files = program->session->files,
         .running = &program->running,
         .changing = &program->changing,
         .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
@@ -344,7 +345,7 @@ static int serve(struct program *program, const struct option_values *values, st
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->flush, program->loop, flush_record, program);
-    r = consent_start(&program->consent, program->loop, &program->log, program->ground, err);
+    r = consent_start(&program->consent, program->loop, &program->log, program->session, err);
     if (r == 0 && program->commands != NULL)
         r = commands_start(program->commands, program->loop, err);
     if (r == 0)
@@ -381,14 +382,14 @@ static void close_all(struct program *program)
     sweeper_free(program->sweeper);
     for (size_t i = 0; i < array_size(signals); i++)
         signal(signals[i], SIG_DFL); /* another one ends the waiting */
-    ground_wait_for_changes(&program->changing);
+    session_wait_for_changes(&program->changing);
     if (atomic_load(&program->running) > 0) {
         /*
          * A worker hangs in the kernel and may come back to what it uses, so nothing
          * is freed. What is left behind is swept at the next start.
          */
         write_record(program);
-        audit_file_leave(program->ground->recorded.audit);
+        audit_file_leave(program->session->state.audit);
         _exit(EXIT_SUCCESS);
     }
     if (program->loop != NULL) {
@@ -397,9 +398,9 @@ static void close_all(struct program *program)
             signal_watch_free(program->watches[i]);
         loop_free(program->loop);
     }
-    if (program->ground != NULL)
+    if (program->session != NULL)
         write_record(program);
-    ground_close(program->ground);
+    session_close(program->session);
 }
 
 static enum log_level level_of(const struct option_values *values)
@@ -444,7 +445,7 @@ int program_run(int argc, char *const *argv)
     if (r == 0)
         r = consent_init(&program.consent, values, &err);
     if (r == 0)
-        r = open_ground(&program, values, &err);
+        r = open_session(&program, values, &err);
     if (r == 0)
         r = open_door(&program, values, &err);
     if (r == 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "files/resources.h"
 #include "loop/reader.h"
 #include "loop/timer.h"
 #include "loop/writer.h"
@@ -12,7 +13,6 @@
 #include "programs/mcp/calls.h"
 #include "programs/mcp/lines.h"
 #include "protocol/requestid.h"
-#include "tools/resources.h"
 
 enum {
     /* A client that sends and does not read is neither read from nor worked for. */

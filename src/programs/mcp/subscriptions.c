@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "files/resources.h"
 #include "loop/reader.h"
-#include "tools/resources.h"
 
 enum { LOOKUP_TIMEOUT_MS = 10000 };
 

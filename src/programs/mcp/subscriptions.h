@@ -8,10 +8,10 @@
 
 #include <stdatomic.h>
 
+#include "files/toolbox.h"
 #include "loop/loop.h"
 #include "loop/worker.h"
 #include "mcp/mcp.h"
-#include "tools/toolbox.h"
 
 struct subscriptions;
 

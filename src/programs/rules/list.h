@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "command/output.h"
+#include "cli/output.h"
 #include "permission/settings/settings.h"
 
 struct list_view {

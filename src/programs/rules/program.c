@@ -11,13 +11,13 @@
 #include "base/options/help.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "command/alone.h"
-#include "command/output.h"
-#include "command/rules.h"
+#include "cli/alone.h"
+#include "cli/output.h"
+#include "cli/rules.h"
 #include "programs/rules/change.h"
 #include "programs/rules/explain.h"
 #include "programs/rules/list.h"
-#include "programs/rules/place.h"
+#include "programs/rules/rulesplace.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -38,7 +38,7 @@ static const struct option_command command = {.name = "gatehouse-rules",
 
 struct program {
     const struct option_values *values;
-    struct place place;
+    struct rules_place place;
     struct arena arena;
     struct settings settings;
     struct output output;
@@ -248,7 +248,7 @@ static int run_explain(struct program *program, struct err *err)
 {
     const struct option_values *values = program->values;
     const char *protected_dirs[] = {
-        program->place.recorded.state_path,
+        program->place.state.state_path,
         program->place.file != NULL ? settings_file_dir(program->place.file) : NULL, NULL};
     struct explain_question question = {
         .group = group_of(options_argument(values, RULES_EXPLAIN_ARG_GROUP)),
@@ -298,16 +298,16 @@ static int run_command(struct program *program, struct err *err)
 
 static int open_place(struct program *program, struct err *err)
 {
-    const struct place_config config = {
+    const struct rules_place_config config = {
         .settings_dir = options_text(program->values->above, RULES_OPTION_SETTINGS_DIR),
         .state_dir = options_text(program->values->above, RULES_OPTION_STATE_DIR),
         .only_reads = only_reads(program->values->command),
     };
 
-    return place_open(&config, &program->place, err);
+    return rules_place_open(&config, &program->place, err);
 }
 
-static int confine(const struct place *place, struct err *err)
+static int confine(const struct rules_place *place, struct err *err)
 {
     struct confine_report report;
     int r = place_confine(place, &report, err);
@@ -330,9 +330,9 @@ static int work(struct program *program, struct err *err)
         r = run_command(program, err);
     if (r == 0)
         r = output_finish(&program->output, err);
-    if (program->place.recorded.audit != NULL) {
-        audit_file_flush(program->place.recorded.audit);
-        if (audit_file_untold(program->place.recorded.audit) > 0)
+    if (program->place.state.audit != NULL) {
+        audit_file_flush(program->place.state.audit);
+        if (audit_file_untold(program->place.state.audit) > 0)
             complain("the record cannot be written, so this is not in it");
     }
     return r;
@@ -350,7 +350,7 @@ static int ask_for_command(const struct option_values *values)
 int program_run(int argc, char *const *argv)
 {
     cleanup_arena struct arena args = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.place = {.recorded = {.audit_dir_fd = -1}},
+    struct program program = {.place = {.state = {.audit_dir_fd = -1}},
                               .arena = ARENA_INIT(SETTINGS_ARENA_BYTES),
                               .output = OUTPUT_INIT(STDOUT_FILENO, &never_stopped)};
     struct option_values *values;
@@ -371,7 +371,7 @@ int program_run(int argc, char *const *argv)
         program.values = values;
         r = work(&program, &err);
     }
-    place_close(&program.place);
+    rules_place_close(&program.place);
     output_done(&program.output);
     arena_done(&program.arena);
     if (r < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/search/filter.h"
 
-#include "tools/tool.h"
-#include "tools/visible.h"
+#include "files/tool.h"
+#include "files/visible.h"
 
 static int compile(struct arena *arena, const char *text, bool ignores_case,
                    struct nameglob *out_glob, struct err *err)

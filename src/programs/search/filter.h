@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/options/options.h"
-#include "tools/nameglob.h"
+#include "files/nameglob.h"
 
 struct filter {
     bool shows_hidden;

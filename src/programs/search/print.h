@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "command/output.h"
+#include "cli/output.h"
 #include "search/search.h"
 
 struct print_view {

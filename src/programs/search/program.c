@@ -11,13 +11,13 @@
 #include "base/colour.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "command/alone.h"
-#include "command/search.h"
-#include "command/stop.h"
+#include "cli/alone.h"
+#include "cli/search.h"
+#include "cli/stop.h"
 #include "programs/search/filter.h"
-#include "programs/search/place.h"
 #include "programs/search/print.h"
 #include "programs/search/progress.h"
+#include "programs/search/searchplace.h"
 #include "search/search.h"
 
 enum {
@@ -103,19 +103,20 @@ static struct str shown_directory(const struct option_values *values)
 
 /* ---- walls, then the search ---- */
 
-static int open_place(const struct option_values *values, struct place *place, struct err *err)
+static int open_place(const struct option_values *values, struct search_place *place,
+                      struct err *err)
 {
     const char *directory = options_argument(values, SEARCH_ARGUMENT_DIR);
-    const struct place_config config = {
+    const struct search_place_config config = {
         .directory = directory != NULL ? directory : ".",
         .state_dir = options_text(values, SEARCH_OPTION_STATE_DIR),
         .denied = options_list(values, SEARCH_OPTION_DENY).items,
     };
 
-    return place_open(&config, place, err);
+    return search_place_open(&config, place, err);
 }
 
-static int confine(const struct place *place, struct err *err)
+static int confine(const struct search_place *place, struct err *err)
 {
     struct confine_report report;
     int r = place_confine(place, &report, err);
@@ -190,8 +191,8 @@ static int print(const struct option_values *values, const struct search_result 
 }
 
 /* The exit status, or an error. */
-static int search(const struct option_values *values, struct place *place, struct arena *arena,
-                  struct err *err)
+static int search(const struct option_values *values, struct search_place *place,
+                  struct arena *arena, struct err *err)
 {
     cleanup_search_result struct search_result result = {.total = 0};
     cleanup_pattern struct pattern *pattern = NULL;
@@ -214,12 +215,12 @@ static int search(const struct option_values *values, struct place *place, struc
     return r == 0 ? print(values, &result, err) : r;
 }
 
-static void write_record(const struct place *place)
+static void write_record(const struct search_place *place)
 {
-    if (place->recorded.audit == NULL)
+    if (place->state.audit == NULL)
         return;
-    audit_file_flush(place->recorded.audit);
-    if (audit_file_untold(place->recorded.audit) > 0)
+    audit_file_flush(place->state.audit);
+    if (audit_file_untold(place->state.audit) > 0)
         complain("the record cannot be written, so this search is not in it");
 }
 
@@ -227,7 +228,7 @@ int program_run(int argc, char *const *argv)
 {
     static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct place place = {.recorded = {.audit_dir_fd = -1}};
+    struct search_place place = {.state = {.audit_dir_fd = -1}};
     struct option_values *values;
     struct err err = ERR_INIT;
     int r;
@@ -248,7 +249,7 @@ int program_run(int argc, char *const *argv)
     if (r == 0)
         r = search(values, &place, &arena, &err);
     write_record(&place);
-    place_close(&place);
+    search_place_close(&place);
     if (stop_signal != 0)
         return STOP_EXIT + stop_signal;
     if (r < 0) {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/jsonwrite.h"
+#include "files/consent.h"
 #include "protocol/toolwire.h"
-#include "tools/consent.h"
 
 enum { MARK_BYTES = 17 };
 

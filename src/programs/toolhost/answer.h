@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "call/provider.h"
+#include "files/toolbox.h"
 #include "isolate/confine.h"
-#include "tools/toolbox.h"
 
 struct answer_ready {
     struct str root;

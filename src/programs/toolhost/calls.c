@@ -5,9 +5,9 @@
 
 #include "base/map.h"
 #include "call/workers.h"
+#include "files/filesprovider.h"
 #include "loop/timer.h"
 #include "programs/toolhost/answer.h"
-#include "tools/filesprovider.h"
 
 enum {
     PREVIEW_BYTES = 64 << 10,     /* of a request for one */
@@ -278,7 +278,8 @@ static int prepare(struct calls *calls, uint32_t id, struct str body, struct err
     return 0;
 }
 
-static int read_telling(struct str body, enum decision_telling *out_telling, struct err *err)
+static int read_disclosure(struct str body, enum decision_disclosure *out_disclosure,
+                           struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PREVIEW_BYTES);
     const struct json_value *document;
@@ -287,8 +288,9 @@ static int read_telling(struct str body, enum decision_telling *out_telling, str
 
     if (r < 0)
         return r;
-    if (!json_get_str(document, STR("telling"), &name) || !decision_telling_from(name, out_telling))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "telling",
+    if (!json_get_str(document, STR("disclosure"), &name) ||
+        !decision_disclosure_from(name, out_disclosure))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "disclosure",
                              "PREVIEW does not say what may be told");
     return 0;
 }
@@ -301,7 +303,7 @@ static void leave_prepared(struct host_call *call)
 
 /* RUN, DROP or PREVIEW, which are for prepared calls. */
 static int go_on(struct host_call *call, const struct toolwire_frame *frame,
-                 enum decision_telling telling, struct err *err)
+                 enum decision_disclosure disclosure, struct err *err)
 {
     struct work *work = call->work;
 
@@ -317,7 +319,7 @@ static int go_on(struct host_call *call, const struct toolwire_frame *frame,
     }
     leave_prepared(call);
     if (frame->type == TOOLWIRE_PREVIEW)
-        work->ops->preview(work, telling);
+        work->ops->preview(work, disclosure);
     else
         (void)work->ops->run(work); /* nothing is recorded here, so it cannot fail */
     return 0;
@@ -326,7 +328,7 @@ static int go_on(struct host_call *call, const struct toolwire_frame *frame,
 int calls_take(struct calls *calls, const struct toolwire_frame *frame, struct err *err)
 {
     struct host_call *call = map_get(&calls->by_id, key_of(&frame->call));
-    enum decision_telling telling = DECISION_TELLS_ALL;
+    enum decision_disclosure disclosure = DECISION_DISCLOSES_ALL;
     int r;
 
     if (frame->type == TOOLWIRE_PREPARE && call != NULL)
@@ -335,14 +337,14 @@ int calls_take(struct calls *calls, const struct toolwire_frame *frame, struct e
     if (frame->type == TOOLWIRE_PREPARE)
         return prepare(calls, frame->call, frame->body, err);
     if (frame->type == TOOLWIRE_PREVIEW) {
-        r = read_telling(frame->body, &telling, err);
+        r = read_disclosure(frame->body, &disclosure, err);
         if (r < 0)
             return r;
     }
     if (call == NULL)
         return 0;
     if (frame->type != TOOLWIRE_CANCEL)
-        return go_on(call, frame, telling, err);
+        return go_on(call, frame, disclosure, err);
     call->work->ops->cancel(call->work, ERR_CANCELLED);
     return 0;
 }

@@ -14,9 +14,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "files/toolbox.h"
 #include "loop/loop.h"
 #include "protocol/toolwire.h"
-#include "tools/toolbox.h"
 
 enum {
     CALLS_MAX = 1024,

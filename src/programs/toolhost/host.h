@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "files/toolbox.h"
 #include "loop/loop.h"
 #include "permission/rules/keeper.h"
-#include "tools/toolbox.h"
 
 struct host;
 

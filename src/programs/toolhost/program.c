@@ -13,14 +13,14 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
-#include "command/toolhost.h"
+#include "cli/toolhost.h"
 #include "isolate/companion.h"
 #include "loop/signal.h"
 #include "programs/toolhost/answer.h"
 #include "programs/toolhost/host.h"
 #include "protocol/toolwire.h"
-#include "tools/ground.h"
-#include "tools/sweeper.h"
+#include "session/session.h"
+#include "session/sweeper.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -38,7 +38,7 @@ struct program {
     int socket;
     int socket_again; /* for the other direction */
     struct loop *loop;
-    struct ground *ground;
+    struct session *session;
     struct host *host;
     struct sweeper *sweeper;
     struct signal_watch *watch;
@@ -97,13 +97,14 @@ static int read_options(struct arena *arena, int argc, char *const *argv,
     return r;
 }
 
-static int open_ground(struct program *program, const struct option_values *values, struct err *err)
+static int open_session(struct program *program, const struct option_values *values,
+                        struct err *err)
 {
     const char *settings = options_text(values, TOOLHOST_OPTION_SETTINGS_DIR);
     const char *record = options_text(values, TOOLHOST_OPTION_RECORD_DIR);
     const char *const protected_dirs[] = {settings != NULL ? settings : record,
                                           settings != NULL ? record : NULL, NULL};
-    const struct ground_config config = {
+    const struct session_config config = {
         .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
         .state_dir = options_text(values, TOOLHOST_OPTION_STATE_DIR),
         .session = "toolhost",
@@ -117,7 +118,7 @@ static int open_ground(struct program *program, const struct option_values *valu
         .max_lines = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_LINES),
         .max_matches = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_MATCHES),
     };
-    return ground_open(&config, &program->ground, err);
+    return session_open(&config, &program->session, err);
 }
 
 /* What the front passed on, and nothing else. */
@@ -144,7 +145,7 @@ static int take_descriptors(struct program *program, const struct option_values 
  */
 static int confine(struct program *program, struct confine_report *out_report, struct err *err)
 {
-    int r = ground_confine(program->ground, &(struct ground_walls){0}, out_report, err);
+    int r = session_confine(program->session, &(struct session_walls){0}, out_report, err);
 
     if (r == 0)
         confine_log(out_report, &program->log);
@@ -154,8 +155,8 @@ static int confine(struct program *program, struct confine_report *out_report, s
 /* Without it the session is as good, and another one will have the time. */
 static void start_sweeper(struct program *program)
 {
-    int r = sweeper_new(program->loop, program->ground->recorded.authority, &running,
-                        &program->sweeper);
+    int r =
+        sweeper_new(program->loop, program->session->state.authority, &running, &program->sweeper);
 
     if (r < 0)
         log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
@@ -167,16 +168,16 @@ static int serve(struct program *program, const struct confine_report *walls,
 {
     cleanup_buf struct buf body = BUF_INIT(READY_BYTES);
     const struct answer_ready ready = {
-        .root = str_from(program->ground->root_path),
-        .box = program->ground->box,
+        .root = str_from(program->session->root_path),
+        .box = program->session->box,
         .walls = walls,
         .max_request_bytes = toolwire_max_request(max_file_bytes),
         .max_answer_bytes = toolwire_max_answer(max_file_bytes),
     };
     struct host_config config = {
         .log = &program->log,
-        .box = program->ground->box,
-        .keeper = program->ground->keeper,
+        .box = program->session->box,
+        .keeper = program->session->keeper,
         .running = &running,
         .changing = &changing,
         .input_fd = program->socket,
@@ -216,13 +217,13 @@ static void close_all(struct program *program)
     if (atomic_load(&changing) > 0)
         log_write(&program->log, LOG_INFO, "a change is still at work; waiting for it");
     signal(SIGTERM, SIG_DFL); /* another one ends the waiting */
-    ground_wait_for_changes(&changing);
+    session_wait_for_changes(&changing);
     if (program->loop != NULL) {
         signal_watch_free(program->watch);
         loop_free(program->loop);
     }
     /*
-     * A worker that has not come back by now hangs in the kernel, with the ground under its feet.
+     * A worker that has not come back by now hangs in the kernel, with the session under its feet.
      * What is left behind is swept by the next one.
      */
     if (atomic_load(&running) > 0) {
@@ -230,7 +231,7 @@ static void close_all(struct program *program)
                   LOG_INT("workers", atomic_load(&running)));
         _exit(EXIT_FAILURE);
     }
-    ground_close(program->ground);
+    session_close(program->session);
 }
 
 static enum log_level level_of(const struct option_values *values)
@@ -248,7 +249,7 @@ static int run(struct program *program, const struct option_values *values, stru
     int r = take_descriptors(program, values, err);
 
     if (r == 0)
-        r = open_ground(program, values, err);
+        r = open_session(program, values, err);
     if (r == 0)
         r = confine(program, &walls, err);
     if (r == 0)

@@ -107,12 +107,12 @@ static int counting_subject(void *data, const void *session, struct arena *arena
     return 0;
 }
 
-static int counting_preview(void *call, struct arena *arena, enum decision_telling telling,
+static int counting_preview(void *call, struct arena *arena, enum decision_disclosure disclosure,
                             const struct cancel *cancel, struct question *question, struct err *err)
 {
     (void)call;
     (void)arena;
-    (void)telling;
+    (void)disclosure;
     (void)cancel;
     (void)err;
     question->action = STR("Counts");

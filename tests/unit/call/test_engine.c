@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine beside an executor, a desk, a client and a clock that do what the test says. */
+/* The engine beside an executor, a queue, a client and a clock that do what the test says. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum {
     TIMEOUT_MS = 1000, /* of a call */
-    ASK_MS = 5000,     /* for the user, at the desk */
+    ASK_MS = 5000,     /* for the user, at the queue */
     INPUT_BYTES = 1 << 20,
     HELD_BYTES = 256 << 10,
     HANGS_S = 30, /* a test that takes longer has failed */
@@ -27,7 +27,7 @@ struct world {
     struct loop *loop;
     struct log log;
     struct keeper *keeper;
-    struct desk *desk;
+    struct question_queue *queue;
     struct call_engine *engine;
     struct call *call; /* the last one; NULL when it has ended */
     atomic_uint running;
@@ -43,9 +43,9 @@ struct world {
     int cancelled_why;
     const char *refused_by;
 
-    /* What the desk and the client show. */
+    /* What the queue and the client show. */
     uint64_t shown;
-    enum desk_end withdrawn;
+    enum question_queue_end withdrawn;
     unsigned withdrawals;
     bool client_can_ask;
     int ask_result;
@@ -86,9 +86,9 @@ static int prepare(struct executor *executor, const struct work_request *request
     return 0;
 }
 
-static void preview(struct work *work, enum decision_telling telling)
+static void preview(struct work *work, enum decision_disclosure disclosure)
 {
-    (void)telling;
+    (void)disclosure;
     world_of(work->executor)->previewed++;
 }
 
@@ -164,7 +164,7 @@ static const struct executor_ops ops = {
     .free_work = free_work,
 };
 
-/* ---- the desk, the client and the transport ---- */
+/* ---- the queue, the client and the transport ---- */
 
 static void show(void *data, uint64_t id, const struct question *question)
 {
@@ -174,7 +174,7 @@ static void show(void *data, uint64_t id, const struct question *question)
     world->shown = id;
 }
 
-static void withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
+static void withdraw(void *data, uint64_t id, enum question_queue_end end, const char *by)
 {
     struct world *world = data;
 
@@ -240,7 +240,7 @@ struct terms {
 
 static void open_engine(struct world *world, struct terms terms)
 {
-    const struct desk_surface surface = {
+    const struct question_queue_surface surface = {
         .name = "test", .show = show, .withdraw = withdraw, .data = world};
     const struct call_engine_config config = {
         .loop = world->loop,
@@ -249,7 +249,7 @@ static void open_engine(struct world *world, struct terms terms)
         .executor_count = 1,
         .running = &world->running,
         .keeper = world->keeper,
-        .desk = terms.by_client ? NULL : world->desk,
+        .queue = terms.by_client ? NULL : world->queue,
         .how_to_ask = "nobody is there",
         .can_ask = can_ask,
         .ask = ask,
@@ -261,7 +261,7 @@ static void open_engine(struct world *world, struct terms terms)
         .data = world,
     };
 
-    assert_int_equal(desk_add(world->desk, &surface), 0);
+    assert_int_equal(question_queue_add(world->queue, &surface), 0);
     assert_int_equal(call_engine_new(&config, &world->engine), 0);
 }
 
@@ -280,7 +280,7 @@ static struct world *make_world(enum permission_mode mode)
     clock_fake_init(&world->clock, 0);
     log_init(&world->log, STDERR_FILENO, LOG_SILENT, &world->clock);
     assert_int_equal(loop_new(&world->clock, &world->loop), 0);
-    assert_int_equal(desk_new(&world->desk), 0);
+    assert_int_equal(question_queue_new(&world->queue), 0);
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         config.modes.of[i] = mode;
     assert_int_equal(keeper_new(&config, &world->keeper, NULL, NULL), 0);
@@ -292,7 +292,7 @@ static void drop_world(struct world *world)
     call_engine_free(world->engine);
     assert_int_equal(world->works, 0);
     keeper_free(world->keeper);
-    desk_free(world->desk);
+    question_queue_free(world->queue);
     loop_free(world->loop);
     free(world);
 }
@@ -349,7 +349,7 @@ static void begin_asking(struct world *world)
 
 static void answer(struct world *world, enum permission_choice choice)
 {
-    assert_int_equal(desk_answer(world->desk, world->shown, choice, "test"), 0);
+    assert_int_equal(question_queue_answer(world->queue, world->shown, choice, "test"), 0);
     world->shown = 0;
 }
 
@@ -459,12 +459,12 @@ static void check(const struct world *world, enum state state, enum event event)
     }
     assert_int_equal(world->prepared, 1 + (effect == AGAIN));
     assert_int_equal(world->run, state == RUNNING || state == OWN_TIME);
-    /* The question leaves the desk with the call, or with the client. */
+    /* The question leaves the queue with the call, or with the client. */
     assert_int_equal(world->withdrawals, state == DESK && (is_over || event == LEAVES));
     if (effect == NOTHING && state == DESK)
         assert_true(world->shown != 0);
     if (world->withdrawals > 0)
-        assert_int_equal(world->withdrawn, DESK_CANCELLED);
+        assert_int_equal(world->withdrawn, QUESTION_QUEUE_CANCELLED);
     /* Nothing of it is left at the executor. */
     if (is_over && event != LOST && state != DESK && state != CLIENT && state != KEEPING)
         assert_int_equal(world->cancelled + world->dropped, 1);
@@ -501,7 +501,7 @@ static void the_time_of_a_server_ends_every_state(void **unused)
         if (state != OWN_TIME)
             assert_int_equal(world->code, ERR_TIMED_OUT);
         if (state == DESK)
-            assert_int_equal(world->withdrawn, DESK_TIMED_OUT);
+            assert_int_equal(world->withdrawn, QUESTION_QUEUE_TIMED_OUT);
         if (state == DESK || state == CLIENT)
             assert_non_null(strstr(world->words, "did not answer in time"));
         else if (state != OWN_TIME && state != RUNNING)
@@ -639,7 +639,7 @@ static void a_question_that_nobody_answers_is_denied(void **state)
     assert_true(world->shown != 0);
     pass(world, 1);
     assert_int_equal(world->shown, 0);
-    assert_int_equal(world->withdrawn, DESK_TIMED_OUT);
+    assert_int_equal(world->withdrawn, QUESTION_QUEUE_TIMED_OUT);
     assert_int_equal(world->answers, 0);
     become_prepared(world);
     assert_int_equal(world->run, 0);
@@ -655,7 +655,7 @@ static void a_client_that_leaves_agrees_to_nothing(void **state)
     begin(world); /* another one, whose question is made meanwhile */
     become_prepared(world);
     call_engine_client_leaves(world->engine);
-    assert_int_equal(desk_waiting(world->desk), 0);
+    assert_int_equal(question_queue_waiting(world->queue), 0);
     become_prepared(world); /* the first one, with a no */
     assert_int_equal(world->answers, 1);
     assert_int_equal(world->run, 0);
@@ -683,7 +683,7 @@ static void a_terminal_that_is_gone_is_nobody_to_ask(void **state)
     struct world *world = *state;
 
     begin_asking(world);
-    desk_remove(world->desk, "test");
+    question_queue_remove(world->queue, "test");
     world->shown = 0;
     become_prepared(world);
     assert_int_equal(world->run, 0);

@@ -240,7 +240,7 @@ static void without_terms_the_caller_decides_between_the_steps(void **state)
 
     begin_prepared(world, &count_tool);
     assert_int_equal(world->work->subject.count, 1);
-    world->work->ops->preview(world->work, DECISION_TELLS_ALL);
+    world->work->ops->preview(world->work, DECISION_DISCLOSES_ALL);
     loop_until(world->loop, world->previewed == 1);
     assert_int_equal(world->counting->ran, 0);
     run(world);

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "console/console.h"
 #include "loop/loop.h"
-#include "permission/desk.h"
+#include "permission/questionqueue.h"
 #include "screen.h"
 
 enum { BENCH_IDS = 2048 };
@@ -32,7 +32,7 @@ static const char bench_mark[] = "\x1b]end\x07";
 struct bench {
     struct clock clock;
     struct loop *loop;
-    struct desk *desk;
+    struct question_queue *queue;
     struct console *console;
     int keeper; /* the other side of the terminal, or of a pair of pipes */
     int terminal;
@@ -81,9 +81,9 @@ static inline void bench_open(struct bench *bench, const struct stage_look *look
     assert_int_equal(tcgetattr(bench->terminal, &bench->before), 0);
     screen_init(&bench->screen, rows, columns);
     assert_int_equal(loop_new(&bench->clock, &bench->loop), 0);
-    assert_int_equal(desk_new(&bench->desk), 0);
+    assert_int_equal(question_queue_new(&bench->queue), 0);
     config = (struct console_config){.loop = bench->loop,
-                                     .desk = bench->desk,
+                                     .queue = bench->queue,
                                      .in_fd = bench->terminal,
                                      .out_fd = bench->terminal,
                                      .look = *look,
@@ -95,7 +95,7 @@ static inline void bench_open(struct bench *bench, const struct stage_look *look
 static inline void bench_close(struct bench *bench)
 {
     console_free(bench->console);
-    desk_free(bench->desk);
+    question_queue_free(bench->queue);
     loop_free(bench->loop);
     close(bench->keeper);
     close(bench->terminal);
@@ -177,7 +177,7 @@ static inline uint64_t bench_ask(struct bench *bench, const struct question *que
 {
     uint64_t id = 0;
 
-    assert_int_equal(desk_ask(bench->desk, question, bench_note_answer, bench, &id), 0);
+    assert_int_equal(question_queue_ask(bench->queue, question, bench_note_answer, bench, &id), 0);
     return id;
 }
 

@@ -201,7 +201,7 @@ static void keys_typed_ahead_are_discarded(void **state)
     assert_int_equal(bench.answers[id], 0);
     assert_shows(&bench, "> 1 Deny once");
     /* What was typed while the loop did something else for a long time was not meant for it. */
-    desk_cancel(bench.desk, id, DESK_CANCELLED);
+    question_queue_cancel(bench.queue, id, QUESTION_QUEUE_CANCELLED);
     id = bench_ask(&bench, &a_delete);
     bench_settle(&bench);
     type(&bench, "2\r");
@@ -228,7 +228,7 @@ static void what_was_begun_before_is_forgotten(void **state)
     bench_press(&bench, "\x1b[201~");
     assert_shows(&bench, "> 1 Deny once");
     bench_press(&bench, "\x1b");
-    desk_cancel(bench.desk, id, DESK_CANCELLED);
+    question_queue_cancel(bench.queue, id, QUESTION_QUEUE_CANCELLED);
     id = bench_ask_and_wait(&bench, &a_write);
     bench_wait(&bench, STAGE_ESCAPE_MS);
     assert_int_equal(bench.answers[id], 0);
@@ -240,10 +240,10 @@ static void what_was_begun_before_is_forgotten(void **state)
 static void a_question_that_leaves_vanishes(void **state)
 {
     static const struct {
-        enum desk_end end;
+        enum question_queue_end end;
         const char *words;
-    } cases[] = {{DESK_CANCELLED, "Withdrawn: \"write_file\""},
-                 {DESK_TIMED_OUT, "Timed out: \"write_file\""}};
+    } cases[] = {{QUESTION_QUEUE_CANCELLED, "Withdrawn: \"write_file\""},
+                 {QUESTION_QUEUE_TIMED_OUT, "Timed out: \"write_file\""}};
 
     (void)state;
     for (size_t i = 0; i < array_size(cases); i++) {
@@ -258,11 +258,11 @@ static void a_question_that_leaves_vanishes(void **state)
         third = bench_ask(&bench, &a_write);
         bench_settle(&bench);
         assert_shows(&bench, "(2 more)");
-        desk_cancel(bench.desk, third, cases[i].end);
+        question_queue_cancel(bench.queue, third, cases[i].end);
         bench_settle(&bench);
         assert_shows(&bench, "(1 more)");
         bench_press(&bench, "2");
-        desk_cancel(bench.desk, first, cases[i].end);
+        question_queue_cancel(bench.queue, first, cases[i].end);
         bench_settle(&bench);
         assert_does_not_show(&bench, "write_file");
         assert_shows(&bench, "DELETE");
@@ -280,7 +280,7 @@ static void a_question_that_leaves_vanishes(void **state)
     }
 }
 
-/* The answer is on its way to the desk, and its question ends before it gets there. */
+/* The answer is on its way to the queue, and its question ends before it gets there. */
 static void an_answer_to_a_question_that_left_is_for_no_other(void **state)
 {
     struct bench bench;
@@ -300,7 +300,7 @@ static void an_answer_to_a_question_that_left_is_for_no_other(void **state)
         assert_int_equal(ioctl(bench.spare, FIONREAD, &there), 0);
     }
     assert_int_equal(bench.answers[first], 0);
-    desk_cancel(bench.desk, first, DESK_TIMED_OUT);
+    question_queue_cancel(bench.queue, first, QUESTION_QUEUE_TIMED_OUT);
     bench_settle(&bench);
     assert_int_equal(bench.answers[first] + bench.answers[second], 0);
     assert_shows(&bench, "DELETE");
@@ -314,7 +314,7 @@ static void note_show(void *data, uint64_t id, const struct question *question)
     (void)question;
 }
 
-static void note_withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
+static void note_withdraw(void *data, uint64_t id, enum question_queue_end end, const char *by)
 {
     (void)data;
     (void)id;
@@ -324,15 +324,15 @@ static void note_withdraw(void *data, uint64_t id, enum desk_end end, const char
 
 static void an_answer_from_elsewhere_takes_the_question_away(void **state)
 {
-    const struct desk_surface page = {"page", note_show, note_withdraw, NULL};
+    const struct question_queue_surface page = {"page", note_show, note_withdraw, NULL};
     struct bench bench;
     uint64_t id;
 
     (void)state;
     bench_open(&bench, &bench_colour, 24, 80);
-    assert_int_equal(desk_add(bench.desk, &page), 0);
+    assert_int_equal(question_queue_add(bench.queue, &page), 0);
     id = bench_ask_and_wait(&bench, &a_write);
-    assert_int_equal(desk_answer(bench.desk, id, CHOICE_ALLOW_ONCE, "page"), 0);
+    assert_int_equal(question_queue_answer(bench.queue, id, CHOICE_ALLOW_ONCE, "page"), 0);
     bench_settle(&bench);
     assert_int_equal(bench.answers[id], 1);
     assert_false(bench.screen.is_other);
@@ -352,14 +352,14 @@ static void a_flood_is_answered_and_does_not_garble_the_screen(void **state)
     bench_open(&bench, &bench_colour, 24, 80);
     for (int i = 0; i < 1000; i++) {
         uint64_t id = 0;
-        int r = desk_ask(bench.desk, &a_write, bench_note_answer, &bench, &id);
+        int r = question_queue_ask(bench.queue, &a_write, bench_note_answer, &bench, &id);
 
         if (r == 0)
             ids[asked++] = id;
         else if (r == ERR_BUSY)
             refused++;
     }
-    assert_int_equal(asked, DESK_MAX_OPEN);
+    assert_int_equal(asked, QUESTION_QUEUE_MAX_OPEN);
     assert_int_equal(asked + refused, 1000);
     bench_settle(&bench);
     assert_shows(&bench, "(127 more)");
@@ -370,7 +370,7 @@ static void a_flood_is_answered_and_does_not_garble_the_screen(void **state)
         assert_int_equal(bench.answers[ids[i]], 1);
         assert_int_equal(bench.choice[ids[i]], i % 2 == 0 ? CHOICE_DENY_ONCE : CHOICE_ALLOW_ONCE);
     }
-    assert_int_equal(desk_waiting(bench.desk), 0);
+    assert_int_equal(question_queue_waiting(bench.queue), 0);
     assert_false(bench.screen.is_other);
     assert_int_equal(bench.screen.foreign + bench.screen.lost + bench.screen.scrolls, 0);
     bench_assert_restored(&bench);
@@ -613,7 +613,8 @@ static void hanging_up_denies_all_and_the_surface_goes(void **state)
     assert_int_equal(bench.answers[second], 1);
     assert_int_equal(bench.choice[second], CHOICE_DENY_ONCE);
     /* From now on nobody is there. */
-    assert_int_equal(desk_ask(bench.desk, &a_write, bench_note_answer, &bench, &third), 0);
+    assert_int_equal(question_queue_ask(bench.queue, &a_write, bench_note_answer, &bench, &third),
+                     0);
     assert_int_equal(bench.answers[third], 1);
     assert_false(bench.is_by_terminal[third]);
     bench_turn(&bench);
@@ -706,7 +707,7 @@ static void what_was_typed_at_a_question_is_not_for_the_shell(void **state)
     bench_open(&bench, &bench_colour, 24, 80);
     id = bench_ask_and_wait(&bench, &a_write);
     type(&bench, "rm x\r");
-    desk_cancel(bench.desk, id, DESK_TIMED_OUT);
+    question_queue_cancel(bench.queue, id, QUESTION_QUEUE_TIMED_OUT);
     bench_settle(&bench);
     assert_int_equal(ioctl(bench.spare, FIONREAD, &there), 0);
     assert_int_equal(there, 0);

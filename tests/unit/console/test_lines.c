@@ -80,7 +80,7 @@ static void lines_typed_before_do_not_count(void **state)
     assert_int_equal(bench.answers[second], 0);
     bench_wait(&bench, STAGE_GUARD_MS);
     assert_int_equal(bench.answers[second], 0);
-    desk_cancel(bench.desk, second, DESK_TIMED_OUT);
+    question_queue_cancel(bench.queue, second, QUESTION_QUEUE_TIMED_OUT);
     bench_settle(&bench);
     assert_shows(&bench, "Timed out: \"shell_execute\"");
     bench_close(&bench);
@@ -131,9 +131,9 @@ static void open_pipes(struct pipes *pipes)
     bench->spare = out[1];
     clock_fake_init(&bench->clock, 0);
     assert_int_equal(loop_new(&bench->clock, &bench->loop), 0);
-    assert_int_equal(desk_new(&bench->desk), 0);
+    assert_int_equal(question_queue_new(&bench->queue), 0);
     config = (struct console_config){.loop = bench->loop,
-                                     .desk = bench->desk,
+                                     .queue = bench->queue,
                                      .in_fd = in[0],
                                      .out_fd = out[1],
                                      .look = bench_colour, /* which pipes do not have */
@@ -145,7 +145,7 @@ static void open_pipes(struct pipes *pipes)
 static void close_pipes(struct pipes *pipes)
 {
     console_free(pipes->bench.console);
-    desk_free(pipes->bench.desk);
+    question_queue_free(pipes->bench.queue);
     loop_free(pipes->bench.loop);
     close(pipes->bench.terminal);
     close(pipes->bench.spare);

@@ -106,14 +106,14 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     /* Before there is a loop, as in our programs: libuv may want to make it a ring. */
     if (plan->is_confined)
         confine();
-    if (loop_new(&clock_system, &job.loop) < 0 || desk_new(&config.desk) < 0)
+    if (loop_new(&clock_system, &job.loop) < 0 || question_queue_new(&config.queue) < 0)
         _exit(4);
     config.loop = job.loop;
     if (plan->handles_sigterm && signal_watch_new(job.loop, SIGTERM, on_sigterm, &job, &watch) < 0)
         _exit(4);
     if (ready_watch_new(job.loop, pokes, on_poke, &job, &poked) < 0 ||
         worker_pool_new(job.loop, &workers, &pool) < 0 || console_new(&config, &console) < 0 ||
-        desk_ask(config.desk, &question, on_answer, &job, &id) < 0)
+        question_queue_ask(config.queue, &question, on_answer, &job, &id) < 0)
         _exit(4);
     if (plan->runs_on_a_worker)
         worker_run_loop(pool);

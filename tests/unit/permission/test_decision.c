@@ -28,7 +28,7 @@ struct scene {
     struct str refused_name;
     /* What the describer was told, and says. */
     size_t described;
-    enum decision_telling telling;
+    enum decision_disclosure disclosure;
     int description_error;
 };
 
@@ -43,7 +43,7 @@ static void note_refusal(void *data, const struct permission_resource *resource,
     scene->refused_name = resource->given;
 }
 
-static int describe(void *data, struct arena *arena, enum decision_telling telling,
+static int describe(void *data, struct arena *arena, enum decision_disclosure disclosure,
                     const struct cancel *cancel, struct question *question, struct err *err)
 {
     struct scene *scene = data;
@@ -51,7 +51,7 @@ static int describe(void *data, struct arena *arena, enum decision_telling telli
     (void)arena;
     (void)cancel;
     scene->described++;
-    scene->telling = telling;
+    scene->disclosure = disclosure;
     if (scene->description_error < 0)
         return err_set(err, scene->description_error, "it is not there");
     question->action = STR("Does it");
@@ -502,16 +502,16 @@ static void a_question_is_no_way_to_read(void **state)
         enum permission_mode reading;
         bool is_by_client;
         enum rule_there reading_rule;
-        enum decision_telling telling;
+        enum decision_disclosure disclosure;
     } rows[] = {
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW, false, NO_RULE, DECISION_TELLS_ALL},
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW, true, NO_RULE, DECISION_TELLS_ALL},
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, false, NO_RULE, DECISION_TELLS_USER},
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, true, NO_RULE, DECISION_TELLS_NOTHING},
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, false, ALLOW_RULE, DECISION_TELLS_ALL},
-        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, true, ALLOW_RULE, DECISION_TELLS_ALL},
-        {CATALOG_FILESYSTEM_READ, PERMISSION_ASK, true, NO_RULE, DECISION_TELLS_ALL},
-        {CATALOG_SHELL, PERMISSION_ASK, true, NO_RULE, DECISION_TELLS_ALL},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW, false, NO_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW, true, NO_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, false, NO_RULE, DECISION_DISCLOSES_TO_USER},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_NOTHING},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, false, ALLOW_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, true, ALLOW_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_FILESYSTEM_READ, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_SHELL, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_ALL},
     };
 
     (void)state;
@@ -529,10 +529,11 @@ static void a_question_is_no_way_to_read(void **state)
         scene.terms.is_by_client = rows[i].is_by_client;
         assert_int_equal(decide(&scene), 0);
         assert_true(scene.decision.asks);
-        if (scene.decision.telling != rows[i].telling || scene.telling != rows[i].telling)
+        if (scene.decision.disclosure != rows[i].disclosure ||
+            scene.disclosure != rows[i].disclosure)
             fail_msg("row %zu tells %s, and the describer %s", i,
-                     decision_telling_name(scene.decision.telling),
-                     decision_telling_name(scene.telling));
+                     decision_disclosure_name(scene.decision.disclosure),
+                     decision_disclosure_name(scene.disclosure));
         scene_end(&scene);
     }
 }
@@ -540,15 +541,15 @@ static void a_question_is_no_way_to_read(void **state)
 static void the_names_of_tellings_are_read_as_they_are_written(void **state)
 {
     (void)state;
-    for (int i = DECISION_TELLS_ALL; i <= DECISION_TELLS_NOTHING; i++) {
-        enum decision_telling telling = DECISION_TELLS_ALL;
+    for (int i = DECISION_DISCLOSES_ALL; i <= DECISION_DISCLOSES_NOTHING; i++) {
+        enum decision_disclosure disclosure = DECISION_DISCLOSES_ALL;
 
-        assert_true(decision_telling_from(str_from(decision_telling_name((enum decision_telling)i)),
-                                          &telling));
-        assert_int_equal(telling, i);
+        assert_true(decision_disclosure_from(
+            str_from(decision_disclosure_name((enum decision_disclosure)i)), &disclosure));
+        assert_int_equal(disclosure, i);
     }
-    assert_false(decision_telling_from(STR("everything"), &(enum decision_telling){0}));
-    assert_false(decision_telling_from(STR(""), &(enum decision_telling){0}));
+    assert_false(decision_disclosure_from(STR("everything"), &(enum decision_disclosure){0}));
+    assert_false(decision_disclosure_from(STR(""), &(enum decision_disclosure){0}));
 }
 
 TEST_MAIN(cmocka_unit_test(every_mode_with_every_rule_and_answer),

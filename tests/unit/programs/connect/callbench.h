@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls need around them: a clock, a desk with one surface, and a toolhost, all the test's. */
+/* What calls need around them: a clock, a queue with one surface, and a toolhost, all the test's.
+ */
 #ifndef TESTS_UNIT_PROGRAMS_CONNECT_CALLBENCH_H
 #define TESTS_UNIT_PROGRAMS_CONNECT_CALLBENCH_H
 
@@ -76,10 +77,10 @@ struct callbench {
     struct clock clock;
     struct loop *loop;
     struct log log;
-    struct desk *desk;
+    struct question_queue *queue;
     struct calls *calls;
     uint64_t shown; /* the question that stands; 0: none */
-    enum desk_end withdrawn;
+    enum question_queue_end withdrawn;
     unsigned answers;
     char answer[CALLBENCH_TEXT_BYTES];
 };
@@ -92,7 +93,8 @@ static inline void callbench_show(void *data, uint64_t id, const struct question
     bench->shown = id;
 }
 
-static inline void callbench_withdraw(void *data, uint64_t id, enum desk_end end, const char *by)
+static inline void callbench_withdraw(void *data, uint64_t id, enum question_queue_end end,
+                                      const char *by)
 {
     struct callbench *bench = data;
 
@@ -133,15 +135,15 @@ static inline void callbench_init(struct callbench *bench)
     host.link.calls = (struct map)MAP_INIT(HOSTLINK_MAX_CALLS);
 }
 
-/* Calls that ask by this desk, or by way of the instance where there is none. */
+/* Calls that ask by this queue, or by way of the instance where there is none. */
 static inline void callbench_make_calls(struct callbench *bench, struct calls_config config,
-                                        struct desk *desk)
+                                        struct question_queue *queue)
 {
     config.loop = bench->loop;
     config.log = &bench->log;
     config.files = &host.link.executor;
     host.link.config.recorded = config.recorded;
-    config.desk = desk;
+    config.queue = queue;
     config.offers = callbench_offers;
     config.answer = callbench_on_answer;
     config.data = bench;
@@ -151,12 +153,12 @@ static inline void callbench_make_calls(struct callbench *bench, struct calls_co
 /* The config says by what they are decided and recorded, and which shell they have. */
 static inline void callbench_open(struct callbench *bench, struct calls_config config)
 {
-    const struct desk_surface surface = {
+    const struct question_queue_surface surface = {
         .name = "test", .show = callbench_show, .withdraw = callbench_withdraw, .data = bench};
 
-    assert_int_equal(desk_new(&bench->desk), 0);
-    assert_int_equal(desk_add(bench->desk, &surface), 0);
-    callbench_make_calls(bench, config, bench->desk);
+    assert_int_equal(question_queue_new(&bench->queue), 0);
+    assert_int_equal(question_queue_add(bench->queue, &surface), 0);
+    callbench_make_calls(bench, config, bench->queue);
 }
 
 /* Before what they are decided by; then callbench_done(). */
@@ -167,7 +169,7 @@ static inline void callbench_close(struct callbench *bench)
         calls_free(bench->calls);
     }
     hostlink_free_calls(&host.link);
-    desk_free(bench->desk);
+    question_queue_free(bench->queue);
 }
 
 static inline void callbench_done(struct callbench *bench)

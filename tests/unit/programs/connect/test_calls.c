@@ -175,7 +175,7 @@ static void a_question_leaves_the_desk_when_its_time_is_over(void **state)
     assert_true(world->bench.shown != 0);
     pass(world, 1);
     assert_int_equal(world->bench.shown, 0);
-    assert_int_equal(world->bench.withdrawn, DESK_TIMED_OUT);
+    assert_int_equal(world->bench.withdrawn, QUESTION_QUEUE_TIMED_OUT);
     assert_true(answered_with(world, "did not answer in time"));
 }
 
@@ -186,7 +186,7 @@ static void the_older_dialect_waits_half_as_long(void **state)
     begin_reading(world, GATEWAY_SHAPE_DATA);
     pass(world, CALLS_SEED_MS);
     assert_int_equal(world->bench.shown, 0);
-    assert_int_equal(desk_waiting(world->bench.desk), 0);
+    assert_int_equal(question_queue_waiting(world->bench.queue), 0);
 }
 
 static void the_time_of_day_means_nothing(void **state)
@@ -235,7 +235,8 @@ static void an_answer_that_is_kept_too_late_lets_nothing_run(void **state)
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
     assert_int_equal(
-        desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
+        question_queue_answer(world->bench.queue, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"),
+        0);
     assert_int_equal(host.prepared, 2);
     host_says(TOOLWIRE_PREPARED, STR(READS)); /* a worker keeps the answer from here on */
     pass(world, CALLS_N8N_MS);
@@ -303,7 +304,7 @@ static void a_question_ends_with_its_session(void **state)
     begin_reading(world, GATEWAY_SHAPE_RESULT);
     calls_end_session(world->bench.calls);
     assert_int_equal(world->bench.shown, 0);
-    assert_int_equal(world->bench.withdrawn, DESK_CANCELLED);
+    assert_int_equal(world->bench.withdrawn, QUESTION_QUEUE_CANCELLED);
     assert_int_equal(world->bench.answers, 0);
 }
 
@@ -349,7 +350,8 @@ static void a_session_that_ends_while_an_answer_is_kept_leaves_nothing_behind(vo
 
     begin_reading(world, GATEWAY_SHAPE_RESULT);
     assert_int_equal(
-        desk_answer(world->bench.desk, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"), 0);
+        question_queue_answer(world->bench.queue, world->bench.shown, CHOICE_ALWAYS_ALLOW, "test"),
+        0);
     host_says(TOOLWIRE_PREPARED, STR(READS)); /* a worker keeps the answer from here on */
     host.dropped = 0;
     calls_end_session(world->bench.calls);

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "command/status.h"
+#include "cli/status.h"
 #include "loop_until.h"
 #include "programs/connect/control.h"
 
@@ -250,7 +250,7 @@ static void a_token_is_taken_and_answered_later(void **state)
     assert_true(secret_eq(&taken.token, STR("gw_abc")));
     assert_string_equal(taken.url.host, "n8n.example");
     assert_string_equal(taken.url.path, "/base");
-    assert_int_equal(strlen(taken.terms), KEPT_TERMS_BYTES - 1);
+    assert_int_equal(strlen(taken.terms), SAVED_SESSION_TERMS_BYTES - 1);
     control_answer(control, NULL);
     assert_told(fd, "HTTP/1.1 200 ", "\"connected\"");
     fd = bring("gw_abc");

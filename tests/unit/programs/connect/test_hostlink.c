@@ -298,7 +298,7 @@ static void a_call_goes_its_way(void **state)
     struct world *world = *state;
 
     start_call(world);
-    world->work->ops->preview(world->work, DECISION_TELLS_ALL);
+    world->work->ops->preview(world->work, DECISION_DISCLOSES_ALL);
     say(world, world->number, TOOLWIRE_PREVIEWED, PREVIEWED);
     loop_until(world->loop, world->previewed == 1);
     run(world);

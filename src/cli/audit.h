@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse audit` understands: one table for the front door, which shows
+ * help and completions and starts the program, and for gatehouse-audit, which
+ * does the work.
+ */
+#ifndef CLI_AUDIT_H
+#define CLI_AUDIT_H
+
+#include "base/options/options.h"
+
+enum {
+    AUDIT_OPTION_SINCE,
+    AUDIT_OPTION_UNTIL,
+    AUDIT_OPTION_TOOL,
+    AUDIT_OPTION_PATH,
+    AUDIT_OPTION_OPERATION,
+    AUDIT_OPTION_OUTCOME,
+    AUDIT_OPTION_DECISION,
+    AUDIT_OPTION_SUBJECT,
+    AUDIT_OPTION_ALL,
+    AUDIT_OPTION_LIMIT,
+    AUDIT_OPTION_FOLLOW,
+    AUDIT_OPTION_JSON,
+    AUDIT_OPTION_COLOR,
+    AUDIT_OPTION_STATE_DIR,
+    AUDIT_OPTIONS
+};
+
+/* In the order of the choices of --outcome. */
+enum audit_shown_outcome {
+    AUDIT_SHOWN_SUCCESS,
+    AUDIT_SHOWN_DENIED,
+    AUDIT_SHOWN_FAILED,
+    AUDIT_SHOWN_INTERRUPTED, /* an intent without its outcome */
+};
+
+/* In the order of the choices of --color. */
+enum audit_colour { AUDIT_COLOUR_AUTO, AUDIT_COLOUR_ALWAYS, AUDIT_COLOUR_NEVER };
+
+enum { AUDIT_OPTION_MOST_ROWS = 100000 };
+
+extern const struct option audit_options[AUDIT_OPTIONS];
+
+#define AUDIT_SUMMARY "show what agents did, tried and were refused"
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse connect` understands: for the front door and for gatehouse-daemon. Names and
+ * variables are those of the program that it stands in for, so that a user changes only the name.
+ */
+#ifndef CLI_CONNECT_H
+#define CLI_CONNECT_H
+
+#include "base/options/options.h"
+
+enum {
+    CONNECT_OPTION_DIR,
+    CONNECT_OPTION_MAX_FILE_SIZE,
+    CONNECT_OPTION_MAX_LINES,
+    CONNECT_OPTION_STATE_DIR,
+    CONNECT_OPTION_SETTINGS_DIR,
+    CONNECT_OPTION_LOG_LEVEL,
+    CONNECT_OPTION_KEEP_SESSION,
+    CONNECT_OPTION_LOG_FILE,
+    CONNECT_OPTION_NOTIFICATIONS,
+    CONNECT_OPTION_CA_FILE,
+    CONNECT_OPTION_PORT,
+    CONNECT_OPTION_ALLOWED_ORIGINS,
+    CONNECT_OPTION_WRITE_ACCESS,
+    CONNECT_OPTION_PERMISSION_READ,
+    CONNECT_OPTION_PERMISSION_WRITE,
+    CONNECT_OPTION_PERMISSION_SHELL,
+    CONNECT_OPTION_PERMISSION_COMPUTER,
+    CONNECT_OPTION_PERMISSION_BROWSER,
+    CONNECT_OPTION_CONFIRMATION,
+    CONNECT_OPTION_AUTO_CONFIRM,
+    CONNECT_OPTION_NON_INTERACTIVE,
+    CONNECT_OPTION_SHELL_NETWORK,
+    CONNECT_OPTION_SHELL_WRITABLE,
+    CONNECT_OPTION_SHELL_TIMEOUT,
+    CONNECT_OPTION_SHELL_OPEN,
+    CONNECT_OPTIONS
+};
+
+enum { CONNECT_ARGUMENT_URL, CONNECT_ARGUMENT_TOKEN, CONNECT_ARGUMENT_DIR, CONNECT_ARGUMENTS };
+
+/* In the order of the choices of --permission-confirmation. */
+enum connect_confirmation { CONNECT_CONFIRM_CLIENT, CONNECT_CONFIRM_INSTANCE };
+
+extern const struct option connect_options[CONNECT_OPTIONS];
+extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
+
+/* A key that both sides know, in place of a token. */
+#define CONNECT_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
+
+#define CONNECT_SUMMARY                                                                            \
+    "connect this machine to a server (n8n) and give its agent access to one folder"
+
+#endif

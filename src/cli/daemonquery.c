@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/daemonquery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/status.h"
+
+enum { READ_BYTES = 4096 };
+
+static int no_answer(struct err *err, int errno_value)
+{
+    bool is_slow = errno_value == EAGAIN || errno_value == EINPROGRESS;
+
+    return err_set(err, is_slow ? ERR_TIMED_OUT : ERR_IO, "the daemon does not answer: %s",
+                   is_slow ? "it is busy or stopped" : err_errno_text(errno_value));
+}
+
+/* Names of any length fit, because the socket is found from its directory on. */
+static int connect_in(const char *directory, const struct daemon_query *query, int *out_fd,
+                      pid_t *out_pid, struct err *err)
+{
+    const struct timeval wait = {.tv_sec = query->wait_s};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char name[STATUS_NAME_BYTES];
+    cleanup_fd int dir_fd = -1;
+    cleanup_fd int fd = -1;
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+
+    dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0)
+        return err_set_plain(err, ERR_NOT_FOUND);
+    status_socket_name(query->port, name);
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir_fd, name);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0)
+        return no_answer(err, errno);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return errno == ENOENT || errno == ECONNREFUSED ? err_set_plain(err, ERR_NOT_FOUND)
+                                                        : no_answer(err, errno);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return no_answer(err, errno);
+    if (peer.uid != geteuid())
+        return err_set(err, ERR_PERMISSION_DENIED, "the socket is another user's: it is not asked");
+    *out_fd = steal_fd(&fd);
+    *out_pid = peer.pid;
+    return 0;
+}
+
+static int connect_to(const struct daemon_query *query, int *out_fd, pid_t *out_pid,
+                      struct err *err)
+{
+    char directory[PATH_MAX];
+    int r = ERR_NOT_FOUND;
+
+    for (enum status_place place = 0; r == ERR_NOT_FOUND && place < STATUS_PLACES; place++)
+        if (status_socket_place(place, directory))
+            r = connect_in(directory, query, out_fd, out_pid, err);
+    return r == ERR_NOT_FOUND ? err_set_plain(err, r) : r;
+}
+
+static int write_all(int fd, struct str bytes, struct err *err)
+{
+    while (bytes.len > 0) {
+        ssize_t sent = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return no_answer(err, errno);
+        bytes = str_slice(bytes, (size_t)sent, SIZE_MAX);
+    }
+    return 0;
+}
+
+static int read_all(int fd, struct buf *out, struct err *err)
+{
+    ssize_t got;
+
+    do {
+        int r = buf_reserve(out, READ_BYTES);
+
+        if (r < 0)
+            return err_set(err, r, "the daemon's answer is too long");
+        got = recv(fd, out->data + out->len, READ_BYTES, 0);
+        if (got > 0)
+            out->len += (size_t)got;
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    return got < 0 ? no_answer(err, errno) : 0;
+}
+
+int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,
+                     struct err *err)
+{
+    cleanup_fd int fd = -1;
+    int r = connect_to(query, &fd, out_pid, err);
+
+    for (size_t i = 0; r == 0 && i < query->part_count; i++)
+        r = write_all(fd, query->parts[i], err);
+    return r == 0 ? read_all(fd, out, err) : r;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse mcp` understands: one table for the front door, which shows
+ * help and completions and starts the program, and for gatehouse-mcp, which
+ * does the work.
+ */
+#ifndef CLI_MCP_H
+#define CLI_MCP_H
+
+#include "base/options/options.h"
+
+enum {
+    MCP_OPTION_WRITE,
+    MCP_OPTION_DENY,
+    MCP_OPTION_ALLOW,
+    MCP_OPTION_MAX_FILE_SIZE,
+    MCP_OPTION_MAX_LINES,
+    MCP_OPTION_MAX_MATCHES,
+    MCP_OPTION_TIMEOUT,
+    MCP_OPTION_HTTP,
+    MCP_OPTION_STATE_DIR,
+    MCP_OPTION_LOG_LEVEL,
+    MCP_OPTION_PRINT_CONFIG,
+    MCP_OPTION_PERMISSION_READ,
+    MCP_OPTION_PERMISSION_WRITE,
+    MCP_OPTION_PERMISSION_SHELL,
+    MCP_OPTION_ASK_TTY,
+    MCP_OPTION_ALLOW_REMOTE_ALWAYS,
+    MCP_OPTION_SETTINGS_DIR,
+    MCP_OPTION_SHELL_NETWORK,
+    MCP_OPTION_SHELL_WRITABLE,
+    MCP_OPTION_SHELL_TIMEOUT,
+    MCP_OPTION_SHELL_OPEN,
+    MCP_OPTIONS
+};
+
+enum { MCP_ARGUMENT_DIR, MCP_ARGUMENTS };
+
+/* What --print-config is for, in the order of its choices. */
+enum mcp_client {
+    MCP_CLIENT_CLAUDE,
+    MCP_CLIENT_VSCODE,
+    MCP_CLIENT_CURSOR,
+    MCP_CLIENT_N8N,
+    MCP_CLIENTS
+};
+
+extern const struct option mcp_options[MCP_OPTIONS];
+extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
+
+/* The key that clients of --http have to bring; made anew at each start when it is not set. */
+#define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"
+
+#define MCP_SUMMARY "give an MCP client access to one folder, over stdio or HTTP"
+
+#endif

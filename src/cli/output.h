@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text on its way out, in large pieces. The first error stays and later calls do
+ * nothing, so only the end is checked. A reader that has gone is no error.
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+    OUTPUT_FLUSH_BYTES = 64 << 10,
+    /* The largest line: a match with all the lines around it, as JSON. */
+    OUTPUT_MAX_BYTES = 1 << 20,
+};
+
+struct output {
+    int fd;
+    const volatile sig_atomic_t *stopped_by; /* not 0: nothing more goes out */
+    struct buf text;
+    int error;       /* ERR_* */
+    int errno_value; /* of an error of the system */
+    bool has_no_reader;
+};
+
+#define OUTPUT_INIT(fd_, stopped_by_)                                                              \
+    {                                                                                              \
+        .fd = (fd_), .stopped_by = (stopped_by_), .text = BUF_INIT(OUTPUT_MAX_BYTES)               \
+    }
+
+void output_done(struct output *output);
+#define cleanup_output cleanup_with(output_done)
+
+void output_str(struct output *output, struct str text);
+void output_printf(struct output *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Untrusted text under a rule of base/printable. */
+void output_shown(struct output *output, struct str text, unsigned rule);
+
+/* A line on standard error: "<who>: <words>", and the words may hold anything. */
+void output_complain(const char *who, const char *words);
+
+/* Where a line is whole. */
+void output_line_end(struct output *output);
+
+/* Everything; 0 or the first error, which `err` puts in words. */
+int output_finish(struct output *output, struct err *err);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `gatehouse sandbox` understands. */
+#ifndef CLI_SANDBOX_H
+#define CLI_SANDBOX_H
+
+#include "base/options/options.h"
+
+enum { SANDBOX_RUN, SANDBOX_CHECK, SANDBOX_COMMANDS };
+
+enum {
+    SANDBOX_OPTION_NET,
+    SANDBOX_OPTION_RO,
+    SANDBOX_OPTION_RW,
+    SANDBOX_OPTION_HIDE,
+    SANDBOX_OPTION_ENV,
+    SANDBOX_OPTION_TIMEOUT,
+    SANDBOX_OPTION_MEMORY,
+    SANDBOX_OPTION_CPUS,
+    SANDBOX_OPTION_PIDS,
+    SANDBOX_OPTION_TMP_SIZE,
+    SANDBOX_OPTION_ALLOW_WEAKER,
+    SANDBOX_OPTION_VERBOSE,
+    SANDBOX_OPTIONS
+};
+
+/* In the order of the choices of --net. */
+enum sandbox_net { SANDBOX_NET_NONE, SANDBOX_NET_HOST };
+
+/* What `sandbox run` exits with, besides what the command does. */
+enum {
+    SANDBOX_EXIT_TIMED_OUT = 124,
+    SANDBOX_EXIT_FAILED = 125,
+    SANDBOX_EXIT_CANNOT_RUN = 126,
+    SANDBOX_EXIT_NOT_FOUND = 127,
+    SANDBOX_EXIT_SIGNAL = 128, /* and the signal's number */
+};
+
+extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];
+
+#define SANDBOX_SUMMARY "run a command in a sandbox"
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `gatehouse search` understands: one table for the front door, which shows
+ * help and completions and starts the program, and for gatehouse-search, which
+ * does the work.
+ */
+#ifndef CLI_SEARCH_H
+#define CLI_SEARCH_H
+
+#include "base/options/options.h"
+
+enum {
+    SEARCH_OPTION_LITERAL,
+    SEARCH_OPTION_IGNORE_CASE,
+    SEARCH_OPTION_GLOB,
+    SEARCH_OPTION_FILES,
+    SEARCH_OPTION_COUNT,
+    SEARCH_OPTION_CONTEXT,
+    SEARCH_OPTION_MAX_RESULTS,
+    SEARCH_OPTION_MAX_FILE_SIZE,
+    SEARCH_OPTION_IGNORE,
+    SEARCH_OPTION_HIDDEN,
+    SEARCH_OPTION_DENY,
+    SEARCH_OPTION_THREADS,
+    SEARCH_OPTION_JSON,
+    SEARCH_OPTION_COLOR,
+    SEARCH_OPTION_STATE_DIR,
+    SEARCH_OPTIONS
+};
+
+enum { SEARCH_ARGUMENT_PATTERN, SEARCH_ARGUMENT_DIR, SEARCH_ARGUMENTS };
+
+/* In the order of the choices of --color. */
+enum search_colour { SEARCH_COLOUR_AUTO, SEARCH_COLOUR_ALWAYS, SEARCH_COLOUR_NEVER };
+
+/* What search_run() takes at most; gatehouse-search holds them against each other. */
+enum {
+    SEARCH_OPTION_MOST_RESULTS = 10000,
+    SEARCH_OPTION_MOST_CONTEXT = 20,
+    SEARCH_OPTION_MOST_THREADS = 8,
+};
+
+extern const struct option search_options[SEARCH_OPTIONS];
+extern const struct option_argument search_arguments[SEARCH_ARGUMENTS];
+
+#define SEARCH_SUMMARY "search a folder for lines or files, confined to that folder"
+
+#endif

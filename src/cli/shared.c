@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/shared.h"
+
+const char *const shared_modes[] = {"deny", "ask", "allow", NULL};
+const char *const shared_levels[] = {"silent", "error", "warn", "info", "debug", NULL};
+const char *const shared_networks[] = {[SHARED_NETWORK_NONE] = "none",
+                                       [SHARED_NETWORK_ALLOW] = "allow",
+                                       [SHARED_NETWORK_ALLOW + 1] = NULL};
+
+int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
+                       struct err *err)
+{
+    const struct option_list writable = options_list(values, rows->writable);
+
+    for (size_t i = 0; i < writable.count; i++)
+        if (writable.items[i][0] != '/')
+            return err_set(err, ERR_INVALID_OPTION, "--shell-writable: '%s' does not begin with /",
+                           writable.items[i]);
+    /* Where they would hold nothing they would only look safe. */
+    if (options_is_on(values, rows->open) &&
+        (options_source(values, rows->network) == OPTION_FLAG ||
+         options_source(values, rows->writable) == OPTION_FLAG))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-network and --shell-writable have no effect with the sandbox "
+                       "disabled: drop them or --dangerously-disable-shell-sandbox");
+    return 0;
+}

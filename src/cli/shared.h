@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What several commands understand alike: fields of rows for their tables, which may add a variable
+ * of their own, the words that can be chosen, and what is held against each other.
+ */
+#ifndef CLI_SHARED_H
+#define CLI_SHARED_H
+
+#include "base/options/options.h"
+
+/* In the order of enum permission_mode, and up to a NULL, like the others. */
+extern const char *const shared_modes[];
+/* In the order of enum log_level. */
+extern const char *const shared_levels[];
+/* In the order of enum shared_network. */
+extern const char *const shared_networks[];
+
+enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
+
+/* ---- files ---- */
+
+#define SHARED_MAX_FILE_SIZE                                                                       \
+    .name = "max-file-size", .type = OPTION_BYTES, .min = 1, .max = INT64_C(64) << 20,             \
+    .fallback = "512KiB", .help = "size limit of files to read whole, write or edit"
+
+#define SHARED_MAX_LINES                                                                           \
+    .name = "max-lines", .type = OPTION_INT, .min = 1, .max = 1000000, .fallback = "500",          \
+    .help = "maximum number of lines one read returns"
+
+#define SHARED_MAX_MATCHES                                                                         \
+    .name = "max-matches", .type = OPTION_INT, .min = 1, .max = INT64_C(1000000000),               \
+    .fallback = "1000000", .help = "stop a search after this many matches"
+
+#define SHARED_STATE_DIR                                                                           \
+    .name = "state-dir", .type = OPTION_DIR, .env = "GATEHOUSE_STATE_DIR",                         \
+    .help = "directory of the audit log and the undo data (default: "                              \
+            "~/.local/state/gatehouse)"
+
+/* ---- commands ---- */
+
+#define SHARED_SHELL_NETWORK                                                                       \
+    .name = "shell-network", .type = OPTION_CHOICE, .choices = shared_networks,                    \
+    .env = "N8N_GATEWAY_SHELL_NETWORK", .fallback = "none", .group = "Commands",                   \
+    .help = "network access of commands"
+
+#define SHARED_SHELL_WRITABLE                                                                      \
+    .name = "shell-writable", .type = OPTION_LIST, .env = "N8N_GATEWAY_SHELL_WRITABLE",            \
+    .placeholder = "DIR", .group = "Commands",                                                     \
+    .help = "let commands also change files in DIR; repeatable or comma-separated"
+
+#define SHARED_SHELL_TIMEOUT                                                                       \
+    .name = "computer-shell-timeout", .type = OPTION_DURATION,                                     \
+    .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", .min = 100, .max = 24 * 60 * 60 * INT64_C(1000),  \
+    .fallback = "30s", .group = "Commands",                                                        \
+    .help = "time limit of a command that sets none itself"
+
+#define SHARED_SHELL_OPEN                                                                          \
+    .name = "dangerously-disable-shell-sandbox", .group = "Commands",                              \
+    .help = "run commands without a sandbox: they can do everything you can"
+
+/* What is logged where SHARED_SHELL_OPEN is on. */
+#define SHARED_OPEN_WARNING "commands run without a sandbox: they can do everything you can"
+
+/* Where these rows stand in a table. */
+struct shared_shell {
+    size_t network;
+    size_t writable;
+    size_t open;
+};
+
+/* ERR_INVALID_OPTION for a directory that is not absolute, and for walls that would not stand. */
+int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
+                       struct err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What gatehouse-toolhost understands: for the fronts that start it, and for
+ * itself. People do not call it, so nothing comes from the environment.
+ */
+#ifndef CLI_TOOLHOST_H
+#define CLI_TOOLHOST_H
+
+#include "base/options/options.h"
+
+enum {
+    TOOLHOST_OPTION_FD,
+    TOOLHOST_OPTION_WRITE,
+    TOOLHOST_OPTION_DENY,
+    TOOLHOST_OPTION_ALLOW,
+    TOOLHOST_OPTION_MAX_FILE_SIZE,
+    TOOLHOST_OPTION_MAX_LINES,
+    TOOLHOST_OPTION_MAX_MATCHES,
+    TOOLHOST_OPTION_STATE_DIR,
+    TOOLHOST_OPTION_SETTINGS_DIR,
+    TOOLHOST_OPTION_RECORD_DIR,
+    TOOLHOST_OPTION_LOG_LEVEL,
+    TOOLHOST_OPTIONS
+};
+
+enum { TOOLHOST_ARGUMENT_DIR, TOOLHOST_ARGUMENTS };
+
+extern const struct option toolhost_options[TOOLHOST_OPTIONS];
+extern const struct option_argument toolhost_arguments[TOOLHOST_ARGUMENTS];
+
+#define TOOLHOST_SUMMARY "work on the files of one folder for a program that may not"
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/consent.h"
+
+#include <string.h>
+
+#include "authority/names/path.h"
+#include "base/hash.h"
+#include "files/tool.h"
+#include "files/undo/undo.h"
+#include "protocol/toolids.h"
+
+struct gathered {
+    struct tool_call *call;
+    struct permission_resource *items;
+    size_t count;
+};
+
+static enum catalog_group group_of(enum catalog_access access)
+{
+    switch (access) {
+    case CATALOG_READS:
+    case CATALOG_LISTS:
+        return CATALOG_FILESYSTEM_READ;
+    case CATALOG_WRITES:
+    case CATALOG_DELETES:
+    case CATALOG_EXECUTES: /* by no tool of files */
+        break;
+    }
+    return CATALOG_FILESYSTEM_WRITE;
+}
+
+/* The absolute path of a name below a root; a NULL ptr without room. */
+static struct str join(struct arena *arena, struct str root, struct str name)
+{
+    size_t len = root.len;
+    char *text;
+
+    while (len > 1 && root.ptr[len - 1] == '/')
+        len--;
+    text = arena_alloc(arena, len + 1 + name.len);
+    if (text == NULL)
+        return STR_CUT_END;
+    memcpy(text, root.ptr, len);
+    if (name.len == 0)
+        return (struct str){text, len};
+    if (text[len - 1] != '/')
+        text[len++] = '/';
+    memcpy(text + len, name.ptr, name.len);
+    return (struct str){text, len + name.len};
+}
+
+static int add(struct gathered *all, enum catalog_access access, const char *root, struct str name,
+               struct str resolved)
+{
+    struct arena *arena = &all->call->arena;
+    struct permission_resource item = {
+        .group = group_of(access),
+        .given = join(arena, str_from(root), name),
+        .resolved = join(arena, str_from(all->call->box->config.root_path), resolved),
+        .cwd = STR_EMPTY,
+        .deletes = access == CATALOG_DELETES,
+    };
+
+    if (item.given.ptr == NULL || item.resolved.ptr == NULL)
+        return arena->error;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].group == item.group && all->items[i].deletes == item.deletes &&
+            str_eq(all->items[i].given, item.given) &&
+            str_eq(all->items[i].resolved, item.resolved))
+            return 0;
+    all->items[all->count++] = item;
+    return 0;
+}
+
+/*
+ * A root that was named through a link has two paths, and a rule may use either. The second
+ * spelling of the given name is needed only where it does not lead to itself: otherwise it is
+ * the resolved one.
+ */
+static int add_both(struct gathered *all, enum catalog_access access, struct str name,
+                    struct str resolved)
+{
+    const struct toolbox_config *config = &all->call->box->config;
+    int r = 0;
+
+    if (config->given_path == NULL || config->given_path[0] != '/')
+        return add(all, access, config->root_path, name, resolved);
+    r = add(all, access, config->given_path, name, resolved);
+    if (r == 0 && !str_eq(name, resolved))
+        r = add(all, access, config->root_path, name, resolved);
+    return r;
+}
+
+static int add_resource(struct gathered *all, const struct tool_resource *resource)
+{
+    __attribute__((uninitialized)) struct path_name room;
+    struct str name = resource->resolved;
+
+    /* "link/../../x" has no form without the link: then it is called by where it leads. */
+    if (tool_given_name(all->call->box, resource->given, &room) == 0)
+        name = path_view(&room);
+    return add_both(all, resource->access, name, resource->resolved);
+}
+
+int tool_permission_resources(struct tool_call *call,
+                              const struct permission_resource **out_resources, size_t *out_count,
+                              struct err *err)
+{
+    const enum catalog_group group = call->tool->group;
+    size_t room = 2 * (call->resource_count + 1);
+    struct gathered all = {.call = call};
+    int r = 0;
+
+    if (group != CATALOG_FILESYSTEM_READ && group != CATALOG_FILESYSTEM_WRITE)
+        return err_set_plain(err, ERR_UNSUPPORTED);
+    all.items = arena_alloc_array(&call->arena, room, sizeof(*all.items));
+    if (all.items == NULL)
+        return err_set_plain(err, call->arena.error);
+    for (size_t i = 0; i < call->resource_count && r == 0; i++)
+        r = add_resource(&all, &call->resources[i]);
+    if (r == 0 && all.count == 0)
+        r = add_both(&all, group == CATALOG_FILESYSTEM_READ ? CATALOG_READS : CATALOG_WRITES,
+                     STR_EMPTY, STR_EMPTY);
+    if (r < 0)
+        return err_set_plain(err, r);
+    *out_resources = all.items;
+    *out_count = all.count;
+    return 0;
+}
+
+/*
+ * A directory that something is put into may have got other entries meanwhile; one that would be
+ * gone may not.
+ */
+static uint64_t mark_of_resource(const struct tool_resource *resource, uint64_t before)
+{
+    const struct authority_stat *about = &resource->about;
+    bool is_place = about->type == AUTHORITY_DIRECTORY && resource->access != CATALOG_DELETES;
+    const uint64_t facts[] = {
+        before,
+        about->inode,
+        about->inode != 0 ? (uint64_t)about->type : 0,
+        about->device,
+        is_place ? 0 : about->size,
+        is_place ? 0 : about->changed_ns,
+    };
+
+    return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
+}
+
+/* What a change was shown to do depends on what is there now. Reading is consent to what will be.
+ */
+static uint64_t mark_of_files(const struct tool_call *call)
+{
+    uint64_t mark = 0;
+
+    if (call->tool->group != CATALOG_FILESYSTEM_WRITE)
+        return 0;
+    for (size_t i = 0; i < call->resource_count; i++)
+        mark = mark_of_resource(&call->resources[i], mark);
+    return mark;
+}
+
+int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint64_t *out_mark)
+{
+    int r;
+
+    *out_mark = mark_of_files(call);
+    if (call->tool->id != TOOL_UNDO_CHANGES)
+        return 0;
+    r = tool_take_turn(call->box, cancel);
+    if (r < 0)
+        return r;
+    *out_mark = undo_state(call->box->undo);
+    tool_leave_turn(call->box);
+    return 0;
+}
+
+bool tool_deletes(const struct tool_call *call)
+{
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (call->resources[i].access == CATALOG_DELETES)
+            return true;
+    return false;
+}
+
+static enum authority_operation operation_of(enum catalog_access access)
+{
+    switch (access) {
+    case CATALOG_READS:
+        return AUTHORITY_OP_READ;
+    case CATALOG_LISTS:
+        return AUTHORITY_OP_LIST;
+    case CATALOG_DELETES:
+        return AUTHORITY_OP_REMOVE;
+    case CATALOG_WRITES:
+    case CATALOG_EXECUTES: /* by no tool of files */
+        break;
+    }
+    return AUTHORITY_OP_WRITE;
+}
+
+/* What join() has put together, taken apart. */
+static struct str below_root(const struct tool_call *call, struct str path)
+{
+    size_t len = strlen(call->box->config.root_path);
+
+    if (len > 1)
+        len++;
+    return str_slice(path, len, path.len);
+}
+
+void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
+                         const char *source, int code)
+{
+    const struct authority_call about = {.tool = call->tool->name.ptr};
+    struct authority_note note = {
+        .operation =
+            resource->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE,
+        .name = below_root(call, resource->resolved),
+        .outcome = AUTHORITY_DENIED,
+        .error = code,
+        .policy_source = source,
+    };
+
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (group_of(call->resources[i].access) == resource->group &&
+            str_eq(call->resources[i].resolved, note.name))
+            note.operation = operation_of(call->resources[i].access);
+    authority_call_begin(&about);
+    (void)authority_note(call->box->config.files, &note);
+    authority_call_end();
+}

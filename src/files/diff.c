@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines become numbers, equal lines equal ones; then the shortest edit script is
+ * searched for from both ends at once (Myers), splitting the problem where the two
+ * searches meet, so that memory stays linear. A part whose search gets expensive is
+ * split where the search has come furthest instead, and when all work is spent, a
+ * part is simply replaced as a whole.
+ */
+#include "files/diff.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/printable.h"
+
+enum {
+    /* Edits of one part before it is split where the search has come furthest. */
+    MAX_COST = 1024,
+    /* Each split halves the edits or is a cut; deeper parts are replaced as a whole. */
+    MAX_PARTS = 256,
+    NOTE_BYTES = 80, /* room for the note that a diff is cut */
+};
+
+/* A diagonal that cannot be used: below every position, and adding to it stays there. */
+#define UNREACHED (PTRDIFF_MIN / 2)
+
+struct text {
+    struct str bytes;
+    size_t count;
+    size_t *starts;   /* of each line, and of the end */
+    uint32_t *ids;    /* equal for equal lines */
+    bool *is_changed; /* the line is only in this text */
+};
+
+struct part {
+    size_t a, a_end;
+    size_t b, b_end;
+};
+
+struct diff {
+    struct text a, b;
+    ptrdiff_t *forward; /* furthest line of `a` on each diagonal */
+    ptrdiff_t *backward;
+    uint64_t work;
+    struct part parts[MAX_PARTS];
+    size_t part_count;
+};
+
+static void diff_done(struct diff *diff)
+{
+    struct text *texts[] = {&diff->a, &diff->b};
+
+    for (size_t i = 0; i < array_size(texts); i++) {
+        free(texts[i]->starts);
+        free(texts[i]->ids);
+        free(texts[i]->is_changed);
+    }
+    free(diff->forward);
+    free(diff->backward);
+}
+#define cleanup_diff cleanup_with(diff_done)
+
+/* ---- lines ---- */
+
+static struct str line_of(const struct text *text, size_t index)
+{
+    return str_slice(text->bytes, text->starts[index],
+                     text->starts[index + 1] - text->starts[index]);
+}
+
+static size_t count_lines(struct str bytes)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at < bytes.len; count++) {
+        const char *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
+
+        at = end == NULL ? bytes.len : (size_t)(end - bytes.ptr) + 1;
+    }
+    return count;
+}
+
+static int split(struct text *text, struct str bytes)
+{
+    size_t at = 0;
+
+    text->bytes = bytes;
+    text->count = count_lines(bytes);
+    text->starts = calloc(text->count + 1, sizeof(*text->starts));
+    text->ids = calloc(text->count + 1, sizeof(*text->ids));
+    text->is_changed = calloc(text->count + 1, sizeof(*text->is_changed));
+    if (text->starts == NULL || text->ids == NULL || text->is_changed == NULL)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < text->count; i++) {
+        const char *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
+
+        text->starts[i] = at;
+        at = end == NULL ? bytes.len : (size_t)(end - bytes.ptr) + 1;
+    }
+    text->starts[text->count] = at;
+    return 0;
+}
+
+struct known_line {
+    struct str line;
+    uint32_t id; /* 0: free */
+};
+
+struct line_table {
+    struct known_line *slots;
+    size_t mask;
+    uint32_t last_id;
+};
+
+static void number_lines(struct line_table *table, struct text *text)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        struct str line = line_of(text, i);
+        size_t at = (size_t)hash_str(hash_process_key(), line) & table->mask;
+
+        while (table->slots[at].id != 0 && !str_eq(table->slots[at].line, line))
+            at = (at + 1) & table->mask;
+        if (table->slots[at].id == 0)
+            table->slots[at] = (struct known_line){line, ++table->last_id};
+        text->ids[i] = table->slots[at].id;
+    }
+}
+
+static int number_all(struct diff *diff)
+{
+    struct line_table table = {0};
+    size_t slots = 16;
+
+    while (slots < 2 * (diff->a.count + diff->b.count))
+        slots *= 2;
+    table.slots = calloc(slots, sizeof(*table.slots));
+    if (table.slots == NULL)
+        return ERR_NO_MEMORY;
+    table.mask = slots - 1;
+    number_lines(&table, &diff->a);
+    number_lines(&table, &diff->b);
+    free(table.slots);
+    return 0;
+}
+
+/* ---- the search ---- */
+
+static void replace_whole(struct diff *diff, const struct part *part)
+{
+    for (size_t i = part->a; i < part->a_end; i++)
+        diff->a.is_changed[i] = true;
+    for (size_t i = part->b; i < part->b_end; i++)
+        diff->b.is_changed[i] = true;
+}
+
+static void add_part(struct diff *diff, struct part part)
+{
+    if (diff->part_count == MAX_PARTS)
+        replace_whole(diff, &part);
+    else
+        diff->parts[diff->part_count++] = part;
+}
+
+/* Without what both have at their beginnings and ends. */
+static struct part trim(const struct diff *diff, struct part part)
+{
+    const uint32_t *a = diff->a.ids;
+    const uint32_t *b = diff->b.ids;
+
+    while (part.a < part.a_end && part.b < part.b_end && a[part.a] == b[part.b]) {
+        part.a++;
+        part.b++;
+    }
+    while (part.a < part.a_end && part.b < part.b_end && a[part.a_end - 1] == b[part.b_end - 1]) {
+        part.a_end--;
+        part.b_end--;
+    }
+    return part;
+}
+
+/* A search over one part; positions and diagonals count from its corner. */
+struct search {
+    struct diff *diff;
+    const uint32_t *a;
+    const uint32_t *b;
+    ptrdiff_t a_len, b_len;
+    ptrdiff_t *forward;  /* by diagonal, which is position in a - position in b */
+    ptrdiff_t *backward; /* the same, seen from the far corner */
+};
+
+static ptrdiff_t down_or_right(const ptrdiff_t *reach, ptrdiff_t diagonal, ptrdiff_t edits)
+{
+    if (diagonal == -edits || (diagonal != edits && reach[diagonal - 1] < reach[diagonal + 1]))
+        return reach[diagonal + 1];
+    return reach[diagonal - 1] + 1;
+}
+
+static bool is_on_grid(const struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
+{
+    return x >= 0 && x <= search->a_len && x - diagonal >= 0 && x - diagonal <= search->b_len;
+}
+
+/* Along equal lines from the near corner. */
+static ptrdiff_t slide(struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
+{
+    ptrdiff_t start = x;
+
+    if (!is_on_grid(search, x, diagonal))
+        return UNREACHED;
+    while (x < search->a_len && x - diagonal < search->b_len &&
+           search->a[x] == search->b[x - diagonal])
+        x++;
+    search->diff->work += (uint64_t)(x - start) + 1;
+    return x;
+}
+
+/* The same from the far corner, with distances from there. */
+static ptrdiff_t slide_back(struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
+{
+    ptrdiff_t start = x;
+
+    if (!is_on_grid(search, x, diagonal))
+        return UNREACHED;
+    while (x < search->a_len && x - diagonal < search->b_len &&
+           search->a[search->a_len - 1 - x] == search->b[search->b_len - 1 - (x - diagonal)])
+        x++;
+    search->diff->work += (uint64_t)(x - start) + 1;
+    return x;
+}
+
+struct point {
+    ptrdiff_t x, y;
+};
+
+/* One more edit from the near corner; true where it meets the other search. */
+static bool advance(struct search *search, ptrdiff_t edits, struct point *out_meeting)
+{
+    ptrdiff_t delta = search->a_len - search->b_len;
+
+    for (ptrdiff_t k = -edits; k <= edits; k += 2) {
+        ptrdiff_t x = slide(search, down_or_right(search->forward, k, edits), k);
+
+        search->forward[k] = x;
+        if (x == UNREACHED)
+            continue;
+        if ((delta & 1) == 0 || k < delta - (edits - 1) || k > delta + (edits - 1))
+            continue;
+        if (x + search->backward[delta - k] >= search->a_len) {
+            *out_meeting = (struct point){x, x - k};
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool advance_back(struct search *search, ptrdiff_t edits, struct point *out_meeting)
+{
+    ptrdiff_t delta = search->a_len - search->b_len;
+
+    for (ptrdiff_t k = -edits; k <= edits; k += 2) {
+        ptrdiff_t x = slide_back(search, down_or_right(search->backward, k, edits), k);
+
+        search->backward[k] = x;
+        if (x == UNREACHED)
+            continue;
+        if ((delta & 1) != 0 || delta - k < -edits || delta - k > edits)
+            continue;
+        if (x + search->forward[delta - k] >= search->a_len) {
+            *out_meeting = (struct point){search->a_len - x, search->b_len - (x - k)};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the search from the near corner has come furthest. */
+static struct point furthest(const struct search *search, ptrdiff_t edits)
+{
+    struct point best = {0, 0};
+
+    for (ptrdiff_t k = -edits; k <= edits; k += 2) {
+        ptrdiff_t x = search->forward[k];
+
+        if (x != UNREACHED && x + (x - k) > best.x + best.y)
+            best = (struct point){x, x - k};
+    }
+    return best;
+}
+
+/* A point that a short edit script of the part goes through. */
+static struct point find_middle(struct search *search)
+{
+    struct point point;
+
+    search->forward[1] = 0;
+    search->backward[1] = 0;
+    for (ptrdiff_t edits = 0;; edits++) {
+        if (advance(search, edits, &point) || advance_back(search, edits, &point))
+            return point;
+        if (edits >= MAX_COST || search->diff->work > DIFF_MAX_WORK)
+            return furthest(search, edits);
+    }
+}
+
+static void compare_part(struct diff *diff, struct part part)
+{
+    ptrdiff_t a_len, b_len;
+    struct search search;
+    struct point middle;
+
+    part = trim(diff, part);
+    a_len = (ptrdiff_t)(part.a_end - part.a);
+    b_len = (ptrdiff_t)(part.b_end - part.b);
+    if (a_len == 0 || b_len == 0 || diff->work > DIFF_MAX_WORK) {
+        replace_whole(diff, &part);
+        return;
+    }
+    search = (struct search){
+        .diff = diff,
+        .a = diff->a.ids + part.a,
+        .b = diff->b.ids + part.b,
+        .a_len = a_len,
+        .b_len = b_len,
+        .forward = diff->forward + MAX_COST + 2,
+        .backward = diff->backward + MAX_COST + 2,
+    };
+    middle = find_middle(&search);
+    /* A corner divides nothing: all of it differs. */
+    if ((middle.x == 0 && middle.y == 0) || (middle.x == a_len && middle.y == b_len)) {
+        replace_whole(diff, &part);
+        return;
+    }
+    /* The first is looked at first: where parts are cut off, only the rest waits. */
+    add_part(diff, (struct part){part.a + (size_t)middle.x, part.a_end, part.b + (size_t)middle.y,
+                                 part.b_end});
+    add_part(diff,
+             (struct part){part.a, part.a + (size_t)middle.x, part.b, part.b + (size_t)middle.y});
+}
+
+static int compare(struct diff *diff)
+{
+    const size_t reach = 2 * (size_t)MAX_COST + 5;
+
+    diff->forward = calloc(reach, sizeof(*diff->forward));
+    diff->backward = calloc(reach, sizeof(*diff->backward));
+    if (diff->forward == NULL || diff->backward == NULL)
+        return ERR_NO_MEMORY;
+    add_part(diff, (struct part){0, diff->a.count, 0, diff->b.count});
+    while (diff->part_count > 0)
+        compare_part(diff, diff->parts[--diff->part_count]);
+    return 0;
+}
+
+/* ---- writing ---- */
+
+struct hunk {
+    size_t a, a_end; /* lines, with their context */
+    size_t b, b_end;
+};
+
+static void put_line(struct buf *out, char mark, struct str line, int *error)
+{
+    int r = buf_append_char(out, mark);
+
+    if (r == 0)
+        r = buf_append_str(out, line);
+    if (r == 0 && !str_ends_with(line, STR("\n")))
+        r = buf_append_str(out, STR("\n\\ No newline at end of file\n"));
+    if (r < 0 && *error == 0)
+        *error = r;
+}
+
+/* Of an empty range, the line before it is named. */
+static int put_range(struct buf *out, char mark, size_t start, size_t end)
+{
+    if (end - start == 1)
+        return buf_printf(out, " %c%zu", mark, start + 1);
+    return buf_printf(out, " %c%zu,%zu", mark, end > start ? start + 1 : start, end - start);
+}
+
+static int put_hunk(const struct diff *diff, const struct hunk *hunk, struct buf *out)
+{
+    size_t a = hunk->a;
+    size_t b = hunk->b;
+    int error = 0;
+    int r = buf_append_str(out, STR("@@"));
+
+    if (r == 0)
+        r = put_range(out, '-', hunk->a, hunk->a_end);
+    if (r == 0)
+        r = put_range(out, '+', hunk->b, hunk->b_end);
+    if (r == 0)
+        r = buf_append_str(out, STR(" @@\n"));
+    if (r < 0)
+        return r;
+    while (error == 0 && (a < hunk->a_end || b < hunk->b_end)) {
+        if (a < hunk->a_end && diff->a.is_changed[a]) {
+            put_line(out, '-', line_of(&diff->a, a++), &error);
+        } else if (b < hunk->b_end && diff->b.is_changed[b]) {
+            put_line(out, '+', line_of(&diff->b, b++), &error);
+        } else {
+            put_line(out, ' ', line_of(&diff->a, a++), &error);
+            b++;
+        }
+    }
+    return error;
+}
+
+/* The next changed lines from *a and *b on, with what lies so near that it shares their context. */
+static bool next_hunk(const struct diff *diff, size_t *a, size_t *b, struct hunk *out_hunk)
+{
+    const struct text *old = &diff->a;
+    const struct text *new = &diff->b;
+    size_t equal = 0; /* lines since the last change */
+    size_t before;
+
+    while (*a < old->count && *b < new->count && !old->is_changed[*a] && !new->is_changed[*b]) {
+        ++*a;
+        ++*b;
+        equal++;
+    }
+    if (*a == old->count && *b == new->count)
+        return false;
+    before = equal < DIFF_CONTEXT_LINES ? equal : DIFF_CONTEXT_LINES;
+    *out_hunk = (struct hunk){.a = *a - before, .b = *b - before};
+    equal = 0;
+    while (*a < old->count || *b < new->count) {
+        if (*a < old->count && old->is_changed[*a]) {
+            ++*a;
+            equal = 0;
+        } else if (*b < new->count &&new->is_changed[*b]) {
+            ++*b;
+            equal = 0;
+        } else {
+            /* Twice the context: what follows gets a hunk of its own. */
+            if (equal == 2 * (size_t)DIFF_CONTEXT_LINES)
+                break;
+            ++*a;
+            ++*b;
+            equal++;
+        }
+    }
+    before = equal < DIFF_CONTEXT_LINES ? 0 : equal - DIFF_CONTEXT_LINES;
+    *a -= before;
+    *b -= before;
+    out_hunk->a_end = *a;
+    out_hunk->b_end = *b;
+    return true;
+}
+
+static int put_name(struct buf *out, struct str mark, struct str name)
+{
+    int r = buf_append_str(out, mark);
+
+    if (r == 0)
+        r = printable_replace(out, name, PRINTABLE_BLANKS, STR("?"));
+    return r == 0 ? buf_append_char(out, '\n') : r;
+}
+
+static int put_all(const struct diff *diff, const struct diff_options *options, struct buf *out)
+{
+    size_t start = out->len;
+    size_t room = out->max - start > NOTE_BYTES ? out->max - start - NOTE_BYTES : 0;
+    size_t limit = options->max_bytes > 0 && options->max_bytes < room ? options->max_bytes : room;
+    size_t a = 0;
+    size_t b = 0;
+    struct hunk hunk;
+    int r = put_name(out, STR("--- a/"), options->name);
+
+    if (r == 0)
+        r = put_name(out, STR("+++ b/"), options->name);
+    while (r == 0 && next_hunk(diff, &a, &b, &hunk)) {
+        size_t kept = out->len;
+
+        r = put_hunk(diff, &hunk, out);
+        if (r == 0 && out->len - start <= limit)
+            continue;
+        if (r < 0 && r != ERR_TOO_LARGE)
+            break;
+        out->len = kept;
+        r = buf_printf(out, "… the diff goes on from line %zu; it is cut here\n", hunk.a + 1);
+        break;
+    }
+    return r;
+}
+
+int diff_unified(struct str before, struct str after, const struct diff_options *options,
+                 struct buf *out)
+{
+    cleanup_diff struct diff diff = {0};
+    size_t start = out->len;
+    int r;
+
+    if (str_eq(before, after))
+        return 0;
+    if (count_lines(before) + count_lines(after) > DIFF_MAX_LINES)
+        return ERR_TOO_LARGE;
+    r = split(&diff.a, before);
+    if (r == 0)
+        r = split(&diff.b, after);
+    if (r == 0)
+        r = number_all(&diff);
+    if (r == 0)
+        r = compare(&diff);
+    if (r == 0)
+        r = put_all(&diff, options, out);
+    if (r < 0)
+        out->len = start;
+    return r;
+}

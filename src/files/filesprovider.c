@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/filesprovider.h"
+
+#include "files/consent.h"
+#include "files/preview/preview.h"
+#include "files/tool.h"
+
+static bool has(const void *self, const struct catalog_tool *tool)
+{
+    return toolbox_has(self, tool);
+}
+
+/* A name that is refused here is recorded as this tool's. */
+static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
+                   const struct cancel *cancel, void **out_call, struct err *err)
+{
+    const struct authority_call about = {.tool = tool->name.ptr};
+    struct tool_call *call;
+    int r;
+
+    authority_call_begin(&about);
+    r = tool_prepare(self, tool, arguments, cancel, &call, err);
+    authority_call_end();
+    if (r == 0)
+        *out_call = call;
+    return r;
+}
+
+static void free_call(void *call)
+{
+    tool_free(call);
+}
+
+static int subject(void *call, const void *session, struct arena *arena,
+                   const struct cancel *cancel, struct provider_subject *out_subject,
+                   struct err *err)
+{
+    int r = tool_permission_resources(call, &out_subject->resources, &out_subject->count, err);
+
+    (void)session;
+    (void)arena; /* they live as long as the call */
+    if (r < 0)
+        return r;
+    r = tool_consent_mark(call, cancel, &out_subject->mark);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static bool copy_str(struct arena *arena, struct str text, struct str *out_copy)
+{
+    *out_copy = (struct str){arena_copy(arena, text), text.len};
+    return out_copy->ptr != NULL;
+}
+
+static int preview(void *call, struct arena *arena, enum decision_disclosure disclosure,
+                   const struct cancel *cancel, struct question *question, struct err *err)
+{
+    cleanup_tool_preview struct tool_preview made;
+    int r;
+
+    tool_preview_init(&made);
+    r = tool_preview_within(call, disclosure, cancel, &made, err);
+    if (r < 0)
+        return r;
+    question->is_diff = made.is_diff;
+    question->deletes = tool_deletes(call);
+    return copy_str(arena, buf_view(&made.action), &question->action) &&
+                   copy_str(arena, buf_view(&made.detail), &question->detail)
+               ? 0
+               : err_set_plain(err, arena->error);
+}
+
+static void refused(void *call, const void *session, const struct permission_resource *resource,
+                    const char *source, int code)
+{
+    (void)session;
+    tool_record_refusal(call, resource, source, code);
+}
+
+static int run(void *call, const char *decision, const struct cancel *cancel,
+               provider_progress_fn *progress, void *data, struct buf *out, struct err *err)
+{
+    const struct tool_call *running = call;
+    const struct authority_call about = {.tool = running->tool->name.ptr, .decision = decision};
+    int r;
+
+    authority_call_begin(&about);
+    r = tool_run(call, cancel, progress, data, out);
+    authority_call_end();
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static bool changes(const struct catalog_tool *tool)
+{
+    return tool->group == CATALOG_FILESYSTEM_WRITE;
+}
+
+const struct provider files_provider = {
+    .name = FILES_PROVIDER_NAME,
+    .has = has,
+    .prepare = prepare,
+    .free = free_call,
+    .subject = subject,
+    .preview = preview,
+    .refused = refused,
+    .run = run,
+    .changes = changes,
+};

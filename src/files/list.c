@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_files and get_file_tree. Both read as much as there is and keep no more
+ * than they show. Names that are no UTF-8 are shown with U+FFFD and cannot be
+ * named back.
+ */
+#include "files/tool.h"
+
+#include "authority/names/path.h"
+#include "base/printable.h"
+#include "base/utf8.h"
+#include "files/visible.h"
+#include "search/shortlist.h"
+
+enum {
+    LIST_RESULTS = 200,
+    LIST_MAX_RESULTS = 10000,
+    ENTRY_BYTES = 64,  /* as JSON, about */
+    LIST_SMALL = 2000, /* entries whose sizes are read on the way; of a larger one, those shown */
+    TREE_DEPTH = 2,
+    TREE_MAX_ENTRIES = 10000,
+    TREE_LINE_BYTES = 64, /* a guess, to reserve */
+    REPORT_ENTRIES = 1000,
+    STOP = 1, /* of a visitor: it has seen enough */
+};
+
+/* ---- list_files ---- */
+
+struct listing {
+    const struct tool_call *call;
+    struct shortlist entries;
+    bool with_files;
+    bool with_directories;
+    bool with_sizes;
+    bool is_small; /* so far: sizes come with the entries */
+    uint64_t seen;
+};
+
+static int list_entry_(void *data, const struct authority_entry *entry)
+{
+    struct listing *listing = data;
+    bool is_directory = entry->type == AUTHORITY_DIRECTORY;
+    struct shortlist_item *item;
+    int r;
+
+    if (listing->is_small && listing->seen == LIST_SMALL)
+        return STOP;
+    if (++listing->seen % REPORT_ENTRIES == 0)
+        tool_report(listing->call, listing->seen, 0, "listing");
+    if (!(is_directory ? listing->with_directories : listing->with_files) ||
+        !visible_in_list(entry->name, entry->type))
+        return 0;
+    r = shortlist_add(&listing->entries, entry->name, is_directory, &item);
+    if (r == 0 && item != NULL && entry->has_stat) {
+        item->has_size = true;
+        item->size = entry->stat.size;
+    }
+    return r;
+}
+
+/* Most directories are small: one pass. Of a large one, nobody wants all the sizes. */
+static int read_directory(struct listing *listing, struct err *err)
+{
+    const struct tool_call *call = listing->call;
+    struct authority_list_options options = {.with_stat = listing->with_sizes,
+                                             .cancel = call->cancel};
+    int r;
+
+    listing->is_small = listing->with_sizes;
+    r = authority_list(call->box->config.files, tool_name(call, 0), &options, list_entry_, listing,
+                       err);
+    if (r != STOP)
+        return r;
+    shortlist_done(&listing->entries);
+    listing->is_small = false;
+    listing->seen = 0;
+    options.with_stat = false;
+    return authority_list(call->box->config.files, tool_name(call, 0), &options, list_entry_,
+                          listing, err);
+}
+
+/* False when it is gone by now, or may not be looked at. */
+static bool find_size(const struct listing *listing, struct str path,
+                      const struct shortlist_item *item, uint64_t *out_size)
+{
+    struct authority_stat about;
+
+    *out_size = item->size;
+    if (item->has_size || listing->is_small || !listing->with_sizes)
+        return item->has_size;
+    if (authority_stat(listing->call->box->config.files, path, &about, NULL) < 0)
+        return false;
+    *out_size = about.size;
+    return about.type == AUTHORITY_FILE;
+}
+
+static int write_entries(const struct listing *listing, struct buf *out)
+{
+    __attribute__((uninitialized)) struct path_name path;
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_begin_array(&w);
+    for (size_t i = 0; i < listing->entries.count; i++) {
+        const struct shortlist_item *item = listing->entries.items[i];
+        uint64_t size;
+        int r = cancel_check(listing->call->cancel);
+
+        if (r < 0)
+            return r;
+        if (path_join(tool_name(listing->call, 0), shortlist_name(item), &path) < 0)
+            continue; /* no name can reach it */
+        json_begin_object(&w);
+        json_key(&w, STR("path"));
+        json_write_str_lossy(&w, path_view(&path));
+        json_key(&w, STR("type"));
+        json_write_str(&w, item->is_directory ? STR("directory") : STR("file"));
+        if (!item->is_directory && find_size(listing, path_view(&path), item, &size)) {
+            json_key(&w, STR("sizeBytes"));
+            json_write_int(&w, (int64_t)size);
+        }
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    return json_writer_finish(&w);
+}
+
+/* The array as text; the same in an object as structuredContent, which also says if it was cut. */
+static int write_listing(struct tool_call *call, const struct listing *listing, struct buf *out)
+{
+    const struct str start = STR("{\"entries\":");
+    cleanup_buf struct buf object = BUF_INIT(out->max);
+    size_t room = (listing->entries.count + 1) * ENTRY_BYTES;
+    size_t end = 0;
+    int r = buf_reserve(&object, room < out->max ? room : out->max);
+
+    if (r == 0)
+        r = buf_append_str(&object, start);
+    if (r == 0)
+        r = write_entries(listing, &object);
+    if (r == 0) {
+        end = object.len;
+        r = buf_append_str(&object,
+                           listing->entries.is_dropping ? STR(",\"truncated\":true}") : STR("}"));
+    }
+    if (r == 0)
+        r = tool_write_result(out, str_slice(buf_view(&object), start.len, end - start.len),
+                              buf_view(&object), false);
+    call->is_whole_result = true;
+    return r;
+}
+
+int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
+{
+    int64_t most = tool_int(call, STR("maxResults"), LIST_RESULTS);
+    struct listing listing = {
+        .call = call, .with_files = true, .with_directories = true, .with_sizes = true};
+    struct str type;
+    int r;
+
+    if (json_get_str(call->arguments, STR("type"), &type)) {
+        listing.with_files = !str_eq(type, STR("directory"));
+        listing.with_directories = !str_eq(type, STR("file"));
+    }
+    (void)json_get_bool(call->arguments, STR("withSizes"), &listing.with_sizes);
+    shortlist_init(&listing.entries, most < 1                  ? 1
+                                     : most > LIST_MAX_RESULTS ? LIST_MAX_RESULTS
+                                                               : (size_t)most);
+    r = read_directory(&listing, err);
+    if (r == ERR_NOT_FOUND)
+        r = 0; /* a missing directory has no entries */
+    if (r == 0) {
+        shortlist_sort(&listing.entries);
+        r = write_listing(call, &listing, out);
+    }
+    shortlist_done(&listing.entries);
+    return r;
+}
+
+/* ---- get_file_tree ---- */
+
+struct tree {
+    const struct tool_call *call;
+    struct shortlist entries;
+    uint64_t seen;
+};
+
+/* Walked in the directories' own order: what cannot be among the first is not gone into. */
+static int tree_entry(void *data, const struct authority_entry *entry)
+{
+    struct tree *tree = data;
+    bool is_directory = entry->type == AUTHORITY_DIRECTORY;
+    struct shortlist_item *item;
+    int r;
+
+    if (++tree->seen % REPORT_ENTRIES == 0)
+        tool_report(tree->call, tree->seen, 0, "walking");
+    if (!visible_in_tree(visible_last(entry->name), entry->type))
+        return AUTHORITY_WALK_SKIP;
+    r = shortlist_add(&tree->entries, entry->name, is_directory, &item);
+    return r == 0 && item == NULL ? AUTHORITY_WALK_SKIP : r;
+}
+
+static int append_line(struct buf *out, const struct shortlist_item *item)
+{
+    struct str name = shortlist_name(item);
+    struct str last = visible_last(name);
+    size_t indent = 2;
+    int r;
+
+    for (size_t i = 0; i + last.len < name.len; i++)
+        indent += name.ptr[i] == '/' ? 2 : 0;
+    r = buf_reserve(out, indent);
+    if (r < 0)
+        return r;
+    memset(out->data + out->len, ' ', indent);
+    out->len += indent;
+    /* A blank at its beginning would look like a level more, and the name like one of elsewhere. */
+    if (last.len > 0 && (last.ptr[0] == ' ' || last.ptr[0] == '\\'))
+        r = buf_append_char(out, '\\');
+    if (r == 0)
+        r = printable_replace(out, last, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+    return r == 0 ? buf_append_str(out, item->is_directory ? STR("/\n") : STR("\n")) : r;
+}
+
+static int append_root(const struct tool_call *call, struct buf *out)
+{
+    struct str root = str_from(call->box->config.root_path);
+    struct str name = tool_name(call, 0);
+    int r = printable_replace(out, root, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+
+    if (r == 0 && !str_ends_with(root, STR("/")))
+        r = buf_append_char(out, '/');
+    if (r == 0 && name.len > 0)
+        r = printable_replace(out, name, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+    if (r == 0 && name.len > 0)
+        r = buf_append_char(out, '/');
+    return r == 0 ? buf_append_char(out, '\n') : r;
+}
+
+static int write_tree(const struct tree *tree, struct buf *text)
+{
+    int r = buf_reserve(text, tree->entries.count * TREE_LINE_BYTES);
+
+    if (r == 0)
+        r = append_root(tree->call, text);
+    for (size_t i = 0; i < tree->entries.count && r == 0; i++)
+        r = append_line(text, tree->entries.items[i]);
+    if (r == 0 && tree->entries.is_dropping)
+        r = buf_printf(text,
+                       "(cut at %d entries: ask for a subdirectory or for a smaller maxDepth)\n",
+                       TREE_MAX_ENTRIES);
+    if (r == 0)
+        text->len--; /* without the last line end */
+    return r;
+}
+
+static int check_directory(const struct tool_call *call, struct err *err)
+{
+    struct authority_stat about;
+    int r = authority_stat(call->box->config.files, tool_name(call, 0), &about, err);
+
+    return r == 0 && about.type != AUTHORITY_DIRECTORY ? ERR_NOT_A_DIRECTORY : r;
+}
+
+int tool_get_file_tree(struct tool_call *call, struct buf *out, struct err *err)
+{
+    int64_t depth = tool_int(call, STR("maxDepth"), TREE_DEPTH);
+    struct authority_walk_options options = {.cancel = call->cancel};
+    cleanup_buf struct buf text = BUF_INIT(out->max);
+    struct tree tree = {.call = call};
+    int r;
+
+    shortlist_init(&tree.entries, TREE_MAX_ENTRIES);
+    if (depth < 1) {
+        r = check_directory(call, err);
+    } else {
+        options.max_depth = depth < AUTHORITY_MAX_DEPTH ? (unsigned)depth : AUTHORITY_MAX_DEPTH;
+        r = authority_walk(call->box->config.files, tool_name(call, 0), &options, tree_entry, &tree,
+                           err);
+    }
+    if (r == 0) {
+        shortlist_sort(&tree.entries);
+        r = write_tree(&tree, &text);
+    }
+    if (r == 0)
+        r = tool_write_result(out, buf_view(&text), STR_EMPTY, false);
+    shortlist_done(&tree.entries);
+    call->is_whole_result = true;
+    return r;
+}

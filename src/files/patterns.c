@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/patterns.h"
+
+#include <string.h>
+
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
+#include "files/tool.h"
+
+/* The first component of an absolute path; empty for the root of all. */
+static struct str first_of(struct str path)
+{
+    while (path.len > 0 && path.ptr[0] == '/')
+        path = str_slice(path, 1, path.len);
+    return path.len > 0 ? path_take(&path) : path;
+}
+
+static bool is_home(struct str pattern)
+{
+    return str_starts_with(pattern, STR("~")) &&
+           (pattern.len == 1 || memchr(pattern.ptr, '/', pattern.len) != NULL);
+}
+
+static bool has_dots(struct str pattern)
+{
+    struct str part;
+
+    while (str_cut(&pattern, '/', &part))
+        if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
+            return true;
+    return false;
+}
+
+static int check(const char *option, struct str pattern, struct err *err)
+{
+    char shown[TOOL_SHOWN_BYTES];
+
+    tool_show(pattern, shown);
+    if (is_home(pattern))
+        return err_set(
+            err, ERR_INVALID_ARGUMENT,
+            "%s '%s': '~' is no home directory here; write the name from the folder on, or "
+            "'\\~' for the character",
+            option, shown);
+    if (str_starts_with(pattern, STR("!")))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "%s '%s': '!' makes no exception here; leave it out, or write '\\!' for the "
+                       "character",
+                       option, shown);
+    if (has_dots(pattern))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "%s '%s': no name has '.' or '..' in it; write '/NAME' for the top of the "
+                       "folder, 'NAME' for anywhere",
+                       option, shown);
+    return 0;
+}
+
+/* Globs begin at the folder too, so a path of the machine is known by where it begins. */
+static int take_absolute(struct arena *arena, const char *option, struct str pattern,
+                         const char *const *roots, const char **out_pattern, struct err *err)
+{
+    char shown[TOOL_SHOWN_BYTES];
+    bool is_elsewhere = false;
+
+    for (; *roots != NULL; roots++) {
+        struct str top = first_of(str_from(*roots));
+        struct str below = pattern;
+
+        if (top.len == 0 || !str_eq(first_of(pattern), top))
+            continue;
+        is_elsewhere = true;
+        if (path_strip_root(&below, *roots) && below.len > 0) {
+            /* With its slash, which keeps it at the top. */
+            char *copy = arena_alloc(arena, below.len + 2);
+
+            if (copy == NULL)
+                return err_set_plain(err, arena->error);
+            copy[0] = '/';
+            memcpy(copy + 1, below.ptr, below.len);
+            copy[below.len + 1] = '\0';
+            *out_pattern = copy;
+            return 0;
+        }
+    }
+    if (!is_elsewhere)
+        return 0;
+    tool_show(pattern, shown);
+    return err_set(
+        err, ERR_INVALID_ARGUMENT,
+        "%s '%s' does not lie in the folder and would match nothing; write the name from "
+        "the folder on",
+        option, shown);
+}
+
+int patterns_take(struct arena *arena, const char *option, const char *const *given,
+                  const char *const *roots, const char *const **out_patterns, struct err *err)
+{
+    const char **patterns;
+    size_t count = 0;
+
+    while (given != NULL && given[count] != NULL)
+        count++;
+    patterns = arena_alloc_array(arena, count + 1, sizeof(*patterns));
+    if (patterns == NULL)
+        return err_set_plain(err, arena->error);
+    for (size_t i = 0; i < count; i++) {
+        struct str pattern = str_from(given[i]);
+        int r = check(option, pattern, err);
+
+        patterns[i] = given[i];
+        if (r == 0 && str_starts_with(pattern, STR("/")))
+            r = take_absolute(arena, option, pattern, roots, &patterns[i], err);
+        if (r < 0)
+            return r;
+    }
+    patterns[count] = NULL;
+    *out_patterns = patterns;
+    return 0;
+}
+
+const char *patterns_verdict(const struct glob_set *denied, const struct glob_set *allowed,
+                             struct str name)
+{
+    if (glob_set_matches(denied, name))
+        return "is denied by --deny";
+    if (!glob_set_is_empty(allowed) && !glob_set_matches(allowed, name))
+        return "is not among the names of --allow";
+    return NULL;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/preview/preview.h"
+
+#include <stdarg.h>
+
+#include "authority/names/path.h"
+#include "base/utf8.h"
+#include "files/preview/internal.h"
+#include "protocol/toolids.h"
+
+enum {
+    DETAIL_NOTE_BYTES = 8 << 10, /* on top of the lines: what was left out, or why */
+    NAME_END_BYTES = 100,        /* of a long name, at each end */
+};
+
+/* ---- words ---- */
+
+void preview_say(struct preview *preview, const char *format, ...)
+{
+    va_list args;
+    int r;
+
+    va_start(args, format);
+    r = buf_vprintf(&preview->out->action, format, args);
+    va_end(args);
+    if (preview->error == 0)
+        preview->error = r;
+}
+
+static void say_harmless(struct preview *preview, struct str text)
+{
+    int r = preview_add_harmless(&preview->out->action, text);
+
+    if (preview->error == 0)
+        preview->error = r;
+}
+
+/* A long name is cut in its middle: how it ends matters most. */
+static void say_text(struct preview *preview, struct str name)
+{
+    struct str tail;
+
+    if (name.len <= 2 * NAME_END_BYTES) {
+        say_harmless(preview, name);
+        return;
+    }
+    tail = str_slice(name, name.len - NAME_END_BYTES, NAME_END_BYTES);
+    while (tail.len > 0 && ((unsigned char)tail.ptr[0] & 0xC0) == 0x80)
+        tail = str_slice(tail, 1, tail.len);
+    say_harmless(preview, utf8_cut(name, NAME_END_BYTES));
+    preview_say(preview, "…");
+    say_harmless(preview, tail);
+}
+
+void preview_say_name(struct preview *preview, size_t index)
+{
+    const struct tool_resource *resource = &preview->call->resources[index];
+    __attribute__((uninitialized)) struct path_name name;
+
+    if (resource->resolved.len == 0) {
+        preview_say(preview, "the root folder");
+        return;
+    }
+    say_text(preview, resource->given);
+    if (tool_given_name(preview->call->box, resource->given, &name) < 0 ||
+        !str_eq(path_view(&name), resource->resolved)) {
+        preview_say(preview, " → ");
+        say_text(preview, resource->resolved);
+    }
+}
+
+void preview_say_size(struct preview *preview, uint64_t bytes)
+{
+    char size[PREVIEW_NUMBER_BYTES];
+
+    preview_say(preview, " (%s)", preview_size(bytes, size));
+}
+
+void preview_say_seen(struct preview *preview, size_t index)
+{
+    const struct authority_stat *about = &preview->call->resources[index].about;
+
+    if (about->inode != 0 && about->type == AUTHORITY_FILE)
+        preview_say_size(preview, about->size);
+}
+
+void preview_say_content(struct preview *preview, struct str text)
+{
+    uint64_t lines = preview_line_count(text);
+    char count[PREVIEW_NUMBER_BYTES];
+    char size[PREVIEW_NUMBER_BYTES];
+
+    preview_say(preview, "%s line%s, %s", preview_count(lines, count), lines == 1 ? "" : "s",
+                preview_size(text.len, size));
+}
+
+/* ---- details ---- */
+
+int preview_note(struct preview *preview, const char *words)
+{
+    return preview_add_lines(&preview->out->detail, str_from(words));
+}
+
+int preview_show_arguments(struct preview *preview)
+{
+    return preview_add_arguments(&preview->out->detail, preview->call->arguments);
+}
+
+/* ---- looking only ---- */
+
+static int preview_looking(struct preview *preview, const char *verb)
+{
+    preview_say(preview, "%s ", verb);
+    preview_say_name(preview, 0);
+    preview_say_seen(preview, 0);
+    return preview_show_arguments(preview);
+}
+
+static int preview_read_file(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Reads");
+}
+
+static int preview_stat_file(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Looks up size and time of");
+}
+
+static int preview_list_files(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Lists what is in");
+}
+
+static int preview_get_file_tree(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Lists the names of all that is below");
+}
+
+static int preview_search_files(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Searches the files below");
+}
+
+/* ---- all of them ---- */
+
+static preview_fn *const previews[] = {
+    [TOOL_APPEND_FILE] = preview_append_file,
+    [TOOL_COPY_FILE] = preview_copy_file,
+    [TOOL_CREATE_DIRECTORY] = preview_create_directory,
+    [TOOL_DELETE] = preview_delete,
+    [TOOL_EDIT_FILE] = preview_edits,
+    [TOOL_EDIT_FILES] = preview_edits,
+    [TOOL_EXTRACT_ARCHIVE] = preview_extract_archive,
+    [TOOL_GET_FILE_TREE] = preview_get_file_tree,
+    [TOOL_LIST_FILES] = preview_list_files,
+    [TOOL_MOVE] = preview_move,
+    [TOOL_READ_FILE] = preview_read_file,
+    [TOOL_SEARCH_FILES] = preview_search_files,
+    [TOOL_STAT_FILE] = preview_stat_file,
+    [TOOL_UNDO_CHANGES] = preview_undo_changes,
+    [TOOL_WRITE_FILE] = preview_write_file,
+};
+
+/* A tool without words of its own: its name and its arguments say what there is to say. */
+static int preview_other(struct preview *preview, struct err *err)
+{
+    (void)err;
+    preview_say(preview, "Runs the tool ");
+    say_text(preview, preview->call->tool->name);
+    return preview_show_arguments(preview);
+}
+
+void tool_preview_init(struct tool_preview *preview)
+{
+    preview->is_diff = false;
+    buf_init(&preview->action, PREVIEW_ACTION_BYTES);
+    buf_init(&preview->detail, PREVIEW_MAX_BYTES + DETAIL_NOTE_BYTES);
+}
+
+void tool_preview_done(struct tool_preview *preview)
+{
+    buf_done(&preview->action);
+    buf_done(&preview->detail);
+}
+
+static void clear(struct tool_preview *out)
+{
+    buf_clear(&out->action);
+    buf_clear(&out->detail);
+    out->is_diff = false;
+}
+
+bool tool_preview_tells_content(const struct tool_call *call)
+{
+    switch (call->tool->id) {
+    case TOOL_APPEND_FILE:
+    case TOOL_EDIT_FILE:
+    case TOOL_EDIT_FILES:
+    case TOOL_WRITE_FILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
+{
+    struct preview preview = {.call = call, .out = out};
+    int r;
+
+    clear(out);
+    r = preview_other(&preview, err);
+    if (r == 0)
+        r = preview.error;
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+int tool_preview(struct tool_call *call, const struct cancel *cancel, struct tool_preview *out,
+                 struct err *err)
+{
+    struct preview preview = {.call = call, .out = out, .lines = BUF_INIT(PREVIEW_DIFF_BYTES)};
+    preview_fn *make = preview_other;
+    struct err why = ERR_INIT;
+    int r = cancel_check(cancel);
+
+    clear(out);
+    if (call->tool->id >= 0 && (size_t)call->tool->id < array_size(previews) &&
+        previews[call->tool->id] != NULL)
+        make = previews[call->tool->id];
+    call->cancel = cancel;
+    if (r == 0)
+        r = make(&preview, &why);
+    call->cancel = NULL;
+    buf_done(&preview.lines);
+    if (r == 0)
+        r = preview.error;
+    if (r == 0)
+        return 0;
+    clear(out);
+    if (!tool_explain(call, r, &why) && why.code != r)
+        return err_set_plain(err, r);
+    if (err != NULL)
+        *err = why;
+    return r;
+}
+
+int tool_preview_within(struct tool_call *call, enum decision_disclosure disclosure,
+                        const struct cancel *cancel, struct tool_preview *out, struct err *err)
+{
+    int r;
+
+    if (disclosure == DECISION_DISCLOSES_ALL || !tool_preview_tells_content(call))
+        return tool_preview(call, cancel, out, err);
+    r = disclosure == DECISION_DISCLOSES_TO_USER ? tool_preview(call, cancel, out, NULL)
+                                                 : ERR_ACCESS_MISSING;
+    if (r == 0 || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
+        return r < 0 ? err_set_plain(err, r) : 0;
+    return tool_preview_arguments(call, out, err);
+}

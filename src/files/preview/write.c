@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Previews of write_file, append_file, edit_file, edit_files and create_directory. */
+#include "files/preview/internal.h"
+
+#include "files/diff.h"
+#include "protocol/toolids.h"
+
+enum { NAMED_FILES = 5 }; /* of many, in the sentence */
+
+/* ---- diffs ---- */
+
+/* What is gathered is shown; a part that cannot be compared is said to be left out. */
+static int compare(struct preview *preview, size_t index, struct str before, struct str after)
+{
+    const struct diff_options options = {.name = change_given(preview->call, index)};
+    size_t start = preview->lines.len;
+    int r = diff_unified(before, after, &options, &preview->lines);
+
+    if (r != ERR_TOO_LARGE)
+        return r;
+    preview->lines.len = start;
+    return preview_note(preview, "A part of the changes is too large to be shown.");
+}
+
+static int show_diff(struct preview *preview)
+{
+    if (preview->lines.len == 0)
+        return preview->out->detail.len > 0 ? 0
+                                            : preview_note(preview, "The content stays as it is.");
+    preview->out->is_diff = true;
+    return preview_add_lines(&preview->out->detail, buf_view(&preview->lines));
+}
+
+/* ---- writing ---- */
+
+/* What a file holds now; an error is the one that writing would end with. */
+struct present {
+    bool exists;
+    bool is_readable; /* as text */
+    struct authority_stat about;
+    struct buf text;
+    struct err why_not;
+};
+
+static void present_done(struct present *present)
+{
+    buf_done(&present->text);
+}
+#define cleanup_present cleanup_with(present_done)
+
+static int look(struct preview *preview, struct present *present, struct err *err)
+{
+    const struct tool_call *call = preview->call;
+    struct str given = change_given(call, 0);
+    struct authority_stat about;
+    struct err why = ERR_INIT;
+    int r;
+
+    if (tool_name(call, 0).len == 0)
+        return change_refuse_write(err, ERR_ROOT_PROTECTED, given, &why);
+    r = authority_stat(call->box->config.files, tool_name(call, 0), &present->about, &why);
+    if (r == ERR_NOT_FOUND)
+        return 0;
+    if (r == 0 && present->about.type != AUTHORITY_FILE)
+        r = ERR_NOT_REGULAR_FILE;
+    if (r < 0)
+        return change_refuse_write(err, r, given, &why);
+    present->exists = true;
+    buf_init(&present->text, (size_t)call->box->config.max_file_bytes);
+    r = change_read(call, 0, &present->text, &about, &present->why_not);
+    if (preview_is_over(r))
+        return r;
+    present->is_readable = r == 0;
+    return 0;
+}
+
+/* The diff; else why there is none, and what would be written. */
+static int show_change(struct preview *preview, const struct present *present, struct str after)
+{
+    int r;
+
+    if (!present->exists || present->is_readable) {
+        r = compare(preview, 0, buf_view(&present->text), after);
+        return r < 0 ? r : show_diff(preview);
+    }
+    r = preview_note(preview, "What is there now cannot be shown:");
+    if (r == 0)
+        r = preview_note(preview, present->why_not.message);
+    return r < 0 ? r : preview_show_arguments(preview);
+}
+
+static void say_present(struct preview *preview, const struct present *present)
+{
+    preview_say_name(preview, 0);
+    if (!present->is_readable) {
+        preview_say_size(preview, present->about.size);
+        return;
+    }
+    preview_say(preview, " (");
+    preview_say_content(preview, buf_view(&present->text));
+    preview_say(preview, ")");
+}
+
+static void say_created(struct preview *preview, struct str content)
+{
+    preview_say(preview, "Creates ");
+    preview_say_name(preview, 0);
+    preview_say(preview, " (");
+    preview_say_content(preview, content);
+    preview_say(preview, ")");
+}
+
+int preview_write_file(struct preview *preview, struct err *err)
+{
+    struct str content = change_text(preview->call, STR("content"));
+    cleanup_present struct present present = {0};
+    int r = change_check_size(preview->call, change_given(preview->call, 0), content.len, err);
+
+    if (r == 0)
+        r = look(preview, &present, err);
+    if (r < 0)
+        return r;
+    if (!present.exists) {
+        say_created(preview, content);
+    } else if (present.is_readable && str_eq(buf_view(&present.text), content)) {
+        preview_say(preview, "Writes the same content again to ");
+        say_present(preview, &present);
+    } else {
+        preview_say(preview, "Replaces ");
+        say_present(preview, &present);
+        preview_say(preview, " by ");
+        preview_say_content(preview, content);
+    }
+    return show_change(preview, &present, content);
+}
+
+int preview_append_file(struct preview *preview, struct err *err)
+{
+    struct tool_call *call = preview->call;
+    struct str content = change_text(call, STR("content"));
+    cleanup_present struct present present = {0};
+    cleanup_buf struct buf after = BUF_INIT((size_t)call->box->config.max_file_bytes);
+    int r = look(preview, &present, err);
+
+    if (r == 0)
+        r = change_check_size(call, change_given(call, 0), present.about.size + content.len, err);
+    if (r < 0)
+        return r;
+    if (!present.exists) {
+        say_created(preview, content);
+    } else {
+        preview_say(preview, "Appends ");
+        preview_say_content(preview, content);
+        preview_say(preview, " to ");
+        say_present(preview, &present);
+    }
+    r = buf_append_str(&after, buf_view(&present.text));
+    if (r == 0)
+        r = buf_append_str(&after, content);
+    if (r == ERR_TOO_LARGE) /* it has grown meanwhile */
+        return preview_show_arguments(preview);
+    return r < 0 ? r : show_change(preview, &present, buf_view(&after));
+}
+
+int preview_create_directory(struct preview *preview, struct err *err)
+{
+    const struct tool_call *call = preview->call;
+    struct authority_stat about;
+    struct err why = ERR_INIT;
+    int r = authority_stat(call->box->config.files, tool_name(call, 0), &about, &why);
+
+    if (r == 0 && about.type != AUTHORITY_DIRECTORY)
+        r = ERR_ALREADY_EXISTS;
+    if (r < 0 && r != ERR_NOT_FOUND)
+        return change_refuse_directory(err, r, change_given(call, 0), &why);
+    preview_say(preview,
+                r == 0 ? "Leaves as it is, since it exists, the folder " : "Creates the folder ");
+    preview_say_name(preview, 0);
+    return preview_show_arguments(preview);
+}
+
+/* ---- editing ---- */
+
+static int note_edited(void *data, size_t index, struct str before, struct str after)
+{
+    struct preview *preview = data;
+
+    if (preview->call->tool->id == TOOL_EDIT_FILE) {
+        preview_say_name(preview, index);
+        preview_say(preview, " (");
+        preview_say_content(preview, before);
+        preview_say(preview, ")");
+    } else if (preview->files < NAMED_FILES) {
+        preview_say(preview, preview->files == 0 ? "" : ", ");
+        preview_say_name(preview, index);
+    }
+    preview->files++;
+    return compare(preview, index, before, after);
+}
+
+int preview_edits(struct preview *preview, struct err *err)
+{
+    struct tool_call *call = preview->call;
+    char count[PREVIEW_NUMBER_BYTES];
+    bool is_dry = false;
+    int r;
+
+    (void)json_get_bool(call->arguments, STR("dryRun"), &is_dry);
+    preview_say(preview, is_dry ? "Changes nothing, and shows what would be edited: " : "Edits ");
+    r = change_foresee_edits(call, note_edited, preview, err);
+    if (r < 0)
+        return r;
+    if (preview->files > NAMED_FILES)
+        preview_say(preview, " and %s more files",
+                    preview_count(preview->files - NAMED_FILES, count));
+    if (call->tool->id == TOOL_EDIT_FILES)
+        preview_say(preview, " (%s passage%s)", preview_count(call->resource_count, count),
+                    call->resource_count == 1 ? "" : "s");
+    return show_diff(preview);
+}

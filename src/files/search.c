@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_files: files by their names, or the lines in them that match. Both forms
+ * of its arguments are one: globs for the names (`name`, `filePattern`), and text
+ * (`query`) or a regular expression (`pattern`) for what is in them.
+ */
+#include "files/tool.h"
+
+#include <string.h>
+
+#include "authority/names/path.h"
+#include "files/nameglob.h"
+#include "files/visible.h"
+#include "search/search.h"
+
+enum {
+    RESULTS = 50,
+    MAX_GLOBS = 2,
+    /* Of names and lines in the answer, before it becomes JSON: long names repeat with each line.
+     */
+    ANSWER_MAX_BYTES = 2 << 20,
+};
+
+struct search {
+    struct tool_call *call;
+    struct nameglob globs[MAX_GLOBS];
+    size_t glob_count;
+    struct str name; /* the first glob, as it was given */
+    struct str text; /* what is looked for in the files */
+    bool is_regex;
+    bool ignores_case;
+    size_t answer_bytes;
+    bool is_answer_full;
+};
+
+/* ---- names: asked by several threads ---- */
+
+static bool is_wanted(void *data, struct str name)
+{
+    const struct search *search = data;
+
+    if (!visible_in_tree(visible_last(name), AUTHORITY_FILE))
+        return false;
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (!nameglob_matches(&search->globs[i], name))
+            return false;
+    return true;
+}
+
+static bool is_entered(void *data, struct str directory)
+{
+    const struct search *search = data;
+
+    if (!visible_in_tree(visible_last(directory), AUTHORITY_DIRECTORY))
+        return false;
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (!nameglob_may_match_below(&search->globs[i], directory))
+            return false;
+    return true;
+}
+
+static void report(void *data, uint64_t files)
+{
+    const struct search *search = data;
+
+    tool_report(search->call, files, 0, "searching");
+}
+
+/* ---- arguments ---- */
+
+static int add_glob(struct search *search, struct str key, struct err *err)
+{
+    struct str text;
+    int r;
+
+    if (!json_get_str(search->call->arguments, key, &text))
+        return 0;
+    r = nameglob_compile(&search->call->arena, text, search->ignores_case,
+                         &search->globs[search->glob_count], err);
+    if (r < 0)
+        return r;
+    if (search->glob_count++ == 0)
+        search->name = text;
+    return 0;
+}
+
+static int read_arguments(struct search *search, struct err *err)
+{
+    const struct json_value *arguments = search->call->arguments;
+    struct str regex;
+    int r;
+
+    (void)json_get_bool(arguments, STR("ignoreCase"), &search->ignores_case);
+    r = add_glob(search, STR("name"), err);
+    if (r == 0)
+        r = add_glob(search, STR("filePattern"), err);
+    if (r < 0)
+        return r;
+    (void)json_get_str(arguments, STR("query"), &search->text);
+    if (json_get_str(arguments, STR("pattern"), &regex)) {
+        if (search->text.ptr != NULL)
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "give query for plain text or pattern for a regular expression, not "
+                           "both");
+        search->text = regex;
+        search->is_regex = true;
+    }
+    if (search->text.ptr != NULL && search->text.len == 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s is empty: say what to look for",
+                       search->is_regex ? "pattern" : "query");
+    return 0;
+}
+
+static int64_t between(int64_t least, int64_t number, int64_t most)
+{
+    return number < least ? least : number > most ? most : number;
+}
+
+/* ---- the result ---- */
+
+static void write_lines(struct json_writer *w, struct str key, const struct str *lines,
+                        size_t count)
+{
+    if (count == 0)
+        return;
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        json_write_str(w, lines[i]);
+    json_end_array(w);
+}
+
+/* Names as the client gives them: from the root on. */
+static bool write_path(const struct search *search, struct json_writer *w, struct str found)
+{
+    __attribute__((uninitialized)) struct path_name path;
+
+    if (path_join(tool_name(search->call, 0), found, &path) < 0)
+        return false; /* no name can reach it */
+    json_key(w, STR("path"));
+    json_write_str_lossy(w, path_view(&path));
+    return true;
+}
+
+static size_t bytes_of(const struct str *lines, size_t count)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += lines[i].len;
+    return bytes;
+}
+
+/* Whether so much more fits; what comes behind something that does not is left out too. */
+static bool fits(struct search *search, size_t bytes)
+{
+    search->answer_bytes += bytes + tool_name(search->call, 0).len;
+    if (search->answer_bytes > ANSWER_MAX_BYTES)
+        search->is_answer_full = true;
+    return !search->is_answer_full;
+}
+
+static void write_file(struct search *search, struct json_writer *w, const struct search_file *file)
+{
+    if (search->text.ptr == NULL && fits(search, file->name.len)) {
+        json_begin_object(w);
+        (void)write_path(search, w, file->name);
+        json_end_object(w);
+    }
+    for (size_t i = 0; i < file->match_count; i++) {
+        const struct search_match *match = &file->matches[i];
+
+        if (!fits(search, file->name.len + match->text.len +
+                              bytes_of(match->before, match->before_count) +
+                              bytes_of(match->after, match->after_count)))
+            return;
+        json_begin_object(w);
+        (void)write_path(search, w, file->name);
+        json_key(w, STR("lineNumber"));
+        json_write_int(w, (int64_t)match->line_number);
+        json_key(w, STR("line"));
+        json_write_str(w, match->text);
+        write_lines(w, STR("before"), match->before, match->before_count);
+        write_lines(w, STR("after"), match->after, match->after_count);
+        json_end_object(w);
+    }
+}
+
+static void write_count(struct json_writer *w, struct str key, uint64_t count)
+{
+    if (count == 0)
+        return;
+    json_key(w, key);
+    json_write_int(w, (int64_t)count);
+}
+
+/* What was not looked at, so that nobody takes silence for an answer. */
+static void write_skipped(const struct search *search, struct json_writer *w,
+                          const struct search_result *result)
+{
+    if (result->binary + result->too_large + result->missed_count == 0)
+        return;
+    json_key(w, STR("skipped"));
+    json_begin_object(w);
+    write_count(w, STR("binary"), result->binary);
+    write_count(w, STR("tooLarge"), result->too_large);
+    write_count(w, STR("unreadable"), result->missed_count);
+    if (result->missed_count > 0 && result->missed != NULL) {
+        json_key(w, STR("firstUnreadable"));
+        json_begin_array(w);
+        for (size_t i = 0; i < result->missed_count && i < SEARCH_MAX_MISSED; i++) {
+            json_begin_object(w);
+            (void)write_path(search, w, str_from(result->missed[i].name));
+            json_key(w, STR("reason"));
+            json_write_str(w, str_from(err_text(result->missed[i].code)));
+            json_end_object(w);
+        }
+        json_end_array(w);
+    }
+    json_end_object(w);
+}
+
+static int write_result(struct search *search, const struct search_result *result, struct buf *out)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_begin_object(&w);
+    if (search->glob_count > 0) {
+        json_key(&w, STR("name"));
+        json_write_str(&w, search->name);
+    }
+    if (search->text.ptr != NULL) {
+        json_key(&w, search->is_regex ? STR("pattern") : STR("query"));
+        json_write_str(&w, search->text);
+    }
+    json_key(&w, STR("matches"));
+    json_begin_array(&w);
+    for (size_t i = 0; i < result->file_count && !search->is_answer_full; i++)
+        write_file(search, &w, result->files[i]);
+    json_end_array(&w);
+    json_key(&w, STR("truncated"));
+    json_write_bool(&w, result->is_truncated || search->is_answer_full);
+    json_key(&w, STR("totalMatches"));
+    json_write_int(&w, (int64_t)result->total);
+    if (result->is_total_a_minimum) {
+        json_key(&w, STR("totalIsMinimum"));
+        json_write_bool(&w, true);
+    }
+    write_skipped(search, &w, result);
+    json_end_object(&w);
+    return json_writer_finish(&w);
+}
+
+/* ---- the tool ---- */
+
+static int run(struct search *search, struct buf *out, struct err *err)
+{
+    const struct tool_call *call = search->call;
+    const struct toolbox_config *config = &call->box->config;
+    const struct pattern_options how = {.is_regex = search->is_regex,
+                                        .ignores_case = search->ignores_case};
+    cleanup_search_result struct search_result result = {.total = 0};
+    cleanup_pattern struct pattern *pattern = NULL;
+    struct search_request request = {
+        .directory = tool_name(call, 0),
+        .enters = is_entered,
+        .wants = is_wanted,
+        .filter_data = search,
+        .heeds_ignore_files = true,
+        .context_lines =
+            (unsigned)between(0, tool_int(call, STR("contextLines"), 0), SEARCH_MAX_CONTEXT),
+        .max_results =
+            (size_t)between(1, tool_int(call, STR("maxResults"), RESULTS), SEARCH_MAX_RESULTS),
+        .max_counted = config->max_matches,
+        .max_file_bytes = config->max_file_bytes,
+        .progress = report,
+        .progress_data = search,
+        .cancel = call->cancel,
+    };
+    bool includes_ignored = false;
+    int r = 0;
+
+    (void)json_get_bool(call->arguments, STR("includeIgnored"), &includes_ignored);
+    request.heeds_ignore_files = !includes_ignored;
+    if (search->text.ptr != NULL)
+        r = pattern_compile(search->text, &how, &pattern, err);
+    if (r < 0)
+        return r;
+    request.pattern = pattern;
+    r = search_run(config->files, &request, &result, err);
+    return r < 0 ? r : write_result(search, &result, out);
+}
+
+int tool_search_files(struct tool_call *call, struct buf *out, struct err *err)
+{
+    struct search *search = arena_new(&call->arena, struct search);
+    int r;
+
+    if (search == NULL)
+        return err_set_plain(err, call->arena.error);
+    *search = (struct search){.call = call};
+    r = read_arguments(search, err);
+    return r < 0 ? r : run(search, out, err);
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/toolbox.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "authority/names/glob.h"
+#include "authority/names/path.h"
+#include "base/clock.h"
+#include "base/schema/schema.h"
+#include "base/utf8.h"
+#include "files/patterns.h"
+#include "files/tool.h"
+#include "files/undo/undo.h"
+#include "protocol/toolids.h"
+
+enum {
+    SCHEMAS_MAX_BYTES = 4 << 20,  /* of all tools together, compiled */
+    SCHEMA_MAX_BYTES = 256 << 10, /* of one, as it is read */
+    GLOBS_MAX_BYTES = 1 << 20,
+    TURN_SLICE_MS = 20, /* between two looks at the token while others change things */
+};
+#define TOOL_CALL_MAX_BYTES ((size_t)256 << 20)
+
+/* What is not here does not exist, whatever the catalogue says. */
+static tool_run_fn *const runs[] = {
+    [TOOL_APPEND_FILE] = tool_append_file,
+    [TOOL_COPY_FILE] = tool_copy_file,
+    [TOOL_CREATE_DIRECTORY] = tool_create_directory,
+    [TOOL_DELETE] = tool_delete,
+    [TOOL_EDIT_FILE] = tool_edit_file,
+    [TOOL_EDIT_FILES] = tool_edit_files,
+    [TOOL_EXTRACT_ARCHIVE] = tool_extract_archive,
+    [TOOL_GET_FILE_TREE] = tool_get_file_tree,
+    [TOOL_LIST_FILES] = tool_list_files,
+    [TOOL_MOVE] = tool_move,
+    [TOOL_READ_FILE] = tool_read_file,
+    [TOOL_SEARCH_FILES] = tool_search_files,
+    [TOOL_STAT_FILE] = tool_stat_file,
+    [TOOL_UNDO_CHANGES] = tool_undo_changes,
+    [TOOL_WRITE_FILE] = tool_write_file,
+};
+
+struct toolbox_private {
+    /* Tools run in workers, several at once; these two are what they share. */
+    pthread_mutex_t schema_lock;
+    struct arena schema_arena;
+    _Atomic(const struct schema *) schemas[array_size(runs)]; /* compiled when first needed */
+    pthread_mutex_t turn_lock;
+    pthread_cond_t turn_is_free;
+    bool is_changing;
+    struct arena glob_arena;
+    const struct glob_set *denied; /* what the grants have too, for words */
+    const struct glob_set *allowed;
+};
+
+/* ---- making ---- */
+
+static void init_locks(struct toolbox_private *own)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&own->schema_lock, NULL);
+    pthread_mutex_init(&own->turn_lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&own->turn_is_free, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static int compile_globs(struct toolbox *box, struct toolbox_private *own, struct err *err)
+{
+    int r = glob_set_compile(&own->glob_arena, box->config.denied, &own->denied, err);
+
+    if (r == 0)
+        r = glob_set_compile(&own->glob_arena, box->config.allowed, &own->allowed, err);
+    box->config.denied = NULL; /* the caller's, who may have let them go */
+    box->config.allowed = NULL;
+    return r;
+}
+
+int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, struct err *err)
+{
+    struct toolbox *box = calloc(1, sizeof(*box));
+    struct toolbox_private *own = calloc(1, sizeof(*own));
+    int r;
+
+    if (box == NULL || own == NULL) {
+        free(box);
+        free(own);
+        return err_set_plain(err, ERR_NO_MEMORY);
+    }
+    box->config = *config;
+    if (box->config.max_file_bytes == 0)
+        box->config.max_file_bytes = TOOLBOX_FILE_BYTES;
+    if (box->config.max_lines == 0)
+        box->config.max_lines = TOOLBOX_MAX_LINES;
+    if (box->config.max_copy_bytes == 0)
+        box->config.max_copy_bytes = TOOLBOX_COPY_BYTES;
+    if (box->config.max_matches == 0)
+        box->config.max_matches = TOOLBOX_MAX_MATCHES;
+    if (box->config.max_undo_bytes == 0)
+        box->config.max_undo_bytes = TOOLBOX_UNDO_BYTES;
+    if (box->config.clock == NULL)
+        box->config.clock = &clock_system;
+    arena_init(&own->glob_arena, GLOBS_MAX_BYTES);
+    r = compile_globs(box, own, err);
+    if (r == 0 && box->config.may_write)
+        r = undo_log_new(&box->config, &box->undo, err);
+    if (r < 0) {
+        arena_done(&own->glob_arena);
+        free(box);
+        free(own);
+        return r;
+    }
+    arena_init(&own->schema_arena, SCHEMAS_MAX_BYTES);
+    init_locks(own);
+    box->own = own;
+    *out_box = box;
+    return 0;
+}
+
+void toolbox_free(struct toolbox *box)
+{
+    if (box == NULL)
+        return;
+    undo_log_free(box->undo);
+    pthread_cond_destroy(&box->own->turn_is_free);
+    pthread_mutex_destroy(&box->own->turn_lock);
+    pthread_mutex_destroy(&box->own->schema_lock);
+    arena_done(&box->own->schema_arena);
+    arena_done(&box->own->glob_arena);
+    free(box->own);
+    free(box);
+}
+
+static bool is_change(const struct catalog_tool *tool)
+{
+    return tool->group == CATALOG_FILESYSTEM_WRITE;
+}
+
+bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool)
+{
+    return tool->id >= 0 && (size_t)tool->id < array_size(runs) && runs[tool->id] != NULL &&
+           (box->config.may_write || !is_change(tool));
+}
+
+/* ---- words ---- */
+
+/* The authority knows the folder by the name that it was asked for; clients also see the other. */
+static struct str below_root(const struct toolbox_config *config, struct str given)
+{
+    struct str name = given;
+
+    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&name, config->given_path))
+        (void)path_strip_root(&name, config->root_path);
+    return name;
+}
+
+int tool_given_name(const struct toolbox *box, struct str given, struct path_name *out_name)
+{
+    return path_normalise(below_root(&box->config, given), box->config.given_path, false, out_name);
+}
+
+const char *tool_denial(const struct toolbox *box, struct str given)
+{
+    __attribute__((uninitialized)) struct path_name name;
+
+    if (tool_given_name(box, given, &name) < 0)
+        return NULL;
+    return patterns_verdict(box->own->denied, box->own->allowed, path_view(&name));
+}
+
+/* The authority's refusal in the client's terms, and what to do about it. */
+static int explain(const struct toolbox *box, struct err *err, int code, struct str given,
+                   bool is_running)
+{
+    const char *denial;
+    char name[TOOL_SHOWN_BYTES];
+    char why[ERR_MESSAGE_BYTES];
+
+    if (err == NULL)
+        return code;
+    tool_show(given.len > 0 ? given : STR("the root"), name);
+    snprintf(why, sizeof(why), "%s",
+             err->code == code && err->message[0] != '\0' ? err->message : err_text(code));
+    switch (code) {
+    case ERR_DENIED_BY_POLICY:
+        denial = tool_denial(box, given);
+        if (denial == NULL && strcmp(why, err_text(code)) == 0)
+            denial = TOOL_DENIED_BEHIND;
+        return err_set_field(err, code, name, "%s%s %s", name, denial != NULL ? "" : ":",
+                             denial != NULL ? denial : why);
+    case ERR_NOT_FOUND:
+        return err_set_field(err, code, name, "%s: not found; list_files shows what there is",
+                             name);
+    case ERR_PATH_OUTSIDE_ROOT:
+        return err_set_field(err, code, name,
+                             "%s lies outside the root; paths are relative to the root", name);
+    case ERR_SYMLINK_REJECTED:
+        return err_set_field(err, code, name,
+                             is_running
+                                 ? "%s has changed since it was looked up: a symbolic link is on "
+                                   "the way to it now; nothing was done"
+                                 : "%s: a symbolic link on the way to it does not stay in the root",
+                             name);
+    case ERR_NOT_REGULAR_FILE:
+        return err_set_field(err, code, name, "%s is not a regular file", name);
+    case ERR_NOT_A_DIRECTORY:
+        return err_set_field(err, code, name, "%s is not a directory, or lies below a file", name);
+    default:
+        return err_set_field(err, code, name, "%s: %s", name, why);
+    }
+}
+
+/* ---- preparing ---- */
+
+static int compile(struct toolbox_private *own, const struct catalog_tool *tool,
+                   const struct schema **out_schema, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(SCHEMA_MAX_BYTES);
+    const struct json_value *document;
+    const struct schema *schema;
+    int r = json_parse(&arena, tool->input_schema, JSON_LIMITS_DEFAULT, &document, err);
+
+    if (r == 0)
+        r = schema_compile(&own->schema_arena, document, &schema, err);
+    if (r < 0)
+        return r;
+    atomic_store_explicit(&own->schemas[tool->id], schema, memory_order_release);
+    *out_schema = schema;
+    return 0;
+}
+
+static int find_schema(struct toolbox_private *own, const struct catalog_tool *tool,
+                       const struct schema **out_schema, struct err *err)
+{
+    int r = 0;
+
+    *out_schema = atomic_load_explicit(&own->schemas[tool->id], memory_order_acquire);
+    if (*out_schema != NULL)
+        return 0;
+    pthread_mutex_lock(&own->schema_lock);
+    *out_schema = atomic_load_explicit(&own->schemas[tool->id], memory_order_relaxed);
+    if (*out_schema == NULL)
+        r = compile(own, tool, out_schema, err);
+    pthread_mutex_unlock(&own->schema_lock);
+    return r;
+}
+
+static int check_arguments(struct toolbox *box, const struct catalog_tool *tool,
+                           const struct json_value *arguments, struct err *err)
+{
+    const struct schema *schema;
+    struct err why = ERR_INIT;
+    int r = find_schema(box->own, tool, &schema, err);
+
+    if (r == 0)
+        r = schema_check(schema, arguments, &why);
+    /* The message goes on from the field. */
+    if (why.code != 0)
+        return err_set_field(err, r, why.field, "%s %s",
+                             why.field[0] != '\0' ? why.field : "the arguments", why.message);
+    /* The catalogue may leave it open, and everything behind this relies on it. */
+    if (r == 0 && arguments->type != JSON_OBJECT)
+        return err_set(err, ERR_SCHEMA_MISMATCH, "the arguments must be an object");
+    return r;
+}
+
+/* "edits[].filePath" is the list `edits` and its member `filePath`. */
+static bool split_rule(struct str argument, struct str *out_list, struct str *out_member)
+{
+    const struct str mark = STR("[].");
+    size_t at = str_find(argument, mark);
+
+    if (at == SIZE_MAX)
+        return false;
+    *out_list = str_slice(argument, 0, at);
+    *out_member = str_slice(argument, at + mark.len, argument.len);
+    return true;
+}
+
+static size_t count_resources(const struct catalog_tool *tool, const struct json_value *arguments)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < tool->resource_count; i++) {
+        const struct json_value *items;
+        struct str list;
+        struct str member;
+
+        if (!split_rule(tool->resources[i].argument, &list, &member)) {
+            count++;
+            continue;
+        }
+        items = json_get(arguments, list);
+        if (items != NULL && items->type == JSON_ARRAY)
+            count += items->size;
+    }
+    return count;
+}
+
+/* What decides whether a last link is followed or is the thing itself. */
+static enum authority_operation operation_of(const struct catalog_tool *tool,
+                                             enum catalog_access access)
+{
+    if (tool->id == TOOL_MOVE)
+        return AUTHORITY_OP_MOVE;
+    switch (access) {
+    case CATALOG_READS:
+        return tool->id == TOOL_STAT_FILE ? AUTHORITY_OP_STAT : AUTHORITY_OP_READ;
+    case CATALOG_WRITES:
+        return tool->id == TOOL_CREATE_DIRECTORY ? AUTHORITY_OP_MKDIR : AUTHORITY_OP_WRITE;
+    case CATALOG_DELETES:
+        return AUTHORITY_OP_REMOVE;
+    case CATALOG_LISTS:
+    case CATALOG_EXECUTES: /* by no tool of this table */
+        break;
+    }
+    return AUTHORITY_OP_LIST;
+}
+
+static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
+                        struct str given, struct err *err)
+{
+    __attribute__((uninitialized)) char name[PATH_MAX];
+    struct authority_stat about;
+    const char *copy;
+    size_t len;
+    int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
+                              below_root(&call->box->config, given), name, &len, &about, err);
+
+    if (r < 0)
+        return explain(call->box, err, r, given, false);
+    copy = arena_copy(&call->arena, (struct str){name, len});
+    if (copy == NULL)
+        return err_set_plain(err, call->arena.error);
+    call->resources[call->resource_count++] = (struct tool_resource){
+        .access = rule->access,
+        .given = given,
+        .resolved = {copy, len},
+        .about = about,
+    };
+    return 0;
+}
+
+/* What one rule names; a missing argument stands for its fallback, or for nothing. */
+static int add_argument(struct tool_call *call, const struct catalog_resource *rule,
+                        const struct json_value *object, struct str key, struct err *err)
+{
+    struct str given = rule->fallback;
+
+    if (!json_get_str(object, key, &given) && given.ptr == NULL)
+        return 0;
+    return add_resource(call, rule, given, err);
+}
+
+static int add_resources(struct tool_call *call, const struct cancel *cancel, struct err *err)
+{
+    const struct catalog_tool *tool = call->tool;
+    size_t room = count_resources(tool, call->arguments);
+    int r = 0;
+
+    if (room > TOOL_MAX_RESOURCES)
+        return err_set(err, ERR_TOO_LARGE, "more than %d paths in one call", TOOL_MAX_RESOURCES);
+    call->resources = arena_alloc_array(&call->arena, room, sizeof(*call->resources));
+    if (call->resources == NULL)
+        return err_set_plain(err, call->arena.error);
+    for (size_t i = 0; i < tool->resource_count && r == 0; i++) {
+        const struct catalog_resource *rule = &tool->resources[i];
+        const struct json_value *items;
+        struct str list;
+        struct str member;
+
+        if (!split_rule(rule->argument, &list, &member)) {
+            r = add_argument(call, rule, call->arguments, rule->argument, err);
+            continue;
+        }
+        items = json_get(call->arguments, list);
+        if (items == NULL)
+            continue;
+        json_each_item (item, items) {
+            r = cancel_check(cancel);
+            if (r < 0)
+                return err_set_plain(err, r);
+            r = add_argument(call, rule, item, member, err);
+            if (r < 0)
+                break;
+        }
+    }
+    return r;
+}
+
+int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
+                 const struct json_value *arguments, const struct cancel *cancel,
+                 struct tool_call **out_call, struct err *err)
+{
+    struct tool_call *call;
+    int r = cancel_check(cancel);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (!toolbox_has(box, tool))
+        return err_set(err, ERR_NOT_FOUND, "there is no tool %.*s here", STR_ARG(tool->name));
+    r = check_arguments(box, tool, arguments, err);
+    if (r < 0)
+        return r;
+    call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    call->box = box;
+    call->tool = tool;
+    call->arguments = arguments;
+    arena_init(&call->arena, TOOL_CALL_MAX_BYTES);
+    r = add_resources(call, cancel, err);
+    if (r < 0) {
+        tool_free(call);
+        return r;
+    }
+    *out_call = call;
+    return 0;
+}
+
+void tool_free(struct tool_call *call)
+{
+    if (call == NULL)
+        return;
+    arena_done(&call->arena);
+    free(call);
+}
+
+const struct tool_resource *tool_resources(const struct tool_call *call, size_t *out_count)
+{
+    *out_count = call->resource_count;
+    return call->resources;
+}
+
+/* ---- running ---- */
+
+/* One change at a time. A call that is given up stops waiting soon. */
+int tool_take_turn(struct toolbox *box, const struct cancel *cancel)
+{
+    struct toolbox_private *own = box->own;
+    int r = 0;
+
+    pthread_mutex_lock(&own->turn_lock);
+    while (own->is_changing && r == 0) {
+        const struct timespec until = clock_after_ms(TURN_SLICE_MS);
+
+        pthread_cond_timedwait(&own->turn_is_free, &own->turn_lock, &until);
+        r = cancel_check(cancel);
+    }
+    if (r == 0)
+        own->is_changing = true;
+    pthread_mutex_unlock(&own->turn_lock);
+    return r;
+}
+
+void tool_leave_turn(struct toolbox *box)
+{
+    struct toolbox_private *own = box->own;
+
+    pthread_mutex_lock(&own->turn_lock);
+    assert(own->is_changing);
+    own->is_changing = false;
+    pthread_cond_signal(&own->turn_is_free);
+    pthread_mutex_unlock(&own->turn_lock);
+}
+
+/* In the client's terms, where it came straight from the authority or without words. */
+static void describe(const struct tool_call *call, int code, struct err *err)
+{
+    const size_t longest = sizeof(err->field) - 1;
+    struct str field = str_from(err->field);
+
+    if (err->code == code && field.len == 0)
+        return;
+    for (size_t i = 0; i < call->resource_count; i++) {
+        const struct tool_resource *resource = &call->resources[i];
+        bool is_only = err->code != code && call->resource_count == 1;
+
+        if (is_only || (err->code == code && resource->resolved.len > 0 &&
+                        str_eq(utf8_cut(resource->resolved, longest), utf8_cut(field, longest)))) {
+            (void)explain(call->box, err, code, resource->given, true);
+            return;
+        }
+    }
+    if (err->code != code)
+        (void)err_set_plain(err, code);
+}
+
+/* What is left to the caller: nobody waits for it any more, or there is no room for any result. */
+static bool is_for_caller(int code, const struct err *err)
+{
+    return code == ERR_CANCELLED || code == ERR_TIMED_OUT || code == ERR_NO_MEMORY ||
+           (code == ERR_TOO_LARGE && err->code == 0);
+}
+
+bool tool_explain(const struct tool_call *call, int code, struct err *err)
+{
+    if (is_for_caller(code, err))
+        return false;
+    describe(call, code, err);
+    return true;
+}
+
+/* The tool itself, in its turn. */
+static int run(struct tool_call *call, struct buf *object, struct err *err)
+{
+    int r = cancel_check(call->cancel);
+
+    if (r < 0 || !is_change(call->tool))
+        return r < 0 ? r : runs[call->tool->id](call, object, err);
+    r = tool_take_turn(call->box, call->cancel);
+    if (r < 0)
+        return r;
+    r = runs[call->tool->id](call, object, err);
+    tool_leave_turn(call->box);
+    return r;
+}
+
+/* A result that is whole already is handed over, not copied, where nothing stands before it. */
+static int hand_over(struct buf *whole, struct buf *out)
+{
+    struct buf empty = *out;
+
+    if (out->len > 0)
+        return buf_append_str(out, buf_view(whole));
+    *out = *whole;
+    out->max = empty.max;
+    *whole = empty;
+    return 0;
+}
+
+int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
+             void *progress_data, struct buf *out)
+{
+    cleanup_buf struct buf object = BUF_INIT(out->max - out->len);
+    struct err err = ERR_INIT;
+    int r;
+
+    call->cancel = cancel;
+    call->progress = progress;
+    call->progress_data = progress_data;
+    call->is_whole_result = false;
+    r = run(call, &object, &err);
+    if (r < 0) {
+        if (!tool_explain(call, r, &err))
+            return r;
+        return tool_write_error(&err, out);
+    }
+    if (call->is_whole_result)
+        return hand_over(&object, out);
+    return tool_write_result(out, buf_view(&object), buf_view(&object), false);
+}

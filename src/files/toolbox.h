@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tools of one session over one root, behind one table. A call has two
+ * phases, so that somebody may decide in between:
+ *
+ *     tool_prepare()   arguments checked against the schema, names resolved
+ *     tool_resources() what would be touched, by its resolved name
+ *     tool_run()       does it, on those very names: a link that came since is refused
+ *     tool_free()
+ *
+ * Everything here may block and is called from workers, several at once. What
+ * changes something waits for its turn: one change at a time in a toolbox.
+ */
+#ifndef FILES_TOOLBOX_H
+#define FILES_TOOLBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "gatehouse/authority.h"
+#include "protocol/catalog.h"
+
+struct toolbox;
+struct tool_call;
+
+struct toolbox_config {
+    struct authority *authority;
+    /*
+     * Two grants of one root, with the same globs: `names` follows links inside
+     * it and only finds out where a name leads (AUTHORITY_METADATA suffices);
+     * `files` rejects links and does the work. Neither limits file sizes.
+     */
+    struct authority_scope *names;
+    struct authority_scope *files;
+    const char *root_path; /* without links; in trees and file:// addresses */
+    /* The same as the user named it, which absolute names may begin with too; NULL: none. */
+    const char *given_path;
+    /* The globs of both grants, up to a NULL, for the words of refusals; NULL: none. */
+    const char *const *denied;
+    const char *const *allowed;
+    bool may_write;            /* else the tools of filesystemWrite do not exist */
+    uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
+    uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */
+    uint64_t max_undo_bytes;   /* 0: TOOLBOX_UNDO_BYTES */
+    uint64_t max_copy_bytes;   /* of data, in one call; 0: TOOLBOX_COPY_BYTES */
+    uint64_t max_matches;      /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
+    const struct clock *clock; /* NULL: the system's */
+};
+
+enum {
+    TOOLBOX_FILE_BYTES = 512 << 10,
+    TOOLBOX_DEFAULT_LINES = 200,
+    TOOLBOX_MAX_LINES = 500,
+    TOOLBOX_UNDO_BYTES = 256 << 20,
+    TOOLBOX_MAX_MATCHES = 1000000,
+};
+#define TOOLBOX_COPY_BYTES (UINT64_C(4) << 30)
+
+/* The grants stay the caller's and must outlive the toolbox. */
+int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, struct err *err);
+/* No call may be running. What was kept for undoing goes with it. */
+void toolbox_free(struct toolbox *box);
+
+/* Whether the tool exists in this toolbox. */
+bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool);
+
+struct tool_resource {
+    enum catalog_access access;
+    struct str given;            /* as the arguments have it */
+    struct str resolved;         /* relative to the root; "" is the root; no links in it */
+    struct authority_stat about; /* then; the inode is 0 when it was not seen */
+};
+
+/*
+ * The arguments must outlive the call. ERR_SCHEMA_MISMATCH and the codes of
+ * names (ERR_PATH_OUTSIDE_ROOT, …) surface here; the message is for the client.
+ */
+int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
+                 const struct json_value *arguments, const struct cancel *cancel,
+                 struct tool_call **out_call, struct err *err);
+void tool_free(struct tool_call *call);
+
+const struct tool_resource *tool_resources(const struct tool_call *call, size_t *out_count);
+
+/* From the worker; total 0 when it is not known. */
+typedef void tool_progress_fn(void *data, uint64_t done, uint64_t total, const char *what);
+
+/*
+ * Appends a finished CallToolResult to `out`. A tool that fails is a result
+ * too ({"error":…}, isError), and 0 is returned; the codes that remain are
+ * ERR_CANCELLED, ERR_TIMED_OUT, ERR_NO_MEMORY and ERR_TOO_LARGE (of `out`).
+ */
+int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
+             void *progress_data, struct buf *out);
+
+/* The result for a call that failed before it ran. */
+int tool_write_error(const struct err *err, struct buf *out);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/gatewaysession_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/shared.h"
+#include "cli/status.h"
+#include "isolate/companion.h"
+#include "isolate/threads.h"
+
+enum { THREADS_MS = 500 }; /* for threads that have ended to be gone */
+
+int gateway_session_open_files(struct gateway_session *session, struct err *err)
+{
+    const struct connect_choices *choices = session->config.choices;
+    const struct session_consent consent = {
+        .modes = choices->modes,
+        .settings_dir = choices->settings_dir[0] != '\0' ? choices->settings_dir : NULL,
+        .keeps_rules = session->config.queue != NULL,
+    };
+    const struct session_config config = {
+        .directory = choices->dir,
+        .state_dir = choices->state_dir,
+        .session = session->name,
+        .has_tools_elsewhere = true,
+        .may_write = choices->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
+        .consent = &consent,
+    };
+
+    return session_open(&config, &session->file_session, err);
+}
+
+static void on_no_commands(void *data)
+{
+    const struct gateway_session *session = data;
+
+    log_write(session->config.log, LOG_ERROR,
+              "the process that starts commands has ended, and they with it: start gatehouse "
+              "connect again to run any, or connect anew from the server's page");
+}
+
+/* The launcher is forked here, while there is one thread: those of a session before have ended. */
+int gateway_session_open_commands(struct gateway_session *session, struct err *err)
+{
+    char sockets[PATH_MAX];
+    const struct commands_config config = {
+        .session = session->file_session,
+        .is_open = session->config.shell_is_open,
+        .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL,
+        .has_network = session->config.shell_has_network,
+        .writable = session->config.shell_writable,
+        .timeout_ms = session->config.shell_timeout_ms,
+        .on_final = on_no_commands,
+        .data = session,
+    };
+    struct err why = ERR_INIT;
+    const char *risk;
+    int r;
+
+    if (session->config.choices->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+        return 0;
+    if (!threads_wait_alone(THREADS_MS)) {
+        log_write(session->config.log, LOG_WARN,
+                  "no commands are run here: something of the session before hangs; start again");
+        return 0;
+    }
+    if (config.is_open)
+        log_write(session->config.log, LOG_WARN, SHARED_OPEN_WARNING);
+    r = commands_open(&config, &session->commands, &why);
+    if (r == ERR_UNSUPPORTED) {
+        log_write(session->config.log, LOG_WARN, "no commands are run here",
+                  LOG_TEXT("why", why.message));
+        return 0;
+    }
+    if (r < 0)
+        return err_set(err, r, "%s", why.message);
+    if (commands_warning(session->commands) != NULL)
+        log_write(session->config.log, LOG_WARN, commands_warning(session->commands));
+    risk = commands_risk(session->commands);
+    if (risk != NULL)
+        log_write(session->config.log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));
+    return commands_start(session->commands, session->config.loop, err);
+}
+
+static void add_words(struct gateway_session *session, size_t *count, const char *option,
+                      const char *value)
+{
+    session->host_words[(*count)++] = option;
+    session->host_words[(*count)++] = value;
+}
+
+int gateway_session_write_words(struct gateway_session *session, struct err *err)
+{
+    const struct gateway_session_config *config = &session->config;
+    const struct session *file_session = session->file_session;
+    size_t count = 0;
+
+    if (snprintf(session->host_state, sizeof(session->host_state), "%s/toolhost",
+                 file_session->state.state_path) >= (int)sizeof(session->host_state))
+        return err_set(err, ERR_INVALID_PATH, "the name of the state directory is too long");
+    snprintf(session->numbers[0], GATEWAY_SESSION_NUMBER_BYTES, "%d", COMPANION_FD);
+    snprintf(session->numbers[1], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
+    snprintf(session->numbers[2], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_lines);
+    session->host_words[count++] = "gatehouse-toolhost";
+    add_words(session, &count, "--fd", session->numbers[0]);
+    add_words(session, &count, "--max-file-size", session->numbers[1]);
+    add_words(session, &count, "--max-lines", session->numbers[2]);
+    add_words(session, &count, "--state-dir", session->host_state);
+    add_words(session, &count, "--record-dir", file_session->state.state_path);
+    if (file_session->settings != NULL)
+        add_words(session, &count, "--settings-dir", settings_file_dir(file_session->settings));
+    /* What it says at a lower level is about the wire. */
+    add_words(session, &count, "--log-level",
+              config->log->threshold < LOG_WARN ? log_level_name(config->log->threshold) : "warn");
+    if (file_session->may_write)
+        session->host_words[count++] = "--write";
+    add_words(session, &count, "--", config->choices->dir);
+    session->host_words[count] = NULL;
+    return 0;
+}
+
+/* ---- rules that change ---- */
+
+static void on_settings(void *data)
+{
+    struct gateway_session *session = data;
+    struct err err = ERR_INIT;
+
+    if (!keeper_is_outdated(session->file_session->keeper))
+        return;
+    if (keeper_refresh(session->file_session->keeper, &err) < 0)
+        log_error(session->config.log,
+                  "the rules cannot be read again: those that were known hold, and nothing happens "
+                  "unasked until then",
+                  &err);
+    else
+        log_write(session->config.log, LOG_INFO, "the rules were read again");
+    hostlink_tell_rules(session->link);
+}
+
+int gateway_session_follow_rules(struct gateway_session *session, struct err *err)
+{
+    int fd;
+    int r;
+
+    if (session->file_session->settings == NULL)
+        return 0;
+    r = settings_file_watch(session->file_session->settings, &fd, err);
+    if (r == 0)
+        r = ready_watch_new(session->config.loop, fd, on_settings, session, &session->rules);
+    return r;
+}

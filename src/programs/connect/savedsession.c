@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/connect/savedsession.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/jsonwrite.h"
+#include "permission/settings/dir.h"
+
+enum {
+    NAME_BYTES = 64,
+    NAME_DIGEST_BYTES = 16,
+    FILE_BYTES = 64 << 10,
+    ARENA_BYTES = 16 * FILE_BYTES,
+    FILE_MODE = 0600,
+};
+
+static const struct authority_remove_options gone = {.may_miss = true};
+static const char *const dialects[] = {[GATEWAY_N8N] = "n8n", [GATEWAY_SEED] = "seed"};
+
+/* With its end, so that no two lists of texts are the same bytes. */
+static void add_text(struct sha256 *hash, const char *text)
+{
+    sha256_add(hash, (struct str){text, strlen(text) + 1});
+}
+
+static void add_number(struct sha256 *hash, int64_t number)
+{
+    sha256_add(hash, (struct str){(const char *)&number, sizeof(number)});
+}
+
+static void add_url(struct sha256 *hash, const struct httpurl *url)
+{
+    add_number(hash, url->is_tls);
+    add_number(hash, url->port);
+    add_text(hash, url->host);
+    add_text(hash, url->path);
+}
+
+void saved_session_digest(const struct saved_session_terms *terms,
+                          char out_digest[SAVED_SESSION_TERMS_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    add_url(&hash, terms->url);
+    add_text(&hash, terms->choices->dir);
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        add_number(&hash, terms->choices->modes.of[i]);
+    add_number(&hash, terms->choices->has_write_access);
+    add_number(&hash, terms->shell_is_open);
+    add_number(&hash, terms->shell_has_network);
+    for (size_t i = 0; terms->shell_writable != NULL && terms->shell_writable[i] != NULL; i++)
+        add_text(&hash, terms->shell_writable[i]);
+    add_text(&hash, ""); /* the list's end */
+    add_number(&hash, terms->shell_timeout_ms);
+    add_number(&hash, terms->asks_here);
+    add_number(&hash, (int64_t)terms->max_file_bytes);
+    add_number(&hash, (int64_t)terms->max_lines);
+    sha256_end(&hash, digest);
+    hex_text(out_digest, digest, sizeof(digest));
+}
+
+/* ---- the file ---- */
+
+static void name_of(const struct httpurl *url, const char *ending, char out_name[NAME_BYTES])
+{
+    char hex[2 * NAME_DIGEST_BYTES + 1];
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    add_url(&hash, url);
+    sha256_end(&hash, digest);
+    hex_text(hex, digest, NAME_DIGEST_BYTES);
+    snprintf(out_name, NAME_BYTES, "session-%s.%s", hex, ending);
+}
+
+int saved_session_lock(int state_fd, const struct httpurl *url, int *out_fd, struct err *err)
+{
+    char name[NAME_BYTES];
+    int r;
+
+    name_of(url, "lock", name);
+    r = settingsdir_lock(state_fd, name, 0, out_fd, err);
+    return r == ERR_BUSY ? err_set(err, r, "another daemon has a session with this server") : r;
+}
+
+static int open_scope(struct authority *authority, const char *state_path,
+                      struct authority_scope **out_scope, struct err *err)
+{
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "daemon"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "state", .path = state_path},
+        .access = AUTHORITY_READ | AUTHORITY_METADATA | AUTHORITY_WRITE | AUTHORITY_DELETE,
+        .reason = "the key of a session that goes on",
+        .source = AUTHORITY_FROM_CORE,
+        .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
+    };
+
+    return authority_request_root(authority, &request, out_scope, err);
+}
+
+static bool copy_text(const struct json_value *document, struct str key, char *out, size_t size)
+{
+    struct str text;
+
+    /* Not cut, nor at a NUL. */
+    if (!json_get_str(document, key, &text) || text.len >= size ||
+        memchr(text.ptr, '\0', text.len) != NULL)
+        return false;
+    snprintf(out, size, "%.*s", STR_ARG(text));
+    return true;
+}
+
+static bool dialect_from(struct str name, enum gateway_dialect *out_dialect)
+{
+    for (size_t i = 0; i < array_size(dialects); i++)
+        if (str_eq_c(name, dialects[i])) {
+            *out_dialect = (enum gateway_dialect)i;
+            return true;
+        }
+    return false;
+}
+
+/* It becomes a header of requests. */
+static bool is_visible(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (key.ptr[i] <= ' ' || key.ptr[i] > '~')
+            return false;
+    return key.len > 0;
+}
+
+static bool read_document(const struct json_value *document, struct saved_session *kept)
+{
+    struct str text;
+
+    return copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) &&
+           copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) &&
+           json_get_str(document, STR("dialect"), &text) && dialect_from(text, &kept->dialect) &&
+           json_get_str(document, STR("key"), &text) && is_visible(text) &&
+           secret_set(&kept->key, text) == 0;
+}
+
+int saved_session_parse(struct str text, struct saved_session *out_saved)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct json_value *document;
+    struct saved_session kept = {.dialect = GATEWAY_N8N};
+    int r = text.len <= FILE_BYTES ? json_parse(&arena, text, JSON_LIMITS_DEFAULT, &document, NULL)
+                                   : ERR_TOO_LARGE;
+
+    if (r == 0 && !read_document(document, &kept))
+        r = ERR_INVALID_JSON;
+    if (r == 0)
+        *out_saved = kept;
+    secret_done(&kept.key);
+    return r;
+}
+
+/* The buffer holds the key as text: it is wiped. */
+static void wipe(struct buf *text)
+{
+    if (text->data != NULL)
+        secret_wipe(text->data, text->capacity);
+    buf_done(text);
+}
+
+int saved_session_read(struct authority *authority, const char *state_path,
+                       const struct httpurl *url, const char *terms,
+                       struct saved_session *out_saved)
+{
+    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    struct authority_scope *scope = NULL;
+    struct saved_session kept = {.dialect = GATEWAY_N8N};
+    char name[NAME_BYTES];
+    int r = open_scope(authority, state_path, &scope, NULL);
+
+    name_of(url, "json", name);
+    if (r == 0)
+        r = authority_read_bytes(scope, str_from(name), NULL, &text, NULL);
+    authority_scope_free(scope);
+    if (r == 0)
+        r = saved_session_parse(buf_view(&text), &kept);
+    if (r == 0 && strcmp(kept.terms, terms) == 0)
+        *out_saved = kept;
+    else
+        r = ERR_NOT_FOUND;
+    secret_done(&kept.key);
+    return r;
+}
+
+int saved_session_format(const struct saved_session *kept, struct buf *out)
+{
+    struct json_writer json;
+
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_key(&json, STR("terms"));
+    json_write_str(&json, str_from(kept->terms));
+    json_key(&json, STR("root"));
+    json_write_str(&json, str_from(kept->root_path));
+    json_key(&json, STR("dialect"));
+    json_write_str(&json, str_from(dialects[kept->dialect]));
+    json_key(&json, STR("key"));
+    json_write_str(&json, secret_reveal(&kept->key));
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+int saved_session_write(struct authority *authority, const char *state_path,
+                        const struct httpurl *url, const struct saved_session *kept,
+                        struct err *err)
+{
+    const struct authority_write_options options = {.mode = FILE_MODE};
+    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+    int r;
+
+    name_of(url, "json", name);
+    /* In one piece: growing would leave copies of the key behind. */
+    r = buf_reserve(&text, FILE_BYTES);
+    if (r == 0)
+        r = saved_session_format(kept, &text);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = open_scope(authority, state_path, &scope, err);
+    if (r == 0) /* a file that is replaced would keep its mode */
+        r = authority_remove(scope, str_from(name), &gone, err);
+    if (r == 0)
+        r = authority_write_bytes(scope, str_from(name), buf_view(&text), &options, err);
+    authority_scope_free(scope);
+    return r;
+}
+
+bool saved_session_is_there(struct authority *authority, const char *state_path,
+                            const struct httpurl *url)
+{
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+    bool is_there = true;
+
+    name_of(url, "json", name);
+    if (open_scope(authority, state_path, &scope, NULL) < 0 ||
+        authority_exists(scope, str_from(name), &is_there, NULL) < 0)
+        is_there = true; /* who cannot tell removes it */
+    authority_scope_free(scope);
+    return is_there;
+}
+
+void saved_session_remove(struct authority *authority, const char *state_path,
+                          const struct httpurl *url)
+{
+    struct authority_scope *scope = NULL;
+    char name[NAME_BYTES];
+
+    name_of(url, "json", name);
+    if (open_scope(authority, state_path, &scope, NULL) == 0)
+        (void)authority_remove(scope, str_from(name), &gone, NULL);
+    authority_scope_free(scope);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/commands.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "isolate/box/matches.h"
+#include "isolate/box/places.h"
+#include "isolate/box/startfiles.h"
+#include "isolate/environment.h"
+#include "isolate/launcher/launcher.h"
+#include "session/denied.h"
+#include "session/networklock.h"
+#include "shell/launched.h"
+
+enum {
+    PLACES_BYTES = 4 << 20,
+    /* Enough for a large build, and an end for what only multiplies. */
+    MOST_PROCESSES = 2048,
+    /* Of the machine's memory. */
+    MEMORY_SHARE = 2,
+    WALK_BYTES = 32 << 20,
+    SHOWN_PLACES = 8, /* that commands may change, in a question */
+    REACH_BYTES = (SHOWN_PLACES + 1) * PATH_MAX,
+};
+
+#define READ_WARNING                                                                               \
+    "commands read the files of the folder all the same: that reading is denied holds for the "    \
+    "tools of files alone"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+struct commands {
+    struct commands_config config;
+    struct arena arena;
+    struct places *places; /* of the envelope */
+    const char **writable; /* of them, and as the user named them; up to a NULL */
+    struct denied denied;  /* the envelope's */
+    struct denied since;   /* what rules of later deny besides */
+    struct launcher *launcher;
+    struct launched *launched;
+    struct shell *shell;
+};
+
+/* ---- the folder, as far as it is granted ---- */
+
+struct granted {
+    uint64_t id;
+    bool is_there;
+    struct authority_grant grant;
+};
+
+static void find_grant(void *data, const struct authority_grant *grant)
+{
+    struct granted *granted = data;
+
+    if (grant->id != granted->id)
+        return;
+    granted->is_there = true;
+    granted->grant = *grant;
+}
+
+/* That of the folder's files; the strings are the scope's. */
+static struct granted grant_of(const struct session *session)
+{
+    struct granted granted = {.id = authority_scope_grant(session->files)};
+
+    authority_grants(session->state.authority, find_grant, &granted);
+    granted.grant.root.path = session->root_path;
+    return granted;
+}
+
+/* Rules that were made since the launcher was forked; those that ended since hold on. */
+static int add_since(struct commands *commands, struct launched_less *less, struct err *err)
+{
+    struct permission *permission = keeper_permission(commands->config.session->keeper);
+    int r = denied_gather_since(&commands->since, &commands->denied, permission, err);
+
+    if (r < 0)
+        return r;
+    less->denials = commands->since.items;
+    less->denial_count = commands->since.count;
+    return 0;
+}
+
+static int narrow(void *data, struct launched_less *less, struct err *err)
+{
+    struct commands *commands = data;
+    struct granted granted = grant_of(commands->config.session);
+
+    places_narrow(commands->places, &granted.grant, granted.is_there ? 1 : 0,
+                  clock_wall_ms(&clock_system), less->at_most);
+    less->at_most_count = commands->places->count;
+    return commands->config.is_open ? 0 : add_since(commands, less, err);
+}
+
+static int add_folder(struct places *places, const struct session *session, struct err *err)
+{
+    struct granted granted = grant_of(session);
+
+    return places_add_grants(places, &granted.grant, 1, clock_wall_ms(&clock_system), err);
+}
+
+/* Where nobody gets to, no command does. */
+static int hide_first(struct places *places, const char *path, struct err *err)
+{
+    int r = places_add(places, path, BOX_HIDDEN, err);
+
+    return r == ERR_PERMISSION_DENIED || r == ERR_NOT_A_DIRECTORY ? 0 : r;
+}
+
+/*
+ * What is deleted is renamed into a folder of the state, and a command that works in it goes along:
+ * where the state lies in the folder, it comes out below the first cover. Here is a second one.
+ */
+static int hide_temporary(struct places *places, const char *state_path, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/temp", state_path) >= (int)sizeof(path))
+        return err_set_plain(err, ERR_TOO_LARGE);
+    return places_add(places, path, BOX_HIDDEN, err);
+}
+
+static int gather_places(const struct commands_config *config, struct places *places,
+                         struct err *err)
+{
+    const struct session *session = config->session;
+    struct err why = ERR_INIT;
+    int r = places_add(places, session->state.state_path, BOX_HIDDEN, err);
+
+    if (r == 0)
+        r = hide_temporary(places, session->state.state_path, err);
+    if (r == 0 && config->hidden != NULL)
+        r = hide_first(places, config->hidden, err);
+    if (r == 0 && session->settings != NULL)
+        r = places_add(places, settings_file_dir(session->settings), BOX_HIDDEN, err);
+    if (r == 0)
+        r = add_folder(places, session, err);
+    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++) {
+        r = places_add(places, config->writable[i], BOX_WRITE, &why);
+        if (r < 0)
+            return err_set(err, r, "--shell-writable: %s", why.message);
+    }
+    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
+        if (places_has_link_to(places, config->writable[i]))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--shell-writable: '%.150s' leads through a link in a folder that "
+                           "commands may change; give the folder that you mean",
+                           config->writable[i]);
+    if (r == 0)
+        r = places_hide_secrets(places, getenv("HOME"), err);
+    if (r == 0)
+        r = places_hide_sockets(places, err);
+    places_sort(places);
+    return r;
+}
+
+/* By the names that the user gave them, and by those that these lead to. */
+static int list_writable(struct commands *commands, struct err *err)
+{
+    const char *const *given = commands->config.writable;
+    const struct places *places = commands->places;
+    size_t given_count = 0;
+    size_t count = 0;
+
+    while (given != NULL && given[given_count] != NULL)
+        given_count++;
+    commands->writable = arena_alloc_array(&commands->arena, given_count + places->count + 1,
+                                           sizeof(*commands->writable));
+    if (commands->writable == NULL)
+        return err_set_plain(err, commands->arena.error);
+    for (size_t i = 0; i < given_count; i++) {
+        commands->writable[count] = arena_copy(&commands->arena, str_from(given[i]));
+        if (commands->writable[count++] == NULL)
+            return err_set_plain(err, commands->arena.error);
+    }
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].access == BOX_WRITE)
+            commands->writable[count++] = places->items[i].path;
+    commands->writable[count] = NULL;
+    return 0;
+}
+
+static struct cgroup_limits limits(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    struct cgroup_limits limits = {.processes = MOST_PROCESSES};
+
+    if (pages > 0 && page_bytes > 0)
+        limits.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes / MEMORY_SHARE;
+    return limits;
+}
+
+/* Before every command the launcher looks for what patterns match: does it come to an end? */
+static int try_patterns(struct commands *commands, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(WALK_BYTES);
+    struct matches matches = {.room = BOX_MAX_DENIALS};
+    struct err why = ERR_INIT;
+    int r;
+
+    matches.items = arena_alloc_array(&arena, matches.room, sizeof(*matches.items));
+    if (matches.items == NULL)
+        return err_set_plain(err, arena.error);
+    r = matches_find(&arena, commands->denied.items, commands->denied.count,
+                     commands->places->items, commands->places->count, &matches, &why);
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "commands cannot be held to your patterns: %s",
+                       why.message);
+    return 0;
+}
+
+static int fork_launcher(struct commands *commands, struct err *err)
+{
+    struct arena *arena = &commands->arena;
+    struct launcher_envelope envelope = {.env = NULL};
+    struct box_plan plan = {.limits = limits()};
+    cleanup_fd int held_fd = -1;
+    int r;
+
+    commands->places = arena_new(arena, struct places);
+    if (commands->places == NULL)
+        return err_set_plain(err, arena->error);
+    *commands->places = (struct places)PLACES_INIT(arena);
+    r = gather_places(&commands->config, commands->places, err);
+    if (r == 0)
+        r = list_writable(commands, err);
+    if (r == 0 && !commands->config.is_open)
+        r = denied_gather(&commands->denied, keeper_permission(commands->config.session->keeper),
+                          err);
+    if (r == 0 && denied_has_patterns(&commands->denied))
+        r = try_patterns(commands, err);
+    if (r == 0)
+        r = environment_clean(arena, environ, NULL, &envelope.env, err);
+    if (r == 0 && (commands->config.has_network || commands->config.is_open))
+        r = networklock_share(&held_fd, err);
+    if (r < 0)
+        return r;
+    plan.places = commands->places->items;
+    plan.place_count = commands->places->count;
+    plan.is_open = commands->config.is_open;
+    plan.network = commands->config.has_network ? BOX_NETWORK_HOST : BOX_NETWORK_NONE;
+    envelope.plan = &plan;
+    envelope.denials = commands->denied.items;
+    envelope.denial_count = commands->denied.count;
+    envelope.held_fd = held_fd > 0 ? held_fd : 0;
+    return launcher_new(&envelope, &commands->launcher, err);
+}
+
+int commands_open(const struct commands_config *config, struct commands **out_commands,
+                  struct err *err)
+{
+    struct commands *commands;
+    struct err why = ERR_INIT;
+    int r = config->is_open ? 0 : box_probe(&why);
+
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "commands cannot be boxed on this machine: %s",
+                       why.message);
+    commands = calloc(1, sizeof(*commands));
+    if (commands == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    commands->config = *config;
+    arena_init(&commands->arena, PLACES_BYTES);
+    denied_init(&commands->denied);
+    denied_init(&commands->since);
+    r = fork_launcher(commands, err);
+    if (r < 0) {
+        commands_free(commands);
+        return r;
+    }
+    *out_commands = commands;
+    return 0;
+}
+
+const char *commands_risk(const struct commands *commands)
+{
+    return commands->config.is_open ? NULL : startfiles_writable(commands->places, getenv("HOME"));
+}
+
+/* ---- in words, for whoever is asked ---- */
+
+static int say_places(const struct places *places, struct buf *out)
+{
+    size_t count = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < places->count && r == 0; i++) {
+        if (places->items[i].access != BOX_WRITE)
+            continue;
+        if (++count <= SHOWN_PLACES)
+            r = buf_printf(out, "%s%s", count > 1 ? ", " : " ", places->items[i].path);
+    }
+    if (r == 0 && count == 0)
+        r = buf_append_str(out, STR(" no files"));
+    if (r == 0 && count > SHOWN_PLACES)
+        r = buf_printf(out, " and %zu more", count - SHOWN_PLACES);
+    return r;
+}
+
+static int say_reach(const struct commands *commands, struct buf *out)
+{
+    int r;
+
+    if (commands->config.is_open)
+        return buf_append_str(out, STR(", in no box: it can do whatever the user can"));
+    r = buf_append_str(out, commands->config.has_network
+                                ? STR(", with the network of this machine; it can change")
+                                : STR(", without network; it can change"));
+    return r == 0 ? say_places(commands->places, out) : r;
+}
+
+/* ---- on the loop ---- */
+
+int commands_start(struct commands *commands, struct loop *loop, struct err *err)
+{
+    const struct session *session = commands->config.session;
+    const struct shell_place place = {.names = session->names,
+                                      .root_path = session->root_path,
+                                      .given_path = session->given_path};
+    const char *path = getenv("PATH");
+    struct shell_config config = {
+        .loop = loop,
+        .places = &place,
+        .place_count = 1,
+        .recorded = session->files,
+        .path = path != NULL ? path : DEFAULT_PATH,
+        .writable = commands->writable,
+        .timeout_ms = commands->config.timeout_ms,
+    };
+    cleanup_buf struct buf reach = BUF_INIT(REACH_BYTES);
+    int r = say_reach(commands, &reach);
+
+    if (r == 0)
+        r = buf_terminate(&reach, &config.reach);
+    if (r == 0)
+        r = launched_new(loop, commands->launcher, &commands->launched);
+    if (r < 0)
+        return err_set_plain(err, r);
+    launched_set_narrow(commands->launched, narrow, commands);
+    launched_set_final(commands->launched, commands->config.on_final, commands->config.data);
+    config.starter = launched_starter(commands->launched);
+    return shell_new(&config, &commands->shell, err);
+}
+
+const char *commands_warning(const struct commands *commands)
+{
+    struct permission *permission = keeper_permission(commands->config.session->keeper);
+    bool is_read_denied =
+        permission_modes(permission).of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY;
+
+    return is_read_denied ? READ_WARNING : NULL;
+}
+
+struct shell *commands_shell(const struct commands *commands)
+{
+    return commands != NULL ? commands->shell : NULL;
+}
+
+void commands_leave(struct commands *commands)
+{
+    if (commands == NULL)
+        return;
+    shell_end(commands->shell);
+    launched_free(commands->launched);
+    launcher_free(commands->launcher);
+}
+
+void commands_free(struct commands *commands)
+{
+    if (commands == NULL)
+        return;
+    shell_free(commands->shell);
+    launched_free(commands->launched);
+    launcher_free(commands->launcher);
+    denied_done(&commands->denied);
+    denied_done(&commands->since);
+    arena_done(&commands->arena);
+    free(commands);
+}

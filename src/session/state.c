@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "files/tool.h"
+
+enum { AUDIT_BYTES = 16 << 20 };
+
+int session_state_default_dir(char out_path[PATH_MAX], struct err *err)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int len = -1;
+
+    /* The specification of these variables: a relative path counts as none. */
+    if (state != NULL && state[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/gatehouse", state);
+    else if (home != NULL && home[0] == '/')
+        len = snprintf(out_path, PATH_MAX, "%s/.local/state/gatehouse", home);
+    if (len < 0 || len >= PATH_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "HOME says nothing useful, so there is no place to keep the record: use "
+                       "--state-dir");
+    return 0;
+}
+
+int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struct err *err)
+{
+    char directory[PATH_MAX] = "";
+
+    if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
+        return err_set(err, ERR_NOT_FOUND, "the current directory is gone");
+    if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
+        PATH_MAX)
+        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+    return 0;
+}
+
+static int open_record(struct session_state *state, struct err *err)
+{
+    struct audit_config config = {
+        .name = "audit.jsonl", .max_bytes = AUDIT_BYTES, .gathers_reads = true};
+    int r = audit_dir_open(state->state_path, &state->audit_dir_fd, err);
+
+    if (r < 0)
+        return r;
+    config.dir_fd = state->audit_dir_fd;
+    r = audit_file_open(&config, &state->audit, err);
+    if (r == 0)
+        r = authority_add_listener(state->authority, audit_file_record, state->audit);
+    return r;
+}
+
+/* Other sessions keep their record there, wherever this one keeps its own. */
+static int protect_default_state(struct authority *authority, struct err *err)
+{
+    char path[PATH_MAX];
+    int r;
+
+    if (session_state_default_dir(path, NULL) < 0)
+        return 0; /* there is none */
+    r = authority_protect(authority, path, err);
+    /* What is not there or cannot be looked at is out of reach for the tools as well. */
+    return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
+}
+
+/* Whoever sees this chose the directory, or can. */
+static int refuse_state(const struct session_state *state, int code, const struct err *why,
+                        struct err *err)
+{
+    char shown[TOOL_SHOWN_BYTES];
+    char words[ERR_MESSAGE_BYTES];
+
+    snprintf(words, sizeof(words), "%s", why->code != 0 ? why->message : err_text(code));
+    tool_show(str_from(state->state_path), shown);
+    return err_set(err, code, "'%s': %s; --state-dir names another", shown, words);
+}
+
+static int open_state(struct session_state *state, const struct session_state_config *given,
+                      struct err *err)
+{
+    const struct authority_config config = {
+        .backend = AUTHORITY_LINUX,
+        .state_dir = given->only_reads ? NULL : state->state_path,
+    };
+    struct err why = ERR_INIT;
+    int r = authority_new(&config, &state->authority, &why);
+
+    if (r < 0)
+        return refuse_state(state, r, &why, err);
+    r = protect_default_state(state->authority, err);
+    if (r < 0)
+        return r;
+    if (!given->is_recorded_elsewhere)
+        r = open_record(state, &why);
+    /* An authority protects by itself what it was given. */
+    if (r == 0 && given->only_reads)
+        r = authority_protect(state->authority, state->state_path, &why);
+    return r < 0 ? refuse_state(state, r, &why, err) : 0;
+}
+
+int session_state_open(const struct session_state_config *config, struct session_state *state,
+                       struct err *err)
+{
+    int r;
+
+    *state = (struct session_state){.audit_dir_fd = -1};
+    r = config->state_dir != NULL
+            ? session_state_absolute_path(config->state_dir, state->state_path, err)
+            : session_state_default_dir(state->state_path, err);
+    return r == 0 ? open_state(state, config, err) : r;
+}
+
+const char *session_state_flush(struct session_state *state)
+{
+    bool was_failing = state->is_failing;
+
+    audit_file_flush(state->audit);
+    state->is_failing = audit_file_untold(state->audit) > 0;
+    if (state->is_failing == was_failing)
+        return NULL;
+    return was_failing ? "the record is written again, and tells how much it misses"
+                       : "the record cannot be written: changes are refused, and what is read "
+                         "goes unrecorded";
+}
+
+void session_state_close(struct session_state *state)
+{
+    authority_free(state->authority);
+    audit_file_close(state->audit);
+    if (state->audit_dir_fd >= 0)
+        close(state->audit_dir_fd);
+    *state = (struct session_state){.audit_dir_fd = -1};
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "changebench.h"
+
+#include <limits.h>
+
+#include "files/consent.h"
+#include "files/tool.h"
+
+enum { READ = CATALOG_FILESYSTEM_READ, WRITE = CATALOG_FILESYSTEM_WRITE };
+
+struct expected {
+    int group; /* -1: no more of them */
+    const char *given;
+    const char *resolved;
+};
+
+static void check_path(struct str found, const char *root, const char *name)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s%s", root, name[0] != '\0' ? "/" : "", name);
+    if (!str_eq_c(found, path))
+        fail_msg("\"%.*s\", not \"%s\"", STR_ARG(found), path);
+}
+
+/* Names below the two roots; one that begins with '!' is below the root without links, too. */
+static void check(struct bench *bench, const char *given_root, const char *tool,
+                  const char *arguments, const struct expected *expected)
+{
+    struct tool_call *call = bench_prepare(bench, tool, arguments);
+    const struct permission_resource *found = NULL;
+    size_t count = 0;
+
+    if (call == NULL)
+        fail_msg("%s: %s", tool, bench->err.message);
+    assert_int_equal(tool_permission_resources(call, &found, &count, &bench->err), 0);
+    for (size_t i = 0; i < count; i++) {
+        bool is_plain;
+
+        if (expected[i].given == NULL || expected[i].resolved == NULL) {
+            fail_msg("%s: more than %zu resources", tool, i);
+            break;
+        }
+        is_plain = expected[i].given[0] == '!';
+        assert_int_equal(found[i].group, expected[i].group);
+        check_path(found[i].given, is_plain ? bench->root : given_root,
+                   expected[i].given + is_plain);
+        check_path(found[i].resolved, bench->root, expected[i].resolved);
+        assert_int_equal(found[i].cwd.len, 0);
+    }
+    assert_int_equal(expected[count].group, -1);
+    tool_free(call);
+}
+
+#define RESOURCES(...) ((const struct expected[]){__VA_ARGS__, {-1, NULL, NULL}})
+
+static void what_is_only_looked_at_needs_reading(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_dir(bench, "d");
+    check(bench, bench->root, "read_file", "{\"filePath\":\"d/a\"}",
+          RESOURCES({READ, "d/a", "d/a"}));
+    check(bench, bench->root, "stat_file", "{\"path\":\"d\"}", RESOURCES({READ, "d", "d"}));
+    check(bench, bench->root, "list_files", "{\"dirPath\":\".\"}", RESOURCES({READ, "", ""}));
+    check(bench, bench->root, "get_file_tree", "{\"dirPath\":\"d\"}", RESOURCES({READ, "d", "d"}));
+    check(bench, bench->root, "search_files", "{\"query\":\"x\"}", RESOURCES({READ, "", ""}));
+}
+
+static void what_is_changed_needs_writing(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "x");
+    check(bench, bench->root, "write_file", "{\"filePath\":\"new/b\",\"content\":\"\"}",
+          RESOURCES({WRITE, "new/b", "new/b"}));
+    check(bench, bench->root, "append_file", "{\"filePath\":\"a\",\"content\":\"\"}",
+          RESOURCES({WRITE, "a", "a"}));
+    check(bench, bench->root, "create_directory", "{\"dirPath\":\"d\"}",
+          RESOURCES({WRITE, "d", "d"}));
+    check(bench, bench->root, "delete", "{\"path\":\"a\"}", RESOURCES({WRITE, "a", "a"}));
+    check(bench, bench->root, "edit_file",
+          "{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"y\"}",
+          RESOURCES({WRITE, "a", "a"}));
+}
+
+static void both_ends_count(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "x");
+    check(bench, bench->root, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
+          RESOURCES({WRITE, "a", "a"}, {WRITE, "b", "b"}));
+    check(bench, bench->root, "copy_file", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
+          RESOURCES({READ, "a", "a"}, {WRITE, "b", "b"}));
+    check(bench, bench->root, "extract_archive",
+          "{\"archivePath\":\"a\",\"destinationPath\":\"b\"}",
+          RESOURCES({READ, "a", "a"}, {WRITE, "b", "b"}));
+}
+
+static void each_thing_is_named_once(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "xy");
+    plant(bench, "b", "x");
+    check(bench, bench->root, "edit_files",
+          "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"1\"},"
+          "{\"filePath\":\"b\",\"oldString\":\"x\",\"newString\":\"1\"},"
+          "{\"filePath\":\"./a\",\"oldString\":\"y\",\"newString\":\"2\"}]}",
+          RESOURCES({WRITE, "a", "a"}, {WRITE, "b", "b"}));
+}
+
+static void a_tool_that_names_nothing_stands_for_the_root(void **state)
+{
+    struct bench *bench = *state;
+
+    check(bench, bench->root, "undo_changes", "{}", RESOURCES({WRITE, "", ""}));
+}
+
+static void a_link_is_named_with_where_it_leads(void **state)
+{
+    struct bench *bench = *state;
+    char absolute[PATH_MAX];
+
+    plant_dir(bench, "real");
+    plant_dir(bench, "real/deep");
+    plant(bench, "real/a", "x");
+    plant_link(bench, "way", "real/deep");
+    plant_link(bench, "file", "real/a");
+    check(bench, bench->root, "read_file", "{\"filePath\":\"./way//x\"}",
+          RESOURCES({READ, "way/x", "real/deep/x"}));
+    check(bench, bench->root, "write_file", "{\"filePath\":\"file\",\"content\":\"\"}",
+          RESOURCES({WRITE, "file", "real/a"}));
+    /* The link itself goes. */
+    check(bench, bench->root, "delete", "{\"path\":\"file\"}", RESOURCES({WRITE, "file", "file"}));
+    snprintf(absolute, sizeof(absolute), "{\"filePath\":\"%s/way/x\"}", bench->root);
+    check(bench, bench->root, "read_file", absolute, RESOURCES({READ, "way/x", "real/deep/x"}));
+    /* What ".." means behind a link is known only by where it leads. */
+    check(bench, bench->root, "read_file", "{\"filePath\":\"way/../a\"}",
+          RESOURCES({READ, "a", "real/a"}));
+}
+
+static void a_root_with_two_paths_is_named_by_both(void **state)
+{
+    struct bench *bench = *state;
+    char alias[BENCH_PATH_BYTES];
+
+    snprintf(alias, sizeof(alias), "%s/alias", bench->base);
+    assert_int_equal(symlink(bench->root, alias), 0);
+    bench_reopen(bench, (struct toolbox_config){.may_write = true, .given_path = alias}, NULL);
+    plant_dir(bench, "real");
+    plant_link(bench, "way", "real");
+    check(bench, alias, "read_file", "{\"filePath\":\"real/a\"}",
+          RESOURCES({READ, "real/a", "real/a"}));
+    check(bench, alias, "read_file", "{\"filePath\":\"way/a\"}",
+          RESOURCES({READ, "way/a", "real/a"}, {READ, "!way/a", "real/a"}));
+    check(bench, alias, "undo_changes", "{}", RESOURCES({WRITE, "", ""}));
+}
+
+static void a_tool_of_another_group_is_refused(void **state)
+{
+    struct bench *bench = *state;
+    struct tool_call *call = bench_prepare(bench, "read_file", "{\"filePath\":\"a\"}");
+    const struct permission_resource *found = NULL;
+    size_t count = 7;
+    struct catalog_tool other;
+
+    assert_non_null(call);
+    other = *call->tool;
+    other.group = CATALOG_SHELL;
+    call->tool = &other;
+    assert_int_equal(tool_permission_resources(call, &found, &count, &bench->err), ERR_UNSUPPORTED);
+    assert_null(found);
+    assert_int_equal(count, 7);
+    tool_free(call);
+}
+
+TEST_MAIN(CHANGE_TEST(what_is_only_looked_at_needs_reading),
+          CHANGE_TEST(what_is_changed_needs_writing), CHANGE_TEST(both_ends_count),
+          CHANGE_TEST(each_thing_is_named_once),
+          CHANGE_TEST(a_tool_that_names_nothing_stands_for_the_root),
+          CHANGE_TEST(a_link_is_named_with_where_it_leads),
+          CHANGE_TEST(a_root_with_two_paths_is_named_by_both),
+          CHANGE_TEST(a_tool_of_another_group_is_refused))
