@@ -8,6 +8,7 @@
 #define CLI_AUDIT_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum {
     AUDIT_OPTION_SINCE,
@@ -42,6 +43,11 @@ enum { AUDIT_OPTION_MOST_ROWS = 100000 };
 
 extern const struct option audit_options[AUDIT_OPTIONS];
 
-#define AUDIT_SUMMARY "show what agents did, tried and were refused"
+/* As a row of a table. */
+#define AUDIT_COMMAND                                                                              \
+    {                                                                                              \
+        .name = "audit", .summary = AUDIT_SUMMARY, .options = audit_options,                       \
+        .option_count = AUDIT_OPTIONS                                                              \
+    }
 
 #endif

@@ -7,6 +7,7 @@
 #define CLI_CONNECT_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum {
     CONNECT_OPTION_DIR,
@@ -48,7 +49,12 @@ extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
 /* A key that both sides know, in place of a token. */
 #define CONNECT_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
 
-#define CONNECT_SUMMARY                                                                            \
-    "connect this machine to a server (n8n) and give its agent access to one folder"
+/* As a row of a table. */
+#define CONNECT_COMMAND                                                                            \
+    {                                                                                              \
+        .name = "connect", .summary = CONNECT_SUMMARY, .options = connect_options,                 \
+        .option_count = CONNECT_OPTIONS, .arguments = connect_arguments,                           \
+        .argument_count = CONNECT_ARGUMENTS                                                        \
+    }
 
 #endif

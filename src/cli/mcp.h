@@ -8,6 +8,7 @@
 #define CLI_MCP_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum {
     MCP_OPTION_WRITE,
@@ -51,6 +52,11 @@ extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
 /* The key that clients of --http have to bring; made anew at each start when it is not set. */
 #define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"
 
-#define MCP_SUMMARY "give an MCP client access to one folder, over stdio or HTTP"
+/* As a row of a table. */
+#define MCP_COMMAND                                                                                \
+    {                                                                                              \
+        .name = "mcp", .summary = MCP_SUMMARY, .options = mcp_options,                             \
+        .option_count = MCP_OPTIONS, .arguments = mcp_arguments, .argument_count = MCP_ARGUMENTS   \
+    }
 
 #endif

@@ -85,16 +85,6 @@ void output_line_end(struct output *output)
         flush(output);
 }
 
-void output_complain(const char *who, const char *words)
-{
-    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &stop_signal);
-
-    output_printf(&output, "%s: ", who);
-    output_shown(&output, str_from(words), PRINTABLE_LINE);
-    output_line_end(&output);
-    (void)output_finish(&output, NULL);
-}
-
 int output_finish(struct output *output, struct err *err)
 {
     flush(output);

@@ -43,9 +43,6 @@ void output_printf(struct output *output, const char *format, ...)
 /* Untrusted text under a rule of base/printable. */
 void output_shown(struct output *output, struct str text, unsigned rule);
 
-/* A line on standard error: "<who>: <words>", and the words may hold anything. */
-void output_complain(const char *who, const char *words);
-
 /* Where a line is whole. */
 void output_line_end(struct output *output);
 

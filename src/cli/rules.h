@@ -8,6 +8,7 @@
 #define CLI_RULES_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 /* Of all its commands. */
 enum { RULES_OPTION_SETTINGS_DIR, RULES_OPTION_STATE_DIR, RULES_OPTIONS };
@@ -41,6 +42,11 @@ extern const struct option_command rules_commands[RULES_COMMANDS];
 /* The names of groups, in the order of enum catalog_group, up to a NULL. */
 extern const char *const rules_groups[];
 
-#define RULES_SUMMARY "list and change what agents are always or never allowed to do"
+/* As a row of a table. */
+#define RULES_COMMAND                                                                              \
+    {                                                                                              \
+        .name = "rules", .summary = RULES_SUMMARY, .options = rules_options,                       \
+        .option_count = RULES_OPTIONS, .commands = rules_commands, .command_count = RULES_COMMANDS \
+    }
 
 #endif

@@ -4,6 +4,7 @@
 #define CLI_SANDBOX_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum { SANDBOX_RUN, SANDBOX_CHECK, SANDBOX_COMMANDS };
 
@@ -37,6 +38,11 @@ enum {
 
 extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];
 
-#define SANDBOX_SUMMARY "run a command in a sandbox"
+/* As a row of a table. */
+#define SANDBOX_COMMAND                                                                            \
+    {                                                                                              \
+        .name = "sandbox", .summary = SANDBOX_SUMMARY, .commands = sandbox_commands,               \
+        .command_count = SANDBOX_COMMANDS                                                          \
+    }
 
 #endif

@@ -8,6 +8,7 @@
 #define CLI_SEARCH_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum {
     SEARCH_OPTION_LITERAL,
@@ -43,6 +44,12 @@ enum {
 extern const struct option search_options[SEARCH_OPTIONS];
 extern const struct option_argument search_arguments[SEARCH_ARGUMENTS];
 
-#define SEARCH_SUMMARY "search a folder for lines or files, confined to that folder"
+/* As a row of a table. */
+#define SEARCH_COMMAND                                                                             \
+    {                                                                                              \
+        .name = "search", .summary = SEARCH_SUMMARY, .options = search_options,                    \
+        .option_count = SEARCH_OPTIONS, .arguments = search_arguments,                             \
+        .argument_count = SEARCH_ARGUMENTS                                                         \
+    }
 
 #endif

@@ -25,3 +25,8 @@ int shared_check_shell(const struct option_values *values, const struct shared_s
                        "disabled: drop them or --dangerously-disable-shell-sandbox");
     return 0;
 }
+
+enum log_level shared_log_level(const struct option_values *values, size_t option)
+{
+    return (enum log_level)options_choice(values, option);
+}

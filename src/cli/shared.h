@@ -6,12 +6,15 @@
 #ifndef CLI_SHARED_H
 #define CLI_SHARED_H
 
+#include "base/log.h"
 #include "base/options/options.h"
 
 /* In the order of enum permission_mode, and up to a NULL, like the others. */
 extern const char *const shared_modes[];
 /* In the order of enum log_level. */
 extern const char *const shared_levels[];
+/* The level that an option with those choices has. */
+enum log_level shared_log_level(const struct option_values *values, size_t option);
 /* In the order of enum shared_network. */
 extern const char *const shared_networks[];
 

@@ -11,12 +11,18 @@
 
 #include "base/err.h"
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum { STATUS_OPTION_PORT, STATUS_OPTION_JSON, STATUS_OPTIONS };
 
 extern const struct option status_options[STATUS_OPTIONS];
 
-#define STATUS_SUMMARY "show what the running daemon is connected to"
+/* As a row of a table. */
+#define STATUS_COMMAND                                                                             \
+    {                                                                                              \
+        .name = "status", .summary = STATUS_SUMMARY, .options = status_options,                    \
+        .option_count = STATUS_OPTIONS                                                             \
+    }
 
 /* What is asked over the socket; the daemon answers and closes. */
 #define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -7,6 +7,7 @@
 #define CLI_TOOLHOST_H
 
 #include "base/options/options.h"
+#include "cli/programs.h"
 
 enum {
     TOOLHOST_OPTION_FD,
@@ -28,6 +29,12 @@ enum { TOOLHOST_ARGUMENT_DIR, TOOLHOST_ARGUMENTS };
 extern const struct option toolhost_options[TOOLHOST_OPTIONS];
 extern const struct option_argument toolhost_arguments[TOOLHOST_ARGUMENTS];
 
-#define TOOLHOST_SUMMARY "work on the files of one folder for a program that may not"
+/* As a row of a table. */
+#define TOOLHOST_COMMAND                                                                           \
+    {                                                                                              \
+        .name = "toolhost", .summary = TOOLHOST_SUMMARY, .options = toolhost_options,              \
+        .option_count = TOOLHOST_OPTIONS, .arguments = toolhost_arguments,                         \
+        .argument_count = TOOLHOST_ARGUMENTS                                                       \
+    }
 
 #endif

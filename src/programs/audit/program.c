@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/audit/program.h"
-
+/*
+ * gatehouse-audit: shows the audit log to its user. The process gives up all rights but reading
+ * the log before it looks at the first line.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +13,9 @@
 #include "base/colour.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "cli/alone.h"
 #include "cli/audit.h"
 #include "cli/output.h"
+#include "cli/runner.h"
 #include "cli/stop.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
@@ -23,36 +25,18 @@
 #include "session/state.h"
 
 enum {
-    EXIT_WRONG_USE = 2,
-    ARGS_MAX_BYTES = 4 << 20,
     /* Behind --until, outcomes are still looked for of what began before it. */
     OUTCOME_MARGIN_MS = 10 * 60 * 1000,
 };
 
-/* ---- what is said on standard error ---- */
+static const struct runner runner;
 
-/* Messages may hold names from the disk. */
 static void complain(const char *words)
 {
-    output_complain("gatehouse audit", words);
+    runner_complain(&runner, words);
 }
 
 /* ---- from the command line ---- */
-
-static const struct option_command command = {.name = "gatehouse-audit",
-                                              .summary = AUDIT_SUMMARY,
-                                              .options = audit_options,
-                                              .option_count = AUDIT_OPTIONS};
-
-static int tell_about_itself(const struct option_values *values)
-{
-    struct err err = ERR_INIT;
-
-    if (alone_tell_about_itself(values, &err) == 0)
-        return 0;
-    complain(err.message);
-    return EXIT_FAILURE;
-}
 
 static struct str text_option(const struct option_values *values, size_t option)
 {
@@ -271,44 +255,36 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
     return output.has_no_reader ? 0 : r;
 }
 
-/* The exit status. */
-static int fail(int code, const struct err *err)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    complain(err->code != 0 ? err->message : err_text(code));
-    return code == ERR_INVALID_OPTION ? EXIT_WRONG_USE : EXIT_FAILURE;
-}
-
-int program_run(int argc, char *const *argv)
-{
-    static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
-    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
     char state_path[PATH_MAX];
     cleanup_fd int dir_fd = -1;
-    struct option_values *values;
-    struct err err = ERR_INIT;
     int r;
 
-    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0 ||
-        check_options(values, &err) < 0) {
-        fprintf(stderr, "gatehouse audit: %s\nSee 'gatehouse audit --help'.\n", err.message);
-        return EXIT_WRONG_USE;
-    }
-    if (alone_is_asked_about_itself(values))
-        return tell_about_itself(values);
+    (void)arena;
     stop_watch(NULL);
     tzset(); /* which reads a file */
-    r = confine_close_fds(kept, array_size(kept), &err);
-    if (r == 0)
-        r = find_state(values, state_path, &dir_fd, &err);
+    r = find_state(values, state_path, &dir_fd, err);
     if (r == ERR_NOT_FOUND && !options_is_on(values, AUDIT_OPTION_FOLLOW)) {
         complain("nothing was recorded yet");
         return 0;
     }
     if (r == 0)
-        r = confine(state_path, &err);
-    if (r == 0)
-        r = show(values, dir_fd, &err);
-    if (stop_signal != 0)
-        return STOP_EXIT + stop_signal;
-    return r < 0 ? fail(r, &err) : 0;
+        r = confine(state_path, err);
+    return r == 0 ? show(values, dir_fd, err) : r;
+}
+
+static const struct runner runner = {
+    .program = AUDIT_PROGRAM,
+    .title = "gatehouse audit",
+    .see = "'gatehouse audit --help'",
+    .command = AUDIT_COMMAND,
+    .checks_options_late = true,
+    .check = check_options,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
 }

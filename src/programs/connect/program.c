@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/connect/program.h"
-
+/* gatehouse-daemon: from the command line to a served connection, and out again. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,37 +7,27 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/redact.h"
-#include "cli/alone.h"
+#include "cli/runner.h"
 #include "cli/shared.h"
 #include "isolate/confine.h"
 #include "net/tls/tls.h"
 #include "programs/connect/authorities.h"
 #include "programs/connect/program_internal.h"
 
-enum { EXIT_WRONG_USE = 2, ARGS_MAX_BYTES = 4 << 20, COMPLAINT_BYTES = 4 * ERR_MESSAGE_BYTES };
-
 static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-
-static const struct option_command command = {.name = "gatehouse-daemon",
-                                              .summary = CONNECT_SUMMARY,
-                                              .options = connect_options,
-                                              .option_count = CONNECT_OPTIONS,
-                                              .arguments = connect_arguments,
-                                              .argument_count = CONNECT_ARGUMENTS};
 
 /* ---- the end ---- */
 
-void program_stop(struct program *program, int status)
+void program_stop(struct program *program)
 {
-    program->status = status;
     loop_stop(program->loop);
 }
 
 void program_fail(struct program *program, const struct err *err)
 {
     program->err = *err;
-    program_stop(program, EXIT_FAILURE);
+    program->has_failed = true;
+    program_stop(program);
 }
 
 /* Terminals can run in services, and their shells inherit the name of such a start. */
@@ -70,7 +59,7 @@ static void on_signal(void *data, int signum)
         return;
     }
     program_stop_asking(program);
-    program_stop(program, EXIT_SUCCESS);
+    program_stop(program);
 }
 
 /* ---- from the command line ---- */
@@ -343,14 +332,11 @@ static void close_all(struct program *program)
         loop_free(program->loop);
 }
 
-static int run(struct program *program, struct err *err)
+static int work(struct program *program, struct err *err)
 {
-    static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     bool is_done = false;
-    int r = confine_close_fds(kept, array_size(kept), err);
+    int r = read_url(program, err);
 
-    if (r == 0)
-        r = read_url(program, err);
     if (r == 0)
         r = read_key(program, err);
     if (r == 0)
@@ -374,47 +360,40 @@ static int run(struct program *program, struct err *err)
     if (r < 0 || is_done)
         return r;
     r = serve(program, err);
-    if (r < 0 || program->status != EXIT_SUCCESS)
-        program_keep_reason(program, r < 0 ? err : &program->err);
+    if (r == 0 && program->has_failed) {
+        *err = program->err;
+        r = err->code < 0 ? err->code : ERR_IO;
+    }
+    if (r < 0)
+        program_keep_reason(program, err);
     close_all(program);
     return r;
 }
 
-/* As in the log: a server's words may have brought a key back. */
-static int complain(const struct err *err, int status)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    cleanup_buf struct buf words = BUF_INIT(COMPLAINT_BYTES);
+    struct program program = {
+        .values = values, .authorities = BUF_INIT(TLS_MAX_PEM_BYTES), .attempt.kept_lock_fd = -1};
+    int r = work(&program, err);
 
-    (void)redact_all(str_from(err->message), &words); /* what fits is without secrets */
-    fprintf(stderr, "gatehouse connect: %.*s\n%s", STR_ARG(buf_view(&words)),
-            status == EXIT_WRONG_USE ? "See 'gatehouse connect --help'.\n" : "");
-    return status;
-}
-
-int program_run(int argc, char *const *argv)
-{
-    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.status = EXIT_SUCCESS,
-                              .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
-                              .attempt.kept_lock_fd = -1};
-    struct option_values *values;
-    struct err err = ERR_INIT;
-    int r;
-
-    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0)
-        return complain(&err, EXIT_WRONG_USE);
-    if (alone_is_asked_about_itself(values)) {
-        r = alone_tell_about_itself(values, &err);
-        return r < 0 ? complain(&err, EXIT_FAILURE) : EXIT_SUCCESS;
-    }
-    /* A server that goes away is an error of write(), not the end of us. */
-    signal(SIGPIPE, SIG_IGN);
-    program.values = values;
-    r = run(&program, &err);
+    (void)arena;
     secret_done(&program.attempt.key);
     secret_done(&program.attempt.kept.key);
     buf_done(&program.authorities);
-    if (r < 0)
-        return complain(&err, r == ERR_INVALID_OPTION ? EXIT_WRONG_USE : EXIT_FAILURE);
-    return program.status != EXIT_SUCCESS ? complain(&program.err, program.status) : EXIT_SUCCESS;
+    return r;
+}
+
+static const struct runner runner = {
+    .program = CONNECT_PROGRAM,
+    .title = "gatehouse connect",
+    .see = "'gatehouse connect --help'",
+    .command = CONNECT_COMMAND,
+    .checks_options_late = true,
+    .keeps_input = true,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
 }

@@ -150,7 +150,7 @@ static void on_dismissed(struct program *program)
     if (program->port == NULL) {
         log_write(&program->log, LOG_WARN,
                   "exiting: there is no local port on which a new token could arrive");
-        program_stop(program, EXIT_SUCCESS);
+        program_stop(program);
         return;
     }
     if (program->attempt.state != ATTEMPT_JOINING)
@@ -175,7 +175,7 @@ static void finish(struct program *program)
     for (size_t i = 0; i < program->leaving_count; i++)
         port_done(program->port, program->leaving[i]);
     program->leaving_count = 0;
-    program_stop(program, EXIT_SUCCESS);
+    program_stop(program);
 }
 
 static void on_over(void *data, enum gateway_session_end end, const struct err *err)

@@ -97,13 +97,13 @@ struct program {
 
     struct signal_watch *watches[PROGRAM_SIGNALS];
     bool is_leaving; /* nobody is asked any more */
-    int status;
+    bool has_failed; /* with `err` */
     struct err err;
 };
 
 /* ---- program.c ---- */
 
-void program_stop(struct program *program, int status);
+void program_stop(struct program *program);
 void program_fail(struct program *program, const struct err *err);
 bool program_has_terminal(const struct program *program);
 /* The user may be asked before connecting, or need not be. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/mcp/program.h"
-
+/* gatehouse-mcp: from the command line to a served connection, and out again. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +12,8 @@
 #include "base/options/options.h"
 #include "base/rand.h"
 #include "base/secret.h"
-#include "cli/alone.h"
 #include "cli/mcp.h"
+#include "cli/runner.h"
 #include "cli/shared.h"
 #include "cli/status.h"
 #include "loop/signal.h"
@@ -28,8 +27,6 @@
 #include "session/sweeper.h"
 
 enum {
-    EXIT_WRONG_USE = 2,
-    ARGS_MAX_BYTES = 4 << 20,
     SESSION_BYTES = 24,
     KEY_CHARS = 32, /* 190 bits */
     KEY_MIN_CHARS = 16,
@@ -102,13 +99,6 @@ static void flush_record(void *data)
 }
 
 /* ---- from the command line ---- */
-
-static const struct option_command command = {.name = "gatehouse-mcp",
-                                              .summary = MCP_SUMMARY,
-                                              .options = mcp_options,
-                                              .option_count = MCP_OPTIONS,
-                                              .arguments = mcp_arguments,
-                                              .argument_count = MCP_ARGUMENTS};
 
 static int open_session(struct program *program, const struct option_values *values,
                         struct err *err)
@@ -403,57 +393,41 @@ static void close_all(struct program *program)
     session_close(program->session);
 }
 
-static enum log_level level_of(const struct option_values *values)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    enum log_level level = LOG_WARN;
-
-    (void)log_level_from(str_from(options_text(values, MCP_OPTION_LOG_LEVEL)), &level);
-    return level;
-}
-
-static int finish(int r, const struct err *err)
-{
-    if (r == 0)
-        return EXIT_SUCCESS;
-    fprintf(stderr, "gatehouse mcp: %s\n", err->message);
-    return EXIT_FAILURE;
-}
-
-int program_run(int argc, char *const *argv)
-{
-    static const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
     struct program program = {.listen_fd = -1, .consent.terminal_fd = -1};
-    struct option_values *values;
-    struct err err = ERR_INIT;
     int r;
 
+    (void)arena;
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
-    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0) {
-        fprintf(stderr, "gatehouse mcp: %s\nSee 'gatehouse mcp --help'.\n", err.message);
-        return EXIT_WRONG_USE;
-    }
-    if (alone_is_asked_about_itself(values)) {
-        r = alone_tell_about_itself(values, &err);
-        return finish(r, &err);
-    }
-    /* A client that goes away is an error of write(), not the end of us. */
-    signal(SIGPIPE, SIG_IGN);
-    log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
-    r = confine_close_fds(kept, array_size(kept), &err);
+    log_init(&program.log, STDERR_FILENO, shared_log_level(values, MCP_OPTION_LOG_LEVEL),
+             &clock_system);
+    r = consent_init(&program.consent, values, err);
     if (r == 0)
-        r = consent_init(&program.consent, values, &err);
+        r = open_session(&program, values, err);
     if (r == 0)
-        r = open_session(&program, values, &err);
+        r = open_door(&program, values, err);
     if (r == 0)
-        r = open_door(&program, values, &err);
+        r = open_commands(&program, values, err);
     if (r == 0)
-        r = open_commands(&program, values, &err);
+        r = confine(&program, err);
     if (r == 0)
-        r = confine(&program, &err);
-    if (r == 0)
-        r = serve(&program, values, &err);
+        r = serve(&program, values, err);
     close_all(&program);
-    return finish(r, &err);
+    return r;
+}
+
+static const struct runner runner = {
+    .program = MCP_PROGRAM,
+    .title = "gatehouse mcp",
+    .see = "'gatehouse mcp --help'",
+    .command = MCP_COMMAND,
+    .keeps_input = true,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/rules/program.h"
-
+/*
+ * gatehouse-rules: shows and changes the rules that the user has decided on for good. The process
+ * gives up all rights but those to the settings before it looks at them.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,33 +10,22 @@
 #include <unistd.h>
 
 #include "base/colour.h"
-#include "base/options/help.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "cli/alone.h"
 #include "cli/output.h"
 #include "cli/rules.h"
+#include "cli/runner.h"
 #include "programs/rules/change.h"
 #include "programs/rules/explain.h"
 #include "programs/rules/list.h"
 #include "programs/rules/rulesplace.h"
 
 enum {
-    EXIT_WRONG_USE = 2,
-    ARGS_MAX_BYTES = 4 << 20,
     TEXT_MAX_BYTES = 4 << 20,
-    HELP_WIDTH = 80,
 };
 
 /* A signal ends the process where it is: what it was writing is whole or not there. */
 static const volatile sig_atomic_t never_stopped;
-
-static const struct option_command command = {.name = "gatehouse-rules",
-                                              .summary = RULES_SUMMARY,
-                                              .options = rules_options,
-                                              .option_count = RULES_OPTIONS,
-                                              .commands = rules_commands,
-                                              .command_count = RULES_COMMANDS};
 
 struct program {
     const struct option_values *values;
@@ -46,10 +37,11 @@ struct program {
 
 /* ---- what is said ---- */
 
-/* Messages may hold text of the settings. */
+static const struct runner runner;
+
 static void complain(const char *words)
 {
-    output_complain("gatehouse rules", words);
+    runner_complain(&runner, words);
 }
 
 static void warn(const struct settings *settings)
@@ -319,11 +311,8 @@ static int confine(const struct rules_place *place, struct err *err)
 
 static int work(struct program *program, struct err *err)
 {
-    static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
-    int r = confine_close_fds(kept, array_size(kept), err);
+    int r = open_place(program, err);
 
-    if (r == 0)
-        r = open_place(program, err);
     if (r == 0)
         r = confine(&program->place, err);
     if (r == 0)
@@ -338,43 +327,30 @@ static int work(struct program *program, struct err *err)
     return r;
 }
 
-static int ask_for_command(const struct option_values *values)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    cleanup_buf struct buf page = BUF_INIT(TEXT_MAX_BYTES);
-
-    if (options_help(values, HELP_WIDTH, &page) == 0)
-        fprintf(stderr, "%.*s", STR_ARG(buf_view(&page)));
-    return EXIT_WRONG_USE;
-}
-
-int program_run(int argc, char *const *argv)
-{
-    cleanup_arena struct arena args = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {.place = {.state = {.audit_dir_fd = -1}},
+    struct program program = {.values = values,
+                              .place = {.state = {.audit_dir_fd = -1}},
                               .arena = ARENA_INIT(SETTINGS_ARENA_BYTES),
                               .output = OUTPUT_INIT(STDOUT_FILENO, &never_stopped)};
-    struct option_values *values;
-    struct err err = ERR_INIT;
-    int r;
+    int r = work(&program, err);
 
-    if (alone_read_options(&args, &command, argc, argv, &values, &err) < 0) {
-        fprintf(stderr, "gatehouse rules: %s\nSee 'gatehouse rules --help'.\n", err.message);
-        return EXIT_WRONG_USE;
-    }
-    if (alone_is_asked_about_itself(values)) {
-        r = alone_tell_about_itself(values, &err);
-    } else if (values->above == NULL) {
-        return ask_for_command(values);
-    } else {
-        /* A reader that goes away is an error of write(). */
-        signal(SIGPIPE, SIG_IGN);
-        program.values = values;
-        r = work(&program, &err);
-    }
+    (void)arena;
     rules_place_close(&program.place);
     output_done(&program.output);
     arena_done(&program.arena);
-    if (r < 0)
-        complain(err.message);
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return r;
+}
+
+static const struct runner runner = {
+    .program = RULES_PROGRAM,
+    .title = "gatehouse rules",
+    .see = "'gatehouse rules --help'",
+    .command = RULES_COMMAND,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
 }

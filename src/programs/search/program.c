@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/search/program.h"
-
+/*
+ * gatehouse-search: one search for a person. The process gives up all rights but reading the folder
+ * before it looks at the pattern or at any file. Its exit status is that of grep: 0 found, 1 not
+ * found, 2 an error.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 #include "base/colour.h"
 #include "base/options/options.h"
 #include "base/printable.h"
-#include "cli/alone.h"
+#include "cli/runner.h"
 #include "cli/search.h"
 #include "cli/stop.h"
 #include "programs/search/filter.h"
@@ -24,7 +27,6 @@ enum {
     EXIT_FOUND = 0,
     EXIT_NOT_FOUND = 1,
     EXIT_ERROR = 2,
-    ARGS_MAX_BYTES = 4 << 20,
 };
 
 static_assert((int)SEARCH_OPTION_MOST_RESULTS == (int)SEARCH_MAX_RESULTS, "the option's ceiling");
@@ -36,32 +38,14 @@ static_assert((int)SEARCH_OPTION_MOST_THREADS == (int)AUTHORITY_SIFT_MAX_THREADS
 
 static struct cancel stop;
 
-/* ---- what is said on standard error ---- */
+static const struct runner runner;
 
-/* Messages may hold names from the disk. */
 static void complain(const char *words)
 {
-    output_complain("gatehouse search", words);
+    runner_complain(&runner, words);
 }
 
 /* ---- from the command line ---- */
-
-static const struct option_command command = {.name = "gatehouse-search",
-                                              .summary = SEARCH_SUMMARY,
-                                              .options = search_options,
-                                              .option_count = SEARCH_OPTIONS,
-                                              .arguments = search_arguments,
-                                              .argument_count = SEARCH_ARGUMENTS};
-
-static int tell_about_itself(const struct option_values *values)
-{
-    struct err err = ERR_INIT;
-
-    if (alone_tell_about_itself(values, &err) == 0)
-        return EXIT_SUCCESS;
-    complain(err.message);
-    return EXIT_ERROR;
-}
 
 static bool is_of_files(const struct option_values *values)
 {
@@ -224,37 +208,33 @@ static void write_record(const struct search_place *place)
         complain("the record cannot be written, so this search is not in it");
 }
 
-int program_run(int argc, char *const *argv)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    static const int kept[] = {STDOUT_FILENO, STDERR_FILENO};
-    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
     struct search_place place = {.state = {.audit_dir_fd = -1}};
-    struct option_values *values;
-    struct err err = ERR_INIT;
     int r;
 
-    if (alone_read_options(&arena, &command, argc, argv, &values, &err) < 0) {
-        fprintf(stderr, "gatehouse search: %s\nSee 'gatehouse search --help'.\n", err.message);
-        return EXIT_ERROR;
-    }
-    if (alone_is_asked_about_itself(values))
-        return tell_about_itself(values);
     cancel_init(&stop, &clock_system, CANCEL_NO_DEADLINE);
     stop_watch(&stop);
-    r = confine_close_fds(kept, array_size(kept), &err);
+    r = open_place(values, &place, err);
     if (r == 0)
-        r = open_place(values, &place, &err);
+        r = confine(&place, err);
     if (r == 0)
-        r = confine(&place, &err);
-    if (r == 0)
-        r = search(values, &place, &arena, &err);
+        r = search(values, &place, arena, err);
     write_record(&place);
     search_place_close(&place);
-    if (stop_signal != 0)
-        return STOP_EXIT + stop_signal;
-    if (r < 0) {
-        complain(err.message);
-        return EXIT_ERROR;
-    }
     return r;
+}
+
+static const struct runner runner = {
+    .program = SEARCH_PROGRAM,
+    .title = "gatehouse search",
+    .see = "'gatehouse search --help'",
+    .command = SEARCH_COMMAND,
+    .failed_status = EXIT_ERROR,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
 }

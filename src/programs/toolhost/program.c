@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/toolhost/program.h"
-
+/* gatehouse-toolhost: from the command line to a served front, and out again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -13,6 +12,8 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
+#include "cli/runner.h"
+#include "cli/shared.h"
 #include "cli/toolhost.h"
 #include "isolate/companion.h"
 #include "loop/signal.h"
@@ -23,8 +24,6 @@
 #include "session/sweeper.h"
 
 enum {
-    EXIT_WRONG_USE = 2,
-    ARGS_MAX_BYTES = 4 << 20,
     READY_BYTES = 64 << 10,
     FIRST_OWN_FD = 3,
 };
@@ -76,25 +75,11 @@ static int check_socket(int fd, struct err *err)
     return 0;
 }
 
-static int read_options(struct arena *arena, int argc, char *const *argv,
-                        struct option_values **out_values, struct err *err)
+static int check_options(const struct option_values *values, struct err *err)
 {
-    static const struct option_command command = {.name = "gatehouse-toolhost",
-                                                  .summary = TOOLHOST_SUMMARY,
-                                                  .options = toolhost_options,
-                                                  .option_count = TOOLHOST_OPTIONS,
-                                                  .arguments = toolhost_arguments,
-                                                  .argument_count = TOOLHOST_ARGUMENTS};
-    struct option_values *values;
-    int r = options_read_args(arena, &command, argc, argv, &values, err);
-
-    if (r == 0 && options_text(values, TOOLHOST_OPTION_STATE_DIR) == NULL)
-        r = err_set(err, ERR_INVALID_OPTION, "--state-dir is missing");
-    if (r == 0)
-        r = check_socket((int)options_int(values, TOOLHOST_OPTION_FD), err);
-    if (r == 0)
-        *out_values = values;
-    return r;
+    if (options_text(values, TOOLHOST_OPTION_STATE_DIR) == NULL)
+        return err_set(err, ERR_INVALID_OPTION, "--state-dir is missing");
+    return check_socket((int)options_int(values, TOOLHOST_OPTION_FD), err);
 }
 
 static int open_session(struct program *program, const struct option_values *values,
@@ -234,52 +219,44 @@ static void close_all(struct program *program)
     session_close(program->session);
 }
 
-static enum log_level level_of(const struct option_values *values)
-{
-    enum log_level level = LOG_WARN;
-
-    (void)log_level_from(str_from(options_text(values, TOOLHOST_OPTION_LOG_LEVEL)), &level);
-    return level;
-}
-
-static int run(struct program *program, const struct option_values *values, struct err *err)
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     uint64_t max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE);
+    struct program program = {0};
     struct confine_report walls;
-    int r = take_descriptors(program, values, err);
+    int r;
 
+    (void)arena;
+    /* A few threads that seldom allocate: one heap for all is smaller. */
+    mallopt(M_ARENA_MAX, 1);
+    log_init(&program.log, STDERR_FILENO, shared_log_level(values, TOOLHOST_OPTION_LOG_LEVEL),
+             &clock_system);
+    r = take_descriptors(&program, values, err);
     if (r == 0)
-        r = open_session(program, values, err);
+        r = open_session(&program, values, err);
     if (r == 0)
-        r = confine(program, &walls, err);
+        r = confine(&program, &walls, err);
     if (r == 0)
-        r = serve(program, &walls, max_file_bytes, err);
-    close_all(program);
+        r = serve(&program, &walls, max_file_bytes, err);
+    close_all(&program);
     return r;
 }
 
-int program_run(int argc, char *const *argv)
-{
-    cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct program program = {0};
-    struct option_values *values = NULL;
-    struct err err = ERR_INIT;
+static const struct runner runner = {
+    .program = TOOLHOST_PROGRAM,
+    .title = TOOLHOST_PROGRAM,
+    .see = "gatehouse-toolhost(8)",
+    .command = TOOLHOST_COMMAND,
+    .closes_descriptors = true,
+    .check = check_options,
+    .run = run,
+};
 
+int main(int argc, char **argv)
+{
     companion_wake_with_parent();
-    signal(SIGPIPE, SIG_IGN);
     /* What a terminal sends to all its programs is the front's to answer: it closes the socket. */
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    /* A few threads that seldom allocate: one heap for all is smaller. */
-    mallopt(M_ARENA_MAX, 1);
-    if (read_options(&arena, argc, argv, &values, &err) < 0) {
-        fprintf(stderr, "gatehouse-toolhost: %s\nSee gatehouse-toolhost(8).\n", err.message);
-        return EXIT_WRONG_USE;
-    }
-    log_init(&program.log, STDERR_FILENO, level_of(values), &clock_system);
-    if (run(&program, values, &err) < 0) {
-        fprintf(stderr, "gatehouse-toolhost: %s\n", err.message);
-        return EXIT_FAILURE;
-    }
-    return EXIT_SUCCESS;
+    return runner_main(&runner, argc, argv);
 }

@@ -239,9 +239,13 @@ class Needed(Case):
 
     def setUp(self):
         super().setUp()
-        self.write("scripts/needed.allow", "# comment\ngatehouse: libc.so.6\n")
+        self.loads("libc.so.6")
         (self.root / "build/bin").mkdir(parents=True)
         self.write("main.c", self.source)
+
+    def loads(self, *libraries):
+        self.write("bin/programs.json",
+                   json.dumps([{"program": "gatehouse", "loads": libraries}, {"command": "status"}]))
 
     def link(self, *more, flags=None, links=None):
         subprocess.run(
@@ -258,12 +262,12 @@ class Needed(Case):
         self.complains("build/bin/gatehouse: links libm.so.6 libc.so.6")
 
     def test_one_of_several_versions(self):
-        self.write("scripts/needed.allow", "gatehouse: libc.so.5|libc.so.6\n")
+        self.loads("libc.so.5|libc.so.6")
         self.link()
         self.passes()
-        self.write("scripts/needed.allow", "gatehouse: libc.so.6 libm.so.5|libm.so.6\n")
+        self.loads("libc.so.6", "libm.so.5|libm.so.6")
         self.complains("build/bin/gatehouse: links libc.so.6; ")
-        self.write("scripts/needed.allow", "gatehouse: libc.so.6|libm.so.6\n")
+        self.loads("libc.so.6|libm.so.6")
         self.link("-Wl,--no-as-needed", "-lm")
         self.complains("build/bin/gatehouse: links libm.so.6 libc.so.6")
 
@@ -280,7 +284,7 @@ class Needed(Case):
     def test_a_program_that_is_not_listed(self):
         self.link()
         shutil.copy(self.root / "build/bin/gatehouse", self.root / "build/bin/gatehouse-extra")
-        self.complains("build/bin/gatehouse-extra: is not in scripts/needed.allow")
+        self.complains("build/bin/gatehouse-extra: is not in bin/programs.json")
 
     def test_an_entry_without_a_program(self):
         self.complains("there is no build/bin/gatehouse")
@@ -319,9 +323,55 @@ class Needed(Case):
         self.complains("without _FORTIFY_SOURCE: it calls printf")
 
     def test_static_means_static(self):
-        self.write("scripts/needed.allow", "gatehouse: static\n")
+        self.loads("static")
         self.link()
         self.complains("is not static")
+
+
+class Programs(Case):
+    check = "programs"
+    rows = [
+        {"program": "gatehouse", "folder": "gatehouse", "summary": "a door", "man": "gatehouse.1",
+         "links": ["cli"], "loads": ["static"]},
+        {"command": "look", "program": "gatehouse-look", "folder": "look", "summary": "look at it",
+         "man": "gatehouse-look.1", "links": ["cli"], "loads": ["libc.so.6"]},
+        {"command": "wait", "summary": "wait for it"},
+    ]
+
+    def setUp(self):
+        super().setUp()
+        self.table(self.rows)
+        self.write("man/gatehouse.1", ".Nd a door\n.It Cm look\n.It Cm wait\n")
+        self.write("man/gatehouse-look.1", ".Nd look at it\n")
+        self.write("ARCHITECTURE.md", "| `gatehouse` | a |\n| `gatehouse-look` | b |\n")
+
+    def table(self, rows):
+        self.write("bin/programs.json", json.dumps(rows))
+
+    def test_pages_that_agree_pass(self):
+        self.passes()
+
+    def test_another_summary(self):
+        self.write("man/gatehouse-look.1", ".Nd stare at it\n")
+        self.complains("man/gatehouse-look.1: its .Nd is not")
+
+    def test_a_page_that_is_missing(self):
+        (self.root / "man/gatehouse-look.1").unlink()
+        self.complains("man/gatehouse-look.1: its .Nd is not")
+
+    def test_a_program_that_the_map_has_not(self):
+        self.write("ARCHITECTURE.md", "| `gatehouse` | a |\n")
+        self.complains("ARCHITECTURE.md: its table of programs has no gatehouse-look")
+
+    def test_a_command_that_the_first_page_does_not_mention(self):
+        self.table([*self.rows, {"command": "leave", "summary": "leave it"}])
+        self.complains("man/gatehouse.1: does not mention the command leave")
+
+    def test_a_row_that_lacks_something_or_has_too_much(self):
+        self.table([*self.rows, {"program": "gatehouse-x", "summary": "x"}])
+        self.complains("a program needs folder, links, loads, man")
+        self.table([*self.rows, {"command": "x", "summary": "x", "sumary": "y"}])
+        self.complains("x: wanted are")
 
 
 class Invariants(Case):

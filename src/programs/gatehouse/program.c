@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/gatehouse/commands.h"
-
+/* gatehouse, the front door: starts the program of a command, or does its work. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "cli/audit.h"
 #include "cli/connect.h"
 #include "cli/mcp.h"
+#include "cli/programs.h"
 #include "cli/rules.h"
 #include "cli/sandbox.h"
 #include "cli/search.h"
@@ -55,68 +55,31 @@ static const struct option_argument completions_arguments[] = {
     {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
 };
 
-enum {
-    COMMAND_CONNECT,
-    COMMAND_MCP,
-    COMMAND_SEARCH,
-    COMMAND_AUDIT,
-    COMMAND_RULES,
-    COMMAND_SANDBOX,
-    COMMAND_STATUS,
-    COMMAND_DOCTOR,
-    COMMAND_COMPLETIONS,
-    COMMANDS
-};
-static const struct option_command commands[COMMANDS] = {
-    [COMMAND_CONNECT] = {.name = "connect",
-                         .summary = CONNECT_SUMMARY,
-                         .options = connect_options,
-                         .option_count = CONNECT_OPTIONS,
-                         .arguments = connect_arguments,
-                         .argument_count = CONNECT_ARGUMENTS},
-    [COMMAND_MCP] = {.name = "mcp",
-                     .summary = MCP_SUMMARY,
-                     .options = mcp_options,
-                     .option_count = MCP_OPTIONS,
-                     .arguments = mcp_arguments,
-                     .argument_count = MCP_ARGUMENTS},
-    [COMMAND_SEARCH] = {.name = "search",
-                        .summary = SEARCH_SUMMARY,
-                        .options = search_options,
-                        .option_count = SEARCH_OPTIONS,
-                        .arguments = search_arguments,
-                        .argument_count = SEARCH_ARGUMENTS},
-    [COMMAND_AUDIT] = {.name = "audit",
-                       .summary = AUDIT_SUMMARY,
-                       .options = audit_options,
-                       .option_count = AUDIT_OPTIONS},
-    [COMMAND_RULES] = {.name = "rules",
-                       .summary = RULES_SUMMARY,
-                       .options = rules_options,
-                       .option_count = RULES_OPTIONS,
-                       .commands = rules_commands,
-                       .command_count = RULES_COMMANDS},
-    [COMMAND_SANDBOX] = {.name = "sandbox",
-                         .summary = SANDBOX_SUMMARY,
-                         .commands = sandbox_commands,
-                         .command_count = SANDBOX_COMMANDS},
-    [COMMAND_STATUS] = {.name = "status",
-                        .summary = STATUS_SUMMARY,
-                        .options = status_options,
-                        .option_count = STATUS_OPTIONS},
-    [COMMAND_DOCTOR] = {.name = "doctor",
-                        .summary = "check what this machine supports, and what is missing",
-                        .options = doctor_options,
-                        .option_count = DOCTOR_OPTIONS},
-    [COMMAND_COMPLETIONS] = {.name = "completions",
-                             .summary = "print a completion script for a shell",
-                             .arguments = completions_arguments,
-                             .argument_count = array_size(completions_arguments)},
-};
+#define DOCTOR_COMMAND                                                                             \
+    {                                                                                              \
+        .name = "doctor", .summary = DOCTOR_SUMMARY, .options = doctor_options,                    \
+        .option_count = DOCTOR_OPTIONS                                                             \
+    }
+
+#define COMPLETIONS_COMMAND                                                                        \
+    {                                                                                              \
+        .name = "completions", .summary = COMPLETIONS_SUMMARY, .arguments = completions_arguments, \
+        .argument_count = array_size(completions_arguments)                                        \
+    }
+
+#define COMMAND_ID(ID, name, program) COMMAND_##ID,
+enum { PROGRAMS_COMMANDS(COMMAND_ID) COMMANDS };
+
+#define COMMAND_ROW(ID, name, program) [COMMAND_##ID] = ID##_COMMAND,
+static const struct option_command commands[COMMANDS] = {PROGRAMS_COMMANDS(COMMAND_ROW)};
+
+/* The program that does a command's work; NULL: this one. */
+#define COMMAND_PROGRAM(ID, name, program) [COMMAND_##ID] = (program),
+static const char *const programs[COMMANDS] = {PROGRAMS_COMMANDS(COMMAND_PROGRAM)};
 
 static const struct option_command program = {
-    .name = "gatehouse",
-    .summary = "a guarded door between AI agents and this machine",
+    .name = GATEHOUSE_PROGRAM,
+    .summary = GATEHOUSE_SUMMARY,
     .options = program_options,
     .option_count = PROGRAM_OPTIONS,
     .commands = commands,
@@ -158,37 +121,34 @@ static enum option_shell shell_of(const char *name)
 }
 
 /* Another program does the work of this command, with the words behind it. */
-static int become(const char *name, const char *command, char *const *argv, struct err *err)
+static int become(ptrdiff_t command, char *const *argv, struct err *err)
 {
     /* No option of the front door's takes a value: the first such word is the command. */
-    while (strcmp(*argv, command) != 0)
+    while (strcmp(*argv, commands[command].name) != 0)
         argv++;
-    return start_program(name, argv, err);
+    return start_program(programs[command], argv, err);
 }
 
-static int run_mcp(struct option_values *values, char *const *argv, struct buf *out,
-                   struct err *err)
+/* `gatehouse mcp --print-config`. */
+static int print_config(struct option_values *values, struct buf *out, struct err *err)
 {
     const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
     char absolute[PATH_MAX];
     char own[PATH_MAX];
     int r;
 
-    if (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
-        if (options_source(values, MCP_OPTION_HTTP) != OPTION_UNSET)
-            return err_set(err, ERR_INVALID_OPTION,
-                           "--print-config is for clients that start gatehouse themselves; for "
-                           "--http, give the client the address and the header that it prints");
-        /* What holds here by a variable would not hold where the client starts us. */
-        r = options_read_env(values, environ, err);
-        if (r < 0)
-            return r;
-        r = start_absolute(directory != NULL ? directory : ".", absolute, err);
-        if (r == 0)
-            r = start_own_path(own, err);
-        return r == 0 ? config_print(values, own, absolute, out, err) : r;
-    }
-    return become("gatehouse-mcp", "mcp", argv, err);
+    if (options_source(values, MCP_OPTION_HTTP) != OPTION_UNSET)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--print-config is for clients that start gatehouse themselves; for "
+                       "--http, give the client the address and the header that it prints");
+    /* What holds here by a variable would not hold where the client starts us. */
+    r = options_read_env(values, environ, err);
+    if (r < 0)
+        return r;
+    r = start_absolute(directory != NULL ? directory : ".", absolute, err);
+    if (r == 0)
+        r = start_own_path(own, err);
+    return r == 0 ? config_print(values, own, absolute, out, err) : r;
 }
 
 static int run_status(struct option_values *values, struct buf *out, struct err *err)
@@ -217,34 +177,25 @@ static const struct option_command *command_of(const struct option_values *value
 static int run(struct option_values *values, char *const *argv, struct buf *out, struct err *err)
 {
     const struct option_values *top = top_of(values);
+    ptrdiff_t command = command_of(values) - commands;
     int r;
 
     if (options_is_on(top, PROGRAM_HELP)) {
         r = options_help(values, terminal_width(STDOUT_FILENO), out);
     } else if (options_is_on(top, PROGRAM_VERSION)) {
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
+    } else if (command == COMMAND_MCP &&
+               options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
+        return print_config(values, out, err);
+    } else if (programs[command] != NULL) {
+        return become(command, argv, err);
+    } else if (command == COMMAND_STATUS) {
+        return run_status(values, out, err);
+    } else if (command == COMMAND_DOCTOR) {
+        r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
+                                               : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
     } else {
-        switch (command_of(values) - commands) {
-        case COMMAND_CONNECT:
-            return become("gatehouse-daemon", "connect", argv, err);
-        case COMMAND_MCP:
-            return run_mcp(values, argv, out, err);
-        case COMMAND_SEARCH:
-            return become("gatehouse-search", "search", argv, err);
-        case COMMAND_AUDIT:
-            return become("gatehouse-audit", "audit", argv, err);
-        case COMMAND_RULES:
-            return become("gatehouse-rules", "rules", argv, err);
-        case COMMAND_STATUS:
-            return run_status(values, out, err);
-        case COMMAND_DOCTOR:
-            r = options_is_on(values, DOCTOR_JSON)
-                    ? doctor_tell_json(out)
-                    : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
-            break;
-        default:
-            r = options_complete(&program, shell_of(options_argument(values, 0)), out);
-        }
+        r = options_complete(&program, shell_of(options_argument(values, 0)), out);
     }
     return r < 0 ? err_set_plain(err, r) : 0;
 }
@@ -285,7 +236,7 @@ static const char *command_among(char *const *words)
     return "";
 }
 
-int commands_run(int argc, char *const *argv)
+int main(int argc, char **argv)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
     cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);

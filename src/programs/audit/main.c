@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/audit/program.h"
-
-int main(int argc, char **argv)
-{
-    return program_run(argc, argv);
-}
