@@ -2,21 +2,20 @@
 /*
  * The Filesystem Authority: the only way from a name to a file.
  *
- * A host registers roots and hands out scopes: the right of one subject to use
- * one root in certain ways, until it expires or is revoked. Callers hold scopes
- * and names below them, never paths. Every operation goes the same way:
+ * A host registers roots and hands out scopes: the right of one subject to use one root in certain
+ * ways, until it expires or is revoked. Callers hold scopes and names below them, never paths.
+ * Every operation takes the same steps:
  *
  *     name checked → grant → policy → hooks → intent recorded → backend → hooks → outcome recorded
  *
- * Names are bytes, relative to the root, with '/' between components. A name
- * that leaves the root, meets a link that is not allowed, or crosses a mount is
- * refused by the kernel in the same step that opens it; nothing is checked
- * first and used later.
+ * Names are bytes, relative to the root, with '/' between components. A name that leaves the root,
+ * meets a link that is not allowed, or crosses a mount is refused by the kernel in the same step
+ * that opens it; nothing is checked first and used later.
  *
- * Threads: operations on scopes may run in several threads at once, watches may be
- * made, read and freed in several (each of them in one at a time), and
- * authority_revoke() and authority_sweep() at any time; everything else (roots, hooks, policies,
- * making and freeing) has the authority to itself.
+ * Threads: several threads may run operations on scopes at once, and make, read and free watches
+ * (each watch in one thread at a time). authority_revoke() and authority_sweep() may be called at
+ * any time. Everything else (roots, hooks, policies, creating and freeing) needs exclusive use of
+ * the authority.
  */
 #ifndef GATEHOUSE_AUTHORITY_H
 #define GATEHOUSE_AUTHORITY_H
@@ -37,7 +36,7 @@
 struct authority;
 struct authority_scope;
 
-/* ---- Who asks ---- */
+/* ---- Subjects ---- */
 
 enum authority_subject_type {
     AUTHORITY_CORE,
@@ -48,11 +47,11 @@ enum authority_subject_type {
 
 struct authority_subject {
     enum authority_subject_type type;
-    const char *id;     /* core, extension or task id; of an agent run, its conversation */
+    const char *id;     /* core, extension or task id; of an agent run: its conversation */
     const char *run_id; /* of an agent run; else NULL */
 };
 
-/* ---- For what ---- */
+/* ---- Roots and requests ---- */
 
 enum authority_root_kind {
     AUTHORITY_WORKSPACE,
@@ -69,7 +68,7 @@ struct authority_label {
     const char *value;
 };
 
-/* The host's word for a place on its disk. The path leaves this struct for the backend alone. */
+/* A directory of the host. The path is passed to the backend only. */
 struct authority_root {
     enum authority_root_kind kind;
     const char *id; /* of extension storage: the extension it belongs to */
@@ -99,9 +98,9 @@ enum authority_source {
 };
 
 enum authority_symlinks {
-    AUTHORITY_SYMLINKS_DEFAULT, /* what the root's kind says */
+    AUTHORITY_SYMLINKS_DEFAULT, /* depends on the kind of root */
     AUTHORITY_SYMLINKS_REJECT,
-    AUTHORITY_SYMLINKS_IN_ROOT, /* followed while they stay inside; absolute ones never */
+    AUTHORITY_SYMLINKS_IN_ROOT, /* follow links that stay inside the root; never absolute ones */
 };
 
 enum authority_hardlinks {
@@ -111,25 +110,26 @@ enum authority_hardlinks {
 };
 
 /*
- * Names that are denied at this moment: by rules that change while scopes are in use. Asked
- * wherever denied globs are, about each name when it is met, in any thread and in several at once.
+ * Names that are denied at present, by rules that may change while scopes are in use. Called
+ * wherever denied globs are checked, for each name as it is met, from any thread and from several
+ * at once.
  */
 struct authority_filter {
-    bool (*is_active)(void *data); /* false: nothing is denied now; NULL: always true */
-    /* `name` is relative to the root; `changes`: the operation would change what it names. */
-    bool (*denies)(void *data, struct str name, bool changes); /* NULL: there is no filter */
-    void *data;                                                /* lives as long as the scope */
-    const char *policy_id; /* the policy_source of its refusals; NULL: "grant", as of globs */
+    bool (*is_active)(void *data); /* false: nothing is denied at present; NULL: always active */
+    /* `name` is relative to the root; `changes`: the operation would change the named object. */
+    bool (*denies)(void *data, struct str name, bool changes); /* NULL: no filter */
+    void *data;                                                /* must outlive the scope */
+    const char *policy_id; /* policy_source of its refusals; NULL: "grant", as for globs */
 };
 
-/* Limits of one scope. Globs are matched on the name given and on the name it resolved to. */
+/* Limits of one scope. Globs are matched against the given name and the resolved name. */
 struct authority_limits {
     enum authority_symlinks symlinks;
     enum authority_hardlinks hardlinks;
     uint64_t max_file_bytes;          /* 0: none */
-    const char *const *allowed_globs; /* none: all names; up to a NULL */
-    const char *const *denied_globs;  /* these win */
-    struct authority_filter filter;   /* and this */
+    const char *const *allowed_globs; /* NULL-terminated; none: all names */
+    const char *const *denied_globs;  /* override the allowed ones */
+    struct authority_filter filter;   /* may deny more */
 };
 
 struct authority_request {
@@ -139,7 +139,7 @@ struct authority_request {
     const char *reason;
     enum authority_source source;
     int64_t expires_ms;  /* wall time; 0: never */
-    bool is_interactive; /* somebody can be asked */
+    bool is_interactive; /* a user can be asked */
     struct authority_limits limits;
 };
 
@@ -163,13 +163,13 @@ enum authority_operation {
     AUTHORITY_OP_WATCH,
     AUTHORITY_OP_WALK,
     AUTHORITY_OP_SEARCH,
-    AUTHORITY_OP_EXECUTE, /* never done here: see authority_note() */
+    AUTHORITY_OP_EXECUTE, /* only recorded, never executed here: see authority_note() */
     AUTHORITY_OPERATIONS
 };
 
 /*
- * What a policy or hook gets to see. Names are as they were given, and may be
- * hostile bytes; of an absolute name that lies in the root, what follows the root.
+ * What a policy or hook sees. Names are as given, and may be hostile bytes; of an absolute name
+ * inside the root, only the part below the root.
  */
 struct authority_context {
     uint64_t request_id;
@@ -183,60 +183,61 @@ struct authority_context {
 };
 
 enum authority_verdict {
-    AUTHORITY_ABSTAIN, /* no opinion: the next one decides; of a policy, the same as allow */
+    AUTHORITY_ABSTAIN, /* no opinion: the next one decides; from a policy, same as allow */
     AUTHORITY_ALLOW,
     AUTHORITY_DENY,
     AUTHORITY_ASK,
-    AUTHORITY_FAIL, /* the hook itself failed; counts as a refusal */
+    AUTHORITY_FAIL, /* the hook itself failed; counts as denied */
 };
 
 enum { AUTHORITY_REASON_BYTES = 160 };
 
 struct authority_decision {
     enum authority_verdict verdict;
-    char text[AUTHORITY_REASON_BYTES]; /* why denied, or the prompt */
-    enum authority_verdict if_unasked; /* AUTHORITY_ALLOW, or anything else for deny */
+    char text[AUTHORITY_REASON_BYTES]; /* reason for the denial, or the prompt */
+    /* When nobody can be asked: AUTHORITY_ALLOW; anything else denies. */
+    enum authority_verdict if_unasked;
 };
 
 /* Fills *decision, which starts as AUTHORITY_ABSTAIN. */
 typedef void authority_decide_fn(void *data, const struct authority_context *context,
                                  struct authority_decision *decision);
 
-/* The user's answer to a prompt. */
+/* Returns the user's answer to a prompt. */
 typedef bool authority_ask_fn(void *data, const struct authority_context *context,
                               const char *prompt);
 
 struct authority_hook {
     const char *id;
     authority_decide_fn *before; /* or NULL */
-    /* Sees the result: 0 or an ERR_* code. Or NULL. */
+    /* Sees the result: 0 or an ERR_* code. May be NULL. */
     void (*after)(void *data, const struct authority_context *context, int result);
     void *data;
 };
 
-/* ---- The record ---- */
+/* ---- Events ---- */
 
 enum authority_outcome {
     AUTHORITY_INTENT, /* about to change something */
     AUTHORITY_SUCCESS,
     AUTHORITY_DENIED,
     AUTHORITY_FAILED,
-    AUTHORITY_NOTICED, /* a watch saw a change, whoever made it */
+    AUTHORITY_NOTICED, /* a watch saw a change, made by anyone */
 };
 
 enum authority_change {
     AUTHORITY_CREATED,
     AUTHORITY_CHANGED,
     AUTHORITY_REMOVED,
-    AUTHORITY_RESCAN, /* events were lost: look again at everything */
+    AUTHORITY_RESCAN, /* events were lost: read everything again */
 };
 
 enum { AUTHORITY_MAX_HOOKS = 16 };
 
-/* A call of a tool, as the record shall name it. */
+/* A tool call, as the audit log names it. */
 struct authority_call {
     const char *tool;     /* or NULL */
-    const char *decision; /* what let it through: "allow-rule", "mode", "user", …; or NULL */
+    const char *decision; /* what allowed it: "allow-rule", "mode", "user", …; or NULL */
     uint64_t id;          /* the same in all records of the call; 0: none */
 };
 
@@ -245,13 +246,13 @@ struct authority_event {
     uint64_t request_id;
     const struct authority_subject *subject;
     const struct authority_root *root; /* path is NULL here */
-    struct str name; /* as a policy sees it; of AUTHORITY_NOTICED, from the root on */
+    struct str name; /* as a policy sees it; for AUTHORITY_NOTICED, relative to the root */
     struct str destination;
     enum authority_operation operation;
     enum authority_outcome outcome;
-    enum authority_change change;      /* of AUTHORITY_NOTICED; else without meaning */
+    enum authority_change change;      /* only for AUTHORITY_NOTICED */
     int error;                         /* 0 or an ERR_* code */
-    const struct authority_call *call; /* for which it was done, or NULL */
+    const struct authority_call *call; /* the tool call it belongs to, or NULL */
     const char *policy_source; /* what decided: "grant", "default", the policy's or a hook's id */
     const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
     size_t wrapper_count;
@@ -259,31 +260,31 @@ struct authority_event {
 };
 
 /*
- * Gets every event of every operation, refused and malformed ones included, and
- * every change that authority_watch_read() tells: as an AUTHORITY_NOTICED of
- * AUTHORITY_OP_WATCH that bears the request_id, the policy_source and the hooks of
- * the watch, and the watched directory's own name for an AUTHORITY_RESCAN.
- * For an AUTHORITY_INTENT an error refuses the operation; else it is ignored.
- * Called from the thread that runs the operation or reads the watch; it may revoke
- * grants, and free neither scopes nor watches.
+ * Receives every event of every operation, including refused and malformed ones, and every change
+ * that authority_watch_read() reports: as an AUTHORITY_NOTICED of AUTHORITY_OP_WATCH with the
+ * request_id, policy_source and hooks of the watch; for an AUTHORITY_RESCAN the name is that of the
+ * watched directory.
+ *
+ * For an AUTHORITY_INTENT, an error return refuses the operation; otherwise it is ignored. Called
+ * in the thread that runs the operation or reads the watch. It may revoke grants, but must not free
+ * scopes or watches.
  */
 typedef int authority_event_fn(void *data, const struct authority_event *event);
 
-/* ---- The authority itself ---- */
+/* ---- The authority ---- */
 
 enum authority_backend_kind { AUTHORITY_LINUX, AUTHORITY_MEMORY };
 
 struct authority_config {
     enum authority_backend_kind backend;
     /*
-     * A private directory (0700) for the journal and temporary workspaces; NULL
-     * does without both. What a killed process left behind is swept when the
-     * next authority opens it, as far as that takes no time: see authority_sweep().
-     * No scope reaches it: see authority_protect().
+     * A private directory (0700) for the journal and temporary workspaces; NULL: neither is
+     * available. The next authority that opens it sweeps what a killed process left behind, as far
+     * as that is quick: see authority_sweep(). No scope can reach it: see authority_protect().
      */
     const char *state_dir;
-    const struct clock *clock; /* NULL: the system's */
-    bool walk_components;      /* as on a kernel without openat2 */
+    const struct clock *clock; /* NULL: the system clock */
+    bool walk_components;      /* resolve names without openat2, as on an old kernel */
 };
 
 int authority_new(const struct authority_config *config, struct authority **out_authority,
@@ -291,23 +292,21 @@ int authority_new(const struct authority_config *config, struct authority **out_
 void authority_free(struct authority *authority);
 
 /*
- * Whether processes that are gone have left more behind than authority_new() removes
- * in a moment. None of it is in anybody's way, so there is no hurry; and what is not
- * removed now is found again by the next start.
+ * Whether dead processes left more behind than authority_new() removes at once. It is not urgent:
+ * leftovers are in nobody's way, and the next start finds those that remain.
  */
 bool authority_has_leftovers(const struct authority *authority);
 /*
- * Removes up to so many files and directories of that: from a thread that has the
- * time, while others work, or between two other things. Its own end, and that of
- * cancel, may come at any moment.
+ * Removes up to `max_entries` files and directories of the leftovers. May run in a background
+ * thread during other operations, or between them, and may be cancelled or killed at any moment.
  */
 void authority_sweep(struct authority *authority, uint64_t max_entries,
                      const struct cancel *cancel);
 
 /*
- * No scope that is made from now on reaches this directory or anything in it,
- * whatever its root and globs, and none is given whose root lies in it but to
- * AUTHORITY_FROM_CORE. The directory need not be there yet, that above it must.
+ * Makes this directory and everything in it unreachable for all scopes created from now on,
+ * whatever their roots and globs. Requests for a root inside it are refused, except those of
+ * AUTHORITY_FROM_CORE. The directory need not exist yet, but its parent must.
  */
 int authority_protect(struct authority *authority, const char *path, struct err *err);
 
@@ -316,7 +315,7 @@ void authority_set_policy(struct authority *authority, const char *id, authority
 void authority_set_ask(struct authority *authority, authority_ask_fn *ask, void *data);
 /* Hooks run in the order in which they were added. The hook's id and data must outlive it. */
 int authority_add_hook(struct authority *authority, const struct authority_hook *hook);
-/* Also from inside the hook itself: it then finishes this call and sees no other. */
+/* May be called by the hook itself: it then finishes this call and is not called again. */
 bool authority_remove_hook(struct authority *authority, const char *id);
 int authority_add_listener(struct authority *authority, authority_event_fn *listener, void *data);
 void authority_remove_listener(struct authority *authority, authority_event_fn *listener,
@@ -324,16 +323,19 @@ void authority_remove_listener(struct authority *authority, authority_event_fn *
 
 /* ---- Grants ---- */
 
-/* Asks for a root: kind's defaults, policy and hooks decide. The scope is freed by the caller. */
+/*
+ * Requests a root; the kind's defaults, the policy and the hooks decide. The caller frees the
+ * scope.
+ */
 int authority_request_root(struct authority *authority, const struct authority_request *request,
                            struct authority_scope **out_scope, struct err *err);
-/* Its watches end with it and their descriptors are closed; see authority_watch(). */
+/* Also ends its watches and closes their fds; see authority_watch(). */
 void authority_scope_free(struct authority_scope *scope);
 
 struct authority_grant {
     uint64_t id;
     struct authority_subject subject;
-    struct authority_root root; /* with its path: for a command sandbox that must mount it */
+    struct authority_root root; /* with its path: a command sandbox must mount it */
     unsigned access;
     enum authority_source source;
     int64_t expires_ms;
@@ -342,21 +344,24 @@ struct authority_grant {
 };
 
 uint64_t authority_scope_grant(const struct authority_scope *scope);
-/* For the host: where its root is now, without links. ERR_UNSUPPORTED in memory. */
+/*
+ * For the host: the current path of the root, without links. ERR_UNSUPPORTED for the memory
+ * backend.
+ */
 int authority_scope_path(struct authority_scope *scope, char out_path[PATH_MAX]);
 
-/* Calls `visit` for every grant that is alive; the struct is valid during the call. */
+/* Calls `visit` for every live grant; the struct is valid during the call. */
 void authority_grants(struct authority *authority,
                       void (*visit)(void *data, const struct authority_grant *grant), void *data);
 
 /*
- * Ends a grant, also in the middle of an operation, which then stops, as it does
- * when the grant expires. False if unknown.
+ * Ends a grant. An operation in progress stops, as it does when the grant expires. False if the id
+ * is unknown.
  */
 bool authority_revoke(struct authority *authority, uint64_t grant_id);
 
 /*
- * Appends the grants as a command sandbox needs them:
+ * Appends the grants in the form that a command sandbox needs:
  * [{"grant":1,"subject":…,"kind":"workspace","path":"/…","access":["read",…],"expiresAt":…}]
  */
 int authority_export_grants(struct authority *authority, struct buf *out);
@@ -374,8 +379,8 @@ struct authority_stat {
     enum authority_type type;
     uint64_t size;
     int64_t modified_ms;
-    uint64_t modified_ns; /* of that second */
-    uint64_t changed_ns;  /* since 1970, for comparing */
+    uint64_t modified_ns; /* within that second */
+    uint64_t changed_ns;  /* since 1970; for comparison only */
     uint64_t inode;
     uint64_t device;
     unsigned mode;
@@ -384,14 +389,14 @@ struct authority_stat {
 
 struct authority_read_options {
     uint64_t offset;
-    uint64_t max_bytes; /* 0: to the end; the scope's max_file_bytes holds for the whole file */
+    uint64_t max_bytes; /* 0: to the end; the scope's max_file_bytes applies to the whole file */
     const struct cancel *cancel;
 };
 
 int authority_read_bytes(struct authority_scope *scope, struct str name,
                          const struct authority_read_options *options, struct buf *out,
                          struct err *err);
-/* ERR_INVALID_UTF8 if it is none. */
+/* ERR_INVALID_UTF8 if the file is not UTF-8. */
 int authority_read_text(struct authority_scope *scope, struct str name,
                         const struct authority_read_options *options, struct buf *out,
                         struct err *err);
@@ -401,9 +406,9 @@ int authority_read_json(struct authority_scope *scope, struct str name,
                         const struct json_value **out_document, struct err *err);
 
 /*
- * The file in pieces of up to 256 KB, whatever its size, as long as it was when it was opened. Not
- * 0 stops and is returned. *out_stat, which may be NULL, tells of the very file that is read, and
- * is set before the first piece.
+ * Reads a file of any size in pieces of up to 256 KB, up to the length it had when it was opened. A
+ * nonzero return of `take` stops and is returned. *out_stat, which may be NULL, describes the very
+ * file being read and is set before the first piece.
  */
 typedef int authority_take_fn(void *data, struct str piece);
 int authority_read_pieces(struct authority_scope *scope, struct str name,
@@ -413,15 +418,15 @@ int authority_read_pieces(struct authority_scope *scope, struct str name,
 
 enum authority_create {
     AUTHORITY_CREATE_OR_REPLACE,
-    AUTHORITY_CREATE_NEW,  /* ERR_ALREADY_EXISTS */
-    AUTHORITY_REPLACE_OLD, /* ERR_NOT_FOUND */
+    AUTHORITY_CREATE_NEW,  /* ERR_ALREADY_EXISTS if the file exists */
+    AUTHORITY_REPLACE_OLD, /* ERR_NOT_FOUND if it does not exist */
 };
 
-/* What is replaced and what stands there then, told by the very files. */
+/* The state before and after a replacement, taken from the opened files themselves. */
 struct authority_exchange {
-    /* Gets the old content; where that is too large, ERR_TOO_LARGE and no change. Or NULL. */
+    /* Receives the old content; ERR_TOO_LARGE and no change if it does not fit. May be NULL. */
     struct buf *content;
-    /* What must stand there, or nothing is changed and it is ERR_BUSY. NULL: anything. */
+    /* The file that must be there, else ERR_BUSY and no change. NULL: any. */
     const struct authority_stat *expected;
     struct authority_stat before;
     struct authority_stat after;
@@ -430,10 +435,12 @@ struct authority_exchange {
 struct authority_write_options {
     enum authority_create create;
     bool make_parents;
-    bool is_unsynced; /* leaves out fsync; torn never, lost on a power cut perhaps */
-    unsigned mode;    /* of a new file; 0: 0644. A replaced file keeps its own */
+    bool is_unsynced; /* skips fsync: never torn, but a power cut may lose it */
+    unsigned mode;    /* for a new file; 0: 0644. A replaced file keeps its mode */
     const struct cancel *cancel;
-    /* For those who may have to put it back: with AUTHORITY_REPLACE_OLD, and access to read too. */
+    /*
+     * For callers that may have to restore the file. Needs AUTHORITY_REPLACE_OLD and read access.
+     */
     struct authority_exchange *exchange;
 };
 
@@ -444,40 +451,39 @@ int authority_write_text(struct authority_scope *scope, struct str name, struct 
 int authority_write_json(struct authority_scope *scope, struct str name,
                          const struct json_value *document,
                          const struct authority_write_options *options, struct err *err);
-/* Into a root of kind artifact, where the other calls that change something are refused. */
+/* Writes into an artifact root, where all other operations that change something are refused. */
 int authority_write_artifact(struct authority_scope *scope, struct str name, struct str bytes,
                              const struct authority_write_options *options, struct err *err);
-/* What does not fit is taken back: the file then has its old length. */
+/* If not everything fits, the file is truncated to its old length. */
 int authority_append(struct authority_scope *scope, struct str name, struct str bytes,
                      const struct authority_write_options *options, struct err *err);
 
 int authority_stat(struct authority_scope *scope, struct str name, struct authority_stat *out_stat,
                    struct err *err);
 /*
- * Where `name` leads: relative to the root, without links, "" for the root. What
- * is missing at its end stays as given. For those who must know before they let
- * `operation` be done: it is then done with this name, in a scope that rejects
- * links. For removing and moving, a last link is the thing itself, and the root is
- * ERR_ROOT_PROTECTED.
+ * Resolves `name`: relative to the root, without links, "" for the root. Missing components at its
+ * end stay as given. For callers that must know the target before they allow `operation`, which is
+ * then done with the resolved name in a scope that rejects links. For removing and moving, a link
+ * at the end is the object itself, and the root is ERR_ROOT_PROTECTED.
  *
- * *out_stat, which may be NULL, tells of what is there as far as it was looked at;
- * its inode is 0 otherwise.
+ * *out_stat, which may be NULL, describes the target as far as it was looked at; otherwise its
+ * inode is 0.
  *
- * Needs AUTHORITY_METADATA. It asks no policy and no hook, and only a refusal is
- * recorded, as one of `operation`.
+ * Needs AUTHORITY_METADATA. Asks no policy and no hook; only a refusal is recorded, as one of
+ * `operation`.
  */
 int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
                       struct str name, char out_name[PATH_MAX], size_t *out_len,
                       struct authority_stat *out_stat, struct err *err);
-/* Missing is no error here; a refusal is. */
+/* A missing file is no error; a refusal is. */
 int authority_exists(struct authority_scope *scope, struct str name, bool *out_exists,
                      struct err *err);
 
 struct authority_entry {
-    struct str name; /* of a list: one component; of a walk: relative to where it began */
+    struct str name; /* in a list: one component; in a walk: relative to its start */
     enum authority_type type;
-    unsigned depth; /* of a walk: 1 for what is directly below */
-    bool has_stat;  /* where it was asked for and could be had */
+    unsigned depth; /* in a walk: 1 for direct children */
+    bool has_stat;  /* if requested and available */
     struct authority_stat stat;
 };
 
@@ -487,13 +493,13 @@ struct authority_list_options {
     const struct cancel *cancel;
 };
 
-/* Calls `visit` for every entry, in the directory's own order; not 0 stops and is returned. */
+/* Called for every entry, in directory order; a nonzero return stops and is returned. */
 typedef int authority_visit_fn(void *data, const struct authority_entry *entry);
 int authority_list(struct authority_scope *scope, struct str name,
                    const struct authority_list_options *options, authority_visit_fn *visit,
                    void *data, struct err *err);
 
-/* Besides the codes of ERR_*: of a directory, do not go into it. */
+/* Returned by a walk's visitor for a directory: do not descend into it. */
 enum { AUTHORITY_WALK_SKIP = 1 };
 
 struct authority_walk_options {
@@ -506,40 +512,43 @@ struct authority_walk_options {
 };
 enum { AUTHORITY_MAX_DEPTH = 128 };
 
-/* Links are shown and never followed; what cannot be opened is shown and passed over. */
+/* Visits links without following them, and directories that cannot be opened without descending. */
 int authority_walk(struct authority_scope *scope, struct str name,
                    const struct authority_walk_options *options, authority_visit_fn *visit,
                    void *data, struct err *err);
 
 /*
- * Goes through the files of a tree with several threads of the lowest priority,
- * and reads those that the visitor wants: one operation, one record. Links are
- * passed over, and so are names that the scope denies. In no order: who needs one
- * sorts.
+ * Visits the files of a tree with several threads of the lowest priority, and reads those that the
+ * visitor wants: one operation, one audit record. Skips links and names that the scope denies. The
+ * order is undefined.
  */
 enum { AUTHORITY_SIFT_MAX_THREADS = 8 };
 
 struct authority_sift_options {
-    unsigned threads;        /* 0: one for each core that there is for us */
-    bool heeds_ignore_files; /* .gitignore and .ignore, those above too, up to the root */
-    uint64_t max_file_bytes; /* larger files are missed, as ERR_TOO_LARGE; 0: any size */
+    unsigned threads; /* 0: one for each available core */
+    /* .gitignore and .ignore, including those in parents up to the root. */
+    bool heeds_ignore_files;
+    /* Larger files are reported to missed() as ERR_TOO_LARGE; 0: any size. */
+    uint64_t max_file_bytes;
     const struct cancel *cancel;
 };
 
 struct authority_sifted;
 
-/* Besides the codes of ERR_*: this file is wanted. */
+/* Returned by the visitor: read this file. */
 enum { AUTHORITY_SIFT_OPEN = 1 };
 
-/* Called by several threads at once, each with its number. Names begin where the sifting does. */
+/* Called by several threads at once, each with its number. Names are relative to the start. */
 struct authority_sift_visitor {
-    bool (*enters)(void *data, struct str name); /* a directory; NULL: all */
-    /* 0 passes it over, AUTHORITY_SIFT_OPEN reads it, ERR_* ends all and is returned. */
+    bool (*enters)(void *data, struct str name); /* whether to enter a directory; NULL: all */
+    /* 0 skips the file, AUTHORITY_SIFT_OPEN reads it, ERR_* stops everything and is returned. */
     int (*file)(void *data, unsigned thread, struct str name);
-    /* What was to be opened; the file is there for the call. ERR_* as above. */
+    /* Called with the opened file, which is valid during the call. ERR_* as above. */
     int (*content)(void *data, unsigned thread, struct authority_sifted *file);
-    /* A file or directory that could not be read; ERR_UNSUPPORTED for a directory whose rules
-     * could not be used. Or NULL. */
+    /*
+     * Reports a file or directory that could not be read; ERR_UNSUPPORTED for a directory whose
+     * ignore rules could not be used. May be NULL.
+     */
     void (*missed)(void *data, unsigned thread, struct str name, int code);
     void *data;
 };
@@ -551,7 +560,7 @@ int authority_sift(struct authority_scope *scope, struct str name,
 
 struct str authority_sifted_name(const struct authority_sifted *file);
 const struct authority_stat *authority_sifted_stat(const struct authority_sifted *file);
-/* Up to `size` bytes at `offset`; 0 at the end. */
+/* Reads up to `size` bytes at `offset`; *out_got is 0 at the end. */
 int authority_sifted_read(struct authority_sifted *file, uint64_t offset, void *bytes, size_t size,
                           size_t *out_got);
 
@@ -567,23 +576,23 @@ struct authority_move_options {
     bool may_replace;
     bool make_parents;
     /*
-     * Of authority_move_in: where both lie on one file system it is a rename, and all comes along
-     * as it is: links, files with other names elsewhere, modes, owners, times. What stands at its
-     * end is replaced as authority_move() replaces it. Not into a scope with max_file_bytes, an
-     * artifact, or a kind of root that cuts modes down: there it is a copy, as without this.
+     * For authority_move_in(): on one file system, rename, which keeps everything as it is: links,
+     * hard links elsewhere, modes, owners, times. An existing target is replaced as
+     * authority_move() replaces it. Does not apply to a scope with max_file_bytes, an artifact, or
+     * a kind of root that restricts modes: these get a copy, as without this option.
      */
     bool may_rename;
-    bool only_renames; /* with may_rename: ERR_CROSS_DEVICE where it would be a copy */
+    bool only_renames; /* with may_rename: ERR_CROSS_DEVICE instead of a copy */
     /*
-     * Of whatever is copied: a file has the mode and the extended attributes of its source, and
-     * the owner if that may be set, also where it replaces another; set-id bits come only with the
-     * owner. A link that is copied by itself gets a second name, on the same file system. Not into
-     * a kind of root that cuts modes down.
+     * For copies: a file gets the mode and the extended attributes of its source, and the owner if
+     * permitted, even if it replaces another file; set-id bits only together with the owner. A link
+     * copied by itself gets a second name, on the same file system. Does not apply to a kind of
+     * root that restricts modes.
      */
     bool is_exact;
     /*
-     * Of whatever is copied: bytes in all, of a tree together. Holes stay holes and are not
-     * counted. 0: no more than the scopes' max_file_bytes says of each file.
+     * For copies: limit of the bytes in total, over a whole tree. Holes stay holes and are not
+     * counted. 0: only the scopes' max_file_bytes limit each file.
      */
     uint64_t max_copy_bytes;
     const struct cancel *cancel;
@@ -593,15 +602,18 @@ int authority_move(struct authority_scope *scope, struct str from, struct str to
 int authority_copy(struct authority_scope *scope, struct str from, struct str to,
                    const struct authority_move_options *options, struct err *err);
 
-/* From another scope, which must allow reading. */
+/* Copies from another scope, which must allow reading. */
 int authority_copy_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
                       struct str from, const struct authority_move_options *options,
                       struct err *err);
-/* The same, and the source is gone afterwards; it must allow moving. Also across file systems. */
+/*
+ * Like authority_copy_in(), but removes the source, whose scope must allow moving. Works across
+ * file systems.
+ */
 int authority_move_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
                       struct str from, const struct authority_move_options *options,
                       struct err *err);
-/* From a regular file that the host has opened itself; the fd stays the host's. */
+/* Copies from a regular file opened by the host; the host keeps the fd. */
 int authority_copy_in_fd(struct authority_scope *scope, struct str to, int fd,
                          const struct authority_move_options *options, struct err *err);
 
@@ -614,7 +626,7 @@ struct authority_remove_options {
 int authority_remove(struct authority_scope *scope, struct str name,
                      const struct authority_remove_options *options, struct err *err);
 
-/* 0 means the default of the specification: see the constants. */
+/* 0 selects the default: see the constants. */
 struct authority_archive_options {
     uint64_t max_archive_bytes;
     uint64_t max_entries;
@@ -623,7 +635,9 @@ struct authority_archive_options {
     unsigned max_ratio;
     unsigned max_depth;
     const struct cancel *cancel;
-    /* Extracting: told as content is written, bytes so far and of all; 0 when not known. */
+    /*
+     * Extracting: called while content is written with the bytes so far and in total; 0: not known.
+     */
     void (*progress)(void *data, uint64_t bytes, uint64_t total_bytes);
     void *progress_data;
 };
@@ -640,8 +654,8 @@ struct authority_archive_result {
 };
 
 /*
- * All of it or nothing: the destination must be missing or an empty directory,
- * and appears when everything was checked, written and synced.
+ * Extracts everything or nothing: the destination must be missing or an empty directory, and
+ * appears once everything was checked, written and synced.
  */
 int authority_extract_archive(struct authority_scope *scope, struct str archive,
                               struct str destination,
@@ -660,68 +674,69 @@ int authority_create_archive(struct authority_scope *scope, struct str source, s
                              const struct authority_archive_options *options,
                              struct authority_archive_result *out_result, struct err *err);
 
-/* A private directory (0700) that goes with its scope, or with the next start after a crash. */
+/*
+ * Creates a private directory (0700) that is removed with its scope, or at the next start after a
+ * crash.
+ */
 int authority_create_temp(struct authority *authority, const struct authority_subject *subject,
                           const char *reason, struct authority_scope **out_scope, struct err *err);
 
-/* ---- What the host knows ---- */
+/* ---- Notes of the host ---- */
 
 /*
- * The operations that this thread begins from now on are done for this call, and
- * their events say so, until authority_call_end(). *call lives until then. One
- * call at a time: never nested.
+ * Attributes the operations that this thread begins from now on, and their events, to this tool
+ * call, until authority_call_end(). *call must live until then. Calls do not nest.
  */
 void authority_call_begin(const struct authority_call *call);
 void authority_call_end(void);
 
-/* Something that the host itself refused, did, or is about to do in a scope's name. */
+/* Something that the host itself refused, did, or is about to do on behalf of a scope. */
 struct authority_note {
     enum authority_operation operation;
-    struct str name;        /* of AUTHORITY_OP_EXECUTE the command */
-    struct str destination; /* of AUTHORITY_OP_EXECUTE where it runs */
+    struct str name;        /* of AUTHORITY_OP_EXECUTE: the command */
+    struct str destination; /* of AUTHORITY_OP_EXECUTE: the working directory */
     enum authority_outcome outcome;
-    int error;                 /* of AUTHORITY_DENIED and AUTHORITY_FAILED: an ERR_* code */
+    int error;                 /* for AUTHORITY_DENIED and AUTHORITY_FAILED: an ERR_* code */
     const char *policy_source; /* what decided: "deny-rule", "mode", "user", …; or NULL */
-    const char *reason;        /* NULL: the grant's */
-    /* 0: a new one, which is filled in; for the outcome it then is the intent's. */
+    const char *reason;        /* NULL: that of the grant */
+    /* 0: a new id is filled in; for the outcome, pass the id of the intent. */
     uint64_t request_id;
 };
 /*
- * Told to the listeners like an operation. It asks no policy and no hook, nor whether the
- * grant still holds. An AUTHORITY_INTENT may fail, and then it must not be done.
+ * Sends the note to the listeners like an operation. Asks no policy and no hook, and does not check
+ * the grant. If an AUTHORITY_INTENT fails, the host must not go ahead.
  */
 int authority_note(struct authority_scope *scope, struct authority_note *note);
 
 /* ---- Watching ---- */
 
-enum { AUTHORITY_MAX_WATCHES = 1024 }; /* of one scope; ERR_BUSY */
+enum { AUTHORITY_MAX_WATCHES = 1024 }; /* per scope; ERR_BUSY beyond */
 
 struct authority_watch;
 /*
- * One directory and what is directly in it. The fd becomes readable when there is
- * something; at times there is then nothing to tell, since watches share what the
- * system has few of. It is for polling alone. It is the watch's, and is closed with it
- * or with the scope, whichever is freed first: whoever polls it must stop before that.
+ * Watches one directory and its direct entries. The fd becomes readable when there may be events;
+ * sometimes there are none, since watches share scarce system resources. Use it for polling only.
+ * The watch owns it: it is closed with the watch or with the scope, whichever is freed first, so
+ * stop polling before that.
  */
 int authority_watch(struct authority_scope *scope, struct str name,
                     struct authority_watch **out_watch, int *out_fd, struct err *err);
 /*
- * Tells what has come, each change first to the authority's listeners and then to
- * `report`, which may be NULL; there, names are relative to the watched directory.
- * Names that the scope may not know are told to neither. Never blocks.
+ * Reports pending changes, each first to the authority's listeners and then to `report`, which may
+ * be NULL and gets names relative to the watched directory. Names that the scope may not know are
+ * reported to neither. Never blocks.
  *
- * ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED when the grant is over, also by the end of
- * the call: from that moment on nothing was told. ERR_GRANT_REVOKED too when the
- * scope was freed. `report` may free the watch and the scope; it cannot read the
- * same watch (ERR_BUSY).
+ * Returns ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED when the grant has ended, even during this call:
+ * from that moment on nothing was reported. ERR_GRANT_REVOKED also when the scope was freed.
+ * `report` may free the watch and the scope, but cannot read the same watch (ERR_BUSY).
  */
 int authority_watch_read(struct authority_watch *watch,
                          void (*report)(void *data, enum authority_change change, struct str name),
                          void *data);
-/* Needed also when its scope was freed before. */
+/* Required even if the scope was freed before. */
 void authority_watch_free(struct authority_watch *watch);
 
-/* ---- Words for the enums, as records and settings write them ---- */
+/* ---- Names of enum values, as the audit log and settings write them ---- */
 
 const char *authority_subject_type_name(enum authority_subject_type type);
 const char *authority_root_kind_name(enum authority_root_kind kind);
@@ -729,7 +744,7 @@ const char *authority_operation_name(enum authority_operation operation);
 const char *authority_outcome_name(enum authority_outcome outcome);
 const char *authority_change_name(enum authority_change change);
 const char *authority_source_name(enum authority_source source);
-/* One bit. */
+/* Takes a single bit. */
 const char *authority_access_name(enum authority_access access);
 
 #endif
