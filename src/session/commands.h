@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands for the client, where the user allowed them: a launcher that is
- * forked before this process gives up its rights, and the shell's tools on the
- * loop behind it. What a command can see and change is settled here, once; what
- * may run is asked for each.
+ * Runs the client's commands, if the user allowed them: a launcher that is forked before this
+ * process drops its privileges, and the shell's tools on the loop. What commands can see and change
+ * is fixed here, once; permission to run is checked for each command.
  */
 #ifndef SESSION_COMMANDS_H
 #define SESSION_COMMANDS_H
@@ -19,43 +18,46 @@
 struct commands;
 
 struct commands_config {
-    const struct session *session; /* outlives the commands */
-    bool is_open;                  /* dangerous: there are no boxes, and the rest holds nothing */
+    const struct session *session; /* must outlive the commands */
+    bool is_open; /* dangerous: no sandbox, and the restrictions below have no effect */
     bool has_network;
-    const char *hidden;          /* a directory, from all commands, whatever is granted; or NULL */
-    const char *const *writable; /* directories besides the folder, up to a NULL; or NULL */
+    const char *hidden; /* directory hidden from all commands, whatever is granted; or NULL */
+    const char *const *writable; /* directories besides the folder, NULL-terminated; or NULL */
     int64_t timeout_ms;
-    /* Once, when something has ended what starts them and none can be run any more. */
+    /* Called once, when the launcher has died and no command can be run any more. */
     void (*on_final)(void *data);
     void *data;
 };
 
 /*
- * Forks: before the walls and before any thread. ERR_UNSUPPORTED where no box can be built: the
- * message says what is missing.
+ * Forks the launcher: call it before session_confine() and before starting any thread.
+ * ERR_UNSUPPORTED if no sandbox can be built; the message says what is missing.
  */
 int commands_open(const struct commands_config *config, struct commands **out_commands,
                   struct err *err);
 
-/* What the user should know: that commands can do what modes deny to other tools. Or NULL. */
+/* A warning for the user that commands can do what modes deny to other tools; or NULL. */
 const char *commands_warning(const struct commands *commands);
 
-/* A place where commands can leave something that the user's own programs run later; or NULL. */
+/* A path where commands can leave something that the user's own programs run later; or NULL. */
 const char *commands_risk(const struct commands *commands);
 
 #define COMMANDS_RISK_WARNING                                                                      \
     "commands can change files that are run by themselves later, outside of any box, as at the "   \
     "next login"
 
-/* Behind the walls. */
+/* Call after session_confine(). */
 int commands_start(struct commands *commands, struct loop *loop, struct err *err);
 
 /* NULL without commands. */
 struct shell *commands_shell(const struct commands *commands);
 
-/* Before the loop. Everything that runs is killed. */
+/* Kills everything that runs. Call before freeing the loop. */
 void commands_free(struct commands *commands);
-/* The same, but for what shell_prepare() uses: some thread hangs in it. Nothing else may follow. */
+/*
+ * Like commands_free(), but keeps what shell_prepare() uses, because a thread hangs in it. The
+ * process must exit afterwards.
+ */
 void commands_leave(struct commands *commands);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user's rules deny of files, for the boxes of commands: what may not
- * be read is not there, what may not be changed is read-only.
+ * The files denied by the user's rules, for the sandboxes of commands: files that may not be read
+ * are hidden, files that may not be changed are read-only.
  */
 #ifndef SESSION_DENIED_H
 #define SESSION_DENIED_H
@@ -13,8 +13,8 @@
 
 struct denied {
     struct arena arena;
-    struct rulebook *book;    /* of which they are; or NULL */
-    struct box_denial *items; /* by path and access */
+    struct rulebook *book;    /* the rules they were taken from; or NULL */
+    struct box_denial *items; /* sorted by path and access */
     size_t count;
     bool is_complete;
 };
@@ -23,17 +23,17 @@ void denied_init(struct denied *denied);
 void denied_done(struct denied *denied);
 
 /*
- * By the rules as they are now. ERR_UNSUPPORTED where a box cannot hold so many, with words for
- * the user.
+ * Collects the denials from the current rules. ERR_UNSUPPORTED, with a message for the user, if
+ * they are more than a sandbox can hold.
  */
 int denied_gather(struct denied *denied, struct permission *permission, struct err *err);
 
-/* Whether there are some that name no path. */
+/* Whether some denials are patterns instead of paths. */
 bool denied_has_patterns(const struct denied *denied);
 
 /*
- * What they deny now and did not when `before` was gathered: quick where they have not changed.
- * ERR_DENIED_BY_POLICY where it is more than a launcher is told with one command.
+ * Collects the denials that were added since `before` was gathered; quick if the rules have not
+ * changed. ERR_DENIED_BY_POLICY if there are more than fit into one request to the launcher.
  */
 int denied_gather_since(struct denied *denied, const struct denied *before,
                         struct permission *permission, struct err *err);

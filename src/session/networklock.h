@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether commands with network run for this user, of whatever program of ours: they reach the
- * local port of a daemon and pass for the user there. A program that starts some shares a lock in
- * the user's own directory of settings, which no box shows; its launcher has it, and so it lasts as
- * long as they do.
+ * Tells whether any Gatehouse program runs commands with network access for this user: such
+ * commands can reach a daemon's local port and pass for the user there. A program that starts them
+ * takes a shared lock in the user's settings directory, which no sandbox can see. Its launcher
+ * holds the lock, so it lasts as long as the commands.
  */
 #ifndef SESSION_NETWORKLOCK_H
 #define SESSION_NETWORKLOCK_H
@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-/* Where the user has no such directory, or nothing can be written there, *out_fd is left alone. */
+/* Leaves *out_fd alone if the user has no settings directory or it is not writable. */
 int networklock_share(int *out_fd, struct err *err);
 
 bool networklock_is_shared(void);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session of tools stands on: an authority with its state and record, the
- * grants of one folder, and the toolbox over them. Shared by the programs that
- * do file work. The order is the point: everything is opened first, then the
- * process confines itself, and only then does it read what somebody else sends.
+ * The base of a tool session: an authority with its state and audit log, the grants for one folder,
+ * and the toolbox on top. Shared by the programs that work on files. The order matters: open
+ * everything first, then confine the process, and only then read untrusted input.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -21,26 +20,27 @@
 #include "permission/rules/keeper.h"
 #include "session/state.h"
 
-/* Whether calls are allowed is decided here, by these modes and by the user's rules. */
+/* Present if this process decides about calls, by these modes and the user's rules. */
 struct session_consent {
     struct permission_modes modes;
-    const char *settings_dir; /* NULL: the user's own */
-    bool keeps_rules;         /* what is decided for good is written there */
+    const char *settings_dir; /* NULL: the user's default */
+    bool keeps_rules;         /* save permanent decisions there */
 };
 
 struct session_config {
-    const char *directory; /* the folder, as the user named it */
-    /* Of our own, made if missing: journal, record, what undo needs. */
+    const char *directory; /* the folder, as given by the user */
+    /* Directory for our journal, audit log and undo data; created if missing. */
     const char *state_dir;
-    const char *session;        /* who acts, in the record */
-    bool is_recorded_elsewhere; /* then no record is kept here */
-    bool has_tools_elsewhere;   /* then no toolbox is made here */
+    const char *session;        /* the acting session's id, for the audit log */
+    bool is_recorded_elsewhere; /* keep no audit log here */
+    bool has_tools_elsewhere;   /* create no toolbox here */
     bool may_write;
-    const char *const *denied;             /* globs up to a NULL; or NULL */
-    const char *const *allowed;            /* the same */
-    const struct session_consent *consent; /* NULL: somebody else decides about calls */
-    bool takes_rules;                      /* and tells by keeper_set_rules() what is denied */
-    const char *const *protected_dirs; /* absolute, up to a NULL: nothing reaches them; or NULL */
+    const char *const *denied;             /* globs, NULL-terminated; or NULL */
+    const char *const *allowed;            /* same */
+    const struct session_consent *consent; /* NULL: another process decides about calls */
+    bool takes_rules;                      /* it sends its denials with keeper_set_rules() */
+    /* Absolute, NULL-terminated, out of reach for everything; or NULL. */
+    const char *const *protected_dirs;
     uint64_t max_file_bytes;
     uint64_t max_lines;
     uint64_t max_matches;
@@ -49,37 +49,40 @@ struct session_config {
 struct session {
     bool may_write;
     bool keeps_rules;
-    struct settings_file *settings; /* NULL: there are none, or they are not ours to look at */
+    struct settings_file *settings; /* NULL: none, or another process reads them */
     struct settings_findings findings;
-    struct keeper *keeper; /* NULL: somebody else decides, and has no rules */
+    struct keeper *keeper; /* NULL: another process decides and sends no rules */
     struct authority_filter filter;
     struct session_state state;
     struct authority_scope *names;
     struct authority_scope *files;
-    struct toolbox *box;       /* NULL: elsewhere */
-    char given_path[PATH_MAX]; /* the folder as the user named it, from / on */
+    struct toolbox *box;       /* NULL: in another process */
+    char given_path[PATH_MAX]; /* absolute path of the folder as given by the user */
     char root_path[PATH_MAX];  /* without links */
 };
 
-/* The message is for the user who started us. */
+/* The error message is for the user who started the program. */
 int session_open(const struct session_config *config, struct session **out_session,
                  struct err *err);
 void session_close(struct session *session);
 
 struct session_walls {
-    bool answers_connections; /* that come to a socket which is open already */
-    bool asks_on_terminal;    /* that is open already */
-    bool passes_messages;     /* on a socket that is open already: descriptors come so */
+    bool answers_connections; /* accepts connections on a socket that is already open */
+    bool asks_on_terminal;    /* on a terminal that is already open */
+    bool passes_messages;     /* receives file descriptors on a socket that is already open */
 };
 
-/* For good, and before any thread: files of the folder and of our state, no exec, no sockets. */
+/*
+ * Confines the process for good: only files of the folder and of our state, no exec, no sockets.
+ * Call it before starting any thread.
+ */
 int session_confine(const struct session *session, const struct session_walls *walls,
                     struct confine_report *out_report, struct err *err);
 
 /*
- * At the end, when nobody waits any more: until all changes have returned, a minute at most. One
- * that was given up puts back what it has begun, and to leave in its middle would be a loss. Which
- * signals end the process meanwhile is the caller's to say.
+ * Waits until all running changes have returned, a minute at most; call it at the end, when no
+ * client waits any more. A cancelled change restores what it began, and exiting in the middle would
+ * lose data. The caller decides which signals end the process meanwhile.
  */
 void session_wait_for_changes(const atomic_uint *changing);
 

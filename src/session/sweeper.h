@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes in the background what killed sessions have left: a thread of its own, so
- * that no call waits for it, which there is only when something was left.
+ * Removes the leftovers of killed sessions in a background thread, so that no call waits for it.
+ * The thread exists only if there are leftovers.
  */
 #ifndef SESSION_SWEEPER_H
 #define SESSION_SWEEPER_H
@@ -14,13 +14,13 @@
 struct sweeper;
 
 /*
- * *out_sweeper is NULL when there is nothing to do. *running counts the thread as long as it uses
- * the authority, and outlives everything.
+ * *out_sweeper is NULL when there is nothing to do. *running counts the thread while it uses the
+ * authority, and must outlive everything.
  */
 int sweeper_new(struct loop *loop, struct authority *authority, atomic_uint *running,
                 struct sweeper **out_sweeper);
 
-/* Gives up what is left, for the next start. Afterwards a thread that still runs hangs. */
+/* Stops; the next start removes what remains. A thread that still runs afterwards hangs. */
 void sweeper_free(struct sweeper *sweeper);
 
 #endif
