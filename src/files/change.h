@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tools that change something share: words for errors, results, reading before editing. */
+/* Shared by the tools that change files: error messages, results, reading before editing. */
 #ifndef FILES_CHANGE_H
 #define FILES_CHANGE_H
 
 #include "files/tool.h"
 #include "files/undo/undo.h"
 
-/* A string argument; the schema has seen to it that it is there. */
+/* A string argument; the schema guarantees that it exists. */
 struct str change_text(const struct tool_call *call, struct str key);
 
-/* Resource number `index` as the client called it. */
+/* Resource number `index` as the client named it. */
 static inline struct str change_given(const struct tool_call *call, size_t index)
 {
     return call->resources[index].given;
 }
 
-/* "NAME: what", with a long name cut; returns the code. */
+/* Sets the message "NAME: …", with a long name cut; returns the code. */
 int change_fail(struct err *err, int code, struct str given, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same with the words of the authority. */
+/* Same, with the authority's message. */
 int change_refuse(struct err *err, int code, struct str given, const struct err *why);
 
-/* ERR_TOO_LARGE when a file of that size is over the limit. */
+/* ERR_TOO_LARGE if a file of that size is over the limit. */
 int change_check_size(const struct tool_call *call, struct str given, uint64_t size,
                       struct err *err);
 
 /* Whether it is still the same file with the same content. */
 bool change_is_same(const struct authority_stat *a, const struct authority_stat *b);
 
-/* A text file within the limit, and what it was when it was read. */
+/* Reads a text file within the size limit; *out_stat describes it as it was read. */
 int change_read(const struct tool_call *call, size_t index, struct buf *out,
                 struct authority_stat *out_stat, struct err *err);
 
 /*
- * What is known before a change is tried, and its words: the tools themselves begin with
- * these, and previews end with them.
+ * Checks that are possible before a change is tried, and their messages: the tools begin with them,
+ * and previews end with them.
  */
 /* write.c */
 int change_refuse_write(struct err *err, int code, struct str given, const struct err *why);
@@ -44,25 +44,28 @@ int change_check_move(const struct tool_call *call, struct err *err);
 int change_check_copy(const struct tool_call *call, struct err *err);
 /* archive.c */
 int change_check_extract(const struct tool_call *call, struct err *err);
-/* edit.c: each file that edits would change, with its resource, in the order of the edits. */
+/*
+ * edit.c: visits each file that the edits would change, with its resource, in the order of the
+ * edits.
+ */
 typedef int change_foreseen_fn(void *data, size_t index, struct str before, struct str after);
 int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void *data,
                          struct err *err);
 
-/* Begins a change in the log. */
+/* Begins a change in the undo log. */
 void change_begin(const struct tool_call *call);
 
-/* A result with the names that the arguments `keys` have: {"path": …} and the like. */
+/* A field of the result, named like the argument: {"path": …}. */
 struct change_field {
     struct str key;
     struct str value;
 };
-/* Ends the change in the log and writes the fields, and whether it can be undone if not. */
+/* Ends the change in the undo log and writes the fields, with a note if it cannot be undone. */
 int change_end(const struct tool_call *call, const struct change_field *fields, size_t count,
                struct buf *out);
-/* Ends it after a failure. */
+/* Ends the change in the undo log after a failure. */
 void change_give_up(const struct tool_call *call);
-/* For results of other shapes: {…, "undoable": false, "note": …}. */
+/* Adds "undoable": false, "note": … to results of other shapes. */
 void change_write_note(struct json_writer *w, const struct undo_note *note);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a file holds, judged by its first bytes and its name: text or not, and
- * which media type.
- */
+/* Guesses from its first bytes and its name whether a file is text, and its media type. */
 #ifndef FILES_MEDIA_H
 #define FILES_MEDIA_H
 
@@ -11,20 +8,23 @@
 
 #include "base/str.h"
 
-enum { MEDIA_HEAD_BYTES = 8 << 10 }; /* of a file: as much as is looked at for a NUL */
+enum { MEDIA_HEAD_BYTES = 8 << 10 }; /* beginning of a file that is searched for a NUL */
 
-/* "image/png" and its kin or "application/pdf", by the beginning of the content; else NULL. */
+/* "image/png" and the like or "application/pdf", by the beginning of the content; else NULL. */
 const char *media_type_of_content(struct str head);
 
 bool media_is_image(const char *type);
 
-/* A NUL in the first MEDIA_HEAD_BYTES: then it is no text. The rest must be UTF-8 to be text. */
+/*
+ * Whether there is a NUL in the first MEDIA_HEAD_BYTES: then it is not text. Text must also be
+ * UTF-8.
+ */
 bool media_has_early_nul(struct str content);
 
-/* By the ending of the name; NULL when that says nothing. */
+/* By the extension; NULL if that is unknown. */
 const char *media_type_of_name(struct str name);
 
-/* The same for a content that is known to be text or not: always one that fits it. */
+/* Same, for content known to be text or binary: always returns a type that fits. */
 const char *media_type_of_text(struct str name);
 const char *media_type_of_bytes(struct str name);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tools of one session over one root, behind one table. A call has two
- * phases, so that somebody may decide in between:
+ * The tools of one session on one root. A call has two phases, so that permission can be decided in
+ * between:
  *
- *     tool_prepare()   arguments checked against the schema, names resolved
- *     tool_resources() what would be touched, by its resolved name
- *     tool_run()       does it, on those very names: a link that came since is refused
+ *     tool_prepare()   checks the arguments against the schema and resolves names
+ *     tool_resources() tells what would be touched, by its resolved name
+ *     tool_run()       does it on those very names: a link that appeared since is refused
  *     tool_free()
  *
- * Everything here may block and is called from workers, several at once. What
- * changes something waits for its turn: one change at a time in a toolbox.
+ * All functions may block and are called from workers, several at once. Changes are serialised: one
+ * at a time in a toolbox.
  */
 #ifndef FILES_TOOLBOX_H
 #define FILES_TOOLBOX_H
@@ -31,25 +31,25 @@ struct tool_call;
 struct toolbox_config {
     struct authority *authority;
     /*
-     * Two grants of one root, with the same globs: `names` follows links inside
-     * it and only finds out where a name leads (AUTHORITY_METADATA suffices);
-     * `files` rejects links and does the work. Neither limits file sizes.
+     * Two grants for one root, with the same globs: `names` follows links inside the root and only
+     * resolves names (AUTHORITY_METADATA suffices); `files` rejects links and does the work.
+     * Neither limits file sizes.
      */
     struct authority_scope *names;
     struct authority_scope *files;
-    const char *root_path; /* without links; in trees and file:// addresses */
-    /* The same as the user named it, which absolute names may begin with too; NULL: none. */
+    const char *root_path; /* without links; shown in trees and file:// URIs */
+    /* The same path as given by the user, with which absolute names may begin too; NULL: none. */
     const char *given_path;
-    /* The globs of both grants, up to a NULL, for the words of refusals; NULL: none. */
+    /* The globs of both grants, NULL-terminated, to explain refusals; NULL: none. */
     const char *const *denied;
     const char *const *allowed;
     bool may_write;            /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */
     uint64_t max_undo_bytes;   /* 0: TOOLBOX_UNDO_BYTES */
-    uint64_t max_copy_bytes;   /* of data, in one call; 0: TOOLBOX_COPY_BYTES */
+    uint64_t max_copy_bytes;   /* bytes copied in one call; 0: TOOLBOX_COPY_BYTES */
     uint64_t max_matches;      /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
-    const struct clock *clock; /* NULL: the system's */
+    const struct clock *clock; /* NULL: the system clock */
 };
 
 enum {
@@ -61,9 +61,9 @@ enum {
 };
 #define TOOLBOX_COPY_BYTES (UINT64_C(4) << 30)
 
-/* The grants stay the caller's and must outlive the toolbox. */
+/* The caller owns the grants, which must outlive the toolbox. */
 int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, struct err *err);
-/* No call may be running. What was kept for undoing goes with it. */
+/* No call may be running. Also deletes the data kept for undo. */
 void toolbox_free(struct toolbox *box);
 
 /* Whether the tool exists in this toolbox. */
@@ -71,14 +71,14 @@ bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool);
 
 struct tool_resource {
     enum catalog_access access;
-    struct str given;            /* as the arguments have it */
+    struct str given;            /* as in the arguments */
     struct str resolved;         /* relative to the root; "" is the root; no links in it */
-    struct authority_stat about; /* then; the inode is 0 when it was not seen */
+    struct authority_stat about; /* when prepared; inode 0: not looked at */
 };
 
 /*
- * The arguments must outlive the call. ERR_SCHEMA_MISMATCH and the codes of
- * names (ERR_PATH_OUTSIDE_ROOT, …) surface here; the message is for the client.
+ * The arguments must outlive the call. Returns ERR_SCHEMA_MISMATCH or the codes for names
+ * (ERR_PATH_OUTSIDE_ROOT, …); the message is for the client.
  */
 int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
                  const struct json_value *arguments, const struct cancel *cancel,
@@ -87,18 +87,18 @@ void tool_free(struct tool_call *call);
 
 const struct tool_resource *tool_resources(const struct tool_call *call, size_t *out_count);
 
-/* From the worker; total 0 when it is not known. */
+/* Called from the worker; `total` is 0 if unknown. */
 typedef void tool_progress_fn(void *data, uint64_t done, uint64_t total, const char *what);
 
 /*
- * Appends a finished CallToolResult to `out`. A tool that fails is a result
- * too ({"error":…}, isError), and 0 is returned; the codes that remain are
- * ERR_CANCELLED, ERR_TIMED_OUT, ERR_NO_MEMORY and ERR_TOO_LARGE (of `out`).
+ * Appends a finished CallToolResult to `out`. A failing tool also produces a result ({"error":…},
+ * isError), and 0 is returned; the remaining codes are ERR_CANCELLED, ERR_TIMED_OUT, ERR_NO_MEMORY
+ * and ERR_TOO_LARGE (of `out`).
  */
 int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
              void *progress_data, struct buf *out);
 
-/* The result for a call that failed before it ran. */
+/* Writes the result for a call that failed before it ran. */
 int tool_write_error(const struct err *err, struct buf *out);
 
 #endif

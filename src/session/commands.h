@@ -39,7 +39,9 @@ int commands_open(const struct commands_config *config, struct commands **out_co
 /* A warning for the user that commands can do what modes deny to other tools; or NULL. */
 const char *commands_warning(const struct commands *commands);
 
-/* A path where commands can leave something that the user's own programs run later; or NULL. */
+/*
+ * A file that commands can change and that runs by itself later, outside of the sandbox; or NULL.
+ */
 const char *commands_risk(const struct commands *commands);
 
 #define COMMANDS_RISK_WARNING                                                                      \

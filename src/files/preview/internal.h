@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the files of previews: preview.c (the table, words, tools that look), preview_write.c
- * (new content), preview_move.c (moving, deleting, unpacking) and preview_undo.c.
+ * Internal to the previews: preview.c (the table, words, read-only tools), preview_write.c (new
+ * content), preview_move.c (moving, deleting, unpacking) and preview_undo.c.
  */
 #ifndef FILES_PREVIEW_INTERNAL_H
 #define FILES_PREVIEW_INTERNAL_H
@@ -13,12 +13,12 @@
 struct preview {
     struct tool_call *call;
     struct tool_preview *out;
-    int error;        /* the first, of words that did not fit */
-    struct buf lines; /* of the detail, before they are cut */
-    size_t files;     /* that edits touch */
+    int error;        /* first error while adding words that did not fit */
+    struct buf lines; /* of the detail, before cutting */
+    size_t files;     /* number touched by edits */
 };
 
-/* Says what the tool would do; an error is the one that it would end with. */
+/* Describes what the tool would do; an error is the one that the tool would return. */
 typedef int preview_fn(struct preview *preview, struct err *err);
 /* preview_write.c */
 preview_fn preview_write_file, preview_append_file, preview_create_directory, preview_edits;
@@ -27,16 +27,16 @@ preview_fn preview_move, preview_copy_file, preview_delete, preview_extract_arch
 /* preview_undo.c */
 preview_fn preview_undo_changes;
 
-/* ---- the sentence; what does not fit is an error at the end ---- */
+/* ---- the sentence; if it does not fit, the error comes at the end ---- */
 
-/* For words of ours alone. */
+/* For our own words only. */
 void preview_say(struct preview *preview, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A resource as it was given, and where it leads if that is elsewhere. */
+/* The resource as given, and its target if that is elsewhere. */
 void preview_say_name(struct preview *preview, size_t index);
 /* " (3.4 KB)" */
 void preview_say_size(struct preview *preview, uint64_t bytes);
-/* The same of a resource that is a file and was seen when the call was prepared. */
+/* Same, for a resource that was seen to be a file when the call was prepared. */
 void preview_say_seen(struct preview *preview, size_t index);
 /* "120 lines, 3.4 KB" */
 void preview_say_content(struct preview *preview, struct str text);
@@ -46,7 +46,7 @@ void preview_say_content(struct preview *preview, struct str text);
 int preview_note(struct preview *preview, const char *words);
 int preview_show_arguments(struct preview *preview);
 
-/* Of an error, whether it ends the call whatever it is about. */
+/* Whether the error ends the call, whatever resource it is about. */
 static inline bool preview_is_over(int code)
 {
     return code == ERR_CANCELLED || code == ERR_TIMED_OUT || code == ERR_NO_MEMORY ||

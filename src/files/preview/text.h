@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For preview.c alone: words, numbers and lines that a person can read safely. */
+/* Internal to preview.c: words, numbers and lines that are safe to show to a user. */
 #ifndef FILES_PREVIEW_TEXT_H
 #define FILES_PREVIEW_TEXT_H
 
@@ -19,13 +19,16 @@ const char *preview_size(uint64_t bytes, char out_text[PREVIEW_NUMBER_BYTES]);
 /* Lines as read_file counts them. */
 uint64_t preview_line_count(struct str text);
 
-/* With U+FFFD for what does not show or reorders, and a sign for CR; tabs stay. */
+/* Replaces invisible and reordering characters by U+FFFD and marks CR; tabs stay. */
 int preview_add_harmless(struct buf *out, struct str text);
 
-/* Lines of a detail, each cut to its length, up to the ceilings; then how many more there are. */
+/*
+ * Adds lines to the detail, each cut to its maximum, up to the limits; then how many more there
+ * are.
+ */
 int preview_add_lines(struct buf *out, struct str text);
 
-/* "key: value", a line for each member; text of several lines is set in. */
+/* Adds a line "key: value" for each member; text of several lines is indented. */
 int preview_add_arguments(struct buf *out, const struct json_value *arguments);
 
 #endif
