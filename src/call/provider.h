@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A family of tools as a table of functions: what a call would touch, what it would do in words,
- * and doing it. Which tools belong to a family stands in the catalogue (`provider`). Where the work
- * happens is the executor's affair, whether it may happen the engine's.
+ * A family of tools as a table of functions: what a call would touch, a description of what it
+ * would do, and doing it. The catalogue says which tools belong to a family (`provider`). The
+ * executor chooses where the work is done, the engine whether it may be done.
  *
  * A blocking family has `run`; then `prepare`, `subject`, `preview`, `refused` and `run` are called
- * on worker threads, for one call one after the other. A family that works with the loop's events
- * has `start` instead; then only `prepare` is called on a worker, the others on the loop.
+ * on worker threads, one after the other for one call. An event-driven family has `start` instead;
+ * then only `prepare` is called on a worker, and the others on the loop.
  */
 #ifndef CALL_PROVIDER_H
 #define CALL_PROVIDER_H
@@ -23,76 +23,81 @@
 #include "permission/decision.h"
 #include "protocol/catalog.h"
 
-/* What the user has to agree to. */
+/* What needs permission. */
 struct provider_subject {
-    /* With none of them the call is allowed: its group is offered, and it touches nothing. */
+    /* Without any, the call is allowed: its group is offered, and it touches nothing. */
     const struct permission_resource *resources;
     size_t count;
     uint64_t mark; /* changes when the same call would do something else (decision_subject.mark) */
 };
 
-/* A total of 0 is unknown. */
+/* `total` is 0 if unknown. */
 typedef void provider_progress_fn(void *data, uint64_t done, uint64_t total, const char *what);
 
-/* For `start`: on the loop, never from inside `start`. */
+/* For `start`: called on the loop, never from inside `start`. */
 struct provider_events {
     provider_progress_fn *on_progress;
-    /* Once. The result is a whole CallToolResult, also where the tool failed. */
+    /* Called once. The result is a whole CallToolResult, even if the tool failed. */
     void (*on_done)(void *data, int error, struct str result);
     void *data;
-    const void *session;  /* whose call it is; compared only */
-    const char *decision; /* what allowed it, for the record: static */
+    const void *session;  /* that the call belongs to; only compared */
+    const char *decision; /* what allowed it, for the audit log; a static string */
     bool wants_progress;
 };
 
 struct provider {
-    const char *name; /* as the catalogue has it */
+    const char *name; /* as in the catalogue */
 
-    /* Whether a tool of this family is there. NULL: all are. */
+    /* Whether a tool of this family is available. NULL: all are. */
     bool (*has)(const void *self, const struct catalog_tool *tool);
 
     /*
-     * Checks the arguments, which outlive the call, and finds out what they name. Errors are in
-     * words for the client.
+     * Checks the arguments, which outlive the call, and resolves what they name. Error messages are
+     * for the client.
      */
     int (*prepare)(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
                    const struct cancel *cancel, void **out_call, struct err *err);
-    /* On any thread. */
+    /* Called on any thread. */
     void (*free)(void *call);
 
-    /* What is not the call's own is copied into the arena. NULL: there is nothing to agree to. */
+    /* Copies into the arena what the call does not own. NULL: nothing needs permission. */
     int (*subject)(void *call, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err);
-    /* Fills in action, detail, is_diff and deletes; an error is the one the call would end with. */
+    /*
+     * Fills in action, detail, is_diff and deletes; an error is the one that the call would return.
+     */
     int (*preview)(void *call, struct arena *arena, enum decision_disclosure disclosure,
                    const struct cancel *cancel, struct question *question, struct err *err);
-    /* Records that the call was refused because of this resource, by what, with which code. */
+    /*
+     * Records in the audit log that the call was refused because of this resource, what decided so,
+     * and the code.
+     */
     void (*refused)(void *call, const void *session, const struct permission_resource *resource,
                     const char *source, int code);
 
-    /* Appends a whole CallToolResult. An error means that there is none: cancelled, no memory. */
+    /* Appends a whole CallToolResult. On an error (cancelled, no memory) there is none. */
     int (*run)(void *call, const char *decision, const struct cancel *cancel,
                provider_progress_fn *progress, void *data, struct buf *out, struct err *err);
-    /* Whether such a call changes something, so that one given up may still have been made. */
+    /* Whether such a call changes something, so that it may have taken effect even if abandoned. */
     bool (*changes)(const struct catalog_tool *tool);
 
-    /* Takes the call, and keeps its own time. The number is for `cancel`. */
+    /* Takes ownership of the call, and keeps its own deadline. Returns an id for `cancel`. */
     uint64_t (*start)(void *call, const struct provider_events *events);
-    /* Ends it soon; on_done still comes. */
+    /* Makes it end soon; on_done is still called. */
     void (*cancel)(void *self, uint64_t id);
 
-    /* Ends what outlives calls. NULL: nothing does. */
+    /* Ends what outlives the session's calls. NULL: nothing does. */
     void (*end_session)(void *self, const void *session);
 };
 
-/* A family with what it works on. */
+/* A family with the object it works on. */
 struct provider_use {
     const struct provider *provider;
     void *self;
 };
 
-/* Whether the catalogue says that the tool belongs to this family. */
+/* Whether the tool belongs to this family, by the catalogue. */
 bool provider_owns(const struct provider *provider, const struct catalog_tool *tool);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executor of this process. What blocks is done by worker threads, first come first served;
- * families that work with events run on the loop. A call that needs no question takes one way to a
- * worker and back: it is prepared, decided about and run there.
+ * The executor of this process. Worker threads do what blocks, first come first served;
+ * event-driven families run on the loop. A call that needs no question is prepared, decided and run
+ * in a single worker job.
  *
- * A worker that hangs keeps its work, whose caller gets its answer when it cancels it. Deadlines
- * are the caller's.
+ * A worker that hangs keeps its work; the caller gets its answer by cancelling it. The caller keeps
+ * the deadlines.
  */
 #ifndef CALL_WORKERS_H
 #define CALL_WORKERS_H
@@ -16,35 +16,39 @@
 
 struct workers_config {
     struct loop *loop;
-    const struct provider_use *providers; /* outlive the executor */
+    const struct provider_use *providers; /* must outlive the executor */
     size_t provider_count;
     struct worker_config pool;
-    unsigned max_at_work; /* given to the pool at a time; the others wait here */
+    unsigned max_at_work; /* most works in the pool at a time; the others wait here */
     size_t max_result_bytes;
-    /* What is in a worker's hands, and what of that changes something; both outlive all threads. */
+    /*
+     * Count the works that workers hold, and those of them that change something. Both must outlive
+     * all threads.
+     */
     atomic_uint *running;
     atomic_uint *changing;
-    bool (*may_begin)(void *data); /* false: nothing more is begun for now. NULL: always */
-    void (*on_lost)(void *data);   /* once: too many workers hang, nothing more is begun. Or NULL */
+    bool (*may_begin)(void *data); /* false: start nothing more for now. NULL: always true */
+    /* Called once, when too many workers hang and nothing more is started. Or NULL. */
+    void (*on_lost)(void *data);
     void *data;
 };
 
 struct workers;
 
 int workers_new(const struct workers_config *config, struct workers **out_workers);
-/* Gives up all that workers have, which ends it; waits for them no longer than the grace. */
+/* Cancels all works that workers hold, and waits for them no longer than the grace period. */
 void workers_stop(struct workers *workers);
-/* workers_stop(), and it is gone. All works were released. */
+/* Calls workers_stop() first. All works must have been released. */
 void workers_free(struct workers *workers);
 
 struct executor *workers_executor(struct workers *workers);
 /* For other jobs, and to run the loop on. NULL when stopped. */
 struct worker_pool *workers_pool(const struct workers *workers);
 
-/* may_begin() is true again. */
+/* Call when may_begin() is true again. */
 void workers_go_on(struct workers *workers);
 
-/* The provider's call of a prepared work, for who knows the provider. */
+/* The provider's call of a prepared work, for callers that know the provider. */
 void *workers_call(const struct work *work);
 
 #endif
