@@ -40,7 +40,7 @@ int commands_open(const struct commands_config *config, struct commands **out_co
 const char *commands_warning(const struct commands *commands);
 
 /*
- * A file that commands can change and that runs by itself later, outside of the sandbox; or NULL.
+ * A writable place where commands can leave a file that the user's own programs run later; or NULL.
  */
 const char *commands_risk(const struct commands *commands);
 
