@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a call that is understood may be done, between its two phases: by modes
- * and rules, or by the user's answer to a question that is made here and put by
- * others. With the answer the decision is made once more, and it counts only for
- * what it was given to. Keeping an answer for good may wait for other programs, so
- * that belongs on a worker.
+ * Decides whether a prepared call may run: by modes and rules, or by the user's answer to a
+ * question that is made here and asked by others. With the answer, the decision is made once more,
+ * and the answer counts only for what was asked. Saving a permanent answer may wait for other
+ * programs, so run it on a worker.
  */
 #ifndef PERMISSION_DECISION_H
 #define PERMISSION_DECISION_H
@@ -19,23 +18,25 @@
 #include "permission/rules/keeper.h"
 #include "protocol/catalog.h"
 
-/* What the loop knows of it beforehand. */
+/* What the loop knows beforehand. */
 struct decision_terms {
     struct keeper *keeper;
-    bool can_ask;           /* somebody is there */
-    bool is_by_client;      /* and that is who sees the question first */
-    unsigned choices;       /* that they are offered */
-    const char *how_to_ask; /* what the user can do where nobody can be asked */
-    /* From an earlier turn of the same call: */
+    bool can_ask;           /* a user is there */
+    bool is_by_client;      /* and the client sees the question first */
+    unsigned choices;       /* choices that are offered */
+    const char *how_to_ask; /* advice for the user when nobody can be asked */
+    /* From an earlier round of the same call: */
     bool has_answer;
     enum permission_choice answer;
-    uint64_t mark; /* of the question that it was given to */
+    uint64_t mark; /* of the question that was answered */
 };
 
-/* How much a question may tell of what is in files. */
+/* How much a question may disclose of file contents. */
 enum decision_disclosure {
     DECISION_DISCLOSES_ALL,
-    /* Reading has to be asked for, too: the user sees it, and the client not even an error. */
+    /*
+     * Reading needs permission, too: the user sees the content, but the client not even an error.
+     */
     DECISION_DISCLOSES_TO_USER,
     DECISION_DISCLOSES_NOTHING,
 };
@@ -49,32 +50,33 @@ struct decision_subject {
     const struct catalog_tool *tool;
     const struct permission_resource *resources;
     size_t count;
-    uint64_t mark; /* of what else it goes by (files/consent.h) */
+    uint64_t mark; /* fingerprint of what else it depends on (files/consent.h) */
     /*
-     * What will be done, in words that live in the arena; an error is the one it would end with.
-     * NULL: the caller puts the words into the question himself.
+     * Describes what the call would do, in texts that live in the arena; an error is the one that
+     * the call would return. NULL: the caller adds the texts to the question.
      */
     int (*describe)(void *data, struct arena *arena, enum decision_disclosure disclosure,
                     const struct cancel *cancel, struct question *question, struct err *err);
-    /* The refusal goes into the record. */
+    /* Records the refusal in the audit log. */
     void (*refused)(void *data, const struct permission_resource *resource, const char *source,
                     int code);
     void *data;
 };
 
 struct decision {
-    enum permission_source source; /* what let it pass */
-    struct err unkept;             /* what was decided for good holds for this session only */
-    /* Where somebody has to be asked; in the job's arena. */
+    enum permission_source source; /* what allowed it */
+    struct err unkept; /* set if a permanent answer could be kept for this session only */
+    /* The user must be asked; in the job's arena. */
     bool asks;
     struct question question;
-    enum decision_disclosure disclosure; /* what its words may come from */
+    enum decision_disclosure disclosure; /* what its texts may disclose */
     uint64_t mark;
 };
 
 /*
- * 0: it may be done, or *out_decision asks. ERR_DENIED_BY_POLICY and ERR_ASK_UNAVAILABLE: it may
- * not, which is recorded, and err has words for the client. Other codes: it would fail anyway.
+ * Returns 0 if the call may run or *out_decision asks. ERR_DENIED_BY_POLICY and
+ * ERR_ASK_UNAVAILABLE: it may not, the refusal is recorded, and err has a message for the client.
+ * Other codes: the call would fail anyway.
  */
 int decision_make(const struct decision_terms *terms, const struct decision_subject *subject,
                   struct arena *arena, const struct cancel *cancel, struct decision *out_decision,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a group of tools may do as a whole: nothing, what somebody is asked for,
- * or everything. And whether files may be changed at all, which the user has to
- * want: see permission_write_access().
+ * What a group of tools may do as a whole: nothing, only after asking, or everything. Also whether
+ * files may be changed at all, which the user must opt in to: see permission_write_access().
  */
 #ifndef PERMISSION_MODES_H
 #define PERMISSION_MODES_H
@@ -25,32 +24,32 @@ struct permission_modes {
     enum permission_mode of[PERMISSION_GROUPS]; /* by enum catalog_group */
 };
 
-/* The template of a first start. */
+/* The defaults for a first start. */
 extern const struct permission_modes permission_modes_recommended;
 
-/* "deny", "ask", "allow", in these letters only. */
+/* "deny", "ask", "allow"; case-sensitive. */
 const char *permission_mode_name(enum permission_mode mode);
 bool permission_mode_from(struct str name, enum permission_mode *out_mode);
 
 /*
- * What cannot be read cannot be changed either. ERR_INVALID_OPTION when every group is denied that
- * has tools: the message says what to do.
+ * Denies changing if reading is denied. ERR_INVALID_OPTION, with advice, if every group that has
+ * tools is denied.
  */
 int permission_modes_constrain(struct permission_modes *modes, struct err *err);
 
-/* While deny rules may be missing nothing happens unasked. */
+/* Lowers allow to ask: while deny rules may be missing, nothing may happen without asking. */
 void permission_modes_cap_ask(struct permission_modes *modes);
 
-/* What the user has said about changing files, and where. */
+/* Where and how the user opted in to changing files. */
 struct permission_write_sources {
     bool flag;     /* --filesystem-write-access */
-    bool env;      /* the same in the environment */
-    bool settings; /* "filesystemWriteAccess": true; a file without the key is false */
-    /* --permission-filesystem-write, its variable, and the settings' mode of the group. */
+    bool env;      /* the same option in the environment */
+    bool settings; /* "filesystemWriteAccess": true; false if the key is missing */
+    /* From --permission-filesystem-write, its variable, and the group's mode in the settings. */
     bool has_flag_mode;
     bool has_env_mode;
     bool has_settings_mode;
-    bool has_edited; /* in the connect prompt */
+    bool has_edited; /* edited in the connect prompt */
     enum permission_mode flag_mode;
     enum permission_mode env_mode;
     enum permission_mode settings_mode;
@@ -58,14 +57,15 @@ struct permission_write_sources {
 };
 
 struct permission_write {
-    bool is_opted_in;          /* false: the row of the group says that write access is off */
-    enum permission_mode mode; /* what holds: PERMISSION_DENY unless somebody asked for more */
+    bool is_opted_in; /* false: the user interface shows that write access is off */
+    /* The effective mode: PERMISSION_DENY unless the user opted in to more. */
+    enum permission_mode mode;
 };
 
 /*
- * The mode is the one of the strongest source (prompt, flag, environment, settings, template). It
- * counts only where the user opted in, which a mode in the settings does not do; a deny that was
- * written out wins over the short forms.
+ * Takes the mode from the strongest source (prompt, flag, environment, settings, template). It
+ * counts only if the user opted in; a mode in the settings is no opt-in. An explicit deny wins over
+ * the short forms.
  */
 struct permission_write permission_write_access(const struct permission_write_sources *sources);
 

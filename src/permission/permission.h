@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision about a call: may it touch what it names, may it not, or has
- * somebody to be asked? Modes, the rulebook, what was allowed for the session
- * and the directories that nobody may use, put in order. Asking, storing rules
- * and refusing are for others.
+ * Decides about a call: may it touch what it names, may it not, or must a user be asked? Applies
+ * modes, the rulebook, the permissions for the session and the protected directories, in order.
+ * Asking, storing rules and refusing are left to others.
  *
- * Any thread may call anything here at any time: decisions run in workers while the loop changes
- * the rules. A decision goes by what was there when it began.
+ * Thread-safe: decisions run in workers while the loop changes the rules. A decision uses the rules
+ * and modes that were valid when it began.
  */
 #ifndef PERMISSION_PERMISSION_H
 #define PERMISSION_PERMISSION_H
@@ -30,41 +29,47 @@ struct permission;
 
 struct permission_config {
     struct permission_modes modes;
-    const char *const *protected_dirs; /* absolute, without links, up to a NULL; or NULL */
-    const struct clock *clock;         /* NULL: the system's */
+    const char *const *protected_dirs; /* absolute, without links, NULL-terminated; or NULL */
+    const struct clock *clock;         /* NULL: the system clock */
 };
 
-/* ERR_INVALID_ARGUMENT for a protected directory that is no absolute path, ERR_TOO_LARGE for too
- * many. */
+/* ERR_INVALID_ARGUMENT if a protected directory is not absolute, ERR_TOO_LARGE for too many. */
 int permission_new(const struct permission_config *config, struct permission **out_permission,
                    struct err *err);
 void permission_free(struct permission *permission);
 
-/* Later decisions go by this book, of which a reference is added; NULL: by no rules. */
+/* Later decisions use this book, and a reference is taken; NULL: no rules. */
 void permission_set_book(struct permission *permission, struct rulebook *book);
-/* A reference for the caller, or NULL. */
+/* Returns a new reference, or NULL. */
 struct rulebook *permission_book(struct permission *permission);
 void permission_set_modes(struct permission *permission, const struct permission_modes *modes);
 struct permission_modes permission_modes(struct permission *permission);
 
-/* One thing that a call would touch. */
+/* One resource that a call would touch. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): as it is read, few are held */
 struct permission_resource {
     enum catalog_group group;
-    struct str given; /* files: absolute, as it was asked for; the command; the host; "*" */
-    /* Files: absolute, where it leads; commands: as rules know it. Empty: the same as given. */
+    struct str given; /* files: absolute path as requested; the command; the host; "*" */
+    /*
+     * Files: absolute path of the target; commands: as normalised for rules. Empty: same as given.
+     */
     struct str resolved;
-    struct str cwd; /* of a command */
-    /* A file that would be gone, or a directory with all in it: that it may be changed in this
-     * session is no consent to that. Rules, which a person can look at, do not tell them apart. */
+    struct str cwd; /* working directory of a command */
+    /*
+     * The call deletes the file, or the directory and everything in it. A session's permission to
+     * change it does not cover that. Rules, which a person can review, do not make this
+     * distinction.
+     */
     bool deletes;
-    /* Given is the command that it is typed into: that it may run, or that one text was allowed, is
-     * nothing to go by for the next. So no rule allows it, nothing is allowed for the session here,
-     * and somebody is asked each time. */
+    /*
+     * The call types text into the command `given`. Permission to run the command, or for one text,
+     * does not cover the next text: no rule and no session permission applies, and the user is
+     * asked each time.
+     */
     bool is_typed;
 };
 
-/* What is touched, and what rules that are made of an answer name. */
+/* The resource that is touched, and that rules made from an answer name. */
 static inline struct str permission_resource_name(const struct permission_resource *resource)
 {
     return resource->resolved.len > 0 ? resource->resolved : resource->given;
@@ -76,41 +81,42 @@ enum permission_source {
     PERMISSION_BY_ALLOW_RULE,
     PERMISSION_BY_SESSION_RULE,
     PERMISSION_BY_MODE,
-    /* Set by those who asked. */
+    /* Set by the code that asked. */
     PERMISSION_BY_USER,
-    PERMISSION_BY_NOBODY, /* ask, and nobody could be asked */
-    /* No rule can speak about a name that is no path, no host: it is denied. */
+    PERMISSION_BY_NOBODY, /* a user must be asked, and nobody could be */
+    /* A name that is no valid path or host, so that no rule can match it: denied. */
     PERMISSION_BY_FORM,
 };
 
 /*
  * "protected", "deny-rule", "allow-rule", "session-rule", "mode", "user", "nobody", "malformed":
- * the policy source of the record.
+ * the policySource of the audit log.
  */
 const char *permission_source_name(enum permission_source source);
 
 struct permission_decision {
-    enum permission_mode verdict; /* PERMISSION_ASK: somebody has to be asked */
+    enum permission_mode verdict; /* PERMISSION_ASK: a user must be asked */
     enum permission_source source;
-    /* The rule that decided, as text, or the protected directory: cut to fit, or empty. */
+    /* The deciding rule as text, or the protected directory; cut to fit, or empty. */
     char rule[PERMISSION_RULE_BYTES];
 };
 
 /*
- * In this order: protected directory, stored deny rule, mode deny; then, unless the mode is allow:
- * stored allow rule, allowed for the session, ask.
+ * Checks in this order: protected directory, stored deny rule, mode deny; then, unless the mode is
+ * allow: stored allow rule, session permission, ask.
  *
- * A protection or a deny rule counts for the given name and for where it leads; what allows has to
- * hold for where it leads, since that is what is touched. What may not be read may not be changed.
- * A command is denied as it was given and as rules know it, and allowed as they know it.
+ * A protection or a deny rule applies if it matches the given name or the target; what allows must
+ * match the target, since that is what is touched. What may not be read may not be changed. A
+ * command is denied if its given or its normalised form is denied, and allowed by its normalised
+ * form.
  */
 void permission_decide(struct permission *permission, const struct permission_resource *resource,
                        struct permission_decision *out_decision);
 
 /*
- * All that a call touches, at one moment: deny wins over ask, and ask over allow. *out_index is the
- * first resource that the verdict is about; out_decisions has room for `count`, or is NULL. A call
- * that names nothing is denied, and has no index.
+ * Decides about everything a call touches, at one moment: deny wins over ask, and ask over allow.
+ * *out_index is the first resource that caused the verdict; out_decisions has room for `count`, or
+ * is NULL. A call without resources is denied, and has no index.
  */
 enum permission_mode permission_decide_all(struct permission *permission,
                                            const struct permission_resource *resources,
@@ -118,15 +124,15 @@ enum permission_mode permission_decide_all(struct permission *permission,
                                            size_t *out_index);
 
 /*
- * Until the session ends this very thing needs no asking: where it leads, and for a command this
- * directory. ERR_BUSY at the ceiling: then it was allowed once.
+ * Allows exactly this resource until the session ends: the target, and for a command in this
+ * directory. ERR_BUSY at the limit: then it was allowed only once.
  */
 int permission_allow_for_session(struct permission *permission,
                                  const struct permission_resource *resource);
 size_t permission_session_count(struct permission *permission);
 void permission_end_session(struct permission *permission);
 
-/* What would be decided and why, a line for each step, for a person at a terminal. */
+/* Explains to a person at a terminal what would be decided and why, one line per step. */
 int permission_explain(struct permission *permission, const struct permission_resource *resource,
                        struct buf *out);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a decision, for permission.c that takes them and explain.c that tells about them. */
+/* The steps of a decision: permission.c takes them, and explain.c explains them. */
 #ifndef PERMISSION_PERMISSION_INTERNAL_H
 #define PERMISSION_PERMISSION_INTERNAL_H
 
 #include "permission/permission.h"
 #include "permission/rules/form.h"
 
-/* What a decision goes by, from its beginning to its end. */
+/* The state that a decision uses from beginning to end. */
 struct permission_moment {
     struct permission *permission;
     struct rulebook *book; /* a reference, or NULL */
@@ -14,7 +14,7 @@ struct permission_moment {
     int64_t wall_ms;
 };
 
-/* A resource in its form: both names of it, and the directory of a command. */
+/* A resource in normal form: both of its names, and the directory of a command. */
 struct permission_subject {
     enum catalog_group group;
     struct str given;
@@ -22,23 +22,23 @@ struct permission_subject {
     struct str cwd;
     bool deletes;
     bool is_typed;
-    char room[PATH_MAX + 1]; /* for a given name that had to be changed */
+    char room[PATH_MAX + 1]; /* for a given name that had to be rewritten */
 };
 
-/* A rule, and which of the two names it holds for. */
+/* A rule, and which of the two names it matches. */
 struct permission_finding {
     const struct rule *rule; /* or NULL */
-    bool is_for_given;       /* and not for where it leads */
+    bool is_for_given;       /* it matches the given name, not the target */
 };
 
 void permission_begin(struct permission *permission, struct permission_moment *out_moment);
 void permission_end(struct permission_moment *moment);
 
-/* False for what is in no usable form. */
+/* False if the resource has no valid form. */
 bool permission_subject(const struct permission_resource *resource,
                         struct permission_subject *out_subject);
 
-/* The protected directory that it lies in, or NULL. */
+/* The protected directory that contains it, or NULL. */
 const char *permission_protection(const struct permission_moment *moment,
                                   const struct permission_subject *subject);
 
@@ -46,11 +46,11 @@ struct permission_finding permission_denial(const struct permission_moment *mome
                                             const struct permission_subject *subject,
                                             int64_t wall_ms);
 
-/* The group's own, or deny where the mode of another denies it. */
+/* The group's own mode, or deny if the mode of another group denies it. */
 enum permission_mode permission_mode_of(const struct permission_moment *moment,
                                         enum catalog_group group);
 
-/* None for what is typed, whatever is allowed of the command. */
+/* None for typed text, whatever is allowed for the command. */
 const struct rule *permission_allowance(const struct permission_moment *moment,
                                         const struct permission_subject *subject, int64_t wall_ms);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a person is asked before a call is made, and what can be answered. Where
- * questions wait is desk.h; what an answer means for later calls is left to rules.
+ * A question to the user before a call is run, and the possible answers. Questions wait in
+ * questionqueue.h; rules define what an answer means for later calls.
  */
 #ifndef PERMISSION_QUESTION_H
 #define PERMISSION_QUESTION_H
@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "protocol/catalog.h"
 
-/* The first is the default wherever people choose: it grants nothing and lasts for nothing. */
+/* The first is the default in every dialog: it grants nothing and has no lasting effect. */
 enum permission_choice {
     CHOICE_DENY_ONCE,
     CHOICE_ALLOW_ONCE,
@@ -34,18 +34,21 @@ struct question_resource {
     struct str shown; /* as rules see it; commands "<cwd>: <normalised>" */
 };
 
-/* All texts come from outside: any bytes. Who shows them escapes them. */
+/* All texts are untrusted bytes. Whoever shows them must escape them. */
 struct question {
-    struct str tool;                           /* its name */
-    enum catalog_group group;                  /* the gravest of its resources */
-    const struct question_resource *resources; /* undecided ones; one answer is for all of them */
+    struct str tool;          /* name of the tool */
+    enum catalog_group group; /* the most sensitive group of its resources */
+    /* The undecided ones; one answer is for all of them. */
+    const struct question_resource *resources;
     size_t resource_count;
-    struct str action; /* one sentence: what will be done ("Replaces src/a.c") */
+    struct str action; /* one sentence: what the call will do ("Replaces src/a.c") */
     struct str detail; /* several lines: a unified diff, or the arguments; may be empty */
     bool is_diff;
-    bool deletes;     /* something is gone afterwards: shown differently from a write */
-    unsigned choices; /* bits 1 << enum permission_choice that are offered */
-    /* Of what else the call goes by, and nobody is shown: with another one it is another question.
+    bool deletes;     /* something is deleted: shown differently from a write */
+    unsigned choices; /* offered choices, as bits 1 << enum permission_choice */
+    /*
+     * Fingerprint of what else the call depends on, which is not shown: a different one makes a
+     * different question.
      */
     uint64_t mark;
 };
@@ -59,17 +62,17 @@ enum {
 size_t question_bytes(const struct question *question);
 
 /*
- * A copy in one piece of memory, for free(). CHOICE_DENY_ONCE is among its choices, asked for or
- * not. ERR_TOO_LARGE over the ceilings.
+ * Copies the question into one block of memory, to be freed with free(). CHOICE_DENY_ONCE is always
+ * among its choices. ERR_TOO_LARGE over the limits.
  */
 int question_copy(const struct question *question, struct question **out_copy);
 
 /*
- * Such a text for a page or a client, which show it as it comes: what steers, reorders or hides is
- * written out ("\x1b", "\u{202e}"), and so are blanks other than the space ("\u{a0}"), and line
- * breaks and tabs in what is one line. Many blanks in a row, which push what follows out of sight,
- * become their number ("\s{6000}"). Of several lines each stands behind a margin ("| "), which
- * nothing of ours does.
+ * Escapes such a text for a page or a client, which show it unchanged: control, reordering and
+ * invisible characters are written out ("\x1b", "\u{202e}"), and so are blanks other than the space
+ * ("\u{a0}"), and line breaks and tabs in a single line. Long runs of blanks, which would push the
+ * rest out of sight, become their number ("\s{6000}"). Of several lines each begins with a margin
+ * ("| "), which our own text never does.
  */
 int question_add_line(struct buf *out, struct str text);
 int question_add_lines(struct buf *out, struct str text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For commandline/commandline.c alone: the words of a shell's line, and what is known about some of
- * them. */
+/*
+ * Internal to commandline/commandline.c: splits a shell command into words, and knows some of them.
+ */
 #ifndef PERMISSION_COMMANDLINE_WORDS_H
 #define PERMISSION_COMMANDLINE_WORDS_H
 
@@ -11,10 +12,10 @@
 /* ---- splitting ---- */
 
 struct command_word {
-    struct str text;    /* as it stands there, quotes included */
+    struct str text;    /* raw, with quotes */
     bool has_quotes;    /* or backslashes */
     bool has_expansion; /* $NAME */
-    bool has_pattern;   /* unquoted: what may become several words, or a home directory */
+    bool has_pattern;   /* unquoted: may expand to several words, or to a home directory */
     bool has_redirection;
 };
 
@@ -24,50 +25,58 @@ enum command_split {
     COMMAND_ODD, /* shells differ about it, or it is more than words */
 };
 
-/* Takes the next word off *rest, which holds no operator that command_is_compound() looks for. */
+/*
+ * Takes the next word off *rest, which must hold no operator that command_is_compound() looks for.
+ */
 enum command_split command_next_word(struct str *rest, struct command_word *out_word);
 
-/* Any of | ; & $( ` <( >(, a line's end or a NUL, quoted or not. */
+/* Whether it contains | ; & $( ` <( >(, a newline or a NUL, quoted or not. */
 bool command_is_compound(struct str text);
 
-/* ---- what is known ---- */
+/* ---- known words ---- */
 
-/* A program that runs the one behind its options. What is not listed makes the command as is. */
+/*
+ * A program that runs the command after its options. Options not listed leave the command as it is.
+ */
 struct command_wrapper {
     struct str name;
     const char *flags;    /* short options without a value */
-    const char *values;   /* with one, attached or in the next word */
-    const char *attached; /* with one that can only be attached */
-    /* Up to a NULL: "--null"; "--replace" and "--replace=R"; "--user=U" and "--user U". */
+    const char *values;   /* short options with a value, attached or in the next word */
+    const char *attached; /* short options with a value that can only be attached */
+    /* NULL-terminated: "--null"; "--replace" and "--replace=R"; "--user=U" and "--user U". */
     const char *const *long_flags;
     const char *const *long_maybe;
     const char *const *long_values;
     bool has_numbers;       /* -10 */
     bool has_dash;          /* - alone */
-    bool unsets;            /* its values name variables */
-    bool takes_assignments; /* NAME=value behind its options */
-    bool is_fed;            /* what it reads becomes arguments */
+    bool unsets;            /* its values are names of variables */
+    bool takes_assignments; /* NAME=value after its options */
+    bool is_fed;            /* its input becomes arguments */
 };
 
-/* NULL when it is none. */
+/* NULL if it is not a wrapper. */
 const struct command_wrapper *command_find_wrapper(struct str name);
 
-/* The variable's name of NAME=value, unquoted up to the sign; empty when it is no such word. */
+/* The variable of NAME=value, unquoted up to the sign; empty if it is no assignment. */
 struct str command_assigned_name(struct str text);
 
-/* Whether a variable of that name may choose programs, libraries, settings or servers. */
+/* Whether this variable may choose programs, libraries, settings or servers. */
 bool command_is_weighty_variable(struct str name);
 
-/* A program, by its name or its path, to which no variable is harmless: what it reads may use any.
+/*
+ * Whether no variable is harmless for this program, given by name or path: what it reads may use
+ * any.
  */
 bool command_reads_any_variable(struct str program);
 
-/* Words of the shell that begin more than a simple command, or run what follows in another way. */
+/* Whether it is a shell word that begins a compound command, or changes how the rest is run. */
 bool command_is_shell_word(struct str name);
 
-/* A program's name that shells do nothing to: neither quoted nor expanded. May hold slashes. */
+/*
+ * Whether shells leave this program name unchanged: neither quoted nor expanded. May hold slashes.
+ */
 bool command_is_bare_name(struct str text);
-/* The same for an option or its value: "{}" and "=" may stand in it. */
+/* Same for an option or its value, which may contain "{}" and "=". */
 bool command_is_bare_option(struct str text);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a book that deny files, as JSON for a program that has to hide
- * names and knows no settings:
+ * The deny rules for files of a book, as JSON for a program that must hide names and reads no
+ * settings:
  *
  *     {"deny":[{"group":"filesystemRead","match":"glob:**\/.env","expiresMs":1790000000000}]}
  *
- * All of them or none: rules that were lost on the way would be open doors.
+ * All of them or none: a lost rule would be a security hole.
  */
 #ifndef PERMISSION_RULES_DENIALS_H
 #define PERMISSION_RULES_DENIALS_H
@@ -15,10 +15,10 @@
 #include "base/err.h"
 #include "permission/rules/rulebook.h"
 
-/* The book may be NULL. Expired ones are left out; ERR_INVALID_UTF8 where JSON has no words. */
+/* `book` may be NULL. Skips expired rules; ERR_INVALID_UTF8 for one that JSON cannot hold. */
 int denials_write(const struct rulebook *book, int64_t wall_ms, struct buf *out);
 
-/* The text must outlive the rules. ERR_INVALID_ARGUMENT and the codes of JSON and of rules. */
+/* The text must outlive the rules. ERR_INVALID_ARGUMENT, and the codes of JSON and of rules. */
 int denials_read(struct arena *arena, struct str text, struct rule **out_rules, size_t *out_count,
                  struct err *err);
 

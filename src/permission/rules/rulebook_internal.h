@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a rulebook lies in memory: rulebook_build.c makes it, rulebook.c looks things up.
+ * The memory layout of a rulebook: rulebook_build.c builds it, rulebook.c looks things up.
  *
- * One table holds trees of all kinds. A node is reached from its parent by a
- * step: the name of a directory, a word of a command, a label of a host, or a
- * whole text. From the root of an effect and a group, whoever looks a resource
- * up goes the steps that the resource has, and meets the rules that hold.
+ * One table holds trees of all kinds. A node is reached from its parent by a step: the name of a
+ * directory, a word of a command, a label of a host, or a whole text. A lookup starts at the root
+ * of an effect and a group, follows the steps of the resource, and meets the rules that match.
  */
 #ifndef PERMISSION_RULES_RULEBOOK_INTERNAL_H
 #define PERMISSION_RULES_RULEBOOK_INTERNAL_H
@@ -21,22 +20,22 @@
 enum rulebook_step {
     STEP_ROOT,
     STEP_WHOLE,       /* an exact resource */
-    STEP_LOOSE_WHOLE, /* the first word of a command that is denied; STEP_WORD from there */
-    STEP_LOOSE_WORD,  /* the first of words that are denied; STEP_WORD from there */
-    STEP_DIRECTORY,   /* a component of a path; from a command, of its directory */
-    STEP_WORD,        /* of a command */
-    STEP_LABEL,       /* of a host, the last one first */
-    STEP_GLOB,        /* the pattern of a glob, so that each is there once */
-    STEP_GLOB_NAME,   /* globs below this directory that want this name */
-    STEP_GLOB_ENDING, /* or one that ends in this, from its last dot on */
+    STEP_LOOSE_WHOLE, /* first word of a denied command; then STEP_WORD */
+    STEP_LOOSE_WORD,  /* first of denied words; then STEP_WORD */
+    STEP_DIRECTORY,   /* component of a path; below a command: of its directory */
+    STEP_WORD,        /* word of a command */
+    STEP_LABEL,       /* label of a host, last one first */
+    STEP_GLOB,        /* pattern of a glob, so that each is stored once */
+    STEP_GLOB_NAME,   /* globs below this directory that need this name */
+    STEP_GLOB_ENDING, /* or a name with this extension, from its last dot */
 };
 
 #define RULEBOOK_NONE UINT32_MAX
 
-/* From a command to the tree of directories that its rules want. */
+/* Leads from a command to the tree of its rules' directories. */
 #define STEP_CWD STR_EMPTY
 
-/* A glob with the rule of it that ends last. */
+/* A glob with that of its rules that expires last. */
 struct rulebook_glob {
     const struct glob *glob;
     uint32_t rule;
@@ -53,17 +52,17 @@ struct rulebook_node {
     uint32_t parent;
     enum rulebook_step step;
     struct str text;
-    uint32_t rule;     /* what holds here and, in a tree, below; or RULEBOOK_NONE */
-    uint32_t cwd_rule; /* of those that hold in some directories only, the one that ends last */
-    /* Globs that have to be tried, those that end last first. */
+    uint32_t rule;     /* matches here and, in a tree, below; or RULEBOOK_NONE */
+    uint32_t cwd_rule; /* of the rules for some directories only, the one that expires last */
+    /* Globs to try, last expiry first. */
     struct rulebook_globs *listed;
     struct rulebook_glob **globs;
     uint32_t glob_count;
-    bool has_names;   /* it has children of STEP_GLOB_NAME */
-    bool has_endings; /* and of STEP_GLOB_ENDING */
+    bool has_names;   /* has children of STEP_GLOB_NAME */
+    bool has_endings; /* has children of STEP_GLOB_ENDING */
 };
 
-/* With a part of the hash, so that most steps that lead nowhere never look at a node. */
+/* Holds a part of the hash, so that most failing steps never read a node. */
 struct rulebook_slot {
     uint32_t node; /* or RULEBOOK_NONE */
     uint32_t tag;
@@ -74,7 +73,7 @@ struct rulebook {
     struct arena arena;
     struct rule *rules;
     size_t count;
-    struct rulebook_node *nodes; /* the roots first */
+    struct rulebook_node *nodes; /* roots first */
     size_t node_count;
     size_t node_capacity;
     struct rulebook_slot *slots; /* open addressing over the nodes */
@@ -90,7 +89,7 @@ static inline uint32_t rulebook_root(enum rule_effect effect, enum catalog_group
     return (uint32_t)effect * PERMISSION_GROUPS + (uint32_t)group;
 }
 
-/* SAFETY: the hash of the text is keyed, so nobody can choose steps that meet in one slot. */
+/* SAFETY: the hash of the text is keyed, so an attacker cannot provoke collisions. */
 static inline uint64_t rulebook_hash(uint64_t text_hash, uint32_t parent, enum rulebook_step step)
 {
     uint64_t h = text_hash ^ (((uint64_t)parent << 4 | step) * 0x9E3779B97F4A7C15U);
@@ -105,7 +104,7 @@ static inline uint32_t rulebook_tag(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
-/* The slot of the step, or the free one where it would go. */
+/* The slot of the step, or the free slot for it. */
 static inline struct rulebook_slot *rulebook_slot(const struct rulebook *book, uint64_t hash,
                                                   uint32_t parent, enum rulebook_step step,
                                                   struct str text)
@@ -124,7 +123,7 @@ static inline struct rulebook_slot *rulebook_slot(const struct rulebook *book, u
     return &book->slots[i];
 }
 
-/* What stands behind a character of the text. */
+/* The text after the character at `at`. */
 static inline struct str rulebook_behind(struct str text, const char *at)
 {
     return (struct str){at + 1, text.len - (size_t)(at + 1 - text.ptr)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The content of ~/.n8n-gateway/settings.json: reading it, changing its rules and
- * writing it again. The file itself is settings/file.h.
+ * The content of ~/.n8n-gateway/settings.json: reading it, changing its rules and writing it.
+ * settings/file.h handles the file itself.
  *
  *     {"permissions": {"filesystemRead": "allow", …},
  *      "filesystemDir": "", "filesystemWriteAccess": true, "logLevel": "info",
@@ -9,11 +9,11 @@
  *      "rules": [{"group": "shell", "effect": "allow", "match": "prefix:git log",
  *                 "cwd": "/srv/me/src", "expires": "2026-12-01T00:00:00Z", "note": "…"}]}
  *
- * All but "filesystemWriteAccess" and "rules" is as the original daemon writes and reads it. What
- * that one cannot hold or would misread, patterns and conditions, stands in "rules".
+ * Everything except "filesystemWriteAccess" and "rules" is compatible with the original daemon.
+ * "rules" has what that daemon cannot hold or would misread: patterns and conditions.
  *
- * What is not known is kept where it stands, and warned about. A rule of "rules" with a field that
- * is not known may mean less than it seems to: one that denies holds, one that allows does not.
+ * Unknown fields are kept where they are, with a warning. A rule of "rules" with an unknown field
+ * may be narrower than it seems: a deny rule applies, an allow rule does not.
  */
 #ifndef PERMISSION_SETTINGS_SETTINGS_H
 #define PERMISSION_SETTINGS_SETTINGS_H
@@ -33,49 +33,48 @@ enum {
     SETTINGS_MAX_BYTES = 4 << 20,
     SETTINGS_MAX_RULES = 20000,
     SETTINGS_MAX_DEPTH = 32,
-    SETTINGS_MAX_WARNINGS = 32, /* later ones are only counted */
-    /* What a caller's arena needs for any file: its text, 16 bytes a value, its rules. */
+    SETTINGS_MAX_WARNINGS = 32, /* further ones are only counted */
+    /* Arena size for any file: its text, 16 bytes per value, its rules. */
     SETTINGS_ARENA_BYTES = 64 << 20,
-    SETTINGS_ID_BYTES = 65, /* hexadecimal digits and a NUL */
-    SETTINGS_SHORT_ID = 10, /* digits that are shown */
-    SETTINGS_LEAST_ID = 4,  /* digits that name a rule at the least */
+    SETTINGS_ID_BYTES = 65, /* hex digits and a NUL */
+    SETTINGS_SHORT_ID = 10, /* digits shown to the user */
+    SETTINGS_LEAST_ID = 4,  /* fewest digits that identify a rule */
 };
 
-/* All of it lives in the arena that it was parsed with, or in the text. */
+/* Lives in the arena that it was parsed with, or in the text. */
 struct settings {
-    struct permission_modes modes; /* where the file names none: the Recommended one */
+    struct permission_modes modes; /* the recommended one where the file has none */
     bool has_mode[PERMISSION_GROUPS];
-    bool write_access;         /* "filesystemWriteAccess"; missing is off */
+    bool write_access;         /* "filesystemWriteAccess"; off if missing */
     struct str filesystem_dir; /* empty: none */
-    struct str log_level;      /* a name of log.h's, or empty */
+    struct str log_level;      /* a name from log.h, or empty */
 
-    struct rule *rules; /* in the order of the file; then those that were added */
+    struct rule *rules; /* in the order of the file; then added ones */
     size_t rule_count;
 
     struct str warnings[SETTINGS_MAX_WARNINGS]; /* for a person; may hold any characters */
-    size_t warning_count;                       /* of all, also beyond the last of these */
+    size_t warning_count;                       /* in total, including those not stored */
 
-    /* The module's own, for settings_write(). */
+    /* Private, for settings_write(). */
     const struct json_value *document;
-    const struct json_value **places; /* of each rule; NULL: added since */
+    const struct json_value **places; /* node of each rule; NULL: added since */
     const struct json_value **revoked;
     size_t revoked_count;
 };
 
-/* ERR_SETTINGS: malformed; the message says where and what. The text must outlive the settings. */
+/* ERR_SETTINGS if malformed; the message says where and why. The text must outlive the settings. */
 int settings_parse(struct arena *arena, struct str text, struct settings *out_settings,
                    struct err *err);
 
-/* The document again with what was added and without what was revoked: indented, a line end last.
- */
+/* Writes the document with added and without revoked rules: indented, with a final newline. */
 int settings_write(const struct settings *settings, struct buf *out);
 
-/* The Recommended template: what a new file holds. */
+/* The recommended template: the content of a new file. */
 int settings_write_template(struct buf *out);
 
 /*
- * Copies it, in one form. ERR_ALREADY_EXISTS when the same rule is there, ERR_TOO_LARGE at the
- * ceiling, and the codes of rule_check().
+ * Copies the rule in normal form. ERR_ALREADY_EXISTS if the same rule exists, ERR_TOO_LARGE at the
+ * limit, and the codes of rule_check().
  */
 int settings_add(struct arena *arena, struct settings *settings, const struct rule *rule,
                  struct err *err);
@@ -83,18 +82,17 @@ int settings_add(struct arena *arena, struct settings *settings, const struct ru
 /* "filesystemRead", … */
 bool settings_group_from(struct str name, enum catalog_group *out_group);
 
-/* The rule's name: a hash of all that it says, so it changes with the rule and with nothing else.
- */
+/* The rule's id: a hash of its content, so that it changes only with the rule. */
 int settings_rule_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES]);
 
 /*
- * The rule that has this id, or the beginning of it. ERR_NOT_FOUND, also when it is too short to be
- * one; ERR_INVALID_ARGUMENT when several rules begin so.
+ * Finds the rule with this id or beginning of it. ERR_NOT_FOUND, also if it is too short;
+ * ERR_INVALID_ARGUMENT if it matches several rules.
  */
 int settings_find(const struct settings *settings, struct str id, size_t *out_index,
                   struct err *err);
 
-/* Takes this rule out, and every other that says exactly the same. */
+/* Removes this rule, and all others with the same content. */
 int settings_revoke(struct arena *arena, struct settings *settings, size_t index, struct err *err);
 
 #endif
