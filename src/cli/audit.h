@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse audit` understands: one table for the front door, which shows
- * help and completions and starts the program, and for gatehouse-audit, which
- * does the work.
+ * The options of `gatehouse audit`: one table for the front door, which shows help and completions
+ * and starts the program, and for gatehouse-audit, which does the work.
  */
 #ifndef CLI_AUDIT_H
 #define CLI_AUDIT_H
@@ -33,7 +32,7 @@ enum audit_shown_outcome {
     AUDIT_SHOWN_SUCCESS,
     AUDIT_SHOWN_DENIED,
     AUDIT_SHOWN_FAILED,
-    AUDIT_SHOWN_INTERRUPTED, /* an intent without its outcome */
+    AUDIT_SHOWN_INTERRUPTED, /* an intent without an outcome */
 };
 
 /* In the order of the choices of --color. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse connect` understands: for the front door and for gatehouse-daemon. Names and
- * variables are those of the program that it stands in for, so that a user changes only the name.
+ * The options of `gatehouse connect`: for the front door and for gatehouse-daemon. Names and
+ * variables are those of the program it replaces, so that a user changes only the name.
  */
 #ifndef CLI_CONNECT_H
 #define CLI_CONNECT_H
@@ -46,7 +46,7 @@ enum connect_confirmation { CONNECT_CONFIRM_CLIENT, CONNECT_CONFIRM_INSTANCE };
 extern const struct option connect_options[CONNECT_OPTIONS];
 extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
 
-/* A key that both sides know, in place of a token. */
+/* A pre-shared key, instead of a token. */
 #define CONNECT_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
 
 /* As a row of a table. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A question to the daemon that runs here already, over the socket of cli/status.h: found in
- * the place where one of our own would have it, then where others may have put theirs.
+ * Sends a request to the running daemon, over the socket of cli/status.h. Looks for the socket at
+ * our own default place first, then where daemons with other settings may have put it.
  */
 #ifndef CLI_DAEMONQUERY_H
 #define CLI_DAEMONQUERY_H
@@ -14,14 +14,14 @@
 
 struct daemon_query {
     uint16_t port;           /* which daemon, if there are several */
-    int64_t wait_s;          /* for each step of one that does not answer */
+    int64_t wait_s;          /* timeout of each step */
     const struct str *parts; /* of the request */
     size_t part_count;
 };
 
 /*
- * Asks, and appends all that is answered until the daemon closes. ERR_NOT_FOUND: there is none. One
- * that another user pretends to be is not asked: ERR_PERMISSION_DENIED.
+ * Appends the whole response, until the daemon closes the connection. ERR_NOT_FOUND if there is no
+ * daemon; ERR_PERMISSION_DENIED, without sending anything, if the socket is another user's.
  */
 int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,
                      struct err *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse mcp` understands: one table for the front door, which shows
- * help and completions and starts the program, and for gatehouse-mcp, which
- * does the work.
+ * The options of `gatehouse mcp`: one table for the front door, which shows help and completions
+ * and starts the program, and for gatehouse-mcp, which does the work.
  */
 #ifndef CLI_MCP_H
 #define CLI_MCP_H
@@ -37,7 +36,7 @@ enum {
 
 enum { MCP_ARGUMENT_DIR, MCP_ARGUMENTS };
 
-/* What --print-config is for, in the order of its choices. */
+/* Target of --print-config, in the order of its choices. */
 enum mcp_client {
     MCP_CLIENT_CLAUDE,
     MCP_CLIENT_VSCODE,
@@ -49,7 +48,7 @@ enum mcp_client {
 extern const struct option mcp_options[MCP_OPTIONS];
 extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
 
-/* The key that clients of --http have to bring; made anew at each start when it is not set. */
+/* The key that clients of --http must send; generated at each start if it is not set. */
 #define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"
 
 /* As a row of a table. */

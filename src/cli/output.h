@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text on its way out, in large pieces. The first error stays and later calls do
- * nothing, so only the end is checked. A reader that has gone is no error.
+ * Buffered text output. The first error is kept and later calls do nothing, so only output_finish()
+ * must be checked. A reader that has closed the pipe is no error.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -21,10 +21,10 @@ enum {
 
 struct output {
     int fd;
-    const volatile sig_atomic_t *stopped_by; /* not 0: nothing more goes out */
+    const volatile sig_atomic_t *stopped_by; /* not 0: nothing more is written */
     struct buf text;
     int error;       /* ERR_* */
-    int errno_value; /* of an error of the system */
+    int errno_value; /* errno of a system error */
     bool has_no_reader;
 };
 
@@ -40,13 +40,13 @@ void output_str(struct output *output, struct str text);
 void output_printf(struct output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Untrusted text under a rule of base/printable. */
+/* Adds untrusted text, escaped by a rule of base/printable. */
 void output_shown(struct output *output, struct str text, unsigned rule);
 
-/* Where a line is whole. */
+/* Ends a line; flushes if the buffer is full enough. */
 void output_line_end(struct output *output);
 
-/* Everything; 0 or the first error, which `err` puts in words. */
+/* Writes everything; returns 0 or the first error, with a message in `err`. */
 int output_finish(struct output *output, struct err *err);
 
 #endif

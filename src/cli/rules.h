@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse rules` understands: one table for the front door, which shows
- * help and completions and starts the program, and for gatehouse-rules, which
- * does the work.
+ * The options of `gatehouse rules`: one table for the front door, which shows help and completions
+ * and starts the program, and for gatehouse-rules, which does the work.
  */
 #ifndef CLI_RULES_H
 #define CLI_RULES_H
@@ -10,7 +9,7 @@
 #include "base/options/options.h"
 #include "cli/programs.h"
 
-/* Of all its commands. */
+/* Options of all its commands. */
 enum { RULES_OPTION_SETTINGS_DIR, RULES_OPTION_STATE_DIR, RULES_OPTIONS };
 
 enum { RULES_LIST, RULES_ADD, RULES_REVOKE, RULES_EXPLAIN, RULES_COMMANDS };
@@ -39,7 +38,7 @@ enum { RULES_EXPLAIN_ARG_GROUP, RULES_EXPLAIN_ARG_RESOURCE, RULES_EXPLAIN_ARGUME
 extern const struct option rules_options[RULES_OPTIONS];
 extern const struct option_command rules_commands[RULES_COMMANDS];
 
-/* The names of groups, in the order of enum catalog_group, up to a NULL. */
+/* Names of the groups, in the order of enum catalog_group; NULL-terminated. */
 extern const char *const rules_groups[];
 
 /* As a row of a table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `gatehouse sandbox` understands. */
+/* The options of `gatehouse sandbox`. */
 #ifndef CLI_SANDBOX_H
 #define CLI_SANDBOX_H
 
@@ -27,13 +27,13 @@ enum {
 /* In the order of the choices of --net. */
 enum sandbox_net { SANDBOX_NET_NONE, SANDBOX_NET_HOST };
 
-/* What `sandbox run` exits with, besides what the command does. */
+/* Exit codes of `sandbox run`, besides those of the command. */
 enum {
     SANDBOX_EXIT_TIMED_OUT = 124,
     SANDBOX_EXIT_FAILED = 125,
     SANDBOX_EXIT_CANNOT_RUN = 126,
     SANDBOX_EXIT_NOT_FOUND = 127,
-    SANDBOX_EXIT_SIGNAL = 128, /* and the signal's number */
+    SANDBOX_EXIT_SIGNAL = 128, /* plus the signal's number */
 };
 
 extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse search` understands: one table for the front door, which shows
- * help and completions and starts the program, and for gatehouse-search, which
- * does the work.
+ * The options of `gatehouse search`: one table for the front door, which shows help and completions
+ * and starts the program, and for gatehouse-search, which does the work.
  */
 #ifndef CLI_SEARCH_H
 #define CLI_SEARCH_H
@@ -34,7 +33,7 @@ enum { SEARCH_ARGUMENT_PATTERN, SEARCH_ARGUMENT_DIR, SEARCH_ARGUMENTS };
 /* In the order of the choices of --color. */
 enum search_colour { SEARCH_COLOUR_AUTO, SEARCH_COLOUR_ALWAYS, SEARCH_COLOUR_NEVER };
 
-/* What search_run() takes at most; gatehouse-search holds them against each other. */
+/* Limits of search_run(); gatehouse-search asserts that they are equal. */
 enum {
     SEARCH_OPTION_MOST_RESULTS = 10000,
     SEARCH_OPTION_MOST_CONTEXT = 20,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What several commands understand alike: fields of rows for their tables, which may add a variable
- * of their own, the words that can be chosen, and what is held against each other.
+ * Options that several commands share: fields for the rows of their tables, which may add a
+ * variable of their own, the choices, and checks of combinations.
  */
 #ifndef CLI_SHARED_H
 #define CLI_SHARED_H
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/options/options.h"
 
-/* In the order of enum permission_mode, and up to a NULL, like the others. */
+/* In the order of enum permission_mode; NULL-terminated, like the others. */
 extern const char *const shared_modes[];
 /* In the order of enum log_level. */
 extern const char *const shared_levels[];
@@ -61,17 +61,20 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .name = "dangerously-disable-shell-sandbox", .group = "Commands",                              \
     .help = "run commands without a sandbox: they can do everything you can"
 
-/* What is logged where SHARED_SHELL_OPEN is on. */
+/* Logged if SHARED_SHELL_OPEN is on. */
 #define SHARED_OPEN_WARNING "commands run without a sandbox: they can do everything you can"
 
-/* Where these rows stand in a table. */
+/* The indexes of these rows in a table. */
 struct shared_shell {
     size_t network;
     size_t writable;
     size_t open;
 };
 
-/* ERR_INVALID_OPTION for a directory that is not absolute, and for walls that would not stand. */
+/*
+ * ERR_INVALID_OPTION if a directory is not absolute, or if an option has no effect with the sandbox
+ * disabled.
+ */
 int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
                        struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `gatehouse status` understands, and where it and the daemon meet: a socket of the user's own
- * below the runtime directory, named after the daemon's port.
+ * The options of `gatehouse status`, and the socket where it meets the daemon: in a private
+ * directory of the user below the runtime directory, named after the daemon's port.
  */
 #ifndef CLI_STATUS_H
 #define CLI_STATUS_H
@@ -24,25 +24,25 @@ extern const struct option status_options[STATUS_OPTIONS];
         .option_count = STATUS_OPTIONS                                                             \
     }
 
-/* What is asked over the socket; the daemon answers and closes. */
+/* The request on the socket; the daemon answers and closes. */
 #define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 enum { STATUS_NAME_BYTES = 32 };
 
-/* Where a daemon's socket may be; one that was started elsewhere may have had other variables. */
+/* Where a daemon's socket may be; a daemon started elsewhere may have had other variables. */
 enum status_place {
     STATUS_PLACE_RUNTIME, /* below $XDG_RUNTIME_DIR */
     STATUS_PLACE_STATE,   /* below $XDG_STATE_HOME or ~/.local/state */
-    STATUS_PLACE_LOGIN,   /* below /run/user/UID, which is the first one's usual value */
+    STATUS_PLACE_LOGIN,   /* below /run/user/UID, the usual value of the first one */
     STATUS_PLACES
 };
 
-/* False where the environment says nothing of it. */
+/* False if the environment does not define it. */
 bool status_socket_place(enum status_place place, char out_path[PATH_MAX]);
 
 /*
- * $XDG_RUNTIME_DIR/gatehouse, which goes when the user logs out; without one the place for state,
- * $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse. A relative path counts as none.
+ * $XDG_RUNTIME_DIR/gatehouse, which disappears when the user logs out; if unset, the state
+ * directory, $XDG_STATE_HOME/gatehouse or ~/.local/state/gatehouse. Relative paths are ignored.
  */
 int status_socket_dir(char out_path[PATH_MAX], struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Being stopped by SIGINT, SIGTERM or SIGHUP, for programs without a loop: they look, end in order
- * and exit with 128 and the number. Those with a loop use loop/signal.
+ * Handles SIGINT, SIGTERM and SIGHUP for programs without a loop: they check stop_signal, clean up
+ * and exit with 128 plus the signal's number. Programs with a loop use loop/signal.
  */
 #ifndef CLI_STOP_H
 #define CLI_STOP_H
@@ -12,19 +12,21 @@
 
 #include "base/cancel.h"
 
-enum { STOP_EXIT = 128 }; /* and the signal's number */
+enum { STOP_EXIT = 128 }; /* plus the signal's number */
 
-/* 0, or the signal that came. */
+/* 0, or the signal that was received. */
 extern volatile sig_atomic_t stop_signal;
 
 /*
- * Each one once: where the program hangs in the kernel, the second one ends it. What whoever
- * started us has switched off stays so, and a reader that goes away is an error of write().
- * `cancel`, or NULL, is set off too.
+ * Handles each signal once: if the program hangs in the kernel, the second one kills it. Signals
+ * that the parent process ignored stay ignored. Ignores SIGPIPE, so that write() fails when the
+ * reader is gone. A signal also triggers `cancel`, unless NULL.
  */
 void stop_watch(struct cancel *cancel);
 
-/* For something to happen, or a signal: none slips in before the waiting. False if stopped. */
+/*
+ * Waits for an event or a signal, without a race between the check and the wait. False if stopped.
+ */
 bool stop_wait(struct pollfd *fds, nfds_t count);
 
 #endif

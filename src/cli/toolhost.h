@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gatehouse-toolhost understands: for the fronts that start it, and for
- * itself. People do not call it, so nothing comes from the environment.
+ * The options of gatehouse-toolhost: for the front ends that start it, and for itself. Users do not
+ * call it, so nothing comes from the environment.
  */
 #ifndef CLI_TOOLHOST_H
 #define CLI_TOOLHOST_H
