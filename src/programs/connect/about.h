@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon says about itself and this machine when it joins a server. */
+/* What the daemon tells a server about itself and this machine when it joins. */
 #ifndef PROGRAMS_CONNECT_ABOUT_H
 #define PROGRAMS_CONNECT_ABOUT_H
 

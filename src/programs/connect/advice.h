@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person can do about a server that could not be connected to, in a few words. */
+/* Short advice for a user whose server could not be connected to. */
 #ifndef PROGRAMS_CONNECT_ADVICE_H
 #define PROGRAMS_CONNECT_ADVICE_H
 
 #include <stdbool.h>
 
-/* NULL where the error says it all. What helps depends on the key and on how it was spoken to. */
+/* NULL if the error says it all. The advice depends on the kind of key and on the use of TLS. */
 const char *advice_for(int code, bool is_static_key, bool is_tls);
 
 #endif

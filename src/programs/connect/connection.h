@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way to the server: an HTTP client that reaches that one server and no other, TLS where its
- * address wants it, and the gateway's protocol over it (gateway/client.h).
+ * The connection to the server: an HTTP client that reaches only this server, TLS if its URL
+ * requires it, and the gateway's protocol over it (gateway/client.h).
  */
 #ifndef PROGRAMS_CONNECT_CONNECTION_H
 #define PROGRAMS_CONNECT_CONNECTION_H
@@ -16,7 +16,7 @@ struct connection;
 struct connection_config {
     struct loop *loop;
     struct httpurl url;
-    struct str authorities_pem; /* to trust besides the system's; may be empty */
+    struct str authorities_pem; /* trusted besides the system's; may be empty */
     const struct gateway_owner *owner;
     void *data;
 };

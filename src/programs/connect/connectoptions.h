@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user wants of a connection, before he is asked: flags over variables over the settings
- * over the template. Nothing is opened here but the settings, and those only to be read.
+ * The user's options for a connection, before asking: flags override variables, these the settings,
+ * these the template. Opens only the settings, for reading.
  */
 #ifndef PROGRAMS_CONNECT_CONNECTOPTIONS_H
 #define PROGRAMS_CONNECT_CONNECTOPTIONS_H
@@ -19,19 +19,19 @@ enum { CONNECT_CHOICES_WARNINGS = 8, CONNECT_CHOICES_WARNING_BYTES = 160 };
 
 struct connect_choices {
     char state_dir[PATH_MAX];      /* absolute */
-    char settings_dir[PATH_MAX];   /* absolute; empty: the user's own */
+    char settings_dir[PATH_MAX];   /* absolute; empty: the user's default */
     char dir[PATH_MAX];            /* absolute */
     const char *dir_advice;        /* where the folder came from, and what to do about it */
-    struct permission_modes modes; /* of changing files: what holds, write access considered */
+    struct permission_modes modes; /* effective ones, with write access considered */
     bool has_write_access;
     enum log_level log_level;
     struct settings_findings findings;
     char warnings[CONNECT_CHOICES_WARNINGS]
-                 [CONNECT_CHOICES_WARNING_BYTES]; /* about the settings' fields */
-    size_t warning_count;                         /* of all, also beyond these */
+                 [CONNECT_CHOICES_WARNING_BYTES]; /* about fields of the settings */
+    size_t warning_count;                         /* in total, including those not stored */
 };
 
-/* ERR_INVALID_OPTION where nothing would be offered; the message is for the user. */
+/* ERR_INVALID_OPTION if no tool would be offered; the message is for the user. */
 int connect_options_read(const struct option_values *values, struct connect_choices *out_choices,
                          struct err *err);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon's control socket: `gatehouse status` asks there, over HTTP like a page but without an
- * origin. Nobody but the user reaches it, by the modes of the socket and its directory; commands of
- * an agent do not, since boxes hide that directory (isolate/box/places.h). It tells, and takes one
- * thing: a pairing token, by which nothing is given that the user had not agreed to.
+ * origin. Only the user can reach it, by the modes of the socket and its directory; an agent's
+ * commands cannot, since sandboxes hide that directory (isolate/box/places.h). It reports, and
+ * accepts one thing: a pairing token, which grants nothing that the user had not agreed to.
  *
  *     GET /health, GET /status        as the local port answers them
- *     POST /token                     programs/connect/handover.h: the owner is asked, and answers
- * later anything else                   404, 405
+ *     POST /token                     programs/connect/handover.h: the owner answers later
+ *     anything else                   404, 405
  */
 #ifndef PROGRAMS_CONNECT_CONTROL_H
 #define PROGRAMS_CONNECT_CONTROL_H
@@ -24,36 +24,39 @@ enum { CONTROL_MAX_CONNECTIONS = 16 };
 struct control;
 
 /*
- * Takes the name of this port (cli/status.h) in `directory`, which is made if it is missing and
- * has to be private. One that a dead daemon has left is replaced; ERR_ALREADY_EXISTS, with words,
- * when a daemon lives there. A process that gives up its rights does this before.
+ * Binds the socket of this port (cli/status.h) in `directory`, which is created if missing and must
+ * be private. Replaces the socket of a dead daemon; ERR_ALREADY_EXISTS, with a message, if a daemon
+ * is running. Call it before the process is confined.
  */
 int control_open(const char *directory, uint16_t port, struct control **out_control,
                  struct err *err);
 
-/* From now on it answers. The callback is that of struct port_owner. */
+/* Starts to answer. The callback is that of struct port_owner. */
 int control_serve(struct control *control, struct loop *loop,
                   void (*report)(void *data, struct report *out_report), void *data);
 
-/* Who takes tokens. Callbacks come from the loop. */
+/* Receiver of tokens. Callbacks come from the loop. */
 struct control_taker {
     /*
-     * Whether this is wanted; with a token in it, it is taken, and answered by control_answer() at
-     * any time, also in here. Otherwise an ERR_* code with words for the other side, unanswered.
-     * Never with a second token before the first was answered.
+     * Whether the token is wanted. If the handover contains one, it is taken, and answered with
+     * control_answer() at any time, even in here. Otherwise returns an ERR_* code with a message
+     * for the sender, and no answer follows. Never called with a second token before the first was
+     * answered.
      */
     int (*take)(void *data, const struct handover *handover, struct err *err);
-    /* Who brought it has left, and needs no answer. */
+    /* The sender has disconnected and needs no answer. */
     void (*gone)(void *data);
 };
 
-/* Nobody's token is taken before. The data is that of control_serve(). */
+/* No token is accepted before this. The data is that of control_serve(). */
 void control_take_tokens(struct control *control, const struct control_taker *taker);
 
-/* Connected with the token (NULL), or why not. Ignored where nobody waits for it. */
+/*
+ * Answers the sender: connected with the token (err is NULL), or why not. Ignored if nobody waits.
+ */
 void control_answer(struct control *control, const struct err *err);
 
-/* The name goes, too, where the process may still do that. */
+/* Also unlinks the socket, if the process may still do that. */
 void control_free(struct control *control);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notifications on the user's desktop, by notify-send: that a question waits in a terminal that may
- * be behind other windows. It is a courtesy: without a desktop or the program nothing is shown and
- * nothing fails, one program runs at a time and not for long, and of those that come meanwhile the
+ * Desktop notifications by notify-send, for a question that waits in a terminal behind other
+ * windows. It is optional: without a desktop or the program nothing is shown and nothing fails. One
+ * process runs at a time, for a short time; of the notifications that come meanwhile only the
  * newest is shown next.
  */
 #ifndef PROGRAMS_CONNECT_DESKTOP_H
@@ -16,26 +16,29 @@
 enum {
     DESKTOP_TITLE_BYTES = 128,
     DESKTOP_TEXT_BYTES = 512,
-    DESKTOP_MS = 5000, /* then the program is killed */
+    DESKTOP_MS = 5000, /* then the process is killed */
 };
 
 #define DESKTOP_PROGRAM "/usr/bin/notify-send"
 
 struct desktop;
 
-/* `program` is DESKTOP_PROGRAM, or what a test puts in its place; it is borrowed. */
+/* `program` is DESKTOP_PROGRAM, or a replacement in tests; it is borrowed. */
 int desktop_new(struct loop *loop, const char *program, struct desktop **out_desktop);
 
-/* What is being shown is ended. */
+/* Ends the notification being shown. */
 void desktop_free(struct desktop *desktop);
 
 /*
- * Both are for people and may hold anything: they are cut, secrets are hidden, and what a desktop
- * would take for an option or for markup is plain text.
+ * Both texts are for people and may hold anything: they are cut, secrets are redacted, and what a
+ * desktop would take for an option or markup is shown as plain text.
  */
 void desktop_show(struct desktop *desktop, struct str title, struct str text);
 
-/* Whether showing was possible so far: there is a session, and the program could be started. */
+/*
+ * Whether notifications worked so far: there is a desktop session, and the program could be
+ * started.
+ */
 bool desktop_is_there(const struct desktop *desktop);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user has agreed to, at work: the folder's toolhost, the rules, the record, the calls and
- * the connection that they come by. Made when he has said yes, for one session with the server.
+ * A session with the server, on the terms the user agreed to: the folder's toolhost, the rules, the
+ * audit log, the calls and the connection. Created when the user has agreed.
  */
 #ifndef PROGRAMS_CONNECT_GATEWAYSESSION_H
 #define PROGRAMS_CONNECT_GATEWAYSESSION_H
@@ -23,63 +23,64 @@
 struct gateway_session;
 
 enum gateway_session_end {
-    GATEWAY_SESSION_FAILED,    /* it could not be begun; the error says why */
-    GATEWAY_SESSION_DISMISSED, /* by the server */
-    GATEWAY_SESSION_LEFT,      /* by gateway_session_leave() */
+    GATEWAY_SESSION_FAILED,    /* could not be started; the error says why */
+    GATEWAY_SESSION_DISMISSED, /* ended by the server */
+    GATEWAY_SESSION_LEFT,      /* ended by gateway_session_leave() */
 };
 
 struct gateway_session_config {
     struct loop *loop;
     const struct log *log;
-    const struct connect_choices *choices; /* as they were agreed to */
+    const struct connect_choices *choices; /* as agreed to */
     struct question_queue *queue;          /* NULL: the instance asks */
     struct httpurl url;
-    const struct secret *key; /* a pairing token or a static key; copied; empty: only resumes */
+    const struct secret *key; /* pairing token or static key; copied; empty: only resume */
     bool is_static_key;
-    bool is_patient; /* a server that is not there at the start is asked again */
-    const struct saved_session *resumed; /* a session from before; or NULL */
-    int kept_lock_fd;            /* of that; becomes the session's, also on failure; -1: none */
-    const char *terms;           /* what was agreed to, as kept.h has it; outlives the session */
-    bool keeps;                  /* the session for the next start */
-    struct str authorities_pem;  /* to trust besides the system's; outlives the session */
-    struct leftovers *leftovers; /* for children that end by themselves; outlives the session */
+    bool is_patient;                     /* retry if the server is not available at the start */
+    const struct saved_session *resumed; /* a saved session; or NULL */
+    int kept_lock_fd;  /* its lock; ownership passes to the session, even on failure; -1: none */
+    const char *terms; /* digest of the agreed terms (savedsession.h); must outlive the session */
+    bool keeps;        /* save the session for the next start */
+    struct str authorities_pem; /* trusted besides the system's; must outlive the session */
+    /* For children that exit by themselves; must outlive the session. */
+    struct leftovers *leftovers;
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
-    bool shell_is_open; /* dangerous: there are no boxes, and the next two hold nothing */
+    bool shell_is_open; /* dangerous: no sandbox; the next two have no effect */
     bool shell_has_network;
-    const char *const *shell_writable; /* up to a NULL; or NULL */
+    const char *const *shell_writable; /* NULL-terminated; or NULL */
     int64_t shell_timeout_ms;
-    /* gateway_session_state() says something else. */
+    /* gateway_session_state() has changed. */
     void (*on_change)(void *data);
-    /* Once, and the last that is heard of it. Not to be freed in there. */
+    /* Called once, as the last callback. It must not free the session. */
     void (*on_over)(void *data, enum gateway_session_end end, const struct err *err);
     void *data;
 };
 
-/* What is wrong with the folder comes out at once, with words; the rest by on_over. */
+/* Returns errors of the folder at once, with a message; other errors are reported to on_over. */
 int gateway_session_new(const struct gateway_session_config *config,
                         struct gateway_session **out_session, struct err *err);
 /*
- * Without a word to the server: a session that is kept goes on with the next start. What runs for
- * it ends, its threads too, unless one hangs.
+ * Tells the server nothing: a saved session continues at the next start. Ends what runs for the
+ * session, including its threads, unless one hangs.
  */
 void gateway_session_free(struct gateway_session *session);
 
-/* Questions that stand are withdrawn, what runs is cancelled, and nobody hears of either. */
+/* Withdraws open questions and cancels running calls, without answering them. */
 void gateway_session_end_calls(struct gateway_session *session);
 
-/* Tells the server, then on_over. */
+/* Tells the server, then calls on_over. */
 void gateway_session_leave(struct gateway_session *session);
 
 struct gateway_session_state {
     enum reconnect_state state;
-    bool is_connected;         /* also while a stream that broke is opened anew, until that fails */
-    bool has_session;          /* that the server knows, or knew when it was heard last */
-    int64_t connected_wall_ms; /* since then */
-    struct err why;            /* it is not; code 0 where nothing went wrong */
-    bool needs_token;      /* the server has refused its key, which goes on being tried meanwhile */
-    const char *root_path; /* lives as long as the session */
+    bool is_connected;         /* stays true while a broken stream is reopened, until that fails */
+    bool has_session;          /* the server knows it, or did when last heard */
+    int64_t connected_wall_ms; /* since when */
+    struct err why;            /* why it is not connected; code 0 if nothing went wrong */
+    bool needs_token;          /* the server refused its key, which is still being tried */
+    const char *root_path;     /* valid as long as the session */
 };
 
 void gateway_session_state(const struct gateway_session *session,

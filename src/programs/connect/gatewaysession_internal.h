@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a session, for its own files. */
+/* Internal to the gateway session. */
 #ifndef PROGRAMS_CONNECT_GATEWAYSESSION_INTERNAL_H
 #define PROGRAMS_CONNECT_GATEWAYSESSION_INTERNAL_H
 
@@ -22,15 +22,15 @@ enum {
 struct gateway_session {
     struct gateway_session_config config;
     struct secret key;         /* until it was used */
-    bool is_pairing;           /* with it; else it is for when resuming fails */
-    struct saved_session kept; /* what is resumed, and what is kept */
+    bool is_pairing;           /* joining with the key; else it is for when resuming fails */
+    struct saved_session kept; /* the session being resumed or saved */
     bool is_kept;
-    struct secret kept_key; /* the one that was written: a server may give another at init */
-    int kept_lock_fd;       /* while something is resumed or kept; or -1 */
-    bool has_joined; /* by a token or from before: what was kept is this one, or is worthless */
+    struct secret kept_key; /* the key that was saved: the server may send another one at init */
+    int kept_lock_fd;       /* while a session is resumed or saved; or -1 */
+    bool has_joined;        /* by token or resumed: the saved session is this one, or worthless */
     char name[GATEWAY_SESSION_NAME_BYTES];
     struct session *file_session;
-    struct commands *commands; /* NULL: none are run */
+    struct commands *commands; /* NULL: commands are not available */
     struct ready_watch *rules;
     char host_state[PATH_MAX];
     char numbers[3][GATEWAY_SESSION_NUMBER_BYTES];
@@ -42,31 +42,31 @@ struct gateway_session {
     struct calls *calls;
     struct connection *connection;
     enum reconnect_state told;
-    char told_why[ERR_MESSAGE_BYTES]; /* the last reason to wait that was told */
+    char told_why[ERR_MESSAGE_BYTES]; /* last reported reason for waiting */
     bool is_refusal_told;
-    bool is_refused;      /* the server has said so, and nothing else since */
-    int64_t tries_untold; /* that ended as the one before */
+    bool is_refused;      /* the server's last word was a refusal */
+    int64_t tries_untold; /* unreported tries that ended like the one before */
     size_t lost_answers;  /* since the last flush */
-    struct err lost_why;  /* the last of them */
-    int64_t open_wall_ms; /* when its stream was open first; 0: not yet */
+    struct err lost_why;  /* error of the last of them */
+    int64_t open_wall_ms; /* when its stream was first open; 0: not yet */
     struct timer flush;
-    struct timer again; /* to join, where the first time the server was not there */
+    struct timer again; /* retry of the first join, if the server was not available */
     int64_t again_ms;
 };
 
-/* It could not be begun: with what the user can do about it, besides what the server said. */
+/* The session could not be started: adds advice for the user to what the server said. */
 void gateway_session_fail(const struct gateway_session *session, const struct err *err);
 
-/* With the session from before, or the token. */
+/* Joins with the saved session, or the token. */
 int gateway_session_join(struct gateway_session *session, struct err *err);
 
-/* That it waits, and why: once for each reason. */
+/* Reports that it waits, and why; once for each reason. */
 void gateway_session_tell_waiting(struct gateway_session *session, int64_t after_ms,
                                   const struct err *why);
 
 /* ---- session_open.c ---- */
 
-/* In this order: what it stands on, its commands, how its toolhost is called, and its rules. */
+/* In this order: state and folder, commands, the toolhost's command line, and the rules. */
 int gateway_session_open_files(struct gateway_session *session, struct err *err);
 int gateway_session_open_commands(struct gateway_session *session, struct err *err);
 int gateway_session_write_words(struct gateway_session *session, struct err *err);
@@ -75,12 +75,12 @@ int gateway_session_follow_rules(struct gateway_session *session, struct err *er
 /* ---- session_again.c ---- */
 
 void gateway_session_again_init(struct gateway_session *session);
-/* A server that is not there yet: where nobody watches it is asked again, later and later. */
+/* If the server is not available and nobody is watching, schedules a retry, later each time. */
 bool gateway_session_try_again(struct gateway_session *session, const struct err *err);
 
 /* ---- session_tree.c ---- */
 
-/* The folder's tree is fetched from the toolhost, and then it is joined. */
+/* Gets the folder's tree from the toolhost, then joins. */
 void gateway_session_join_with_tree(struct gateway_session *session);
 
 #endif

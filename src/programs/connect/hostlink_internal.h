@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of programs/connect/hostlink share, and nobody else needs. */
+/* Internal to programs/connect/hostlink. */
 #ifndef PROGRAMS_CONNECT_HOSTLINK_INTERNAL_H
 #define PROGRAMS_CONNECT_HOSTLINK_INTERNAL_H
 
@@ -12,24 +12,24 @@
 #include "protocol/toolwire.h"
 
 enum {
-    HOSTLINK_ARENA_BYTES = 4 << 20, /* of what it says about itself */
+    HOSTLINK_ARENA_BYTES = 4 << 20, /* for the toolhost's messages about itself */
     HOSTLINK_MOST_TOOLS = 256,
 };
 
 enum link_state {
     LINK_ABSENT,   /* waits for the next try */
-    LINK_STARTING, /* not ready yet; calls are on their way all the same */
+    LINK_STARTING, /* not ready yet, but calls are sent already */
     LINK_READY,
 };
 
 struct hostlink {
-    struct executor executor; /* the first member: see hostlink_calls.c */
+    struct executor executor; /* first member: see hostlink_calls.c */
     struct hostlink_config config;
     enum link_state state;
     pid_t pid;
     struct child *child;
     int fd;
-    int fd_again; /* libuv wants a descriptor for each direction */
+    int fd_again; /* libuv needs an fd for each direction */
     struct reader *reader;
     struct writer *writer;
     struct toolwire_decoder decoder;
@@ -45,11 +45,11 @@ struct hostlink {
 
 /* ---- the process ---- */
 
-/* ERR_BUSY without one. */
+/* ERR_BUSY without a toolhost. */
 int hostlink_send(struct hostlink *link, uint32_t number, enum toolwire_type type, struct str body);
-/* Another one is started, from the loop. */
+/* Starts another toolhost, from the loop. */
 void hostlink_replace_soon(struct hostlink *link);
-/* The same, for one that would not see the end of its socket. */
+/* Same, but kills one that would not notice that its socket was closed. */
 void hostlink_kill(struct hostlink *link);
 
 /* ---- calls ---- */
@@ -58,8 +58,8 @@ void hostlink_kill(struct hostlink *link);
  *   PREPARING -> PREPARED -> RUNNING
  *                 | ^  `-> PREVIEWING
  *                 | `-------'
- *   and from each of them to OVER; what is not prepared by way of CANCELLED, which waits for the
- *   last answer, since a toolhost that hangs gives none
+ *   and from each of them to OVER; from all but PREPARED by way of CANCELLED, which waits for the
+ *   last answer, since a hanging toolhost gives none
  */
 enum host_phase {
     PHASE_PREPARING,
@@ -70,7 +70,7 @@ enum host_phase {
     PHASE_OVER,
 };
 
-/* What is touched, as the record names it. */
+/* What is touched, as named in the audit log. */
 struct touched {
     enum authority_operation operation;
     struct str name;
@@ -78,11 +78,11 @@ struct touched {
 };
 
 struct host_work {
-    struct work work; /* the first member: see hostlink_calls.c */
+    struct work work; /* first member: see hostlink_calls.c */
     struct hostlink *link;
     uint32_t number;
     enum host_phase phase;
-    bool has_run; /* was sent RUN: what it did may be there */
+    bool has_run; /* RUN was sent: it may have taken effect */
     struct timer late;
     struct touched *touched;
     size_t touched_count;
@@ -91,28 +91,28 @@ struct host_work {
 
 extern const struct executor_ops hostlink_ops;
 
-/* An error for a frame that does not belong where its call stands. */
+/* An error means that the frame does not fit its call's phase. */
 int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err);
-/* One of them would change something and has begun, or its end is not known. */
+/* Whether a call that changes something has begun, or its outcome is unknown. */
 bool hostlink_may_be_changing(const struct hostlink *link);
-/* All of them, which are gone then. */
+/* Fails all calls and frees them. */
 void hostlink_fail_calls(struct hostlink *link);
 void hostlink_free_calls(struct hostlink *link);
 
-/* ---- what it says ---- */
+/* ---- messages of the toolhost ---- */
 
-/* Keeps which tools it has. */
+/* Stores which tools it has. */
 int hostlink_read_ready(struct hostlink *link, struct str body, struct err *err);
 void hostlink_read_error(struct str body, struct err *out_err, bool *out_has_begun);
-/* Into the work: what it is about; what it would do. */
+/* Reads into the work: what the call touches; what it would do. */
 int hostlink_read_prepared(struct host_work *work, struct str body, struct err *err);
 int hostlink_read_previewed(struct host_work *work, struct str body, struct err *err);
 
-/* ---- the record ---- */
+/* ---- the audit log ---- */
 
-/* One that fails means that nothing may be done. */
+/* If it fails, nothing may be done. */
 int hostlink_note_intents(struct host_work *work);
-/* How it ended; err is NULL where there is a result. */
+/* Records the outcome; err is NULL if there is a result. */
 void hostlink_note_end(struct host_work *work, struct str result, const struct err *err,
                        bool has_begun);
 void hostlink_note_refusal(struct work *data);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children that were let go of and end by themselves: nobody speaks to them any more, and they are
- * waited for here, also when who started them is gone. One that somebody has stopped is woken up,
- * and one that does not end is killed with us, unless it may be changing files.
+ * Child processes that were released and exit by themselves: nobody talks to them any more, and
+ * they are reaped here, even if their creator is gone. A stopped one is continued; one that does
+ * not exit is killed when the daemon ends, unless it may be changing files.
  */
 #ifndef PROGRAMS_CONNECT_LEFTOVERS_H
 #define PROGRAMS_CONNECT_LEFTOVERS_H
@@ -15,25 +15,25 @@
 #include "loop/loop.h"
 
 enum {
-    LEFTOVERS_MOST = 4,       /* then the oldest is killed */
-    LEFTOVERS_WAIT_MS = 2000, /* for all of them, at our end */
+    LEFTOVERS_MOST = 4,       /* beyond that the oldest is killed */
+    LEFTOVERS_WAIT_MS = 2000, /* for all of them, when the daemon ends */
 };
 
 struct leftovers {
     struct loop *loop;
-    struct list children; /* the oldest first */
+    struct list children; /* oldest first */
     size_t count;
-    int64_t wait_ms; /* LEFTOVERS_WAIT_MS; less in tests */
+    int64_t wait_ms; /* LEFTOVERS_WAIT_MS; shorter in tests */
 };
 
 void leftovers_init(struct leftovers *leftovers, struct loop *loop);
 /*
- * Waits for those that are left, and kills them then. One that may be changing something ends by
- * itself yet, and whoever comes after us waits for it.
+ * Waits for the remaining children, then kills them. One that may be changing something is left to
+ * exit by itself, and the next process waits for it.
  */
 void leftovers_done(struct leftovers *leftovers);
 
-/* Nobody else watches it. Without memory it is a zombie until we end. */
+/* Nobody else may watch it. Without memory it stays a zombie until we exit. */
 void leftovers_add(struct leftovers *leftovers, pid_t pid, bool may_be_changing);
 
 #endif

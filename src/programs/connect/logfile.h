@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's log as a file in its state directory: for those who look later, where no service
- * manager keeps what it says. A full file makes way for a new one and the oldest goes, so that all
- * of them together have a ceiling. What cannot be written is counted, told of when writing works
- * again, and stops nothing.
+ * The daemon's log as a file in its state directory, for later reading where no service manager
+ * keeps it. A full file is rotated and the oldest is deleted, so that their total size is limited.
+ * Lines that cannot be written are counted and reported when writing works again; nothing stops
+ * because of them.
  *
- * It is hooked into a struct log, which hides secrets:
+ * Attach it to a struct log, which redacts secrets:
  *
  *     log.also = logfile_write;
  *     log.also_data = file;
  *
- * One process writes to a name, from one thread at a time.
+ * One process writes to a file name, from one thread at a time.
  */
 #ifndef PROGRAMS_CONNECT_LOGFILE_H
 #define PROGRAMS_CONNECT_LOGFILE_H
@@ -23,14 +23,14 @@
 
 enum {
     LOGFILE_MAX_BYTES = 4 << 20, /* of one file */
-    LOGFILE_KEPT = 3,            /* older ones: NAME.1 is the last before this */
+    LOGFILE_KEPT = 3,            /* rotated files: NAME.1 is the newest of them */
     LOGFILE_LEAST_BYTES = 2 * LOG_LINE_MAX_BYTES,
     LOGFILE_NAME_BYTES = 64,
 };
 
 struct logfile_config {
-    const char *directory; /* private, made if it is missing */
-    const char *name;      /* in it: "daemon-7655.log" */
+    const char *directory; /* private, created if missing */
+    const char *name;      /* file name: "daemon-7655.log" */
     uint64_t max_bytes;    /* 0: LOGFILE_MAX_BYTES; at least LOGFILE_LEAST_BYTES */
     unsigned kept;         /* 0: LOGFILE_KEPT */
     const struct clock *clock;
@@ -39,8 +39,8 @@ struct logfile_config {
 struct logfile;
 
 /*
- * The file is 0600, and made so if it is not. A link, or what is no file of the user's own, is
- * refused. The process ignores SIGXFSZ from here on.
+ * Sets the file's mode to 0600. Refuses a link, and anything but a regular file of this user. The
+ * process ignores SIGXFSZ from here on.
  */
 int logfile_open(const struct logfile_config *config, struct logfile **out_file, struct err *err);
 void logfile_close(struct logfile *file);
@@ -49,7 +49,7 @@ void logfile_close(struct logfile *file);
 void logfile_write(void *data, enum log_level level, const char *message,
                    const struct log_field *fields, size_t count);
 
-/* Lines that could not be written and were not told of yet. */
+/* Lines that could not be written and were not reported yet. */
 uint64_t logfile_lost(const struct logfile *file);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a service manager is told, in the protocol of sd_notify: that the daemon is ready, what it
- * does, that it stops, and, where the manager watches over it, that it lives. Without a manager
- * nothing is told and nothing fails. Nothing here waits for it: what it does not take at once is
- * told a little later, the newest only.
+ * Notifies a service manager by the sd_notify protocol: that the daemon is ready, what it does,
+ * that it stops and, if the manager has a watchdog, that it is alive. Without a manager nothing is
+ * sent and nothing fails. Never blocks: what the manager does not take at once is sent a little
+ * later, only the newest of each.
  */
 #ifndef PROGRAMS_CONNECT_NOTIFY_H
 #define PROGRAMS_CONNECT_NOTIFY_H
@@ -21,9 +21,9 @@ enum {
 
 /* Variables of the environment, or NULL. */
 struct notify_environment {
-    const char *socket;        /* NOTIFY_SOCKET: a path, or "@" and a name that is no file */
+    const char *socket;        /* NOTIFY_SOCKET: a path, or "@" and an abstract name */
     const char *watchdog_usec; /* WATCHDOG_USEC */
-    const char *watchdog_pid;  /* WATCHDOG_PID: for whom it is meant */
+    const char *watchdog_pid;  /* WATCHDOG_PID: the process it is meant for */
 };
 
 struct notify_environment notify_environment(void);
@@ -31,23 +31,23 @@ struct notify_environment notify_environment(void);
 struct notify;
 
 /*
- * Opens the socket, so before a process gives up its rights. ERR_UNSUPPORTED for an address of
- * another kind, ERR_INVALID_ARGUMENT for one that is none, others when nobody listens; a program
- * says so and goes on without.
+ * Opens the socket: call it before the process is confined. ERR_UNSUPPORTED for another kind of
+ * address, ERR_INVALID_ARGUMENT for an invalid one, others if nobody listens; a program reports it
+ * and goes on without.
  */
 int notify_new(struct loop *loop, const struct notify_environment *environment,
                struct notify **out_notify, struct err *err);
 
-/* What was not taken yet is tried a last time. */
+/* Tries a last time to send what is pending. */
 void notify_free(struct notify *notify);
 
-/* Somebody is told. */
+/* Whether there is a service manager. */
 bool notify_is_managed(const struct notify *notify);
 
-/* Starts the signs of life, if they are wanted: twice in the time that the manager allows. */
+/* Also starts the watchdog messages, if requested: twice within the manager's timeout. */
 void notify_ready(struct notify *notify);
 
-/* One line for people: control characters become spaces, what looks like a secret is hidden. */
+/* One line for people: control characters become spaces, secrets are redacted. */
 void notify_status(struct notify *notify, struct str text);
 
 void notify_stopping(struct notify *notify);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose program is behind a connection over this machine's loopback: a TCP port has no modes, and
- * other users of the machine reach it as well as its owner's browser does.
+ * Finds out which user's program is behind a loopback connection: a TCP port has no modes, and
+ * other users of the machine can reach it as well as its owner's browser.
  */
 #ifndef PROGRAMS_CONNECT_PEER_H
 #define PROGRAMS_CONNECT_PEER_H
@@ -13,21 +13,21 @@
 #include "base/err.h"
 #include "net/address.h"
 
-/* Of the kernel's tables, some thousand connections: they are read while all else waits. */
+/* Limit for reading the kernel's tables, some thousand connections: the loop waits meanwhile. */
 enum { PEER_MAX_TABLE_BYTES = 512 << 10 };
 
-/* How the kernel is asked, which is found out once. */
+/* How to ask the kernel; found out once. */
 struct peer_lookup {
-    bool has_only_tables;   /* this kernel does not answer questions about one connection */
+    bool has_only_tables;   /* this kernel cannot be asked about a single connection */
     size_t max_table_bytes; /* PEER_MAX_TABLE_BYTES; less in tests */
 };
 
 #define PEER_LOOKUP_INIT ((struct peer_lookup){.max_table_bytes = PEER_MAX_TABLE_BYTES})
 
 /*
- * Of the socket at the other end of a connection that came to `own`, where somebody listens.
- * ERR_NOT_FOUND where the kernel knows of none, or it is nobody's any more; ERR_TOO_LARGE where it
- * can only be looked for in tables, and they are too long for that.
+ * The user of the socket at the other end of a connection to `own`, where we listen. ERR_NOT_FOUND
+ * if the kernel knows none, or it has no owner any more; ERR_TOO_LARGE if only the tables can be
+ * searched, and they are too long.
  */
 int peer_uid(struct peer_lookup *lookup, const struct address *peer, const struct address *own,
              uid_t *out_uid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that may hold anything as one line for people, in places that are no log. */
+/* Formats untrusted text as one line for people, outside of the log. */
 #ifndef PROGRAMS_CONNECT_PLAIN_H
 #define PROGRAMS_CONNECT_PLAIN_H
 
@@ -9,8 +9,8 @@
 #include "base/str.h"
 
 /*
- * Appends at most max_bytes: what looks like a secret is hidden, and what ends the line, steers a
- * terminal or is no text becomes a space.
+ * Appends at most max_bytes: secrets are redacted; line ends, terminal control characters and
+ * invalid text become spaces.
  */
 int plain_line(struct str text, size_t max_bytes, struct buf *out);
 

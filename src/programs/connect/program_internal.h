@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the program, for its own files: program.c (the command line, the order of things,
- * signals and the end), program_connect.c (who wants a connection, whether the user agrees, and
- * what becomes of it), program_handover.c (whether one that runs already takes the token) and
- * program_outside.c (what others see: the local port, the control socket, the service manager, the
- * log file).
+ * Internal to the program: program.c (the command line, startup and shutdown, signals),
+ * program_connect.c (who requests a connection, whether the user agrees, and what follows),
+ * program_handover.c (whether a running daemon takes the token) and program_outside.c (what others
+ * see: the local port, the control socket, the service manager, the log file).
  */
 #ifndef PROGRAMS_CONNECT_PROGRAM_INTERNAL_H
 #define PROGRAMS_CONNECT_PROGRAM_INTERNAL_H
@@ -32,32 +31,32 @@ enum {
     PROGRAM_URL_BYTES = ORIGINS_TEXT_BYTES + HTTPURL_PATH_BYTES,
 };
 
-/* Of the control socket, on which one waits at most: no request of a page has this number. */
+/* Number of a request on the control socket, which has at most one; no page's request has it. */
 #define PROGRAM_HANDED_OVER UINT64_MAX
 
-/* Where a connection that somebody wants has got to. */
+/* State of a requested connection. */
 enum attempt_state {
-    ATTEMPT_NONE,    /* nobody does; or it stands */
-    ATTEMPT_ASKING,  /* the user is asked */
-    ATTEMPT_JOINING, /* he agreed, or need not be asked */
+    ATTEMPT_NONE,    /* none requested; or connected */
+    ATTEMPT_ASKING,  /* the user is being asked */
+    ATTEMPT_JOINING, /* the user agreed, or need not be asked */
 };
 
-/* The last connection that somebody wanted. */
+/* The last connection that was requested. */
 struct attempt {
     enum attempt_state state;
-    bool is_from_outside; /* of a page or another start; else from the command line */
-    bool is_doubtful;     /* a command of an agent's could have sent it: it is asked about always */
+    bool is_from_outside; /* by a page or another start; else by the command line */
+    bool is_doubtful;     /* an agent's command could have sent it: always ask the user */
     /* Of the page's request, or PROGRAM_HANDED_OVER; 0: nobody waits for an answer. */
     uint64_t number;
     struct httpurl url;
     char url_text[PROGRAM_URL_BYTES];
-    struct secret key;         /* until it was handed on */
-    bool is_static_key;        /* of both sides, and not for a file of ours */
-    struct saved_session kept; /* a session from before; its key is empty without one */
-    int kept_lock_fd;          /* of that session, until it was handed on; or -1 */
+    struct secret key;         /* until passed on */
+    bool is_static_key;        /* pre-shared with the server; not to be saved in a file */
+    struct saved_session kept; /* a saved session; its key is empty if there is none */
+    int kept_lock_fd;          /* lock of that session, until passed on; or -1 */
 };
 
-/* What the session goes by. */
+/* The terms of the present session. */
 struct agreed {
     bool is_from_outside;
     char url_text[PROGRAM_URL_BYTES];
@@ -69,30 +68,30 @@ struct program {
     const struct option_values *values;
     struct log log;
     struct loop *loop;
-    struct connect_choices choices; /* what each question begins with */
+    struct connect_choices choices; /* initial values of each question */
     struct origins origins;
-    struct buf authorities; /* PEM, to trust besides the system's */
-    bool asks_here;         /* about calls; else the instance does */
+    struct buf authorities; /* PEM, trusted besides the system's */
+    bool asks_here;         /* we ask about calls; else the instance does */
     struct question_queue *queue;
     struct console *console;
-    struct notes *notes; /* where the log and questions share a terminal */
+    struct notes *notes; /* if the log and questions share a terminal */
 
     struct attempt attempt;
     struct agreed agreed;
     struct gateway_session *session; /* NULL: none */
-    bool is_over;                    /* it is, and only has to be freed: */
-    struct loop_task drop;           /* when nothing of it is on the stack */
+    bool is_over;                    /* it has ended and must be freed: */
+    struct loop_task drop;           /* when none of its functions is on the stack */
     struct leftovers leftovers;
     uint64_t leaving[PORT_MAX_LEAVING]; /* pages that wait for the end */
     size_t leaving_count;
 
-    struct port *port; /* NULL: it could not be had */
+    struct port *port; /* NULL: could not be opened */
     struct control *control;
     struct notify *notify;
     struct desktop *desktop;
     struct logfile *logfile;
-    bool is_ready; /* and the service manager knows */
-    bool has_told; /* that it was connected, to pages that listen */
+    bool is_ready; /* and the service manager was told */
+    bool has_told; /* pages were told that it is connected */
     int64_t told_since_ms;
 
     struct signal_watch *watches[PROGRAM_SIGNALS];
@@ -106,7 +105,7 @@ struct program {
 void program_stop(struct program *program);
 void program_fail(struct program *program, const struct err *err);
 bool program_has_terminal(const struct program *program);
-/* The user may be asked before connecting, or need not be. */
+/* Whether the user must be asked before connecting. */
 bool program_needs_agreement(const struct program *program);
 /* The user wants it, or systemd has started this process itself. */
 bool program_keeps_session(const struct program *program);
@@ -118,27 +117,27 @@ void program_connect_init(struct program *program);
 /* "https://n8n.example/path", for people. */
 void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES]);
 
-/* One from before, for what the command line says. None is no error. */
+/* Looks for a saved session for the command line's options. Finding none is no error. */
 int program_look_for_session(struct program *program, struct err *err);
 
-/* For what the command line says: asks the user, or begins. */
+/* Connects as the command line says: asks the user, or starts at once. */
 int program_connect(struct program *program, struct err *err);
 
-/* What stands on the terminal is withdrawn: an end is nobody's answer. */
+/* Withdraws the question on the terminal: shutting down is nobody's answer. */
 void program_stop_asking(struct program *program);
-/* Tells the server and ends with 0. */
+/* Tells the server and exits with 0. */
 void program_leave(struct program *program);
 
-/* There is a session, and its commands have no boxes. */
+/* Whether there is a session whose commands run without a sandbox. */
 bool program_has_open_commands(const struct program *program);
 
-/* What pages want, for the port. */
+/* Handles requests of pages, for the port. */
 extern const struct port_owner program_port_owner;
 
-/* What another start brings, for the control socket. */
+/* Handles tokens of another start, for the control socket. */
 extern const struct control_taker program_taker;
 
-/* What the user would agree to without editing anything, as kept.h has it. */
+/* Digest of the terms to which the user would agree without editing (savedsession.h). */
 void program_terms(const struct program *program, char out_terms[SAVED_SESSION_TERMS_BYTES]);
 
 void program_connect_close(struct program *program);
@@ -146,25 +145,25 @@ void program_connect_close(struct program *program);
 /* ---- program_handover.c ---- */
 
 /*
- * Gives the token to a daemon that runs already and waits for one, and waits for what comes of it:
- * an error where it failed. Not done where there is none, or another one than the user wants now.
+ * Hands the token to a running daemon that waits for one, and waits for the outcome: an error if
+ * that failed. *out_is_done is false if there is no daemon, or one with other terms.
  */
 int program_hand_over(struct program *program, bool *out_is_done, struct err *err);
 
 /* ---- program_outside.c ---- */
 
-/* After the console. Only a port that is needed is an error. */
+/* Call after opening the console. Only a port that is required is an error. */
 int program_outside_open(struct program *program, struct err *err);
-/* Why it ends, for those who look later; before the next. */
+/* Records why the program ends, for later reading; call it before program_outside_close(). */
 void program_keep_reason(const struct program *program, const struct err *err);
 void program_outside_close(struct program *program);
 
 void program_report(void *data, struct report *out_report);
-/* What program_report() says has changed, or what is going on. */
+/* Call when program_report() or the present activity has changed. */
 void program_tell(struct program *program);
-/* Nobody can be asked there any more. */
+/* The terminal is gone: nobody can be asked there any more. */
 void program_terminal_gone(struct program *program);
-/* On the desktop, for somebody who may look at another window. */
+/* Shows a desktop notification, for a user who may look at another window. */
 void program_notify_user(struct program *program, const char *title, struct str text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon says about itself, as JSON: the same words on its local port and on its control
- * socket. Nothing in them is a secret, and none may become one.
+ * The daemon's status as JSON, the same on its local port and on its control socket. It must never
+ * contain a secret.
  */
 #ifndef PROGRAMS_CONNECT_REPORT_H
 #define PROGRAMS_CONNECT_REPORT_H
@@ -16,23 +16,23 @@
 enum { REPORT_MAX_BYTES = 32 << 10 };
 
 enum report_state {
-    REPORT_IDLE,         /* nobody wants a connection */
-    REPORT_ASKING,       /* the user is asked */
+    REPORT_IDLE,         /* no connection wanted */
+    REPORT_ASKING,       /* the user is being asked */
     REPORT_CONNECTING,   /* for the first time */
-    REPORT_CONNECTED,    /* calls can come */
-    REPORT_RECONNECTING, /* the way to the server is lost */
-    REPORT_REFUSED,      /* the same, and the server does not take the key any more */
+    REPORT_CONNECTED,    /* calls can arrive */
+    REPORT_RECONNECTING, /* the connection to the server is lost */
+    REPORT_REFUSED,      /* same, and the server no longer accepts the key */
     REPORT_LEAVING,
 };
 
 struct report {
     enum report_state state;
-    bool is_connected; /* also while a stream that broke is opened anew, until that fails */
-    bool has_session;  /* that the server may know: no other one is begun beside it */
-    struct str dir;    /* the folder; a name of any bytes */
-    struct str url;    /* of the server; pages hear it only while connected, as they do this: */
+    bool is_connected; /* stays true while a broken stream is reopened, until that fails */
+    bool has_session;  /* the server may know it: no second session is started */
+    struct str dir;    /* the folder; any bytes */
+    struct str url;    /* of the server; like the next field, shown to pages only while connected */
     int64_t connected_wall_ms;
-    char why[ERR_MESSAGE_BYTES]; /* it is not connected; empty where there is no reason */
+    char why[ERR_MESSAGE_BYTES]; /* why it is not connected; empty without a reason */
 };
 
 /* {"status":"ok","dir","connected"} */
@@ -41,10 +41,10 @@ int report_health(const struct report *report, struct buf *out);
 /* {"connected","dir","connectedAt","url"}, the last two null when not connected. */
 int report_status(const struct report *report, struct buf *out);
 
-/* The same and {"state","server","reason"}: what the user's own commands are told. */
+/* Same plus {"state","server","reason"}: for the user's own commands. */
 int report_whole(const struct report *report, struct buf *out);
 
-/* {"status":"connected","dir"}: of a connection that was asked for. */
+/* {"status":"connected","dir"}: for a connection that was requested. */
 int report_connected(const struct report *report, struct buf *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The key of a session that outlives the process: one file for each server, for the user alone,
- * beside the record. It holds what the user had agreed to as a digest; whoever starts with anything
- * else finds no session, and is asked. A lock beside it says that a process uses the session.
+ * The key of a session that survives the process: one private file per server, beside the audit
+ * log. It contains a digest of what the user agreed to; whoever starts with other terms finds no
+ * session, and the user is asked. A lock file beside it shows that a process uses the session.
  */
 #ifndef PROGRAMS_CONNECT_SAVEDSESSION_H
 #define PROGRAMS_CONNECT_SAVEDSESSION_H
@@ -20,15 +20,15 @@
 
 enum { SAVED_SESSION_TERMS_BYTES = 2 * SHA256_BYTES + 1 };
 
-/* All that the user agrees to, as text. */
+/* Everything the user agrees to, as text. */
 struct saved_session_terms {
     const struct httpurl *url;
     const struct connect_choices *choices;
     bool shell_is_open;
     bool shell_has_network;
-    const char *const *shell_writable; /* up to a NULL; or NULL */
+    const char *const *shell_writable; /* NULL-terminated; or NULL */
     int64_t shell_timeout_ms;
-    bool asks_here; /* about calls; else the instance does */
+    bool asks_here; /* we ask about calls; else the instance does */
     uint64_t max_file_bytes;
     uint64_t max_lines;
 };
@@ -37,32 +37,31 @@ void saved_session_digest(const struct saved_session_terms *terms,
 
 struct saved_session {
     char terms[SAVED_SESSION_TERMS_BYTES];
-    char root_path[PATH_MAX]; /* where the folder led */
+    char root_path[PATH_MAX]; /* the folder's resolved path */
     enum gateway_dialect dialect;
     struct secret key;
 };
 
-/* The file's text; what is not whole is ERR_INVALID_JSON. */
+/* ERR_INVALID_JSON if the text is incomplete. */
 int saved_session_parse(struct str text, struct saved_session *out_saved);
 int saved_session_format(const struct saved_session *kept, struct buf *out);
 
 /*
- * For who uses a session of this server, or writes or removes its file: in the state directory,
- * held until the fd is closed. ERR_BUSY where another process has it.
+ * Locks this server's session in the state directory, for using it or changing its file, until the
+ * fd is closed. ERR_BUSY if another process holds the lock.
  */
 int saved_session_lock(int state_fd, const struct httpurl *url, int *out_fd, struct err *err);
 
-/* ERR_NOT_FOUND where none is kept for these terms; what cannot be read is none. */
+/* ERR_NOT_FOUND if none is saved for these terms; an unreadable file counts as none. */
 int saved_session_read(struct authority *authority, const char *state_path,
                        const struct httpurl *url, const char *terms,
                        struct saved_session *out_saved);
 int saved_session_write(struct authority *authority, const char *state_path,
                         const struct httpurl *url, const struct saved_session *kept,
                         struct err *err);
-/* Something is kept for the server, on whatever terms. */
+/* Whether a session is saved for the server, on any terms. */
 bool saved_session_is_there(struct authority *authority, const char *state_path,
                             const struct httpurl *url);
-/* None is kept for this server any more. */
 void saved_session_remove(struct authority *authority, const char *state_path,
                           const struct httpurl *url);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder as a tree, which servers of the older dialect are told at init: the text of the tool
- * get_file_tree, and the same as a list, level by level. No sizes: the tool tells none.
+ * The folder as a tree, which servers of the older dialect get at init: the text of the tool
+ * get_file_tree, and the same as a list, level by level. Without sizes, which the tool does not
+ * report.
  */
 #ifndef PROGRAMS_CONNECT_TREE_H
 #define PROGRAMS_CONNECT_TREE_H
@@ -15,7 +16,7 @@ enum {
     TREE_MAX_BYTES = 4 << 20, /* of the text: 10,000 entries */
 };
 
-/* Appends the text of the tool's result; ERR_INVALID_JSON when it has none. */
+/* Appends the text of the tool's result; ERR_INVALID_JSON if it has none. */
 int tree_take(struct str result, struct buf *out_text);
 
 /* {rootPath, tree: [{path, type}], treeText}; without a text, the tree is empty. */

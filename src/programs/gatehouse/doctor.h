@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `gatehouse doctor`: the findings of probe.h, told to a person or, as JSON, to
- * a program.
- */
+/* `gatehouse doctor`: prints the findings of probe.h for a person or, as JSON, for a program. */
 #ifndef PROGRAMS_GATEHOUSE_DOCTOR_H
 #define PROGRAMS_GATEHOUSE_DOCTOR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between a box that runs and whoever waits for it: signals go in, and where our streams are a
- * terminal, what is typed goes to the box's own and what it shows comes back.
+ * Connects a running sandbox with whoever waits for it: forwards signals and, if our streams are a
+ * terminal, copies input to the sandbox's own terminal and its output back.
  */
 #ifndef PROGRAMS_GATEHOUSE_FOLLOW_H
 #define PROGRAMS_GATEHOUSE_FOLLOW_H
@@ -9,21 +9,23 @@
 #include "isolate/box/box.h"
 
 struct follow_terminal {
-    int fd; /* of ours that is a terminal; -1: none is */
+    int fd; /* one of our streams that is a terminal; -1: none */
     unsigned short rows;
     unsigned short columns;
 };
 
-/* Looks at 0, 1 and 2. */
+/* Checks file descriptors 0, 1 and 2. */
 struct follow_terminal follow_find_terminal(void);
 
-/* What the box gets for each of them: the descriptor itself, or BOX_FD_PTY for a terminal. */
+/* What the sandbox gets for each of them: the fd itself, or BOX_FD_PTY for a terminal. */
 void follow_streams(int out_fds[3]);
 
-/* Blocks the signals that follow_box() passes on: before the box starts. */
+/* Blocks the signals that follow_box() forwards; call it before the sandbox starts. */
 int follow_prepare(struct err *err);
 
-/* Until the end; kills the box when the time is over. 0: no limit. True when it was. */
+/*
+ * Waits for the end; kills the sandbox after timeout_ms (0: no limit), and returns true if it did.
+ */
 bool follow_box(struct box_process *process, const struct follow_terminal *terminal,
                 int64_t timeout_ms, struct box_end *out_end);
 

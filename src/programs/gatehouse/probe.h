@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this machine offers, found by trying rather than by version numbers.
- * A probe changes nothing and touches only fixed paths of the kernel and what
- * the user's own environment names. How it is told is doctor.h.
+ * What this machine supports, found by trying and not by version numbers. A probe changes nothing
+ * and touches only fixed paths of the kernel and what the user's environment names. doctor.h prints
+ * the results.
  */
 #ifndef PROGRAMS_GATEHOUSE_PROBE_H
 #define PROGRAMS_GATEHOUSE_PROBE_H
@@ -11,7 +11,7 @@
 
 enum probe_status {
     PROBE_OK,
-    PROBE_LIMITED, /* there, but not in full */
+    PROBE_LIMITED, /* partly available */
     PROBE_MISSING,
 };
 
@@ -26,7 +26,7 @@ struct probe {
     const char *id;      /* for programs */
     const char *title;   /* for people */
     const char *purpose; /* what it is good for */
-    const char *lack;    /* what it means when it is limited or missing */
+    const char *lack;    /* the consequence if it is limited or missing */
     void (*run)(struct probe_finding *out_finding);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the front door to the program for the job. */
+/* Starts the program that does the work, from the front door. */
 #ifndef PROGRAMS_GATEHOUSE_START_H
 #define PROGRAMS_GATEHOUSE_START_H
 
@@ -8,15 +8,15 @@
 #include "base/err.h"
 
 /*
- * Becomes `name`, one of our own programs: from the directory that this one is
- * in, or from where they are installed. Returns only if that fails.
+ * Replaces this process by `name`, one of our own programs: from this program's directory, or from
+ * where they are installed. Returns only on failure.
  */
 int start_program(const char *name, char *const *argv, struct err *err);
 
-/* How somebody else starts this program. */
+/* The path by which others can start this program. */
 int start_own_path(char out_path[PATH_MAX], struct err *err);
 
-/* A name from the command line, from "/" on; what is in it is not looked at. */
+/* Makes a path from the command line absolute, without looking at the file system. */
 int start_absolute(const char *name, char out_path[PATH_MAX], struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `gatehouse status`: asks the daemon of this user over its control socket, and tells a person or,
- * as JSON, a program. Who answers is checked to be the user's own process.
+ * `gatehouse status`: asks this user's daemon over its control socket, and prints the answer for a
+ * person or, as JSON, for a program. Checks that the daemon is a process of the same user.
  */
 #ifndef PROGRAMS_GATEHOUSE_STATUS_H
 #define PROGRAMS_GATEHOUSE_STATUS_H
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* ERR_NOT_FOUND, with words, when no daemon is there. */
+/* ERR_NOT_FOUND, with a message, if no daemon is running. */
 int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err);
 
 #endif

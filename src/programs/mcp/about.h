@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gatehouse-mcp tells its clients about itself, whatever they come by. */
+/* What gatehouse-mcp tells its clients about itself, on every transport. */
 #ifndef PROGRAMS_MCP_ABOUT_H
 #define PROGRAMS_MCP_ABOUT_H
 
@@ -18,12 +18,12 @@ struct about {
 };
 
 /*
- * Tools of a group that is denied are not told of. Files have addresses only where reading needs no
- * consent: a list of them could ask for none. The largest file decides how long a message may be.
+ * Omits tools of denied groups. Files have URIs only if reading needs no permission: a list could
+ * not ask for it. max_file_bytes determines the maximum message size.
  */
 int about_init(struct about *about, const struct toolbox *box, bool has_commands,
                const struct permission_modes *modes, uint64_t max_file_bytes);
-/* Also after about_init() has failed, and on zeros. */
+/* Allowed after about_init() has failed, and on a zeroed struct. */
 void about_done(struct about *about);
 
 #endif

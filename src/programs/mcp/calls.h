@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of MCP become calls of the engine here, and their ends answers. Whose requests they are,
- * and how answers travel, is a front's business.
+ * Turns MCP requests into calls of the engine, and their ends into answers. The front end owns the
+ * requests and transports the answers.
  */
 #ifndef PROGRAMS_MCP_CALLS_H
 #define PROGRAMS_MCP_CALLS_H
@@ -14,9 +14,9 @@
 struct calls;
 
 struct calls_events {
-    /* False while clients do not take what is finished: nothing more is begun. */
+    /* False while clients do not read finished answers: nothing more is started. */
     bool (*may_begin)(void *data);
-    void (*on_answered)(void *data); /* each time a call has ended */
+    void (*on_answered)(void *data); /* whenever a call has ended */
     void *data;
 };
 
@@ -32,23 +32,26 @@ void calls_answered(void *data, struct mcp_call *call);
 void calls_cancel(void *data, struct mcp_call *call);
 void calls_unsubscribe(void *data, struct mcp_session *session, struct str uri);
 
-/* Nothing comes from the client any more: nobody is asked for its sake, and nothing allowed. */
+/*
+ * No more input from the client: it is not asked any more, and nothing that needs asking is
+ * allowed.
+ */
 void calls_client_leaves(struct calls *calls);
 
-/* may_begin() is true again. */
+/* Call when may_begin() is true again. */
 void calls_go_on(struct calls *calls);
 
-/* Runs the loop, on threads of its own, until it is stopped. */
+/* Runs the loop, on its own threads, until it is stopped. */
 void calls_run(struct calls *calls);
 
-/* Begins nothing any more. */
+/* Starts no more calls. */
 void calls_close(struct calls *calls);
-/* After calls_close(): cancels everything; a change that has begun is finished or put back. */
+/* Call after calls_close(): cancels everything; a change in progress is finished or rolled back. */
 void calls_give_up(struct calls *calls);
 
-/* Ends every call, while the sessions are still there. A job that still runs hangs. */
+/* Ends every call while the sessions still exist. A job that still runs afterwards hangs. */
 void calls_end(struct calls *calls);
-/* After the sessions. */
+/* Call after freeing the sessions. */
 void calls_free(struct calls *calls);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How this program comes to the user's consent: modes from the command line,
- * a terminal if one was named, and rules that may change while it runs.
+ * How this program gets the user's permission: modes from the command line, a terminal if one was
+ * given, and rules that may change at run time.
  */
 #ifndef PROGRAMS_MCP_CONSENT_H
 #define PROGRAMS_MCP_CONSENT_H
@@ -17,9 +17,9 @@
 
 struct consent {
     struct session_consent session; /* for session_open() */
-    int terminal_fd;                /* -1: none was named */
-    bool allows_remote_always;      /* choices that are kept for good also by way of the client */
-    /* From consent_start() on: */
+    int terminal_fd;                /* -1: none given */
+    bool allows_remote_always;      /* offer permanent choices also when the client asks */
+    /* Valid after consent_start(): */
     const struct log *log;
     const struct session *base;
     struct question_queue *queue;
@@ -27,14 +27,17 @@ struct consent {
     struct ready_watch *watch;
 };
 
-/* By the options; opens the terminal. */
+/* Reads the options and opens the terminal. */
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err);
 
-/* When there is a loop: asks on the terminal, and follows the rules. */
+/* Call once there is a loop: starts to ask on the terminal, and follows the rules. */
 int consent_start(struct consent *consent, struct loop *loop, const struct log *log,
                   const struct session *session, struct err *err);
 
-/* Before the loop and the session. Also after consent_init() alone, or when that failed. */
+/*
+ * Call before freeing the loop and the session. Allowed after consent_init() alone, or if that
+ * failed.
+ */
 void consent_done(struct consent *consent);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking the user through the client: a question as a form of MCP, and what
- * came back as a choice. What is not clearly a yes is a no.
+ * Asks the user through the client: writes a question as an MCP form, and reads the answer as a
+ * choice. What is not clearly a yes is a no.
  */
 #ifndef PROGRAMS_MCP_ELICIT_H
 #define PROGRAMS_MCP_ELICIT_H
@@ -13,10 +13,10 @@
 /* The key of the only question in a round. */
 #define ELICIT_KEY STR("consent")
 
-/* Params of elicitation/create: the whole question as text, and one field to choose in. */
+/* Params of elicitation/create: the whole question as text, and one field for the choice. */
 int elicit_write(const struct question *question, struct buf *out);
 
-/* The answer to that, of those that `choices` offers. */
+/* The answer, among those that `choices` offers. */
 enum permission_choice elicit_read(const struct mcp_call *call, unsigned choices);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every way in is made from: a front is what clients come by, and this is what stands behind.
- */
+/* What every front end (stdio, HTTP) is created from. */
 #ifndef PROGRAMS_MCP_FRONT_H
 #define PROGRAMS_MCP_FRONT_H
 
@@ -19,19 +18,19 @@ struct front_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
-    struct shell *shell; /* NULL: no commands here */
+    struct shell *shell; /* NULL: commands are not available */
     struct keeper *keeper;
-    struct question_queue *queue; /* with the terminal; NULL: the client is asked */
-    bool allows_remote_always;    /* choices that are kept for good also by way of the client */
-    const struct permission_modes *modes; /* at the beginning: what is offered */
-    struct authority_scope *names;        /* both for watching what is subscribed to */
+    struct question_queue *queue;         /* with the terminal; NULL: ask the client */
+    bool allows_remote_always;            /* offer permanent choices also when the client asks */
+    const struct permission_modes *modes; /* at the start: decide which tools are offered */
+    struct authority_scope *names;        /* both to watch subscribed URIs */
     struct authority_scope *files;
-    atomic_uint *running;            /* jobs in a worker's hands; both outlive everything */
+    atomic_uint *running;            /* jobs on workers; both must outlive everything */
     atomic_uint *changing;           /* those of them that change something */
     int64_t timeout_ms;              /* of one call */
-    uint64_t max_file_bytes;         /* decides how long a message may be */
-    void (*on_answered)(void *data); /* each time a call has ended */
-    /* Once: nobody comes any more, and nothing is left to do. */
+    uint64_t max_file_bytes;         /* determines the maximum message size */
+    void (*on_answered)(void *data); /* whenever a call has ended */
+    /* Called once: no client is left, and nothing is left to do. */
     void (*on_end)(void *data);
     void *data;
 };

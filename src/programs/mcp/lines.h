@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines out of bytes that come in pieces. A line over its ceiling is not kept:
- * its pieces are shown as they pass, and its end is told.
+ * Splits incoming bytes into lines. A line over the limit is not kept: its pieces are passed on as
+ * they arrive, and its end is reported.
  */
 #ifndef PROGRAMS_MCP_LINES_H
 #define PROGRAMS_MCP_LINES_H
@@ -12,12 +12,13 @@
 #include "base/str.h"
 
 struct lines {
-    struct buf begun; /* what came of a line whose end has not; its max is the ceiling */
-    bool is_skipping; /* the rest of a line that was too long */
+    struct buf begun; /* incomplete line; its max is the limit */
+    bool is_skipping; /* skipping the rest of a line that was too long */
 };
 
 struct lines_events {
-    void (*on_line)(void *data, struct str line); /* without its end; empty ones are left out */
+    /* Without its newline; not called for empty lines. */
+    void (*on_line)(void *data, struct str line);
     void (*on_long_piece)(void *data, struct str piece);
     void (*on_long_line)(void *data); /* once, at its end */
     void *data;
@@ -28,7 +29,7 @@ void lines_done(struct lines *lines);
 
 void lines_feed(struct lines *lines, struct str bytes, const struct lines_events *events);
 
-/* What came after the last line end, if anything did. */
+/* Handles what came after the last newline, if anything. */
 void lines_end(struct lines *lines, const struct lines_events *events);
 
 #endif

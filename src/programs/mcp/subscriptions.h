@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses that clients want to hear of. The directory of each is watched,
- * once for all addresses in it; looking for it may block, so a worker does it.
+ * URIs to which clients have subscribed. Watches the directory of each, once for all URIs in it;
+ * finding it may block, so a worker does that.
  */
 #ifndef PROGRAMS_MCP_SUBSCRIPTIONS_H
 #define PROGRAMS_MCP_SUBSCRIPTIONS_H
@@ -19,20 +19,23 @@ struct subscriptions_config {
     struct loop *loop;
     struct worker_pool *pool;
     struct toolbox *box;
-    struct authority_scope *names; /* says where links lead */
-    struct authority_scope *files; /* is watched */
-    atomic_uint *running;          /* counts what a worker has or had; outlives everything */
+    struct authority_scope *names; /* resolves links */
+    struct authority_scope *files; /* for watching */
+    atomic_uint *running;          /* counts jobs on workers; must outlive everything */
 };
 
 int subscriptions_new(const struct subscriptions_config *config,
                       struct subscriptions **out_subscriptions);
 
-/* Takes an MCP_SUBSCRIBE and ends it. Its session is told of changes, until it unsubscribes. */
+/*
+ * Takes an MCP_SUBSCRIBE call and ends it. Its session is notified of changes until it
+ * unsubscribes.
+ */
 void subscriptions_add(struct subscriptions *subscriptions, struct mcp_call *call);
 void subscriptions_remove(struct subscriptions *subscriptions, const struct mcp_session *session,
                           struct str uri);
 
-/* After the pool. */
+/* Call after freeing the pool. */
 void subscriptions_free(struct subscriptions *subscriptions);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rule comes, or goes. */
+/* Adds or revokes a rule. */
 #ifndef PROGRAMS_RULES_CHANGE_H
 #define PROGRAMS_RULES_CHANGE_H
 
@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "permission/settings/file.h"
 
-/* A rule in the words of the user; all but the first three may be NULL. */
+/* A rule as written by the user; all but the first three may be NULL. */
 struct change_wish {
     enum rule_effect effect;
     enum catalog_group group;
@@ -25,12 +25,12 @@ int change_read_wish(struct arena *arena, const struct change_wish *wish, int64_
                      struct rule *out_rule, struct err *err);
 
 /*
- * The one rule that the user means: by its match as it is listed, or by its id or the beginning of
- * it. ERR_NOT_FOUND; ERR_INVALID_ARGUMENT when it could be several.
+ * Finds the one rule that the user means: by its match as listed, or by its id or the beginning of
+ * it. ERR_NOT_FOUND; ERR_INVALID_ARGUMENT if it could be several.
  */
 struct change_search {
     struct str words;
-    bool has_group; /* only among those of this one */
+    bool has_group; /* only among rules of this group */
     enum catalog_group group;
 };
 int change_find(const struct settings *settings, const struct change_search *search,

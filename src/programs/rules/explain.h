@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the settings decide about one thing, and by which step. */
+/* Explains what the settings decide about a resource, and by which step. */
 #ifndef PROGRAMS_RULES_EXPLAIN_H
 #define PROGRAMS_RULES_EXPLAIN_H
 
@@ -13,11 +13,10 @@ struct explain_question {
     const char *resource;
     const char *resolved; /* or NULL */
     const char *cwd;      /* or NULL */
-    /* What the session's options say, by enum catalog_group; where they say nothing the settings
-     * do. */
+    /* Modes from the session's options, by enum catalog_group; the settings provide the others. */
     bool has_mode[PERMISSION_GROUPS];
     struct permission_modes modes;
-    /* Absolute, up to a NULL: directories that nobody may use. */
+    /* Protected directories; absolute, NULL-terminated. */
     const char *const *protected_dirs;
 };
 

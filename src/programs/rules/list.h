@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules, for a person as a table and for a program as a JSON object each. */
+/* Prints rules, as a table for a person or as a JSON object each for a program. */
 #ifndef PROGRAMS_RULES_LIST_H
 #define PROGRAMS_RULES_LIST_H
 
@@ -14,12 +14,12 @@ struct list_view {
     const struct rule *rules;
     size_t count;
     int64_t wall_ms;
-    bool has_group; /* only this one */
+    bool has_group; /* only this group */
     enum catalog_group group;
     bool has_colour;
 };
 
-/* An error of the output is kept there; any other is returned. */
+/* An output error stays in `output`; any other is returned. */
 int list_text(struct output *output, const struct list_view *view);
 int list_json(struct output *output, const struct list_view *view);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program may reach: the settings, an authority that records what is done
- * with them, and the walls around the process that has both.
+ * What the program may reach: the settings, an authority that records changes to them, and the
+ * confinement of the process.
  */
 #ifndef PROGRAMS_RULES_RULESPLACE_H
 #define PROGRAMS_RULES_RULESPLACE_H
@@ -15,22 +15,22 @@
 
 struct rules_place {
     struct session_state state;
-    struct settings_file *file; /* NULL: there is none, and nothing to be changed */
+    struct settings_file *file; /* NULL: there are no settings, and nothing to change */
     bool only_reads;
 };
 
 struct rules_place_config {
-    const char *settings_dir; /* as the user named it; NULL: his own */
-    const char *state_dir;    /* NULL: the user's own */
+    const char *settings_dir; /* as given by the user; NULL: the default */
+    const char *state_dir;    /* NULL: the user's default */
     bool only_reads;
 };
 
-/* The message is for the user. rules_place_close() follows in any case. */
+/* The message is for the user. Call rules_place_close() even on failure. */
 int rules_place_open(const struct rules_place_config *config, struct rules_place *place,
                      struct err *err);
 void rules_place_close(struct rules_place *place);
 
-/* For good, and before anything is read. */
+/* Confines the process for good; call it before reading anything. */
 int place_confine(const struct rules_place *place, struct confine_report *out_report,
                   struct err *err);
 

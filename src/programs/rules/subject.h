@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user names on the command line, as a call would name it: paths from "/"
- * on, commands without what does not matter to rules.
+ * Turns what the user names on the command line into the form of a call: absolute paths, normalised
+ * commands.
  */
 #ifndef PROGRAMS_RULES_SUBJECT_H
 #define PROGRAMS_RULES_SUBJECT_H
@@ -15,10 +15,10 @@
 
 bool subject_is_file(enum catalog_group group);
 
-/* From where the user is, if it is relative. A '~' that no shell has replaced is refused. */
+/* Relative paths start at the working directory. Refuses a '~' that no shell has expanded. */
 int subject_path(struct arena *arena, struct str given, struct str *out_path, struct err *err);
 
-/* By the PATH of the environment. */
+/* Uses PATH of the environment. */
 int subject_command(struct arena *arena, struct str given, struct str *out_command,
                     struct err *err);
 
@@ -26,7 +26,7 @@ int subject_command(struct arena *arena, struct str given, struct str *out_comma
 int subject_resource(struct arena *arena, enum catalog_group group, struct str given,
                      struct str *out_resource, struct err *err);
 
-/* The same behind a marker: only what stands for one path or for a command has another form. */
+/* Same for a text with a marker: normalises only what stands for one path or for a command. */
 int subject_match(struct arena *arena, enum catalog_group group, struct str given,
                   struct str *out_match, struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files of a tree are searched: neither clutter nor what the globs leave out.
- * Rights are not its business.
+ * Which files of a tree are searched: excludes clutter and what the globs leave out. Access is
+ * checked elsewhere.
  */
 #ifndef PROGRAMS_SEARCH_FILTER_H
 #define PROGRAMS_SEARCH_FILTER_H
@@ -12,17 +12,17 @@
 
 struct filter {
     bool shows_hidden;
-    struct nameglob *globs; /* one of them must match; none: all files */
+    struct nameglob *globs; /* one must match; none: all files */
     size_t glob_count;
-    bool has_file_glob; /* and this one, where files are looked for */
+    bool has_file_glob; /* and this one, when searching for file names */
     struct nameglob file_glob;
 };
 
-/* `file_glob` is NULL where lines are looked for; case is ignored in it alone. */
+/* `file_glob` is NULL when searching for lines; ignores_case applies only to it. */
 int filter_make(struct arena *arena, struct option_list globs, const char *file_glob,
                 bool ignores_case, struct filter *out_filter, struct err *err);
 
-/* As search_run() asks, by any thread; `data` is the filter. */
+/* Callbacks of search_run(), from any thread; `data` is the filter. */
 bool filter_enters(void *data, struct str directory);
 bool filter_wants(void *data, struct str file);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What was found, for a person or for a program, and what there is to say about it.
- */
+/* Prints search results and remarks about them, for a person or for a program. */
 #ifndef PROGRAMS_SEARCH_PRINT_H
 #define PROGRAMS_SEARCH_PRINT_H
 
@@ -12,34 +10,34 @@
 
 struct print_view {
     const struct search_result *result;
-    /* Put before every name, so that it leads there from where the user is; or empty. */
+    /* Put before every name, so that it is valid from the user's working directory; or empty. */
     struct str directory;
-    bool is_of_files; /* found by their names */
+    bool is_of_files; /* files found by name */
     bool is_only_counted;
     bool has_colour;
-    bool has_size_limit; /* the user's; what is larger was not asked for */
+    bool has_size_limit; /* set by the user: larger files are not reported as missed */
     size_t max_results;
 };
 
 /*
- * Files as headings, with lines "12:text", and "11-text" around them; or names alone; or
- * a number.
+ * Prints files as headings, with lines "12:text", and "11-text" for context; or only names; or a
+ * number.
  */
 void print_text(struct output *output, const struct print_view *view);
 
 /*
- * An object a line for each match, {"path","lineNumber","line"} with "before" and "after"
- * where lines around it were asked for; {"path"} of files; at the end {"summary":{…}}.
+ * Prints one object per line for each match, {"path","lineNumber","line"}, with "before" and
+ * "after" if context was requested; {"path"} for files; at the end {"summary":{…}}.
  */
 void print_json(struct output *output, const struct print_view *view);
 
-/* That there is more than is shown. */
+/* Says that there are more results than shown. */
 void print_truncation(struct output *output, const struct print_view *view);
 
-/* What could not be searched. */
+/* Says what could not be searched. */
 void print_missed(struct output *output, const struct print_view *view);
 
-/* How many files were missed that the user wanted to be searched. */
+/* Number of files that the user wanted to be searched and that were missed. */
 uint64_t print_missed_count(const struct print_view *view);
 
 #endif

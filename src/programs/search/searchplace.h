@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a search may look: the right to read one folder, recorded, and the walls
- * around the process that has it.
+ * What a search may reach: read access to one folder, recorded in the audit log, and the
+ * confinement of the process.
  */
 #ifndef PROGRAMS_SEARCH_SEARCHPLACE_H
 #define PROGRAMS_SEARCH_SEARCHPLACE_H
@@ -20,17 +20,17 @@ struct search_place {
 };
 
 struct search_place_config {
-    const char *directory;     /* as the user named it */
-    const char *state_dir;     /* NULL: the user's own */
-    const char *const *denied; /* globs up to a NULL; or NULL */
+    const char *directory;     /* as given by the user */
+    const char *state_dir;     /* NULL: the user's default */
+    const char *const *denied; /* globs, NULL-terminated; or NULL */
 };
 
-/* The message is for the user. search_place_close() follows in any case. */
+/* The message is for the user. Call search_place_close() even on failure. */
 int search_place_open(const struct search_place_config *config, struct search_place *place,
                       struct err *err);
 void search_place_close(struct search_place *place);
 
-/* For good, and before any thread. */
+/* Confines the process for good; call it before starting any thread. */
 int place_confine(const struct search_place *place, struct confine_report *out_report,
                   struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bodies of those answers that tell what the toolbox and the walls are like. */
+/* The bodies of the answers that describe the toolbox, the confinement, and prepared calls. */
 #ifndef PROGRAMS_TOOLHOST_ANSWER_H
 #define PROGRAMS_TOOLHOST_ANSWER_H
 
@@ -19,7 +19,10 @@ struct answer_ready {
     size_t max_answer_bytes;
 };
 
-/* All: ERR_INVALID_UTF8 for a name that JSON cannot say; nobody shall decide on one like it. */
+/*
+ * All return ERR_INVALID_UTF8 for a name that JSON cannot hold: nobody shall decide on a similar
+ * one.
+ */
 int answer_write_ready(const struct answer_ready *ready, struct buf *out);
 int answer_write_prepared(const struct tool_call *call, const struct provider_subject *subject,
                           struct buf *out);
