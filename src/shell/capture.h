@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command prints to one stream: of any amount the beginning and the end
- * are kept, in memory that does not grow, and the text says how much is missing
- * between them.
+ * The output of a command on one stream: keeps its beginning and end in bounded memory, and the
+ * text says how much is missing between them.
  */
 #ifndef SHELL_CAPTURE_H
 #define SHELL_CAPTURE_H
@@ -16,22 +15,23 @@
 struct capture {
     size_t max_bytes; /* kept */
     struct buf head;  /* the first half of them */
-    struct buf tail;  /* the last half, a ring once it is full */
-    size_t oldest;    /* of the ring */
+    struct buf tail;  /* the last half, a ring buffer once full */
+    size_t oldest;    /* start of the ring */
     uint64_t total;
 };
 
 void capture_init(struct capture *capture, size_t max_bytes);
 void capture_done(struct capture *capture);
 
-/* ERR_NO_MEMORY only: the bytes are then counted and not kept. */
+/* Returns only ERR_NO_MEMORY: the bytes are then counted but not kept. */
 int capture_add(struct capture *capture, struct str bytes);
 
-/* Appends what was kept as valid UTF-8, with a line between beginning and end where some is
- * missing. */
+/*
+ * Appends what was kept as valid UTF-8; a line between beginning and end says if some is missing.
+ */
 int capture_text(const struct capture *capture, struct buf *out);
 
-/* Appends the last line that has something in it, at most so many bytes of its beginning. */
+/* Appends the last non-empty line, cut to max_bytes. */
 int capture_last_line(const struct capture *capture, size_t max_bytes, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For this layer only: one job, and what jobs.c and jobtools.c give each other. */
+/* Internal to this layer: a job, and what jobs.c and jobtools.c share. */
 #ifndef SHELL_JOB_H
 #define SHELL_JOB_H
 
@@ -8,11 +8,11 @@
 
 enum {
     JOB_NAME_BYTES = 32,
-    JOB_STOP_GRACE_MS = 5000, /* for one that was asked to end, and for one that was killed */
+    JOB_STOP_GRACE_MS = 5000, /* after asking it to end, and after killing it */
 };
 
 struct shell_job {
-    struct list link; /* of the shell's */
+    struct list link; /* in the shell's list */
     struct shell *shell;
     const void *session;
     char name[JOB_NAME_BYTES];
@@ -24,15 +24,15 @@ struct shell_job {
     bool has_terminal;
     unsigned short rows;
     unsigned short columns;
-    struct process *process; /* until it has ended */
+    struct process *process; /* NULL once it has ended */
     struct starter_end end;
     struct history history;
-    uint64_t unread;             /* from here on, no call has got it */
-    struct shell_call *starting; /* that waits for the start */
+    uint64_t unread;             /* position from which no call has read */
+    struct shell_call *starting; /* the call that waits for the start */
     struct list waiting;         /* calls that wait for output, or for the end */
-    struct timer kill;           /* when it does not end by itself */
+    struct timer kill;           /* if it does not end by itself */
     bool is_killed;
-    struct loop_task bury; /* when it was stopped, and all who waited know */
+    struct loop_task bury; /* once it was stopped, and all waiting calls are answered */
 };
 
 static inline bool has_ended(const struct shell_job *job)
@@ -40,13 +40,13 @@ static inline bool has_ended(const struct shell_job *job)
     return job->process == NULL;
 }
 
-/* The call's job; without one the call is over, and NULL. */
+/* The call's job; if there is none, ends the call and returns NULL. */
 struct shell_job *job_needed(struct shell_call *call);
-/* All of it, now; when nobody tells of its end, that is taken for granted in a while. */
+/* Kills the whole job; if its end is not reported, it is assumed after a while. */
 void job_kill(struct shell_job *job);
-/* The job as it stands, as the call's result. */
+/* Ends the call with the job's present state. */
 void job_answer_state(struct shell_call *call, const struct shell_job *job);
-/* The members jobId and state, and of one that has ended how. */
+/* Writes the members jobId and state, and for an ended job its outcome. */
 void job_write_state(struct json_writer *writer, const struct shell_job *job);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command from its start until it is over: it has ended, and what it printed
- * was read. Whoever keeps its pipes open after that does not hold it up.
+ * A command from its start until it is over: it has ended, and its output was read. Processes that
+ * keep its pipes open longer do not delay that.
  */
 #ifndef SHELL_PROCESS_H
 #define SHELL_PROCESS_H
@@ -21,8 +21,8 @@ struct process_events {
     void (*on_started)(void *data);
     void (*on_bytes)(void *data, enum process_stream stream, struct str bytes);
     /*
-     * Once. With an error it was not started (err says why), or nobody knows how it ended.
-     * It may free the process, as all of these may.
+     * Called once. With an error it was not started (err says why), or its outcome is unknown. May
+     * free the process, as all of these may.
      */
     void (*on_over)(void *data, struct starter_end end, const struct err *err);
     void *data;
@@ -35,14 +35,17 @@ int process_new(struct loop *loop, const struct starter *starter,
 /* Kills what still runs. */
 void process_free(struct process *process);
 
-/* As a starter's signal; nothing once it has ended. */
+/* Like a starter's signal; does nothing once it has ended. */
 void process_signal(struct process *process, int signum);
 
-enum { PROCESS_MAX_INPUT = 1 << 20 }; /* that it has not read yet */
+enum { PROCESS_MAX_INPUT = 1 << 20 }; /* unread by the command */
 
-/* ERR_TOO_LARGE when it does not read; ERR_NOT_FOUND when it has no input, or none any more. */
+/* ERR_TOO_LARGE if it does not read; ERR_NOT_FOUND if it has no input, or it was closed. */
 int process_write(struct process *process, struct str bytes);
-/* Behind all that was written. In a terminal, the character that says so. */
+/*
+ * Closes the input after everything that was written. In a terminal, sends the end-of-file
+ * character.
+ */
 int process_close_input(struct process *process);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tools of the group shell: commands that run to their end, and jobs that go
- * on. A call has two phases, so that somebody may decide in between:
+ * The tools of the group shell: commands that run to their end, and background jobs. A call has two
+ * phases, so that permission can be decided in between:
  *
- *     shell_prepare()   arguments checked, the directory resolved, the command named; any thread
- *     shell_resource()  what would be executed
- *     shell_run()       does it; or shell_drop(), after shell_refuse() where it was denied
+ *     shell_prepare()   checks the arguments, resolves the directory, normalises the command; any
+ * thread
+ *     shell_resource()  tells what would be executed
+ *     shell_run()       does it; or shell_drop(), after shell_refuse() if it was denied
  *
- * Everything else belongs to the loop's thread. Commands are started by a starter
- * in whatever box it has; who may run what is settled by the caller.
+ * Everything else belongs to the loop's thread. A starter runs the commands in its sandbox; the
+ * caller decides who may run what.
  */
 #ifndef SHELL_SHELL_H
 #define SHELL_SHELL_H
@@ -33,10 +34,10 @@ enum { SHELL_MAX_PLACES = 8 };
 
 /* A directory in which commands may run. */
 struct shell_place {
-    /* Finds out where a name leads: follows links inside the root; AUTHORITY_METADATA suffices. */
+    /* Resolves names: follows links inside the root; AUTHORITY_METADATA suffices. */
     struct authority_scope *names;
     const char *root_path;  /* without links */
-    const char *given_path; /* as the user named it; or NULL */
+    const char *given_path; /* as given by the user; or NULL */
 };
 
 struct shell_config {
@@ -45,16 +46,16 @@ struct shell_config {
     /* The first is the root: relative names begin there. The others are named by absolute paths. */
     const struct shell_place *places;
     size_t place_count;
-    struct authority_scope *recorded; /* in whose name commands stand in the record */
-    const char *path;                 /* what commands have as PATH */
-    const char *const *writable;      /* what they may change besides the places, up to a NULL */
-    /* What a command can do, for whoever is asked: goes on from "Runs a command"; or NULL. */
+    struct authority_scope *recorded; /* the scope under which commands are recorded */
+    const char *path;                 /* PATH of the commands */
+    const char *const *writable;      /* writable for them besides the places; NULL-terminated */
+    /* What a command can do, for the question to the user: continues "Runs a command"; or NULL. */
     const char *reach;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
     size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
     int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */
-    int64_t max_timeout_ms;   /* 0: SHELL_MAX_TIMEOUT_MS, or timeout_ms when more */
-    size_t max_jobs;          /* that run in one session; 0: SHELL_MAX_JOBS */
+    int64_t max_timeout_ms;   /* 0: SHELL_MAX_TIMEOUT_MS, or timeout_ms if larger */
+    size_t max_jobs;          /* running in one session; 0: SHELL_MAX_JOBS */
 };
 
 enum {
@@ -63,40 +64,40 @@ enum {
     SHELL_TIMEOUT_MS = 30000,
     SHELL_MAX_TIMEOUT_MS = 600000,
     SHELL_MAX_JOBS = 16,
-    SHELL_MAX_ALL_JOBS = 128, /* of all sessions, those that have ended included */
+    SHELL_MAX_ALL_JOBS = 128, /* of all sessions, including ended ones */
     SHELL_MAX_RUNNING = 32,   /* commands at a time, besides jobs */
 };
 
 /*
- * The scopes and the starter stay the caller's and must outlive the shell; the rest is copied.
- * The process ignores SIGPIPE from then on: a job may close its input at any time.
+ * The caller owns the scopes and the starter, which must outlive the shell; the rest is copied. The
+ * process ignores SIGPIPE from then on: a job may close its input at any time.
  */
 int shell_new(const struct shell_config *config, struct shell **out_shell, struct err *err);
 /*
- * Kills everything; calls under way are answered with ERR_CANCELLED. From then on it is there for
- * shell_prepare() alone, on threads that may still be in it.
+ * Kills everything; running calls are answered with ERR_CANCELLED. Afterwards only shell_prepare()
+ * may be used, by threads that may still be in it.
  */
 void shell_end(struct shell *shell);
-/* shell_end(), and it is gone. */
+/* Calls shell_end() first. */
 void shell_free(struct shell *shell);
 
-/* ERR_SCHEMA_MISMATCH and the codes of names surface here; the message is for the client. */
+/* Returns ERR_SCHEMA_MISMATCH or the codes for names; the message is for the client. */
 int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
                   const struct json_value *arguments, struct shell_call **out_call,
                   struct err *err);
 
 /*
- * What would be executed: the command as it was written and as rules know it, and where; and the
- * text alone (out_text, or NULL). Of shell_input the command is the job's, which outlives its
- * texts, and out_text is what would be typed, in words. False when nothing is executed: reading,
- * stopping, or a job that is not there.
+ * What would be executed: the command as written and as normalised for rules, and its directory;
+ * and the text alone (out_text, or NULL). For shell_input the command is that of the job, which
+ * outlives its texts, and out_text describes what would be typed. False if nothing is executed:
+ * reading, stopping, or a job that does not exist.
  */
 bool shell_resource(const struct shell_call *call, const void *session,
                     struct permission_resource *out_resource, struct str *out_text);
 
 /*
- * The same for a person: what is done in one sentence, and the text unless the resource says it
- * already. Both live as long as the shell and `text`.
+ * Same for a person: one sentence, and the text unless the resource contains it. Both live as long
+ * as the shell and `text`.
  */
 struct shell_words {
     struct str action;
@@ -106,31 +107,31 @@ struct shell_words shell_words(const struct shell *shell, const struct catalog_t
                                const struct permission_resource *resource, struct str text);
 
 struct shell_events {
-    /* Now and then: bytes printed so far, and the last line. Or NULL. */
+    /* Called from time to time: bytes printed so far, and the last line. Or NULL. */
     void (*on_progress)(void *data, uint64_t bytes, struct str last_line);
     /*
-     * Once, never from inside shell_run(). The result is a finished CallToolResult, also where
-     * the tool failed; codes that remain are ERR_CANCELLED, ERR_NO_MEMORY and ERR_TOO_LARGE.
+     * Called once, never from inside shell_run(). The result is a finished CallToolResult, even if
+     * the tool failed; the remaining codes are ERR_CANCELLED, ERR_NO_MEMORY and ERR_TOO_LARGE.
      */
     void (*on_done)(void *data, int error, struct str result);
     void *data;
-    const void *session;  /* whose call it is; compared only */
-    const char *decision; /* what let it through, for the record: static; or NULL */
-    uint64_t record_id;   /* the call's in the record; 0: none */
+    const void *session;  /* that the call belongs to; only compared */
+    const char *decision; /* what allowed it, for the audit log; static; or NULL */
+    uint64_t record_id;   /* the call's id in the audit log; 0: none */
 };
 
-/* Takes the call. The number is for shell_cancel(). */
+/* Takes ownership of the call. Returns an id for shell_cancel(). */
 uint64_t shell_run(struct shell_call *call, const struct shell_events *events);
 
-/* What it runs is killed; on_done comes when it is gone. Unknown numbers are passed over. */
+/* Kills what it runs; on_done comes when that has ended. Ignores unknown ids. */
 void shell_cancel(struct shell *shell, uint64_t id);
 
-/* Records that it was denied, by what and with which code. */
+/* Records that it was denied, what decided so, and the code. */
 void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error);
-/* Nothing happened. On any thread, and maybe after the shell is gone. */
+/* Frees a call without running it. On any thread, even after the shell was freed. */
 void shell_drop(struct shell_call *call);
 
-/* Kills its jobs and its commands; its calls are answered with ERR_CANCELLED. */
+/* Kills the session's jobs and commands; its calls are answered with ERR_CANCELLED. */
 void shell_end_session(struct shell *shell, const void *session);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands and jobs as a provider (call/provider.h). What it works on is a struct shell. */
+/* Commands and jobs as a provider (call/provider.h). It works on a struct shell. */
 #ifndef SHELL_SHELLPROVIDER_H
 #define SHELL_SHELLPROVIDER_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody who starts commands for us, since a confined process starts none:
- * isolate's launcher, or a test. All of it on the loop's thread; no event comes
- * from inside one of these functions.
+ * Starts commands for a confined process, which cannot start any itself: isolate's launcher, or a
+ * test. Everything on the loop's thread; no event comes from inside one of these functions.
  */
 #ifndef SHELL_STARTER_H
 #define SHELL_STARTER_H
@@ -13,8 +12,8 @@
 #include "base/err.h"
 
 struct starter_command {
-    const char *const *argv;      /* up to a NULL; the program by its absolute path */
-    const char *const *variables; /* NAME=value, up to a NULL, besides those that all get */
+    const char *const *argv;      /* NULL-terminated; the program by its absolute path */
+    const char *const *variables; /* NAME=value, NULL-terminated, besides the common ones */
     const char *cwd;              /* absolute */
     bool has_input;               /* a pipe; else standard input is empty */
     bool has_terminal;            /* for all three streams */
@@ -22,34 +21,37 @@ struct starter_command {
     unsigned short columns;
 };
 
-/* Our ends, which belong to whoever is told of them; -1 where there is none. */
+/* Our ends, owned by the receiver; -1 if there is none. */
 struct starter_fds {
     int input;
-    int output; /* or the terminal, for both ways */
+    int output; /* or the terminal, for both directions */
     int errors;
 };
 
 struct starter_end {
-    int error; /* an ERR_* code when how it ended is not known */
+    int error; /* an ERR_* code if the outcome is unknown */
     bool is_signal;
     int value; /* the signal, or the exit code */
 };
 
 struct starter_events {
-    /* Once. After an error, with the reason in err, nothing else comes. */
+    /* Called once. After an error, with the reason in err, nothing else follows. */
     void (*on_started)(void *data, int error, const struct err *err, struct starter_fds fds);
-    /* Once: the command has ended, and all that it started is gone. */
+    /* Called once: the command and all its descendants have ended. */
     void (*on_ended)(void *data, struct starter_end end);
     void *data;
 };
 
 struct starter {
-    /* Copies the command. On failure no event comes. */
+    /* Copies the command. On failure no event follows. */
     int (*start)(void *data, const struct starter_command *command,
                  const struct starter_events *events, uint64_t *out_id, struct err *err);
-    /* To the command's process group; SIGKILL to all that it started, whatever became of it. */
+    /*
+     * Signals the command's process group; SIGKILL reaches all its descendants, even after it has
+     * ended.
+     */
     void (*signal)(void *data, uint64_t id, int signum);
-    /* Kills all of it, and no event comes any more. */
+    /* Kills everything; no event follows. */
     void (*forget)(void *data, uint64_t id);
     void *data;
 };
