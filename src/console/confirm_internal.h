@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What confirm.c and confirm_look.c share, and nobody else. */
+/* Shared by confirm.c and confirm_look.c only. */
 #ifndef CONSOLE_CONFIRM_INTERNAL_H
 #define CONSOLE_CONFIRM_INTERNAL_H
 
@@ -23,7 +23,7 @@ enum confirm_state {
 
 enum answer { ANSWER_YES, ANSWER_EDIT, ANSWER_NO, ANSWERS };
 
-/* Rows of the editor: one a group, and these. */
+/* Rows of the editor: one for each group, and these. */
 enum { ROW_DIR = PERMISSION_GROUPS, ROW_DONE, ROWS };
 
 enum { CONFIRM_LABEL_BYTES = 320 };
@@ -43,7 +43,7 @@ struct confirm {
     int (*take_dir)(void *data, struct str typed, struct buf *out_dir, struct err *err);
     struct buf dir;
     struct buf typed;
-    struct err problem; /* what keeps the editor from being done */
+    struct err problem; /* why the editor cannot be closed */
 
     struct buf url;
     bool shell_is_open;
@@ -55,7 +55,7 @@ struct confirm {
 
 /* ---- confirm_look.c ---- */
 
-/* What a sheet needs besides. */
+/* A sheet with its data. */
 struct confirm_layout {
     struct sheet sheet;
     struct page body;
@@ -63,10 +63,10 @@ struct confirm_layout {
     char texts[ROWS][CONFIRM_LABEL_BYTES];
 };
 
-/* What holds for a group, whatever its mode says. */
+/* The effective mode of a group. */
 enum permission_mode confirm_mode_of(const struct confirm *confirm, size_t group);
 
-/* As it stands now. The layout's body is to be given back with page_done(). */
+/* Lays out the present state. Release the layout's body with page_done(). */
 void confirm_lay_out(const struct confirm *confirm, size_t columns, struct confirm_layout *out);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal as a surface of the queue: questions stand on it one at a time, in
- * the order in which they came. The connect confirmation of confirm.h takes its
- * turn between them. Opening the terminal is the program's, and so is saving what
- * is always allowed.
+ * The terminal as a surface of the question queue: shows questions one at a time, in order. The
+ * connect confirmation of confirm.h takes its turn between them. The program opens the terminal,
+ * and saves permanent answers.
  */
 #ifndef CONSOLE_CONSOLE_H
 #define CONSOLE_CONSOLE_H
@@ -16,10 +15,13 @@
 struct console_config {
     struct loop *loop;
     struct question_queue *queue;
-    int in_fd; /* the caller's; they stay open as long as the console is */
+    int in_fd; /* owned by the caller; must stay open as long as the console */
     int out_fd;
     struct stage_look look;
-    /* Hung up or at its end: all questions were denied and the surface is gone. May free. */
+    /*
+     * The terminal hung up or reached its end: all questions were denied and the surface was
+     * removed. May free the console.
+     */
     void (*on_gone)(void *data);
     void *data;
 };
@@ -29,12 +31,12 @@ struct console;
 int console_new(const struct console_config *config, struct console **out_console);
 
 /*
- * Gives the terminal back, also in the middle of a question. Before the queue is freed; allowed in
- * the answer functions of the queue.
+ * Restores the terminal, even during a question. Call before freeing the queue; allowed in the
+ * queue's answer functions.
  */
 void console_free(struct console *console);
 
-/* Whether something stands on the terminal, where what others write would stand in it. */
+/* Whether a prompt is on the terminal, so that other output would disturb it. */
 bool console_is_taken(const struct console *console);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What console.c and confirm.c share, and nobody else. */
+/* Shared by console.c and confirm.c only. */
 #ifndef CONSOLE_INTERNAL_H
 #define CONSOLE_INTERNAL_H
 
@@ -13,31 +13,31 @@ struct console {
     struct console_config config;
     struct stage *stage;
     struct loop_task
-        turn; /* what must not happen inside a callback of the stage or the question queue */
+        turn; /* work that must not happen inside a callback of the stage or the question queue */
 
-    /* Questions in the order in which they came; the first may be on the stage. */
+    /* Questions in the order of arrival; the first may be on the stage. */
     struct waiting {
         uint64_t id;
         const struct question *question;
     } queue[QUESTION_QUEUE_MAX_OPEN];
     size_t queue_count;
-    bool is_prompting; /* the first is on */
+    bool is_prompting; /* the first question is on the stage */
     struct prompt prompt;
-    bool has_answer; /* for the first, which is off the stage again */
+    bool has_answer; /* for the first question, which has left the stage */
     enum permission_choice answer;
 
-    struct confirm *confirm; /* NULL, or it waits for the stage or is on it */
+    struct confirm *confirm; /* waits for the stage or is on it; or NULL */
     bool is_gone;
 };
 
 /* ---- confirm.c ---- */
 
-/* It has the stage from here on. */
+/* Takes the stage. */
 void confirm_begin(struct confirm *confirm);
-/* Is answered and off the stage: tells who asked. */
+/* Whether it is answered and off the stage; then tell the caller. */
 bool confirm_is_over(const struct confirm *confirm);
 void confirm_tell(struct confirm *confirm);
-/* No more can be answered. */
+/* Denies it: no answer is possible any more. */
 void confirm_refuse(struct confirm *confirm);
 void confirm_free(struct confirm *confirm);
 

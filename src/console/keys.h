@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys from the bytes of a terminal in raw mode. Sequences that stand for other
- * keys, and everything that is pasted, are taken and mean nothing.
+ * Parses the bytes of a terminal in raw mode into keys. Sequences of other keys, and everything
+ * that is pasted, are consumed and ignored.
  */
 #ifndef CONSOLE_KEYS_H
 #define CONSOLE_KEYS_H
@@ -27,7 +27,7 @@ enum key_code {
 
 struct key {
     enum key_code code;
-    char text[5]; /* of KEY_TEXT, with a NUL */
+    char text[5]; /* of KEY_TEXT, NUL-terminated */
 };
 
 enum keys_state { KEYS_PLAIN, KEYS_ESCAPE, KEYS_SEQUENCE, KEYS_SHIFTED };
@@ -36,17 +36,17 @@ struct keys {
     enum keys_state state;
     unsigned number; /* of the sequence */
     bool is_pasting;
-    char text[5]; /* a character of which bytes are missing */
+    char text[5]; /* an incomplete character */
     size_t text_len;
 };
 
-/* Forgets what was begun. */
+/* Drops a key that was begun. */
 void keys_reset(struct keys *keys);
 
-/* KEY_NONE when the byte is not the last of a key, or of one that means nothing. */
+/* KEY_NONE if the byte does not complete a key, or one that is ignored. */
 struct key keys_take(struct keys *keys, char byte);
 
-/* Escape has come, and it is open whether more follows: if not, keys_end_escape(). */
+/* Whether Escape was read and a sequence may follow; if none does, call keys_end_escape(). */
 bool keys_is_escape_open(const struct keys *keys);
 struct key keys_end_escape(struct keys *keys);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One question as a person sees it: what is asked for, page by page, and the
- * choices below, of which the default denies. It only draws and decides; the
- * terminal is stage.h's and the order of questions console.h's.
+ * One question as the user sees it: the request in pages, and the choices below; the default
+ * denies. It only draws and decides; stage.h handles the terminal, console.h the order of
+ * questions.
  */
 #ifndef CONSOLE_PROMPT_H
 #define CONSOLE_PROMPT_H
@@ -24,19 +24,19 @@ struct prompt {
     size_t offered_count;
     size_t chosen; /* index in offered */
     struct sheet_place place;
-    bool is_too_early; /* it was to be allowed before its end was shown, and is said so */
+    bool is_too_early; /* the user tried to allow it before its end was shown; a hint says so */
     struct page body;
     bool has_body;
 };
 
 enum prompt_result { PROMPT_NOTHING, PROMPT_REDRAW, PROMPT_ANSWERED };
 
-/* The question stays the caller's and outlives the prompt. */
+/* The caller owns the question, which must outlive the prompt. */
 void prompt_init(struct prompt *prompt, const struct question *question,
                  const struct stage_look *look);
 void prompt_done(struct prompt *prompt);
 
-/* more: how many wait behind this one. */
+/* `more` is the number of questions that wait behind this one. */
 void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t more,
                  struct buf *out);
 enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
@@ -44,11 +44,11 @@ enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
 
 void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t more,
                   struct buf *out);
-/* PROMPT_REDRAW: *out is to be printed. */
+/* PROMPT_REDRAW: print *out. */
 enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct buf *out,
                                enum permission_choice *out_choice);
 
-/* "Denied once: write_file" and on what, for the lines above the next prompt. */
+/* "Denied once: write_file" and its resources, for the lines above the next prompt. */
 void prompt_summary(const struct question *question, const struct stage_look *look,
                     const char *what_happened, struct buf *out);
 /* "Denied once", … */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every prompt looks like: a title, a body that is shown page by page where
- * the window is too low for it, and choices below. On a screen or in lines.
+ * The layout of every prompt: a title, a body shown in pages if it does not fit the window, and
+ * choices below. On a screen or in lines.
  */
 #ifndef CONSOLE_SHEET_H
 #define CONSOLE_SHEET_H
@@ -21,28 +21,28 @@ struct sheet {
     const char *const *labels; /* of the choices */
     size_t label_count;
     size_t chosen;
-    const char *keys; /* what can be pressed; left out in a narrow window */
+    const char *keys; /* help about keys; omitted in a narrow window */
 };
 
-/* Which part of the body is seen. */
+/* The visible part of the body. */
 struct sheet_place {
-    size_t top;  /* the first line */
-    size_t step; /* how many were shown last; 0 in a window that is too small for anything */
+    size_t top;  /* first line */
+    size_t step; /* number of lines shown last; 0 if the window is too small for anything */
     bool has_shown_end;
 };
 
-/* All of a screen, never more rows than it has. */
+/* Draws the whole screen, never more rows than it has. */
 void sheet_draw(const struct sheet *sheet, const struct stage_look *look,
                 const struct stage_size *size, struct sheet_place *place, struct buf *out);
 
-/* True when there is something else to be seen. */
+/* True if the view changed. */
 bool sheet_turn(struct sheet_place *place, bool is_forward);
 bool sheet_turn_to_end(struct sheet_place *place);
 
-/* In lines: as much of the body as the window has room for, and the choices. */
+/* In lines: prints as much of the body as fits the window, and the choices. */
 void sheet_print(const struct sheet *sheet, const struct stage_look *look,
                  const struct stage_size *size, struct sheet_place *place, struct buf *out);
-/* The next part of the body, if there is one, and the choices again. */
+/* Prints the next part of the body, if any, and the choices again. */
 void sheet_print_more(const struct sheet *sheet, const struct stage_look *look,
                       struct sheet_place *place, struct buf *out);
 void sheet_print_choices(const struct sheet *sheet, struct buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal as the kernel has it: its modes, its size, whose turn it is. The
- * descriptors are the caller's. What is read and written is stage.h's.
+ * The terminal as the kernel sees it: modes, size, foreground process group. The caller owns the
+ * file descriptors. stage.h reads and writes.
  */
 #ifndef CONSOLE_TERMINAL_H
 #define CONSOLE_TERMINAL_H
@@ -12,8 +12,8 @@
 #include <termios.h>
 
 enum terminal_mode {
-    TERMINAL_KEYS,  /* every key at once, unseen; Ctrl-C is a key, Ctrl-Z still stops */
-    TERMINAL_LINES, /* as the user has it, but Ctrl-C is a line of its own */
+    TERMINAL_KEYS,  /* raw keys without echo; Ctrl-C is a key, Ctrl-Z still stops */
+    TERMINAL_LINES, /* the user's modes, but Ctrl-C is a line of its own */
 };
 
 struct terminal {
@@ -30,22 +30,22 @@ struct terminal {
 
 void terminal_init(struct terminal *terminal, int in_fd, int out_fd);
 
-/* False while another job of the shell has it: touching it then would stop us. */
+/* False while another job of the shell is in the foreground: using the terminal would stop us. */
 bool terminal_is_ours(const struct terminal *terminal);
 
-/* Remembers the modes and sets them; of what is no terminal, nothing. */
+/* Saves the modes and sets new ones; does nothing if it is not a terminal. */
 int terminal_enter(struct terminal *terminal, enum terminal_mode mode);
-/* All as it was before; harmless when it was not entered. */
+/* Restores everything; does nothing if it was not entered. */
 void terminal_leave(struct terminal *terminal);
 
-/* Around reading and writing that does not block: others share the open file with us. */
+/* Call around nonblocking reads and writes: others share the open file. */
 int terminal_save_flags(struct terminal *terminal);
 void terminal_restore_flags(struct terminal *terminal);
 
-/* What was typed and not read is gone. */
+/* Drops typed input that was not read. */
 void terminal_discard_input(const struct terminal *terminal);
 
-/* 24 and 80 where nobody knows. */
+/* 24 and 80 if unknown. */
 void terminal_size(const struct terminal *terminal, size_t *out_rows, size_t *out_columns);
 
 #endif
