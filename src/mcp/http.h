@@ -6,13 +6,12 @@
  *     GET     the stream of a legacy session, or the rest of one that broke (Last-Event-ID)
  *     DELETE  ends a legacy session
  *
- * An answer is JSON when it is the first thing to say, otherwise a stream of
- * events that ends with it. Closing a modern stream cancels its call; a legacy
- * connection that drops cancels nothing, and what is said meanwhile is kept for
- * the client to come back for.
+ * A response is JSON if the answer is the first message, otherwise a stream of events that ends
+ * with it. Closing a modern stream cancels its call; a legacy connection that drops cancels
+ * nothing, and messages sent meanwhile are kept until the client returns.
  *
- * What the messages mean is mcp.h's. Host and Origin are the router's to check;
- * who may come with which token is asked of the program before a body is read.
+ * mcp.h handles the messages. The router checks Host and Origin; the program checks the token
+ * before a body is read.
  */
 #ifndef MCP_HTTP_H
 #define MCP_HTTP_H
@@ -27,10 +26,10 @@
 
 struct mcp_http;
 
-/* What a zero in the configuration stands for. */
+/* The defaults, for a zero in the configuration. */
 enum {
     MCP_HTTP_MAX_SESSIONS = 1024,
-    MCP_HTTP_MAX_REQUESTS = 4096, /* of all clients, not answered yet */
+    MCP_HTTP_MAX_REQUESTS = 4096, /* of all clients, unanswered */
     MCP_HTTP_REPLAY_BYTES = 1 << 20,
     MCP_HTTP_REPLAY_EVENTS = 512,
     MCP_HTTP_TOTAL_REPLAY_BYTES = 64 << 20,
@@ -41,26 +40,30 @@ enum {
 
 struct mcp_http_config {
     struct loop *loop;
-    const struct mcp_server *server; /* outlives the endpoint, as do the next two */
-    const struct mcp_host *host;     /* its `send` is not looked at: sending is done here */
+    const struct mcp_server *server; /* must outlive the endpoint, as must the next two */
+    const struct mcp_host *host;     /* its `send` is ignored: messages are sent here */
     void *data;                      /* for the host */
 
     /*
-     * Who is behind a bearer token, as a name that stays while the endpoint does; ERR_UNAUTHORIZED
-     * for nobody, ERR_SCOPE_MISSING for somebody who may not. NULL: no token is asked for.
+     * The owner of a bearer token, as a name that stays valid as long as the endpoint;
+     * ERR_UNAUTHORIZED if unknown, ERR_SCOPE_MISSING if not permitted. NULL: no token is required.
      */
     int (*authorize)(void *data, struct str token, struct str *out_principal);
-    /* Where a client finds out how to get a token: an address, or empty. */
+    /* URL that tells clients how to get a token; or empty. */
     struct str resource_metadata;
 
     size_t max_sessions;
     size_t max_requests;
-    size_t replay_bytes;       /* kept of a session's events, for clients that come back */
-    size_t total_replay_bytes; /* of all; who was away longest loses his first */
-    /* Of events that one client does not take; httpserver_config has the same for whole answers. */
+    size_t replay_bytes; /* events kept per session, for clients that return */
+    /* Of all sessions; the longest absent client loses its events first. */
+    size_t total_replay_bytes;
+    /*
+     * Limit of events that one client does not read; httpserver_config has the same for whole
+     * answers.
+     */
     size_t max_kept_bytes;
-    int64_t idle_ms;  /* a session that nobody uses so long is over */
-    int64_t retry_ms; /* after which a client comes back */
+    int64_t idle_ms;  /* a session unused for so long ends */
+    int64_t retry_ms; /* after which a client shall reconnect */
 };
 
 int mcp_http_new(const struct mcp_http_config *config, struct mcp_http **out_http);
@@ -72,17 +75,17 @@ void mcp_http_handle(void *data, struct exchange *exchange);
 struct mcp_service *mcp_http_service(const struct mcp_http *http);
 
 /*
- * Closes the stream of a legacy call that goes on: its client comes back for the rest when it
- * likes. Nothing happens to a modern call, whose stream is its life.
+ * Closes the stream of a running legacy call: its client returns for the rest when it likes. Does
+ * nothing for a modern call, which ends with its stream.
  */
 void mcp_http_part(const struct mcp_call *call);
 
 size_t mcp_http_session_count(const struct mcp_http *http);
 
-/* Tells every stream that there is no more, and ends it; calls under way are cancelled. */
+/* Tells every stream that there is no more, and ends it; running calls are cancelled. */
 void mcp_http_close(struct mcp_http *http);
 
-/* After mcp_http_close() and the calls; no exchange comes any more. */
+/* Call after mcp_http_close() and the end of all calls; no more exchanges may come. */
 void mcp_http_free(struct mcp_http *http);
 
 #endif
