@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session with a gateway, from the daemon's side: it pairs, keeps the event stream open, hands
- * calls to its owner and brings the answers back. It decides nothing about calls, and everything
- * that comes from the server is taken for hostile. docs/internals/gateway.md has the way of a call.
+ * The daemon's session with a gateway: pairs, keeps the event stream open, passes calls to its
+ * owner and delivers the answers. It decides nothing about calls, and treats everything from the
+ * server as hostile. docs/internals/gateway.md describes the path of a call.
  *
- * All callbacks come from the loop, never from inside a function of this header.
+ * All callbacks come from the loop, never from inside a function of this header, except where
+ * noted.
  */
 #ifndef GATEWAY_CLIENT_H
 #define GATEWAY_CLIENT_H
@@ -20,9 +21,9 @@
 struct gateway;
 
 enum {
-    GATEWAY_MAX_CALLS = 1024,           /* without an answer, of one session: others are refused */
-    GATEWAY_MAX_RETRY_BYTES = 64 << 20, /* of answers that wait to be sent once more */
-    GATEWAY_MAX_TRIES = 3,              /* of one answer */
+    GATEWAY_MAX_CALLS = 1024,           /* unanswered ones of a session; others are refused */
+    GATEWAY_MAX_RETRY_BYTES = 64 << 20, /* of answers that wait for a retry */
+    GATEWAY_MAX_TRIES = 3,              /* for one answer */
     GATEWAY_RETRY_MS = 1000,            /* before the second try; twice that before the third */
     GATEWAY_SILENCE_MS = 45000,         /* three pings: the stream is dead */
     GATEWAY_STREAM_HEAD_MS = 30000,
@@ -37,7 +38,7 @@ enum gateway_dialect {
 };
 
 enum gateway_end {
-    GATEWAY_END_FAILED,    /* it could not be begun: the error says why */
+    GATEWAY_END_FAILED,    /* could not be started: the error says why */
     GATEWAY_END_DISMISSED, /* by the server */
     GATEWAY_END_LEFT,      /* by gateway_leave(): the error says why the server was not told */
 };
@@ -45,28 +46,26 @@ enum gateway_end {
 struct gateway_status {
     enum reconnect_state state;
     enum gateway_dialect dialect;
-    int64_t retry_ms;  /* how long it waits in all, in the states that wait */
-    size_t pending;    /* calls that wait for an answer or whose answer is on its way */
-    size_t retrying;   /* of those, answers that wait to be sent once more */
+    int64_t retry_ms;  /* total wait, in the waiting states */
+    size_t pending;    /* calls that wait for an answer or whose answer is being sent */
+    size_t retrying;   /* of those, answers that wait for a retry */
     unsigned failures; /* in a row, since a stream was open */
-    struct err why;    /* the last thing that went wrong; code 0 once the stream is open */
+    struct err why;    /* the last error; code 0 once the stream is open */
 };
 
 struct gateway_owner {
     /*
-     * Writes the object that init sends: rootPath, tools, hostIdentifier and toolCategories, or in
-     * the older dialect rootPath, tree and treeText. May come from inside gateway_pair().
+     * Writes the object for init: rootPath, tools, hostIdentifier and toolCategories, or in the
+     * older dialect rootPath, tree and treeText. May be called from inside gateway_pair().
      */
     int (*describe)(void *data, enum gateway_dialect dialect, struct json_writer *writer);
-    /* A call, whose views are gone when it returns. It is answered at any time later, by its id. */
+    /* A call, whose strings are invalid after it returns. Answer it by its id at any time later. */
     void (*on_call)(void *data, const struct gateway_call *call);
-    /* Something about gateway_status() has changed; changes in quick succession come as one. */
+    /* gateway_status() has changed; rapid changes are reported as one. */
     void (*on_status)(void *data, const struct gateway_status *status);
-    /* Calls without an answer are forgotten, and so is the key. gateway_pair() is possible again.
-     */
+    /* Unanswered calls and the key are dropped. gateway_pair() is possible again. */
     void (*on_ended)(void *data, enum gateway_end end, const struct err *err);
-    /* An answer could not be brought to the server; also from inside gateway_answer(). May be NULL.
-     */
+    /* An answer could not be delivered; may be called from inside gateway_answer(). May be NULL. */
     void (*on_undelivered)(void *data, struct str id, const struct err *err);
 };
 
@@ -79,31 +78,34 @@ struct gateway_config {
 
 int gateway_new(const struct gateway_config *config, struct gateway **out_gateway);
 
-/* Without a word to the server, which keeps the session for gateway_resume(). Not in callbacks. */
+/*
+ * Tells the server nothing; it keeps the session for gateway_resume(). Must not be called from
+ * callbacks.
+ */
 void gateway_free(struct gateway *gateway);
 
 /*
- * Begins a session with a pairing token, a static key or the key of a session. Which dialect the
- * server speaks comes out. ERR_ALREADY_EXISTS while there is a session whose key is not refused.
+ * Starts a session with a pairing token, a static key or the key of a session. Finds out the
+ * server's dialect. ERR_ALREADY_EXISTS while there is a session whose key is not refused.
  */
 int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struct secret *key,
                  struct err *err);
 
-/* Goes on with a session from before: no init unless the server asks for it. */
+/* Continues a saved session: no init unless the server requires it. */
 int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gateway_dialect dialect,
                    const struct secret *key, struct err *err);
 
-/* Tells the server and ends the session, after GATEWAY_LEAVE_MS also without its answer. */
+/* Tells the server and ends the session, after GATEWAY_LEAVE_MS even without its answer. */
 void gateway_leave(struct gateway *gateway);
 
 void gateway_status(const struct gateway *gateway, struct gateway_status *out_status);
 
-/* Of the session, for those who keep it for gateway_resume(); NULL without one. */
+/* The session's key, to save it for gateway_resume(); NULL without a session. */
 const struct secret *gateway_session_key(const struct gateway *gateway);
 
 /*
- * Answers a call with a CallToolResult as finished JSON, which is copied. What is too large for the
- * server becomes an error that says so. ERR_NOT_FOUND when no call of that id waits.
+ * Answers a call with a CallToolResult as finished JSON, which is copied. A result that is too
+ * large for the server becomes an error that says so. ERR_NOT_FOUND if no call with that id waits.
  */
 int gateway_answer(struct gateway *gateway, struct str id, struct str result);
 

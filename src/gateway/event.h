@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a gateway sends on its event stream. Two dialects of one protocol are understood: a call
- * names a tool (n8n) or an operation (the older one), and is the same struct either way. What is
- * not understood is ignored, as the protocol wants it.
+ * The events that a gateway sends on its stream. Two dialects of one protocol are supported: a call
+ * names a tool (n8n) or an operation (the older one), and is the same struct either way. Unknown
+ * events are ignored, as the protocol requires.
  */
 #ifndef GATEWAY_EVENT_H
 #define GATEWAY_EVENT_H
@@ -26,15 +26,15 @@ enum gateway_shape {
 
 struct gateway_call {
     struct str id;                      /* visible ASCII, at most GATEWAY_MAX_ID_BYTES */
-    struct str name;                    /* of the tool, also where an operation was asked for */
+    struct str name;                    /* of the tool, even if an operation was requested */
     const struct json_value *arguments; /* an object */
     enum gateway_shape shape;
 };
 
 enum gateway_event_kind {
-    GATEWAY_EVENT_NONE, /* to be ignored */
+    GATEWAY_EVENT_NONE, /* ignore it */
     GATEWAY_EVENT_CALL,
-    GATEWAY_EVENT_BAD_CALL, /* its id is good, so it can be refused; nothing else of it is there */
+    GATEWAY_EVENT_BAD_CALL, /* its id is valid, so it can be refused; nothing else is set */
     GATEWAY_EVENT_DISCONNECT,
 };
 
@@ -44,8 +44,8 @@ struct gateway_event {
 };
 
 /*
- * `name` is the event's, "message" where it has none. ERR_NO_MEMORY and ERR_TOO_LARGE of the arena
- * are the only errors: what is no JSON is ignored.
+ * `name` is the event's name, "message" if it has none. Returns only ERR_NO_MEMORY and
+ * ERR_TOO_LARGE, from the arena: invalid JSON is ignored.
  */
 int gateway_event_parse(struct arena *arena, struct str name, struct str data,
                         struct gateway_event *out_event);

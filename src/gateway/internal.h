@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a session, for its own files: client.c (beginning and ending it), stream.c (events)
- * and answers.c (calls and what becomes of them).
+ * Internal to the session: client.c (starting and ending it), stream.c (events) and answers.c
+ * (calls and their answers).
  */
 #ifndef GATEWAY_INTERNAL_H
 #define GATEWAY_INTERNAL_H
@@ -24,7 +24,7 @@ struct gateway {
     struct err why;
     struct timer delay;
     struct loop_task tell;
-    bool has_ended; /* which is still to be told */
+    bool has_ended; /* and the owner must still be told */
     enum gateway_end end;
 
     struct httpclient_call *init;
@@ -33,20 +33,20 @@ struct gateway {
     bool is_stream_open;
     struct sse_reader reader;
 
-    struct map pending; /* struct pending by its id */
+    struct map pending; /* struct pending by id */
     size_t retrying;
     size_t retry_bytes;
 };
 
 /* client.c */
 
-/* The one place where the state changes. */
+/* The only function that changes the state. */
 void gateway_move(struct gateway *gateway, enum reconnect_event event);
-/* Why the last request failed: the server's status and words. */
+/* Notes why the last request failed: the server's status and message. */
 void gateway_note_status(struct gateway *gateway, int status, struct str body);
 /* Appends the path of an endpoint in the session's dialect. */
 int gateway_target(const struct gateway *gateway, struct str endpoint, struct buf *out);
-/* The header that carries the key, which is not copied. */
+/* The header with the key, which is not copied. */
 struct http_field gateway_key_field(const struct gateway *gateway);
 int gateway_append_escaped(struct buf *out, struct str text);
 
@@ -58,10 +58,10 @@ void gateway_stream_close(struct gateway *gateway);
 /* answers.c */
 
 void gateway_answers_init(struct gateway *gateway);
-/* Forgets all calls. */
+/* Drops all calls. */
 void gateway_answers_drop(struct gateway *gateway);
 void gateway_answers_done(struct gateway *gateway);
-/* A call has come: remembers it and hands it to the owner, or refuses it. */
+/* Handles a new call: stores it and passes it to the owner, or refuses it. */
 void gateway_answers_take(struct gateway *gateway, const struct gateway_event *event);
 
 #endif
