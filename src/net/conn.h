@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stream over a connected socket, TCP or Unix, on the loop. It lives inside its owner. All
- * connections of a loop read through one buffer, and what the peer does not take at once is kept up
- * to a ceiling, in memory that exists only meanwhile: an idle connection holds its handle and
- * little else. What the bytes mean is the owner's.
+ * A stream over a connected socket, TCP or Unix, on the loop. It is embedded in its owner. All
+ * connections of a loop read through one buffer, and bytes that the peer does not take at once are
+ * kept up to a limit, in memory that exists only meanwhile: an idle connection holds its handle and
+ * little else. The owner interprets the bytes.
  *
- * Callbacks never come from inside a call, but for those that a filter causes; conn_close() is
- * allowed in each of them, and after it only on_closed comes.
+ * Callbacks never come from inside a call, except those caused by a filter; conn_close() is allowed
+ * in each of them, and after it only on_closed follows.
  */
 #ifndef NET_CONN_H
 #define NET_CONN_H
@@ -29,21 +29,23 @@ enum {
 struct conn;
 
 struct conn_events {
-    /* Some bytes, which are gone when it returns. */
+    /* Some bytes, which are invalid after it returns. */
     void (*on_bytes)(struct conn *conn, struct str bytes);
-    /* 0: the peer sends no more, but may still read. An ERR_* code: it is gone. Each once. */
+    /*
+     * 0: the peer sends no more, but may still read. An ERR_* code: it is gone. Each at most once.
+     */
     void (*on_end)(struct conn *conn, int error);
-    /* The filter says that the peer can be written to. May be NULL. */
+    /* The filter reports that the peer can be written to. May be NULL. */
     void (*on_ready)(struct conn *conn);
-    /* All that was kept has been taken by the system. */
+    /* All kept bytes were taken by the system. */
     void (*on_drained)(struct conn *conn);
-    /* The last one: the owner's memory may go. */
+    /* Called last: the owner's memory may be freed. */
     void (*on_closed)(struct conn *conn);
 };
 
 /*
- * The buffer that connections share. Counted: it lives as long as one of them. The process ignores
- * SIGPIPE from the first one on.
+ * The read buffer that connections share; reference-counted. The process ignores SIGPIPE from the
+ * first one on.
  */
 struct conn_space;
 
@@ -64,50 +66,51 @@ struct conn {
     };
     const struct conn_events *events;
     struct conn_space *space;
-    struct filter *filter;  /* NULL without one; the connection's */
-    struct conn_kept *kept; /* what waits for the peer; NULL when nothing does */
+    struct filter *filter;  /* or NULL; owned by the connection */
+    struct conn_kept *kept; /* bytes that wait for the peer; or NULL */
     size_t max_kept;
     bool is_reading : 1;
-    bool has_ended : 1;  /* nothing comes any more */
-    bool is_broken : 1;  /* nothing goes any more */
-    bool is_closing : 1; /* only on_closed is left */
+    bool has_ended : 1;  /* no more input */
+    bool is_broken : 1;  /* no more output */
+    bool is_closing : 1; /* only on_closed follows */
     bool has_shut : 1;   /* we send no more */
-    bool wants_shut : 1; /* as soon as nothing is kept */
+    bool wants_shut : 1; /* shut down once nothing is kept */
 };
 
 /*
- * The fd is a connected stream socket and becomes the connection's, also on failure. Reading begins
- * with conn_resume(). At most max_kept bytes wait for the peer.
+ * Takes ownership of the fd, a connected stream socket, even on failure. Reading starts with
+ * conn_resume(). At most max_kept bytes wait for the peer.
  */
 int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, int fd,
               size_t max_kept, const struct conn_events *events);
 
 /*
- * Puts a filter between the socket and the owner and starts it, before the first byte or where both
- * sides agreed on it and nothing is under way; its sink is set here. It is the connection's, also
- * after an ERR_* code, which leaves nothing but to close.
+ * Installs and starts a filter between the socket and the owner, before the first byte or when both
+ * sides agreed on it and nothing is in transit; sets its sink. The connection owns it, even after
+ * an ERR_* code, after which it must be closed.
  */
 int conn_set_filter(struct conn *conn, struct filter *filter);
 
-/* Of the process that connected, where this is a Unix socket; ERR_UNSUPPORTED where it is not. */
+/* User of the process that connected, for a Unix socket; else ERR_UNSUPPORTED. */
 int conn_peer_uid(const struct conn *conn, uid_t *out_uid);
 
 void conn_pause(struct conn *conn);
 void conn_resume(struct conn *conn);
 
 /*
- * All of the parts, one behind the other, or nothing: ERR_TOO_LARGE when they and what is kept pass
- * the ceiling. After any other error, such as ERR_IO for a peer that is gone, nothing more goes.
+ * Sends all parts, concatenated, or nothing: ERR_TOO_LARGE if they exceed the limit together with
+ * the kept bytes. After any other error, such as ERR_IO for a peer that is gone, nothing more can
+ * be sent.
  */
 int conn_send(struct conn *conn, const struct str *parts, size_t count);
 
-/* Bytes that the peer's system has not taken from us. */
+/* Bytes not yet taken by the system. */
 size_t conn_kept(const struct conn *conn);
 
-/* After what is kept, says that no more comes; the peer may go on sending. */
+/* Shuts down sending after the kept bytes; the peer may go on sending. */
 void conn_shut(struct conn *conn);
 
-/* At once; what is kept is lost. Harmless the second time. */
+/* Closes at once; kept bytes are lost. May be called twice. */
 void conn_close(struct conn *conn);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time-outs of very many objects. All that wait on one ring wait equally long, so a ring is in
- * order by itself: starting and stopping cost a few pointers, and one timer of the loop serves all
- * rings of a set. A deadline lives inside its owner.
+ * Timeouts for very many objects. All deadlines of a ring wait equally long, so a ring is always
+ * sorted: starting and stopping cost a few pointers, and one timer of the loop serves all rings of
+ * a set. A deadline is embedded in its owner.
  */
 #ifndef NET_DEADLINES_H
 #define NET_DEADLINES_H
@@ -14,7 +14,7 @@
 
 enum {
     DEADLINES_MAX_RINGS = 6,
-    DEADLINES_A_TURN = 256, /* more are due: the loop gets round to others in between */
+    DEADLINES_A_TURN = 256, /* expired at once, before the loop handles other events */
 };
 
 struct deadline {
@@ -50,13 +50,13 @@ struct deadline_ring *deadlines_add_ring(struct deadlines *set, int64_t after_ms
 
 void deadline_init(struct deadline *deadline);
 
-/* Begins anew when it waits already, on whichever ring. */
+/* Restarts one that already waits, on any ring. */
 void deadline_start(struct deadline_ring *ring, struct deadline *deadline);
 
-/* Those that have waited for so long are over now; what `expire` begins anew waits again. */
+/* Expires those that have waited for so long; those that `expire` restarts wait again. */
 void deadline_ring_hasten(struct deadline_ring *ring, int64_t waited_ms);
 
-/* Needed before the owner dies; harmless when it does not wait. */
+/* Required before the owner is freed; does nothing if it does not wait. */
 void deadline_stop(struct deadline *deadline);
 
 #endif

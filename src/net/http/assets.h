@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of a page that are part of the program: a table in memory, no names of the disk. Each is
- * answered with its type, a tag by which a browser need not fetch it twice, and headers that keep
- * the page from being framed, sniffed or made to load from elsewhere.
+ * Files of a web page that are part of the program: a table in memory, no files on disk. Each is
+ * sent with its type, an ETag so that a browser need not fetch it twice, and headers against
+ * framing, MIME sniffing and loading from elsewhere.
  */
 #ifndef NET_HTTP_ASSETS_H
 #define NET_HTTP_ASSETS_H
@@ -15,9 +15,9 @@
 
 struct asset {
     struct str path;    /* "/app.js"; "/index.html" is also "/" */
-    struct str content; /* stays where it is */
-    struct str type;    /* empty: by the path's ending */
-    bool is_immutable;  /* its path changes with its content: never asked for again */
+    struct str content; /* borrowed */
+    struct str type;    /* empty: by the path's extension */
+    bool is_immutable;  /* its path changes with its content: browsers cache it forever */
 };
 
 struct assets;
@@ -28,10 +28,12 @@ void assets_free(struct assets *assets);
 
 bool assets_has(const struct assets *assets, struct str path);
 
-/* For GET and HEAD of a path that it has. */
+/* Call for GET and HEAD of a path that it has. */
 void assets_answer(const struct assets *assets, struct exchange *exchange);
 
-/* "text/html; charset=utf-8" for "/index.html"; bytes for an ending that is not known. */
+/*
+ * "text/html; charset=utf-8" for "/index.html"; application/octet-stream for an unknown extension.
+ */
 struct str assets_type(struct str path);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the client, for its own files: http/client.c (calls, whose turn it is),
- * http/client_conn.c (a connection from the first packet to the last) and http/client_head.c (what
- * a request looks like).
+ * Internal to the client: http/client.c (calls and their order), http/client_conn.c (life of a
+ * connection) and http/client_head.c (format of a request).
  */
 #ifndef NET_HTTP_CLIENT_INTERNAL_H
 #define NET_HTTP_CLIENT_INTERNAL_H
@@ -17,8 +16,8 @@
  */
 enum link_state {
     LINK_DIALLING,
-    LINK_TUNNEL,   /* the proxy was asked */
-    LINK_SECURING, /* the filter is not ready */
+    LINK_TUNNEL,   /* the proxy was asked to connect */
+    LINK_SECURING, /* waiting for the filter */
     LINK_BUSY,
     LINK_IDLE,
     LINK_CLOSED,
@@ -26,30 +25,30 @@ enum link_state {
 
 /* A connection to one origin. */
 struct link {
-    struct conn conn; /* from TUNNEL, SECURING or BUSY on */
-    struct list node; /* of client->links */
+    struct conn conn; /* valid from TUNNEL, SECURING or BUSY on */
+    struct list node; /* in client->links */
     struct httpclient *client;
     enum link_state state;
     bool is_reused;
-    bool may_keep; /* its answer was complete, and nothing stands between it and the next one */
+    bool may_keep; /* its answer was complete, and no extra bytes followed it */
     struct httpurl url;
     const struct httpproxy *proxy;
     struct dial *dial;
     struct httpresponse *parse;
-    struct httpclient_call *call; /* NULL while it is idle */
-    struct timer timer;           /* of an idle one */
+    struct httpclient_call *call; /* NULL while idle */
+    struct timer timer;           /* for an idle one */
 };
 
 enum call_state {
-    CALL_WAITING,    /* for a connection to be free */
-    CALL_CONNECTING, /* has one that is not ready */
+    CALL_WAITING,    /* for a free connection */
+    CALL_CONNECTING, /* has a connection that is not ready */
     CALL_SENDING,
     CALL_SENT,     /* waits for the head */
     CALL_ANSWERED, /* waits for the rest of the body */
 };
 
 struct httpclient_call {
-    struct list node; /* of client->waiting or ->active */
+    struct list node; /* in client->waiting or ->active */
     struct httpclient *client;
     enum call_state state;
     struct link *link;
@@ -58,9 +57,9 @@ struct httpclient_call {
     enum http_method method;
     bool may_repeat;
     bool was_repeated;
-    struct buf head; /* wiped: keys stand in it */
+    struct buf head; /* wiped after use: it contains keys */
     struct buf body;
-    size_t held; /* bytes that it counts for */
+    size_t held; /* bytes counted in held_bytes */
     size_t head_sent;
     size_t body_sent;
     struct buf answer;
@@ -90,16 +89,19 @@ struct httpclient {
 
 /* http/client.c */
 
-/* Gives connections to those that wait. */
+/* Assigns connections to waiting calls. */
 void httpclient_pump(struct httpclient *client);
-/* Ends the call and tells it; its link is let go before. Words may stand in call->err. */
+/* Ends the call and calls on_done; releases its link first. A message may be in call->err. */
 void httpclient_call_finish(struct httpclient_call *call, int code);
-/* The answer begins, goes on, is complete: for the connection that it comes by. */
+/* Called by the connection as the response starts and continues. */
 void httpclient_call_begin(struct httpclient_call *call);
 void httpclient_call_send_more(struct httpclient_call *call);
 void httpclient_call_on_head(struct httpclient_call *call, const struct http_response *response);
 void httpclient_call_on_body(struct httpclient_call *call, struct str bytes);
-/* Its connection had been closed by the server before the request could be answered. */
+/*
+ * The server had closed the kept connection before it answered: sends the request again, if
+ * allowed.
+ */
 bool httpclient_call_repeat(struct httpclient_call *call);
 bool httpclient_call_is_sent(const struct httpclient_call *call);
 
@@ -108,14 +110,14 @@ bool httpclient_call_is_sent(const struct httpclient_call *call);
 int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
                         struct link **out_link);
 void httpclient_link_use(struct link *link, struct httpclient_call *call);
-/* Without a call from here on: kept for the next one, or closed. */
+/* Detaches the call: keeps the connection for the next one, or closes it. */
 void httpclient_link_release(struct link *link, bool may_keep);
 void httpclient_link_close(struct link *link);
 int httpclient_link_send(struct link *link, const struct str *parts, size_t count);
 
 /* http/client_head.c */
 
-/* The head of the request, by way of that proxy or none. */
+/* Writes the request's head, for this proxy or none. */
 int httpclient_head_write(const struct httpclient_request *request, const struct httpproxy *proxy,
                           struct buf *out, struct err *err);
 /* CONNECT, for the proxy. */

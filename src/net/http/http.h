@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request of HTTP/1 is once it has been read, and the words of the protocol that several
- * modules need. Reading one is httpparse's, answering one is exchange's.
+ * A parsed HTTP/1 request, and definitions of the protocol that several modules need. httpparse
+ * parses requests, exchange answers them.
  */
 #ifndef NET_HTTP_HTTP_H
 #define NET_HTTP_HTTP_H
@@ -14,9 +14,9 @@
 #include "base/str.h"
 
 enum {
-    HTTP_MAX_LINE_BYTES = 8 << 10,  /* of the request line: 414 */
-    HTTP_MAX_HEAD_BYTES = 32 << 10, /* of the head, its first line included: 431 */
-    HTTP_MAX_HEADERS = 100,         /* lines: 431 */
+    HTTP_MAX_LINE_BYTES = 8 << 10,  /* of the request line; 414 beyond */
+    HTTP_MAX_HEAD_BYTES = 32 << 10, /* including the first line; 431 beyond */
+    HTTP_MAX_HEADERS = 100,         /* 431 beyond */
     HTTP_MAX_TRAILER_BYTES = 4 << 10,
     HTTP_MAX_CHUNK_LINE_BYTES = 256, /* of a chunk's size and its extensions */
 };
@@ -38,7 +38,7 @@ struct http_field {
     struct str value;
 };
 
-/* Where a header stands in the head; the head fits in 16 bits. */
+/* Position of a header in the head, which fits into 16 bits. */
 struct http_slot {
     uint16_t name_at;
     uint16_t name_len;
@@ -46,7 +46,7 @@ struct http_slot {
     uint16_t value_len;
 };
 
-/* The views point into the head and live as long as the request does. */
+/* The strings point into the head and are valid as long as the request. */
 struct http_request {
     enum http_method method;
     uint8_t minor; /* of HTTP/1.x */
@@ -54,42 +54,45 @@ struct http_request {
     bool expects_continue;
     bool is_chunked;
     bool has_body;
-    uint64_t content_length; /* 0 when it is chunked */
-    struct str target;       /* as it was sent */
+    uint64_t content_length; /* 0 if chunked */
+    struct str target;       /* as sent */
     struct str path;         /* decoded, begins with a slash (see http/path.h); "*" for OPTIONS */
-    struct str query;        /* behind the question mark, not decoded; or empty */
+    struct str query;        /* after the question mark, not decoded; or empty */
     struct str host;         /* empty only in HTTP/1.0 */
-    struct str body;         /* when it was collected */
+    struct str body;         /* if collected */
 
-    /* For http_header() and the parser. */
+    /* Private to http_header() and the parser. */
     struct buf head;
-    struct buf decoded; /* the path, when it was encoded */
+    struct buf decoded; /* the path, if it was encoded */
     size_t header_count;
-    struct http_slot slots[HTTP_MAX_HEADERS + 1]; /* one more while it is read: the target */
+    struct http_slot slots[HTTP_MAX_HEADERS + 1]; /* one more while parsing: the target */
 };
 
-/* The value of the first header of that name, in any case; false when there is none. */
+/* The first header of that name, ignoring case; false if there is none. */
 bool http_header(const struct http_request *request, struct str name, struct str *out_value);
 
-/* All of them in their order, from 0 up to header_count. */
+/* All headers in order, 0 to header_count - 1. */
 struct http_field http_header_at(const struct http_request *request, size_t index);
 
-/* Names are compared with care for their case: there is no method "get". */
+/* Case-sensitive: there is no method "get". */
 bool http_method_from(struct str name, enum http_method *out_method);
 struct str http_method_name(enum http_method method);
 
-/* "Not Found"; "Unknown" for a status without a row. */
+/* "Not Found"; "Unknown" for an unknown status. */
 const char *http_reason(int status);
 
-/* A method, a header's name: letters, digits and some signs, at least one. */
+/*
+ * Whether it is valid as a method or header name: letters, digits and some symbols, at least one.
+ */
 bool http_is_token(struct str text);
 
-/* Nothing in it ends a header's line or hides in it. */
+/* Whether it is valid as a header value: no line end or other control character. */
 bool http_is_field_value(struct str text);
 
 /*
- * "text/html, application/json;q=0.9" names application/json, "application/" followed by a star
- * and the two stars alone: for Accept. What has q=0 is not named.
+ * Whether an Accept header contains the media type: "text/html, application/json;q=0.9" accepts
+ * application/json, as do "application/" followed by a star and the two stars alone. Entries with
+ * q=0 do not count.
  */
 bool http_accepts(struct str list, struct str media_type);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message of HTTP/1 as it comes, line by line and then its body: what requests and answers share.
- * What stands in the lines is read by httpparse and httpresponse.
+ * Reads an HTTP/1 message, line by line and then its body: common to requests and answers.
+ * httpparse and httpresponse interpret the lines.
  */
 #ifndef NET_HTTP_MESSAGE_H
 #define NET_HTTP_MESSAGE_H
@@ -12,7 +12,7 @@
 enum httpmessage_state {
     HTTPMESSAGE_LINE,
     HTTPMESSAGE_HEADER,
-    HTTPMESSAGE_TOLD, /* of the head; the body, if there is one, begins */
+    HTTPMESSAGE_TOLD, /* the head was reported; the body, if any, begins */
     HTTPMESSAGE_BODY,
     HTTPMESSAGE_DONE,
     HTTPMESSAGE_REFUSED,
@@ -24,23 +24,23 @@ struct httpmessage {
     struct httpbody body;
     enum httpmessage_state state;
     int error;
-    size_t line_at; /* where the line under way begins in the head */
+    size_t line_at; /* start of the present line in the head */
 };
 
 struct httpmessage_kind {
-    /* Of `len` bytes at `at` in the head, without the LF. */
+    /* `len` bytes at `at` in the head, without the LF. */
     int (*read_line)(void *owner, bool is_first, size_t at, size_t len);
-    /* The empty line has come. 0 in TOLD, 1 in LINE again, or an error. */
+    /* The empty line was read. Returns 0 for TOLD, 1 to start again with LINE, or an error. */
     int (*finish_head)(void *owner);
     /* False: there is no body. */
     bool (*frame)(const void *owner, enum httpbody_framing *out_framing, uint64_t *out_length);
-    int too_long; /* the code for a first line that does not end */
+    int too_long; /* code for a first line that does not end */
 };
 
-/* Also before the next message. */
+/* Also call before the next message. */
 void httpmessage_reset(struct httpmessage *message);
 
-/* An event, or the error that stays. */
+/* Returns an event, or the final error. */
 int httpmessage_take(struct httpmessage *message, const struct httpmessage_kind *kind, void *owner,
                      struct buf *head, struct str *bytes);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path of a request, decoded once and for all. What two readers could take for two paths is
- * refused: a slash, backslash or control that hides behind a percent sign, text that would decode
- * to something else a second time, "." and "..", empty segments.
+ * Decodes the path of a request. Ambiguous paths are refused: an encoded slash, backslash or
+ * control character, text that would decode again to something else, "." and "..", empty segments.
  */
 #ifndef NET_HTTP_PATH_H
 #define NET_HTTP_PATH_H
@@ -12,7 +11,7 @@
 
 /*
  * `raw` begins with a slash and has no query. *out_path is `raw` itself or text in `space`.
- * ERR_HTTP_PATH when it is refused.
+ * ERR_HTTP_PATH if it is refused.
  */
 int httppath_decode(struct str raw, struct buf *space, struct str *out_path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which proxy leads to a server: http_proxy, https_proxy and no_proxy of the environment, in small
- * or large letters, as curl and others read them. This machine is never reached by way of another.
+ * Which proxy to use for a server: http_proxy, https_proxy and no_proxy of the environment, in
+ * lower or upper case, as curl and others read them. This machine is never reached through a proxy.
  */
 #ifndef NET_HTTP_PROXY_H
 #define NET_HTTP_PROXY_H
@@ -26,20 +26,21 @@ struct httpproxies {
 };
 
 /*
- * Reads "http://user:password@host:port"; the scheme may be missing, and no other is known. The
- * proxy itself is spoken to plainly. ERR_INVALID_ARGUMENT, with words that do not repeat it.
+ * Parses "http://user:password@host:port"; the scheme may be missing, and no other is supported.
+ * The connection to the proxy itself is not encrypted. ERR_INVALID_ARGUMENT, with a message that
+ * does not repeat the text.
  */
 int httpproxy_parse(struct str text, struct httpproxy *out_proxy, struct err *err);
 
 /*
- * `get` is getenv() or a test's. HTTP_PROXY counts only where the process answers no CGI request:
- * there the client would set it.
+ * `get` is getenv() or a test's. HTTP_PROXY is ignored in a CGI process, where the client could set
+ * it.
  */
 int httpproxies_from(const char *(*get)(const char *name), struct httpproxies *out_proxies,
                      struct err *err);
 void httpproxies_done(struct httpproxies *proxies);
 
-/* NULL: directly. The proxies may be NULL, too. */
+/* NULL: connect directly. `proxies` may be NULL, too. */
 const struct httpproxy *httpproxies_for(const struct httpproxies *proxies,
                                         const struct httpurl *url);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads one answer of HTTP/1 from bytes that come in pieces of any size, as httpparse reads
- * requests: by the letter, by two readers that have to agree, below the ceilings of http.h. A
- * server is no more trusted than a client. Interim answers (1xx) are passed over. It knows no
- * sockets.
+ * Parses one HTTP/1 answer from bytes that come in pieces of any size, as httpparse parses
+ * requests: strictly, by two parsers that must agree, within the limits of http.h. A server is
+ * trusted no more than a client. Skips interim answers (1xx). It knows no sockets.
  */
 #ifndef NET_HTTP_RESPONSE_H
 #define NET_HTTP_RESPONSE_H
@@ -12,71 +11,72 @@
 #include "net/http/http.h"
 
 enum {
-    HTTPRESPONSE_MAX_INTERIM = 8, /* answers before the one that counts */
+    HTTPRESPONSE_MAX_INTERIM = 8, /* interim answers before the final one */
 };
 
-/* The views point into the head and live as long as the answer does. */
+/* The strings point into the head and are valid as long as the answer. */
 struct http_response {
     int status;
     uint8_t minor; /* of HTTP/1.x */
     bool keeps_alive;
     bool is_chunked;
-    bool lasts_until_end; /* its body ends with the connection and not before */
+    bool lasts_until_end; /* its body ends with the connection */
     bool has_body;
-    uint64_t content_length; /* 0 when the length is not said */
+    uint64_t content_length; /* 0 if unspecified */
 
-    /* For http_response_header() and the parser. */
+    /* Private to http_response_header() and the parser. */
     struct buf head;
     size_t header_count;
     struct http_slot slots[HTTP_MAX_HEADERS];
 };
 
-/* The value of the first header of that name, in any case; false when there is none. */
+/* The first header of that name, ignoring case; false if there is none. */
 bool http_response_header(const struct http_response *response, struct str name,
                           struct str *out_value);
 
-/* All of them in their order, from 0 up to header_count. */
+/* All headers in order, 0 to header_count - 1. */
 struct http_field http_response_header_at(const struct http_response *response, size_t index);
 
 struct httpresponse;
 
 enum httpresponse_event {
-    HTTPRESPONSE_MORE, /* all bytes are used up */
-    HTTPRESPONSE_HEAD, /* the head is complete; go on with the rest of the bytes, or with none */
-    HTTPRESPONSE_COMPLETE, /* so is the body; the rest belongs to nobody */
+    HTTPRESPONSE_MORE, /* all bytes were consumed */
+    /* The head is complete; continue with the rest of the bytes, or with none. */
+    HTTPRESPONSE_HEAD,
+    HTTPRESPONSE_COMPLETE, /* so is the body; no more bytes may follow */
 };
 
-/* What was asked for decides whether there can be a body. */
+/* The request determines whether there can be a body. */
 enum httpresponse_to {
     HTTPRESPONSE_TO_ANY,
     HTTPRESPONSE_TO_HEAD,
-    HTTPRESPONSE_TO_CONNECT, /* 2xx: what follows the head is the tunnel's */
+    HTTPRESPONSE_TO_CONNECT, /* 2xx: the tunnel's bytes follow the head */
 };
 
 int httpresponse_new(struct httpresponse **out_parse);
 void httpresponse_free(struct httpresponse *parse);
 
-/* For the next answer. What the last one pointed to is gone. */
+/* Prepares for the next answer. Strings of the last one become invalid. */
 void httpresponse_reset(struct httpresponse *parse, enum httpresponse_to to);
 
 /*
- * Takes bytes off *bytes and says what came of them, one event a call; ERR_HTTP_ANSWER or
- * ERR_NO_MEMORY is final. The body goes to on_body as it comes, without the marks of its chunks, in
- * a call after the one that told about the head.
+ * Consumes bytes from *bytes and returns one event per call; ERR_HTTP_ANSWER or ERR_NO_MEMORY is
+ * final. Passes the body to on_body as it comes, without chunk framing, in a call after the one
+ * that returned HTTPRESPONSE_HEAD.
  */
 int httpresponse_feed(struct httpresponse *parse, struct str *bytes,
                       void (*on_body)(void *data, struct str bytes), void *data);
 
 /*
- * The connection has ended as it should. 0 when the answer was complete or is by that, and
- * ERR_CONNECTION_LOST when something is missing.
+ * The connection was closed regularly. 0 if the answer was complete or is so by that,
+ * ERR_CONNECTION_LOST if something is missing.
  */
 int httpresponse_end(struct httpresponse *parse);
 
-/* Complete once HTTPRESPONSE_HEAD was told. */
+/* Complete after HTTPRESPONSE_HEAD. */
 const struct http_response *httpresponse_get(const struct httpresponse *parse);
 
-/* No byte of an answer has come since it was new or reset. */
+/* No byte of an answer was received since it was created or reset. */
 bool httpresponse_is_untouched(const struct httpresponse *parse);
 
 #endif

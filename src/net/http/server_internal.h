@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the server, for its own files: http/server.c (listening, limits, the end),
- * http/conn.c (a connection from request to request) and exchange.c (what handlers call).
+ * Internal to the server: http/server.c (listening, limits, shutdown), http/conn.c (a connection
+ * from request to request) and exchange.c (functions for handlers).
  */
 #ifndef NET_HTTP_SERVER_INTERNAL_H
 #define NET_HTTP_SERVER_INTERNAL_H
@@ -14,28 +14,28 @@
 #include "net/http/server.h"
 
 enum {
-    SPARE_INCOMING = 64,          /* kept for the next requests */
-    HELD_PAUSE_BYTES = 16 << 10,  /* of requests that wait for their turn, until reading stops */
-    DISCARD_MAX_BYTES = 64 << 10, /* of a body nobody asked for; more costs the connection */
-    SMALL_COLLECTED_BYTES = 64 << 10, /* of a body, which others do not keep from coming */
-    TURN_REQUESTS = 32,               /* of one connection before others have their turn */
-    LOGGED_TARGET_BYTES = 128,        /* kept of a target while its answer comes in pieces */
+    SPARE_INCOMING = 64,              /* kept for reuse */
+    HELD_PAUSE_BYTES = 16 << 10,      /* of pipelined requests, before reading stops */
+    DISCARD_MAX_BYTES = 64 << 10,     /* of a body nobody requested; more closes the connection */
+    SMALL_COLLECTED_BYTES = 64 << 10, /* of a body; always accepted, whatever the total */
+    TURN_REQUESTS = 32,               /* of one connection before others get a turn */
+    LOGGED_TARGET_BYTES = 128,        /* kept of a target during an answer in pieces */
     SCRATCH_MAX_BYTES = 64 << 10,     /* of an answer's head */
 };
 
-/* A request while it is read and handled; not there while a connection idles or streams. */
+/* A request while it is read and handled; NULL while a connection idles or streams. */
 struct incoming {
     struct httpparse *parse;
     struct buf body;
-    bool is_wanted; /* the body, by one of the two below */
+    bool is_wanted; /* the body was requested, by one of the two below */
     size_t max_body;
     uint64_t body_bytes;
     size_t window_bytes; /* of the body, since its deadline was set */
-    int error;           /* why no more of it is taken */
+    int error;           /* why no more is accepted */
     exchange_handler *on_collected;
     const struct exchange_body_events *stream;
     void *data;
-    struct incoming *next; /* spare one */
+    struct incoming *next; /* in the list of spare ones */
 };
 
 /*
@@ -47,10 +47,10 @@ struct incoming {
 enum exchange_state {
     EXCHANGE_IDLE,
     EXCHANGE_HEAD,
-    EXCHANGE_BODY,    /* wanted, or being thrown away behind its answer */
-    EXCHANGE_HANDLED, /* bytes wait: for the handler to want the body, or for its answer */
-    EXCHANGE_FLUSH,   /* the answer is complete and not yet taken */
-    EXCHANGE_LINGER,  /* ours is said; what comes is thrown away */
+    EXCHANGE_BODY,    /* requested, or dropped after its answer */
+    EXCHANGE_HANDLED, /* bytes wait until the handler requests the body, or answers */
+    EXCHANGE_FLUSH,   /* the answer is complete but not fully sent */
+    EXCHANGE_LINGER,  /* our side is finished; input is dropped */
     EXCHANGE_CLOSED,
 };
 
@@ -62,45 +62,45 @@ struct address_count {
 };
 
 struct exchange {
-    struct conn conn;          /* first */
-    struct httpserver *server; /* NULL when that went before */
+    struct conn conn;          /* first member */
+    struct httpserver *server; /* NULL if freed before */
     struct list node;          /* in server->exchanges */
-    struct list turn;          /* in server->turns, when held bytes may go on */
+    struct list turn;          /* in server->turns, if held bytes may be processed */
     struct deadline deadline;
     struct address_count *from;
     struct incoming *incoming;
-    struct buf held; /* bytes behind the request that is handled */
+    struct buf held; /* bytes after the present request */
     const struct exchange_events *events;
     void *data;
     char *target; /* of an answer in pieces, for the log */
     uint64_t sent_bytes;
     int64_t began_ms;
-    uint64_t seen_taken; /* by the client, when the window for sending began */
+    uint64_t seen_taken; /* sent bytes when the send window began */
     struct address peer;
     uint16_t status;
     enum exchange_state state : 8;
     enum answer_state answer : 8;
     enum http_method method : 8;
     bool is_owed : 1;      /* the handler has it and has not answered */
-    bool is_advancing : 1; /* further up the stack */
-    bool is_complete : 1;  /* the request is, with its body */
+    bool is_advancing : 1; /* a function further up the stack is processing it */
+    bool is_complete : 1;  /* the request was read, with its body */
     bool is_paused : 1;    /* the body, by its handler */
     bool is_chunked : 1;   /* the answer */
-    bool has_no_body : 1;  /* the answer: HEAD, 204, 304 */
+    bool has_no_body : 1;  /* of the answer: HEAD, 204, 304 */
     bool is_http10 : 1;
     bool keeps_alive : 1;
     bool is_marked : 1;   /* the connection, by a handler */
-    bool is_logged : 1;   /* there is nothing more to log */
-    bool is_released : 1; /* libuv is done with the socket */
+    bool is_logged : 1;   /* already logged */
+    bool is_released : 1; /* libuv has released the socket */
 };
 
 struct httpserver {
     struct loop *loop;
     struct httpserver_config config;
     struct conn_space *space;
-    int listen_fd; /* -1 when it no longer listens */
+    int listen_fd; /* -1 if it no longer listens */
     struct listener *listener;
-    struct timer retry; /* accepting, when descriptors ran out */
+    struct timer retry; /* of accept(), after running out of descriptors */
     struct timer end;   /* of a shutdown */
     void (*on_finished)(void *data);
     void *finished_data;
@@ -122,7 +122,7 @@ struct httpserver {
     struct deadline_ring *send_ring;
     struct deadline_ring *linger_ring;
 
-    struct buf scratch; /* where heads of answers are put together */
+    struct buf scratch; /* for building heads of answers */
     int64_t date_s;
     char date[HTTP_DATE_BYTES];
 };
@@ -132,10 +132,10 @@ struct httpserver {
 struct incoming *httpserver_take_incoming(struct httpserver *server);
 void httpserver_give_incoming(struct httpserver *server, struct incoming *incoming);
 
-/* More of a body that its handler wants whole; ERR_BUSY when all of them have too much. */
+/* Adds to a body that its handler wants whole; ERR_BUSY over the total limit. */
 int httpserver_collect(struct httpserver *server, struct incoming *incoming, struct str bytes);
 
-/* The exchange leaves the server's lists and limits. */
+/* Removes the exchange from the server's lists and limits. */
 void httpserver_forget(struct httpserver *server, struct exchange *exchange);
 
 /* ---- http/conn.c ---- */
@@ -143,31 +143,31 @@ void httpserver_forget(struct httpserver *server, struct exchange *exchange);
 int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
                   struct address_count *from);
 
-/* Has httpconn_take_turn() called by the loop. */
+/* Makes the loop call httpconn_take_turn(). */
 void httpconn_ask_turn(struct exchange *exchange);
 
-/* Goes on with held bytes, or with an end that could not be told on the spot. */
+/* Continues with held bytes, or with an end that could not be reported at once. */
 void httpconn_take_turn(struct exchange *exchange);
 
-/* Something of the answer or of what is wanted has changed. The exchange may be gone after it. */
+/* Call when the answer or the requested input has changed. May free the exchange. */
 void httpconn_settle(struct exchange *exchange);
 
-/* The last answer is given: lets the client read it, then closes. */
+/* After the last answer: lets the client read it, then closes. */
 void httpconn_end(struct exchange *exchange);
 
-/* It has an answer to get yet, and its handler wants to know when the client leaves. */
+/* Whether it is unanswered, and its handler wants to know if the client leaves. */
 bool httpconn_is_watched(const struct exchange *exchange);
 
-/* Before the answer is complete: the handler hears of it, once, if it wants to. */
+/* Before the answer is complete: calls the handler's on_gone, once, if set. */
 void httpconn_tell_gone(struct exchange *exchange);
 
-/* The request's memory goes back; not while it is read. */
+/* Releases the request's memory; not while it is read. */
 void httpconn_release_incoming(struct exchange *exchange);
 
-/* A piece went to the connection: it may be kept, or have found the connection broken. */
+/* Call after a piece was sent: it may be kept, or the connection may be broken. */
 void httpconn_after_write(struct exchange *exchange);
 
-/* Ends the connection now. The handler is told if it waits to be. */
+/* Closes the connection now. Calls the handler's on_gone if it waits for it. */
 void httpconn_cut(struct exchange *exchange);
 
 void httpconn_expire_head(struct deadline *deadline);
@@ -178,7 +178,7 @@ void httpconn_expire_linger(struct deadline *deadline);
 
 /* ---- exchange.c ---- */
 
-/* The answer to what could not be read, and the end. */
+/* Answers a request that could not be parsed, and closes. */
 void exchange_refuse(struct exchange *exchange, int error);
 
 #endif

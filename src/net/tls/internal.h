@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of net/tls share. */
+/* Shared by the files of net/tls. */
 #ifndef NET_TLS_INTERNAL_H
 #define NET_TLS_INTERNAL_H
 
@@ -15,7 +15,7 @@ enum { TICKET_NAME_BYTES = 16, TICKET_CIPHER_BYTES = 32, TICKET_MAC_BYTES = 32 }
 
 struct tls_ticket_key {
     unsigned char name[TICKET_NAME_BYTES];
-    struct secret bytes; /* for the cipher, then for the MAC; empty when there is no such key */
+    struct secret bytes; /* for the cipher, then for the MAC; empty if there is no such key */
 };
 
 struct tls_tickets {
@@ -36,7 +36,7 @@ struct tls_context {
 enum tls_state {
     TLS_HANDSHAKE,
     TLS_OPEN,
-    TLS_CLOSED, /* goodbye was said; the peer may still be talking */
+    TLS_CLOSED, /* close_notify was sent; the peer may still send */
     TLS_FAILED,
 };
 
@@ -44,23 +44,25 @@ struct tls_filter {
     struct filter filter;
     struct tls_context *context;
     SSL *ssl;
-    struct str incoming; /* what is left of the piece that is being received */
+    struct str incoming; /* rest of the piece being received */
     enum tls_state state;
-    int failure;            /* why it is in TLS_FAILED */
-    int wire_failure;       /* what the sink said */
+    int failure;            /* reason for TLS_FAILED */
+    int wire_failure;       /* error of the sink */
     size_t handshake_bytes; /* received so far */
-    unsigned idle_steps;    /* since data came last */
+    unsigned idle_steps;    /* since the last data */
     bool has_peer_ended;    /* by close_notify */
     bool has_reached_ceiling;
-    bool is_freed;  /* inside a callback: goes when that returns */
-    unsigned depth; /* callbacks may be under way */
+    bool is_freed;  /* inside a callback: freed when that returns */
+    unsigned depth; /* of nested callbacks */
 };
 
-/* tls/tickets.c: hands ctx to the keys of its context, which the SSL's filter leads to. */
+/*
+ * tls/tickets.c: makes ssl_ctx use the ticket keys of its context, found through the SSL's filter.
+ */
 void tls_tickets_use(SSL_CTX *ssl_ctx);
 void tls_tickets_done(struct tls_tickets *tickets);
 
-/* tls/explain.c: the code and the words for what OpenSSL told last. */
+/* tls/explain.c: code and message for OpenSSL's last error. */
 int tls_explain(const struct tls_filter *tls, struct err *err);
 
 #endif

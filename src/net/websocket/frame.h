@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at the head of each frame before wslay does, so that each rule that is
- * broken has its own code and a length is refused before anybody makes room for
- * it. A close is read here altogether: wslay takes one byte for a code, and looks
- * at the reason only as far as it comes in one piece.
+ * Checks the header of each frame before wslay does, so that each violation has its own code and a
+ * length is refused before memory is allocated for it. Close frames are parsed here entirely: wslay
+ * accepts a code of one byte, and checks the reason only as far as it comes in one piece.
  */
 #ifndef NET_WEBSOCKET_FRAME_H
 #define NET_WEBSOCKET_FRAME_H
@@ -14,19 +13,19 @@
 
 #include "base/str.h"
 
-/* Both at most. */
+/* Upper limits. */
 enum { WSFRAME_HEAD_BYTES = 14, WSFRAME_CONTROL_BYTES = 125 };
 
 struct wsframe_scan {
-    bool is_masked;     /* what the peer's frames must be */
-    bool is_in_message; /* one was begun, and more of it must come */
+    bool is_masked;     /* required of the peer's frames */
+    bool is_in_message; /* a fragmented message is incomplete */
     size_t max_message_bytes;
-    size_t message_bytes; /* announced so far for the one that was begun */
+    size_t message_bytes; /* announced so far for that message */
     uint64_t payload_left;
-    size_t head_len; /* bytes of a head that came */
+    size_t head_len; /* bytes of a header received */
     uint8_t head[WSFRAME_HEAD_BYTES];
-    bool is_close;       /* one has begun, and nothing counts after it */
-    bool is_close_whole; /* `close` is what it says, without the mask */
+    bool is_close;       /* a close has begun; everything after it is ignored */
+    bool is_close_whole; /* `close` is its complete payload, unmasked */
     size_t close_len;
     uint8_t close[WSFRAME_CONTROL_BYTES];
 };
@@ -34,8 +33,8 @@ struct wsframe_scan {
 void wsframe_scan_init(struct wsframe_scan *scan, bool is_masked, size_t max_message_bytes);
 
 /*
- * How many of the bytes are for wslay: those before a close, or before a head
- * that is wrong, which is ERR_WS_PROTOCOL or ERR_TOO_LARGE.
+ * Sets how many of the bytes are for wslay: those before a close, or before an invalid header,
+ * which is ERR_WS_PROTOCOL or ERR_TOO_LARGE.
  */
 int wsframe_feed(struct wsframe_scan *scan, struct str bytes, size_t *out_good);
 

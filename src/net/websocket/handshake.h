@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How an HTTP connection becomes a WebSocket, on both sides: from the headers of
- * a request to those of its answer. Reading and writing HTTP is left to others,
- * and so is the question whether the origin may connect at all.
+ * The WebSocket handshake over HTTP, on both sides: from the headers of a request to those of its
+ * answer. Parsing and writing HTTP, and checking the origin, is left to others.
  */
 #ifndef NET_WEBSOCKET_HANDSHAKE_H
 #define NET_WEBSOCKET_HANDSHAKE_H
@@ -28,28 +27,27 @@ struct wshandshake_request {
     size_t header_count;
 };
 
-/* What stands in the answer 101. */
+/* For the 101 answer. */
 struct wshandshake_answer {
     char accept[WSHANDSHAKE_ACCEPT_CHARS + 1];
-    struct str protocol; /* one of the server's; empty when none was agreed on */
+    struct str protocol; /* one of the server's; empty if none was negotiated */
 };
 
 /*
- * The server's side. `protocols` are those that it speaks; the client's first
- * that is among them is taken. ERR_WS_HANDSHAKE, or ERR_WS_VERSION, which wants
- * "Sec-WebSocket-Version: 13" in the refusal.
+ * Server side. `protocols` are those that it supports; the client's first one among them is used.
+ * ERR_WS_HANDSHAKE, or ERR_WS_VERSION, whose answer needs "Sec-WebSocket-Version: 13".
  */
 int wshandshake_accept(const struct wshandshake_request *request, const struct str *protocols,
                        size_t protocol_count, struct wshandshake_answer *out_answer,
                        struct err *err);
 
-/* The answer's headers as lines, without the empty one behind them. */
+/* Writes the answer's headers as lines, without the final empty one. */
 int wshandshake_write_answer(const struct wshandshake_answer *answer, struct buf *out_lines);
 
-/* The client's side: a key for each connection, terminated. */
+/* Client side: makes a NUL-terminated key for each connection. */
 void wshandshake_make_key(char out_key[WSHANDSHAKE_KEY_CHARS + 1]);
 
-/* The request's headers as lines; they come behind Host and the caller's own. */
+/* Writes the request's headers as lines; they follow Host and the caller's own. */
 int wshandshake_write_request(const char *key, const struct str *protocols, size_t protocol_count,
                               struct buf *out_lines);
 

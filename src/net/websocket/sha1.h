@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-1, for the one place that has no choice: the handshake of WebSocket, where
- * it guards nothing. For anything that must hold against somebody, it is broken.
+ * SHA-1, only for the WebSocket handshake, which requires it and where it protects nothing. It is
+ * broken for any security purpose.
  */
 #ifndef NET_WEBSOCKET_SHA1_H
 #define NET_WEBSOCKET_SHA1_H
