@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits for a group of processes: a leaf below the cgroup that we are in, or beside it, in the
- * hierarchies of version 1 and 2 as this machine has them. Where none may be made, the limits of
- * a process stand in as far as they go, and the report says what holds.
+ * Limits for a group of processes: a cgroup below the one that we are in, or beside it, in
+ * hierarchies of version 1 and 2, whatever this machine has. If none can be created, per-process
+ * limits are used as far as possible, and the report says what is enforced.
  */
 #ifndef ISOLATE_CGROUP_H
 #define ISOLATE_CGROUP_H
@@ -15,23 +15,25 @@
 
 enum { CGROUP_MAX_DIRS = 3, CGROUP_NAME_BYTES = 64, CGROUP_WORDS_BYTES = 128 };
 
-/* 0: none. */
+/* 0: no limit. */
 struct cgroup_limits {
     uint64_t memory_bytes;
     unsigned cpu_percent; /* of one core */
     unsigned processes;
-    /* Where no limit was asked for, and by the process alone: to make a group takes longer than all
-     * the rest of a box. */
+    /*
+     * Per-process default if no limit was requested: creating a cgroup takes longer than all the
+     * rest of a sandbox.
+     */
     unsigned processes_unasked;
 };
 
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PROCESSES, CGROUP_LIMITS };
 
-/* How a limit is held. */
+/* How a limit is enforced. */
 enum cgroup_hold {
     CGROUP_NOT_ASKED,
     CGROUP_BY_GROUP,   /* for all processes together */
-    CGROUP_BY_PROCESS, /* for each of them: setrlimit */
+    CGROUP_BY_PROCESS, /* for each process: setrlimit */
     CGROUP_NOT_HELD,
 };
 
@@ -39,7 +41,7 @@ struct cgroup_leaf {
     size_t dir_count;
     struct {
         int parent_fd;
-        int join_fd; /* whoever writes "0" into it is in */
+        int join_fd; /* writing "0" moves the writer into it */
         bool is_v2;
     } dirs[CGROUP_MAX_DIRS];
     char name[CGROUP_NAME_BYTES];
@@ -51,26 +53,29 @@ struct cgroup_leaf {
         .dir_count = 0                                                                             \
     }
 
-/* Makes it, and removes those that killed processes left. No group to be had is no error. */
+/*
+ * Creates a cgroup, and removes those left by killed processes. It is no error if none can be
+ * created.
+ */
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err);
 
-/* The calling process moves in; what it starts later is in too. An errno value or 0. */
+/* Moves the calling process into it, with its future children. An errno value or 0. */
 int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 
-/* Limits that no group holds, on the calling process. An errno value or 0. */
+/* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
 
-/* Kills all that is in it, where the kernel can do that at once. */
+/* Kills all processes in it, if the kernel can do that at once. */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
 
-/* Whether the kernel has killed something in it for want of memory, as far as that can be known. */
+/* Whether the OOM killer has killed a process in it, as far as known. */
 bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf);
 
-/* When nothing is in it any more. */
+/* It must be empty. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);
 
-/* For a person: "memory: held by a cgroup". */
+/* For people: "memory: held by a cgroup". */
 void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold,
                      char out_words[CGROUP_WORDS_BYTES]);
 

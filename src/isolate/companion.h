@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another program of ours as a child, with a socket between us and nothing else in common but
- * standard error and the variables that do not look like a secret. Which program is our own choice,
- * never that of somebody outside. Watching the child is the caller's (loop/child.h).
+ * Starts another program of ours as a child, connected by a socket and sharing nothing else but
+ * standard error and the variables that do not look like a secret. We choose the program, never an
+ * outsider. The caller watches the child (loop/child.h).
  */
 #ifndef ISOLATE_COMPANION_H
 #define ISOLATE_COMPANION_H
@@ -11,29 +11,29 @@
 
 #include "base/err.h"
 
-enum { COMPANION_FD = 3 }; /* where the child has its end of the socket */
+enum { COMPANION_FD = 3 }; /* the child's end of the socket */
 
 struct companion {
     pid_t pid;
-    int fd; /* our end: a stream, closed by exec */
+    int fd; /* our end: a stream, close-on-exec */
 };
 
 /*
  * error_fd becomes the child's standard error. `name` is looked for beside this program and then in
- * `libexec`. argv ends in a NULL; its first word is the name. Threads may be about.
+ * `libexec`. argv is NULL-terminated and starts with the name. The process may have threads.
  */
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err);
 
 /*
- * For the child, and as early as may be: who started it may be killed while it is stopped, and then
- * it goes on and sees its socket close.
+ * For the child, as early as possible: if the parent is killed while the child is stopped, the
+ * child is continued and notices that its socket was closed.
  */
 void companion_wake_with_parent(void);
 
 /*
- * For the child, when it has seen that: from here on it is not woken. A sanitizer's search for
- * leaks, the last thing that it does, stops all threads and hangs if something lets them go on.
+ * For the child, once it has noticed that: it is not continued any more. A sanitizer's leak check,
+ * its last action, stops all threads and hangs if something continues them.
  */
 void companion_end_by_itself(void);
 

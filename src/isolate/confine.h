@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process gives up what it does not need, for good, before it reads its first
- * input: descriptors it inherited, new privileges and root's old ones but for files,
- * being looked into, files elsewhere, and most system calls, exec and sockets among them.
+ * A process gives up what it does not need, irrevocably, before it reads its first input: inherited
+ * file descriptors, new privileges and root's capabilities except those for files, being traced,
+ * files elsewhere, and most system calls, including exec and sockets.
  *
- * Opening what is needed from outside the places comes before, threads, loops and
- * input after. What the process may do inside the places is left to the authority.
+ * Open what is needed from outside the places before, start threads, loops and input after. The
+ * authority decides what the process may do inside the places.
  */
 #ifndef ISOLATE_CONFINE_H
 #define ISOLATE_CONFINE_H
@@ -22,24 +22,24 @@ enum { CONFINE_MAX_KEPT = 64, CONFINE_MAX_PLACES = 64 };
 
 struct confine_plan {
     /*
-     * What may be reached by name. Besides, a few places that the C library reads as it goes:
-     * locales, character sets, time zones.
+     * What can be reached by name, plus a few places that the C library reads at run time: locales,
+     * character sets, time zones.
      */
     const struct landlock_place *places;
     size_t place_count;
-    bool requires_landlock; /* without it: ERR_UNSUPPORTED, else only reported */
+    bool requires_landlock; /* without it ERR_UNSUPPORTED; else a lack is only reported */
     bool changes_files;     /* see syscalls.h */
     bool passes_messages;
     bool answers_connections;
     bool asks_on_terminal;
 
     /*
-     * Descriptors that stay open, besides those of the places. Of 0, 1 and 2, those that are not
-     * named become /dev/null.
+     * File descriptors to keep open, besides those of the places. Of 0, 1 and 2, those not listed
+     * become /dev/null.
      */
     const int *kept_fds;
     size_t kept_count;
-    /* confine_close_fds() was called first of all, and what is open since then is our own. */
+    /* confine_close_fds() was called first of all, and all descriptors opened since are our own. */
     bool has_closed_fds;
 };
 
@@ -57,7 +57,7 @@ enum { CONFINE_WORDS_BYTES = 240 };
 
 struct confine_finding {
     bool is_up;
-    char words[CONFINE_WORDS_BYTES]; /* what it holds, or why it is not there; for a person */
+    char words[CONFINE_WORDS_BYTES]; /* what it restricts, or why it is missing; for people */
 };
 
 struct confine_report {
@@ -66,14 +66,14 @@ struct confine_report {
 };
 
 /*
- * Closes all but these and 0, 1 and 2; of those three, what is not named or not open becomes
- * /dev/null. For the start of a program that opens more before it confines itself.
+ * Closes all except these and 0, 1 and 2; of those three, ones not listed or not open become
+ * /dev/null. For the start of a program that opens more files before it confines itself.
  */
 int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err);
 
 /*
- * Builds all walls. After an error some of them may stand, and the process must end without
- * having read anything. ERR_INTERNAL with other threads or an io_uring; ERR_UNSUPPORTED without
+ * Applies all restrictions. After an error some may be active, and the process must exit without
+ * reading anything. ERR_INTERNAL with other threads or an io_uring; ERR_UNSUPPORTED without
  * seccomp.
  */
 int confine_process(const struct confine_plan *plan, struct confine_report *out_report,
@@ -82,9 +82,9 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
 /* "descriptors", "privileges", "memory", "core", "files", "calls" */
 const char *confine_wall_name(enum confine_wall wall);
 
-/* For the user of a program: a sentence for each wall that is missing. */
+/* For the user: a sentence for each missing restriction. */
 void confine_complain(const struct confine_report *report, void (*complain)(const char *words));
-/* For its log: all of them, and those that are missing as warnings. */
+/* For the log: all restrictions, missing ones as warnings. */
 void confine_log(const struct confine_report *report, const struct log *log);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables that a command in a box gets: those that say where things are and how the user
- * likes them, and none that opens something. What is not on the list is left out; a person names
- * what else is wanted.
+ * The environment variables of a sandboxed command: those that tell where things are and the user's
+ * preferences, and none that grants access. It is an allow list; the user names additional ones.
  */
 #ifndef ISOLATE_ENVIRONMENT_H
 #define ISOLATE_ENVIRONMENT_H
@@ -14,16 +13,16 @@
 
 enum { ENVIRONMENT_MAX = 200 };
 
-/* "NAME=value", and whether its name, or a password in the address of a proxy, says so. */
+/* Whether the name of "NAME=value", or a password in a proxy's URL, indicates a secret. */
 bool environment_is_secret(const char *variable);
 
-/* "NAME=value", and whether it is on the list and does not look like a secret. */
+/* Whether "NAME=value" is on the list and does not look like a secret. */
 bool environment_is_kept(const char *variable);
 
 /*
- * Of `from`, what is kept, with a PATH and a TMPDIR in any case; then `more`, each NAME=value, or
- * NAME for what `from` has under it. A later one replaces an earlier. Of the PATH of `from`, the
- * absolute directories alone. ERR_TOO_LARGE past ENVIRONMENT_MAX.
+ * Keeps the listed variables of `from`, with a PATH and a TMPDIR in any case; then adds `more`,
+ * each NAME=value, or NAME to take its value from `from`. Later ones replace earlier ones. Of the
+ * PATH in `from`, only absolute directories are kept. ERR_TOO_LARGE beyond ENVIRONMENT_MAX.
  */
 int environment_clean(struct arena *arena, char *const *from, const char *const *more,
                       const char *const **out_env, struct err *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a program of the system that helps us, such as the one that shows a notification: in no
- * box, because it has to reach the user's session, and so only one whose path and options are
- * written in our source. What comes from outside stands behind a "--" at most. For commands that an
- * agent chooses there are box.h and launcher.h.
+ * Starts a system program that helps us, such as the one that shows a notification: without a
+ * sandbox, because it must reach the user's session, and so only with a path and options from our
+ * source. Untrusted text may only follow a "--". For commands that an agent chooses, use box.h and
+ * launcher.h.
  */
 #ifndef ISOLATE_HELPER_H
 #define ISOLATE_HELPER_H
@@ -14,14 +14,14 @@
 
 struct helper {
     const char *path;        /* absolute */
-    const char *const *argv; /* up to a NULL */
-    const char *const *env;  /* all of it, up to a NULL */
+    const char *const *argv; /* NULL-terminated */
+    const char *const *env;  /* the whole environment, NULL-terminated */
 };
 
 /*
- * It reads nothing, what it writes is lost, it has no descriptor of ours, the usual signals and a
- * process group of its own. The caller watches it (loop/child.h), ends it when it takes too long,
- * and waits for it.
+ * It has no input, its output is dropped, it inherits no descriptors, has default signal handling
+ * and its own process group. The caller watches it (loop/child.h), kills it if it takes too long,
+ * and reaps it.
  */
 int helper_start(const struct helper *helper, pid_t *out_pid, struct err *err);
 

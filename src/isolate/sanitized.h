@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether this is a build whose runtime wants more than the product does: ASan
- * looks for leaks from a tracer thread, TSan starts a thread of its own before
- * main(). The walls have holes for both, in such builds alone. For this layer.
+ * Whether this build has a sanitizer whose runtime needs more than the product: ASan looks for
+ * leaks from a tracer thread, TSan starts a thread before main(). Only in such builds, the
+ * confinement allows for that. Internal to this layer.
  */
 #ifndef ISOLATE_SANITIZED_H
 #define ISOLATE_SANITIZED_H

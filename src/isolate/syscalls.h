@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of a process that works on files for somebody else: what the
- * authority, its audit, the loop with its workers, libarchive and the C library
- * make, and a few that could hurt nobody. All others are refused, those that
- * start programs or processes or open sockets among them.
+ * The system calls of a process that works on files for somebody else: those made by the authority,
+ * its audit log, the loop with its workers, libarchive and the C library, and a few harmless ones.
+ * All others are refused, including those that start programs or processes or open sockets.
  */
 #ifndef ISOLATE_SYSCALLS_H
 #define ISOLATE_SYSCALLS_H
@@ -15,18 +14,18 @@
 #include "isolate/seccomp.h"
 
 struct syscalls_needs {
-    pid_t pid; /* the process that may signal itself and nobody else */
+    pid_t pid; /* it may signal itself and no other process */
     /*
-     * Modes, owners, times and extended attributes may be changed, which Landlock does not hold.
-     * Content and names are Landlock's; without it they are nobody's.
+     * May change modes, owners, times and extended attributes, which Landlock does not control.
+     * Landlock controls content and names; without Landlock nothing does.
      */
     bool changes_files;
-    bool passes_messages;     /* on sockets that it was given: descriptors travel so */
-    bool answers_connections; /* to a listening socket that it was given; it makes none itself */
-    bool asks_on_terminal;    /* that it was given: its mode may be set, its input thrown away */
+    bool passes_messages;     /* on given sockets, to transfer file descriptors */
+    bool answers_connections; /* on a given listening socket; it cannot create one */
+    bool asks_on_terminal;    /* on a given one: may set its mode and drop its input */
 };
 
-/* Numbers above these are younger than the list: ENOSYS, as from a kernel of its own time. */
+/* Higher numbers are newer than this list: ENOSYS, as from a kernel of that time. */
 enum { SYSCALLS_LAST_KNOWN = 450 };
 
 struct syscalls_list {
@@ -37,7 +36,7 @@ struct syscalls_list {
 void syscalls_list(enum seccomp_machine machine, const struct syscalls_needs *needs,
                    struct syscalls_list *out_list);
 
-/* The list as a program, with EPERM for all else. */
+/* Compiles the list, with EPERM for everything else. */
 int syscalls_compile(enum seccomp_machine machine, const struct syscalls_needs *needs,
                      struct seccomp_program *out_program, struct err *err);
 

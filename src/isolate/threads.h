@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process can take rights from itself only as long as it has one thread:
- * Landlock and seccomp bind the thread that calls, and those it starts later.
+ * A process can restrict itself only while it has one thread: Landlock and seccomp apply to the
+ * calling thread, and those it starts later.
  */
 #ifndef ISOLATE_THREADS_H
 #define ISOLATE_THREADS_H
@@ -11,10 +11,10 @@
 
 #include "base/err.h"
 
-/* ERR_INTERNAL when there are others, or when that cannot be told. */
+/* ERR_INTERNAL if there are others, or if it cannot be determined. */
 int threads_check_alone(struct err *err);
 
-/* Blocks: a thread that was joined may belong to the process for a moment yet. */
+/* Blocks: a joined thread may remain in the process for a moment. */
 bool threads_wait_alone(int64_t at_most_ms);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* News from a box's first process to whoever started it, over a pair of sockets; for box alone. */
+/* Messages from a sandbox's first process to its starter, over a socket pair; internal to box. */
 #ifndef ISOLATE_BOX_CHANNEL_H
 #define ISOLATE_BOX_CHANNEL_H
 
 #include "isolate/box/internal.h"
 
-/* With a descriptor, or -1. 0 or -1, with errno. */
+/* Sends with a file descriptor, or -1. Returns 0, or -1 with errno. */
 int box_channel_tell(int channel, const struct box_news *news, int fd);
 
-/* Waits. False: the other side has gone. A descriptor that comes along, else -1. */
+/*
+ * Waits for a message. False: the other side has closed. *out_fd is the descriptor received, or -1.
+ */
 bool box_channel_hear(int channel, struct box_news *out_news, int *out_fd);
 
-/* Closes every descriptor but two. */
+/* Closes every file descriptor except two. */
 void box_channel_keep_only(int one, int other);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of box share; for them alone. */
+/* Internal to box. */
 #ifndef ISOLATE_BOX_INTERNAL_H
 #define ISOLATE_BOX_INTERNAL_H
 
@@ -10,12 +10,12 @@
 #include "isolate/box/box.h"
 #include "isolate/seccomp.h"
 
-/* Whether a step is for boxes, for commands without one (plans that are open), or for both. */
+/* Whether a step is for sandboxes, for commands without one (open plans), or both. */
 enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN };
 
 /*
- * X(enum, the function that takes it, for which kind, for a person), in the order in which they are
- * taken. The first is the starter's own; from the session on, the command's.
+ * X(enum, its function, the kind it is for, description for people), in order of execution. The
+ * first step is done by the starter; those from the session on by the command's process.
  */
 /* clang-format off */
 #define BOX_STEPS(X)                                                                               \
@@ -52,8 +52,8 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
 /* clang-format on */
 
 /*
- * What tells the first process of an open one that its starter has gone: it does not die of it, and
- * hears it also when somebody has stopped it.
+ * Tells the first process of an open plan that its starter has died: the signal does not kill it,
+ * and reaches it even while stopped.
  */
 enum { BOX_OPEN_DEATH_SIGNAL = SIGCONT };
 
@@ -66,19 +66,22 @@ enum box_step {
 
 const char *box_step_words(enum box_step step);
 
-/* Why a box did not come up, or that it did: what its first process tells over the channel. */
+/*
+ * Message of the first process over the channel: why the sandbox failed, or that it started or
+ * ended.
+ */
 struct box_news {
     enum { BOX_NEWS_FAILED, BOX_NEWS_STARTED, BOX_NEWS_ENDED } kind;
     enum box_step step;
     int errno_value;
-    char what[BOX_WORDS_BYTES]; /* the path, for one; may be empty */
+    char what[BOX_WORDS_BYTES]; /* for example a path; may be empty */
     struct box_end end;
 };
 
 struct box_own_place {
     char *path;
     enum box_access access;
-    dev_t device; /* of what was found there when the plan was compiled */
+    dev_t device; /* of the file found when the plan was compiled */
     ino_t inode;
     bool is_directory;
 };
@@ -101,33 +104,33 @@ struct box {
 
 enum { BOX_DEVICES = 6, BOX_KEPT = 5, BOX_STREAMS = 3 };
 
-/* A box that is being built, in its own first process. */
+/* A sandbox being built, in its own first process. */
 struct box_build {
     struct box *box;
     const struct box_command *command;
     const struct cgroup_leaf *leaf;
-    bool is_probe; /* everything but the command */
+    bool is_probe; /* everything except the command */
     int channel;
-    pid_t starter; /* of an open one */
+    pid_t starter; /* of an open plan */
     pid_t network_maker;
-    int network_errno; /* of the maker, and what it made */
+    int network_errno; /* error of the maker, and the network it made */
     int network;
-    mode_t umask; /* of the command */
+    mode_t umask; /* for the command */
     int pty_master;
     int pty_slave;
     int scratch_fd;
-    char *hidden[BOX_MAX_PLACES];         /* where it lies, of the places that are; or NULL */
-    char **denied;                        /* the same for the command's denials */
-    enum box_access left[BOX_MAX_PLACES]; /* of the places by the denials above them */
-    int trees[BOX_MAX_PLACES];            /* of the places, cut out of the system; or -1 */
+    char *hidden[BOX_MAX_PLACES];         /* resolved path of hidden places; or NULL */
+    char **denied;                        /* same for the command's denials */
+    enum box_access left[BOX_MAX_PLACES]; /* access that denials above leave to the places */
+    int trees[BOX_MAX_PLACES];            /* detached mounts of the places; or -1 */
     int device_trees[BOX_DEVICES];
     int kept_trees[BOX_KEPT];
-    int files[BOX_STREAMS];     /* of the streams, opened again; or -1 */
-    char what[BOX_WORDS_BYTES]; /* is told with a failure */
+    int files[BOX_STREAMS];     /* the streams, reopened; or -1 */
+    char what[BOX_WORDS_BYTES]; /* detail of a failure */
 };
 
 enum box_access box_access_now(const struct box_build *build, size_t place);
-/* What a failure of this step is about. */
+/* Sets what a failure of this step is about. */
 void box_say(struct box_build *build, const char *what);
 bool box_is_beneath(const char *path, const char *directory);
 
@@ -148,73 +151,74 @@ int box_reopen_files(struct box_build *build);
 int box_begin_network(struct box_build *build);
 int box_enter_network(struct box_build *build);
 
-/* What becomes 0, 1 or 2; or -1 with errno. For where the box is complete. */
+/* The fd that becomes 0, 1 or 2; or -1 with errno. Call when the sandbox is complete. */
 int box_open_stream(const struct box_build *build, int stream);
 
 int box_open_tie_to_starter(struct box_build *build);
 int box_open_enter_limits(struct box_build *build);
 
 /*
- * Where there is no process namespace that ends with its first process: kills and reaps all that
- * descends from the calling process, a subreaper with all signals blocked.
+ * Without a process namespace that ends with its first process: kills and reaps all descendants of
+ * the calling process, a subreaper with all signals blocked.
  */
 void box_open_end_descendants(void);
 
 /*
- * The cover of a path that has no links in it: one that shows nothing, or the folder of this name
- * in the scratch. What is gone needs none. 0 or an errno value.
+ * Covers a path without links: with an empty cover, or with the folder of this name in the scratch
+ * directory. A missing path needs none. 0 or an errno value.
  */
 int box_hide(struct box_build *build, const char *path);
 int box_cover(struct box_build *build, const char *path, const char *cover);
 
-/* What no command can do without, or a folder that holds such. */
+/* Whether commands cannot work without it, or it is a folder that contains such. */
 bool box_is_of_system(const char *path);
 
 /*
- * Does a link lead from a path that is to be hidden to what nobody wants hidden: the system, or the
- * folder in which the link itself lies?
+ * Whether a link leads from a path to be hidden to something that must not be hidden: the system,
+ * or the folder that contains the link.
  */
 bool box_is_astray(const char *path, const char *found);
 
 /*
- * The same for a path as it is now; and to where the command works or has a place. A rule that a
- * person wrote may well lead there: for one, only links count that lie where commands may write.
+ * Same for the present path, and also for links to the command's working directory or a place. A
+ * rule written by the user may well lead there: for rules, only links count that lie where commands
+ * may write.
  */
 bool box_is_led_astray(const struct box_build *build, const char *path, bool is_rule);
 
-/* Does the way to it pass a link that lies in one of these folders? */
+/* Whether the path passes through a link that lies in one of these folders. */
 bool box_passes_link_in(const char *path, bool (*is_in)(const void *data, const char *folder),
                         const void *data);
 
-/* The folder on the way, without links, that may not be searched; false where there is none. */
+/* The folder on the path, without links, that may not be searched; false if there is none. */
 bool box_find_closed(const char *path, char out_folder[PATH_MAX]);
 
-/* Does it lie in a place that is writable this time? The place itself does not. */
+/* Whether it lies in a place that is writable this time. The place itself does not count. */
 bool box_is_in_writable(const struct box_build *build, const char *path);
 
 /*
- * A folder is mounted onto itself, and cannot be renamed by a command of this box. Mounts count for
- * that wherever they are: these lie beneath the places, which are laid over them, so that what is
- * hidden is covered on the very tree that a command walks about in. Were the pins on that tree, a
- * command whose working directory somebody moves to behind them would meet no cover.
+ * Mounts a folder onto itself, so that no command of this sandbox can rename it. Such mounts count
+ * wherever they are: these lie beneath the places, which are mounted over them, so that hidden
+ * files are covered on the very tree in which a command works. If the pins were on that tree, a
+ * command whose working directory is moved behind them would bypass the covers.
  */
 int box_pin(const char *folder);
 
-/* All that is hidden or denied in this place, whose tree was laid on just now. */
+/* Covers everything hidden or denied in this place, whose tree was just mounted. */
 int box_cover_in(struct box_build *build, size_t place);
-/* What is hidden there, unless a tree was laid on that holds it, which is covered itself. */
+/* Covers what is hidden there, unless a mounted tree contains it, which is covered itself. */
 int box_cover_place(struct box_build *build, size_t place);
 
-/* What the box shows there, with all below it, can only be read from now on. */
+/* Makes what the sandbox shows there, with everything below, read-only. */
 int box_hold_to_reading(struct box_build *build, const char *path);
 
-/* A file that must be what it was and be reached without links; its descriptor or -errno. */
+/* Opens a file that must be unchanged and reachable without links; its descriptor or -errno. */
 int box_open_place(const char *path);
 
-/* The life of a box's first process. */
+/* Main function of a sandbox's first process. */
 _Noreturn void box_live(struct box_build *build);
 
-/* What no command in a box needs and the kernel has been broken by. */
+/* Filter of calls that no sandboxed command needs and by which the kernel was exploited. */
 int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
                       struct err *err);
 

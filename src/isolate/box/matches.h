@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the patterns of rules match below some folders, for boxes, which can be denied paths alone.
- * The walk passes by what cannot match and follows no links. It runs before every command, so it
- * has a ceiling; and since a command could fill a folder to have the next one see what is denied,
- * what is not found whole is not found at all.
+ * Finds the files that patterns of rules match below some folders, for sandboxes, which can only be
+ * denied paths. The walk skips directories that cannot match and follows no links. It runs before
+ * every command, so it has a limit; and since a command could fill a folder to expose denied files
+ * to the next one, an incomplete search is an error.
  */
 #ifndef ISOLATE_BOX_MATCHES_H
 #define ISOLATE_BOX_MATCHES_H
@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "isolate/box/box.h"
 
-enum { MATCHES_MAX_ENTRIES = 1 << 19 }; /* some tenths of a second */
+enum { MATCHES_MAX_ENTRIES = 1 << 19 }; /* takes some tenths of a second */
 
-/* The room is the caller's, the paths are the arena's. */
+/* The caller owns the array, the arena the paths. */
 struct matches {
     struct box_denial *items;
     size_t room;
@@ -22,10 +22,10 @@ struct matches {
 };
 
 /*
- * Of the denials only the patterns are looked at. The folders are real, absolute paths. One below
- * them that cannot be read and may hold a match is denied itself where it is another user's; our
- * own is ERR_PERMISSION_DENIED. ERR_TOO_LARGE if there are more entries than the ceiling or more
- * matches than room.
+ * Uses only the patterns among the denials. The folders are real, absolute paths. A directory below
+ * them that cannot be read and may hold a match is denied itself if it is another user's; our own
+ * is ERR_PERMISSION_DENIED. ERR_TOO_LARGE if there are more entries than the limit or more matches
+ * than room.
  */
 int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
                  const struct box_place *folders, size_t folder_count, struct matches *matches,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places of a box, gathered: what a person names, what the authority has granted, and what
- * is hidden by default. Where two meet, the longer path holds, whatever the order in which they
- * were added; of the same path, the one that was added first.
+ * Collects the places of a sandbox: named by the user, granted by the authority, and hidden by
+ * default. If several apply, the longest path wins, in whatever order they were added; for the same
+ * path, the first one added.
  */
 #ifndef ISOLATE_BOX_PLACES_H
 #define ISOLATE_BOX_PLACES_H
@@ -28,49 +28,49 @@ struct places {
     }
 
 /*
- * Relative paths are from the current directory, and links on the way are followed, once: the
- * place is what they lead to now. What is to be hidden may be missing.
+ * Relative paths start at the current directory, and links are resolved once: the place is their
+ * present target. A path to be hidden may be missing.
  */
 int places_add(struct places *places, const char *path, enum box_access access, struct err *err);
 
 /*
- * Does the way to this absolute path pass a link in a writable place, where a command of before may
- * have made it? Such a path is not what the user thinks that it is.
+ * Whether this absolute path passes through a link in a writable place, which an earlier command
+ * may have created. Such a path is not what the user thinks it is.
  */
 bool places_has_link_to(const struct places *places, const char *path);
 
 /*
- * What a grant allows a command right now: writing with AUTHORITY_WRITE, reading with
- * AUTHORITY_READ; BOX_HIDDEN when it was revoked, has expired or allows neither.
+ * What a grant allows a command at present: writing with AUTHORITY_WRITE, reading with
+ * AUTHORITY_READ; BOX_HIDDEN if it was revoked, has expired or allows neither.
  */
 enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms);
 
-/* The roots of all grants that allow something now. */
+/* Adds the roots of all grants that allow something at present. */
 int places_add_grants(struct places *places, const struct authority_grant *grants, size_t count,
                       int64_t now_wall_ms, struct err *err);
 
 /*
- * What is left of each place by now, for a command that is about to start: of one that a grant
- * brought, what the grant of that number in the list allows, and nothing when it is not there.
+ * The access that remains to each place, for a command about to start: for a place from a grant,
+ * what the grant of that number in the list allows, and nothing if it is not listed.
  */
 void places_narrow(const struct places *places, const struct authority_grant *grants, size_t count,
                    int64_t now_wall_ms, enum box_access out_at_most[BOX_MAX_PLACES]);
 
 /*
- * The secrets of secrets.h, except those that were named themselves: in this home, which may be
- * NULL, in the one that /etc/passwd has for this user, which sudo and cron may not tell, and where
- * XDG_CONFIG_HOME, GNUPGHOME, KUBECONFIG and their like say that things were moved to; and the
- * socket of a daemon of ours. Those that links lead to are hidden by both names.
+ * Hides the secrets of secrets.h, except those that were named themselves: in this home, which may
+ * be NULL, in the user's home by /etc/passwd, which may differ under sudo and cron, and where
+ * XDG_CONFIG_HOME, GNUPGHOME, KUBECONFIG and the like point to; and the socket of our daemon. The
+ * targets of links are hidden as well.
  */
 int places_hide_secrets(struct places *places, const char *home, struct err *err);
 
 /*
- * Sockets that somebody on this machine has bound by now, as far as they can be seen: not those in
- * what is writable, and so after all that is named. Some dozens at most.
+ * Hides sockets that are bound on this machine at present, as far as visible: not those in writable
+ * places, so call it after naming all places. Some dozens at most.
  */
 int places_hide_sockets(struct places *places, struct err *err);
 
-/* The last: brings them into the order in which a box lays them. */
+/* Call last: sorts them into mount order. */
 void places_sort(struct places *places);
 
 #endif

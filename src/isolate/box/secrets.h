@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no command in a box sees unless somebody names it: credentials, sessions, histories. */
+/*
+ * What is hidden from sandboxed commands unless named explicitly: credentials, sessions, histories.
+ */
 #ifndef ISOLATE_BOX_SECRETS_H
 #define ISOLATE_BOX_SECRETS_H
 
@@ -9,14 +11,14 @@
 #include <sys/types.h>
 
 struct secret_place {
-    const char *path; /* of the user's home, or absolute */
+    const char *path; /* relative to the user's home, or absolute */
     const char *reason;
 };
 
 extern const struct secret_place secrets[];
 extern const size_t secrets_count;
 
-/* The home of a user as /etc/passwd has it, absolute. Read by hand: NSS wants shared libraries. */
+/* The user's home by /etc/passwd, absolute. Parsed here, since NSS needs shared libraries. */
 bool secrets_find_home(uid_t uid, char out_home[PATH_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command may leave for later: files that the user's shells, desktop and service manager
- * run by themselves, outside of any box.
+ * Files that a command could leave for later: the user's shells, desktop and service manager run
+ * them by themselves, outside of any sandbox.
  */
 #ifndef ISOLATE_BOX_STARTFILES_H
 #define ISOLATE_BOX_STARTFILES_H
@@ -9,8 +9,8 @@
 #include "isolate/box/places.h"
 
 /*
- * The first writable place in which such a file lies or could be made: in this home (NULL: none),
- * or beside start files that are there. NULL when there is none.
+ * The first writable place in which such a file exists or could be created: in this home (NULL:
+ * none), or beside existing start files. NULL if there is none.
  */
 const char *startfiles_writable(const struct places *places, const char *home);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both sides of launcher share; for them alone. */
+/* Internal to the launcher; shared by both sides. */
 #ifndef ISOLATE_LAUNCHER_INTERNAL_H
 #define ISOLATE_LAUNCHER_INTERNAL_H
 
 #include "isolate/box/box.h"
 
-/* What every launcher of a client has. */
+/* Common to all launchers of a client. */
 struct launcher_service {
     struct box *box;
     const struct box_place *places;
@@ -16,14 +16,14 @@ struct launcher_service {
 };
 
 /*
- * The launcher's whole life. A STARTED notice comes with stdin if it was asked for, stdout and
- * stderr; or with the terminal alone, and then its value is 1.
+ * Main function of the launcher. A STARTED notice comes with stdin if requested, stdout and stderr;
+ * or with the terminal alone, and then its value is 1.
  */
 _Noreturn void launcher_serve(int socket_fd, const struct launcher_service *service);
 
 /*
- * The guard's whole life. A byte on its socket asks for a launcher in place of the one before,
- * which is killed; a byte with the socket to it comes back. It ends with the client.
+ * Main function of the guard. A byte on its socket requests a new launcher and kills the previous
+ * one; the guard replies with a byte and the launcher's socket. It exits with the client.
  */
 _Noreturn void launcher_guard(int guard_fd, const struct launcher_service *service);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands for a process that may not start any: before it confines itself it forks a launcher,
- * which has one thread, holds the largest box that any command may have (the envelope), and is
- * asked over a pair of sockets. What comes over it can take away from the envelope and add
- * nothing: the client may be broken into one day, and the launcher believes it no more than that.
+ * Runs commands for a process that may not start any: before it confines itself, it forks a
+ * launcher, which is single-threaded, holds the least restricted sandbox that any command may get
+ * (the envelope), and is controlled over a socket pair. Requests can only restrict the envelope
+ * further: the client may be compromised one day, and the launcher does not trust it beyond that.
  *
- * When the client goes, by whatever end, the launcher kills all commands and goes too. So does it
- * when the client breaks the rules of the wire or does not read what it is told. A guard stands
- * between the two, which can fork another launcher at any time.
+ * When the client ends for whatever reason, the launcher kills all commands and exits. It also does
+ * so when the client violates the protocol or does not read notices. A guard process between the
+ * two can fork another launcher at any time.
  *
- * All functions but launcher_new() and launcher_free() work inside the walls of confine.h with
- * passes_messages. Output is the client's to read from the descriptors that it is given.
+ * All functions except launcher_new() and launcher_free() work in a process confined by confine.h
+ * with passes_messages. The client reads output from the file descriptors that it gets.
  */
 #ifndef ISOLATE_LAUNCHER_LAUNCHER_H
 #define ISOLATE_LAUNCHER_LAUNCHER_H
@@ -19,83 +19,83 @@
 #include "isolate/launcher/wire.h"
 
 enum {
-    LAUNCHER_MAX_RUNNING = 64, /* more are refused: ERR_BUSY */
+    LAUNCHER_MAX_RUNNING = 64, /* ERR_BUSY beyond */
     LAUNCHER_MAX_FDS = 3,
 };
 
 struct launcher_envelope {
     const struct box_plan *plan;
     const char *const *env;           /* of all commands; see environment.h */
-    const struct box_denial *denials; /* for all of them */
+    const struct box_denial *denials; /* for all commands */
     size_t denial_count;
-    int held_fd; /* a copy of it lasts as long as what was started; 0: none */
+    int held_fd; /* a copy stays open as long as anything that was started; 0: none */
 };
 
 struct launcher;
 
-/* Forks. A process with one thread only; before confine_process(). */
+/* Forks: the process must be single-threaded; call it before confine_process(). */
 int launcher_new(const struct launcher_envelope *envelope, struct launcher **out_launcher,
                  struct err *err);
 /*
- * Everything that runs is killed, and gone when this returns, but for what hangs in the kernel and
- * for who may wait for no process.
+ * Kills everything that runs and waits for its end, except for processes that hang in the kernel
+ * and if this process may not wait for any.
  */
 void launcher_free(struct launcher *launcher);
 
 /*
- * Another launcher in place of one that has gone or hangs: what it ran is killed. Takes about as
- * long as a fork; two seconds at most, and then, or when the guard has been killed, it is the end:
- * ERR_IO. Numbers may be used again, and launcher_fd() is another one.
+ * Starts another launcher in place of one that has died or hangs, and kills what that ran. Takes
+ * about as long as a fork, two seconds at most; after that, or if the guard was killed, it fails
+ * for good: ERR_IO. Command numbers may be reused, and launcher_fd() changes.
  */
 int launcher_renew(struct launcher *launcher, struct err *err);
 
-/* The guard has ended, or was given up: launcher_renew() will bring none any more. */
+/* The guard has ended, or was given up: launcher_renew() cannot work any more. */
 bool launcher_is_final(const struct launcher *launcher);
 
-/* For a loop: readable when there is a notice, or when the launcher has gone. Non-blocking. */
+/* For a loop: readable when there is a notice, or when the launcher has died. Nonblocking. */
 int launcher_fd(const struct launcher *launcher);
 
-/* The other descriptor that it needs, for who closes all others. */
+/* The other descriptor that it needs, for callers that close all others. */
 int launcher_guard_fd(const struct launcher *launcher);
 
 struct launcher_command {
     const char *text;        /* for /bin/sh -c; or NULL, then: */
-    const char *const *argv; /* up to a NULL */
+    const char *const *argv; /* NULL-terminated */
     const char *cwd;
-    const char *const *variables; /* NAME=value, up to a NULL; or NULL */
+    const char *const *variables; /* NAME=value, NULL-terminated; or NULL */
     int64_t timeout_ms;           /* 0: none */
     bool wants_stdin;             /* a pipe; else it reads from /dev/null */
-    bool wants_pty;               /* one terminal in place of three streams */
+    bool wants_pty;               /* one terminal instead of three streams */
     unsigned short rows;
     unsigned short columns;
     bool has_no_network;
-    /* For the envelope's places, in its order: what is left of each this time; or NULL. */
+    /* Access that remains to the envelope's places, in its order; or NULL. */
     const enum box_access *at_most;
     size_t at_most_count;
-    /* What it is denied besides the envelope's; LAUNCHER_MAX_DENIALS at most. */
+    /* Denied in addition to the envelope's; LAUNCHER_MAX_DENIALS at most. */
     const struct box_denial *denials;
     size_t denial_count;
 };
 
 /*
- * Sends; the answer is a notice with this number, which is no other running command's.
- * ERR_TOO_LARGE: the command is too long. ERR_BUSY: the launcher is behind, try later.
+ * Sends the request; the answer is a notice with this number, which no running command may have.
+ * ERR_TOO_LARGE: the command is too long. ERR_BUSY: the launcher is busy, try later.
  */
 int launcher_start(struct launcher *launcher, uint32_t number,
                    const struct launcher_command *command, struct err *err);
 
-/* To the command's own group; SIGKILL: to everything. One that has ended is no error. */
+/* Signals the command's process group; SIGKILL goes to everything. No error if it has ended. */
 int launcher_signal(struct launcher *launcher, uint32_t number, int signal);
 
-/* In the order stdin, stdout, stderr; with a terminal it alone, in the first. -1: none. */
+/* In the order stdin, stdout, stderr; a terminal alone is in the first. -1: none. */
 struct launcher_fds {
     int fds[LAUNCHER_MAX_FDS];
 };
 
 /*
- * The next notice. ERR_NOT_FOUND: none is waiting. ERR_IO: the launcher has gone, and with it all
- * commands. *out_fds, non-blocking, are the caller's after LAUNCHER_STARTED; there are none when
- * this process may open no more, and what was started is the caller's to kill.
+ * Reads the next notice. ERR_NOT_FOUND: none is waiting. ERR_IO: the launcher has died, and with it
+ * all commands. After LAUNCHER_STARTED the caller owns *out_fds, which are nonblocking; there are
+ * none if this process cannot open more, and the caller must kill the command.
  */
 int launcher_read(struct launcher *launcher, struct launcher_notice *out_notice,
                   struct launcher_fds *out_fds);

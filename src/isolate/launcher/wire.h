@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a launcher and its client say to each other: one message a packet, read as if a stranger
- * had written it, since the client may have been broken into. Numbers are as the machine has
- * them; both are one program.
+ * The messages between a launcher and its client: one per packet, parsed as untrusted input, since
+ * the client may be compromised. Numbers are in host byte order; both are the same program.
  */
 #ifndef ISOLATE_LAUNCHER_WIRE_H
 #define ISOLATE_LAUNCHER_WIRE_H
@@ -26,9 +25,12 @@ enum launcher_request_kind { LAUNCHER_START, LAUNCHER_SIGNAL };
 
 struct launcher_request {
     enum launcher_request_kind kind;
-    uint32_t number; /* the client's name for the command */
+    uint32_t number; /* the client's id of the command */
     int signal;
-    /* Of a start. The lists end with a NULL; after reading, all point into the message. */
+    /*
+     * For a start. The lists are NULL-terminated; after parsing, all strings point into the
+     * message.
+     */
     int64_t timeout_ms; /* 0: none */
     bool wants_stdin;   /* else it reads from /dev/null */
     bool wants_pty;
@@ -38,18 +40,18 @@ struct launcher_request {
     const char *cwd;
     size_t word_count;
     const char *words[LAUNCHER_MAX_WORDS + 1];
-    size_t variable_count; /* NAME=value: added to the envelope's, or instead of one of its own */
+    size_t variable_count; /* NAME=value: added to the envelope's, or replacing them */
     const char *variables[LAUNCHER_MAX_WORDS + 1];
-    size_t at_most_count; /* places of the envelope, in its order; the rest stay as they are */
+    size_t at_most_count; /* places of the envelope, in its order; the others are unchanged */
     enum box_access at_most[BOX_MAX_PLACES];
-    size_t denial_count; /* besides the envelope's */
+    size_t denial_count; /* in addition to the envelope's */
     struct box_denial denials[LAUNCHER_MAX_DENIALS];
 };
 
 enum launcher_notice_kind {
-    LAUNCHER_STARTED, /* with its descriptors */
+    LAUNCHER_STARTED, /* with its file descriptors */
     LAUNCHER_REFUSED, /* not started; the number is free again */
-    LAUNCHER_ENDED,   /* nothing of it is left */
+    LAUNCHER_ENDED,   /* no process of it is left */
 };
 
 struct launcher_notice {
@@ -67,7 +69,7 @@ struct launcher_notice {
     int64_t peak_kb;
 };
 
-/* ERR_TOO_LARGE past a ceiling; ERR_INVALID_ARGUMENT for what the other side would refuse. */
+/* ERR_TOO_LARGE over a limit; ERR_INVALID_ARGUMENT for what the receiver would refuse. */
 int launcher_wire_write_request(const struct launcher_request *request, struct buf *out);
 int launcher_wire_write_notice(const struct launcher_notice *notice, struct buf *out);
 
