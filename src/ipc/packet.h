@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message a packet, with descriptors, between processes of ours: over a pair of SOCK_SEQPACKET
- * sockets. What stands in a message is its reader's care.
+ * Messages with file descriptors between our own processes, one per packet, over a SOCK_SEQPACKET
+ * socket pair. The reader checks the content.
  */
 #ifndef IPC_PACKET_H
 #define IPC_PACKET_H
@@ -13,13 +13,15 @@
 
 enum { PACKET_MAX_FDS = 3 };
 
-/* All of it or nothing; `flags` are those of send(), MSG_NOSIGNAL is added. 0, or -1 with errno. */
+/*
+ * Sends everything or nothing; `flags` are those of send(), plus MSG_NOSIGNAL. 0, or -1 with errno.
+ */
 int packet_send(int socket, struct str bytes, const int *fds, size_t fd_count, int flags);
 
 /*
- * The length of the next one; 0: the other side has gone; -1 with errno. Descriptors come close on
- * exec, -1 in the places that none came for. A packet that is larger than the room is EMSGSIZE. Of
- * more descriptors than were expected none is kept: some of them say nothing about which.
+ * Returns the length of the next packet; 0: the other side has closed; -1 with errno. Descriptors
+ * are close-on-exec, -1 for those not received. EMSGSIZE if the packet is larger than `size`. If
+ * more descriptors come than expected, all are closed: it would be unclear which are which.
  */
 ssize_t packet_receive(int socket, void *room, size_t size, int *out_fds, size_t max_fds,
                        int flags);

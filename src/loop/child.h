@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches a process that the caller started, tells once how it ended, and
- * sends it signals that can reach no other process. It starts nothing:
- * launching commands, and their process groups, belong to isolate.
+ * Watches a child process started by the caller, reports once how it ended, and sends it signals
+ * that can reach no other process. It starts nothing: launching commands, and their process groups,
+ * belong to isolate.
  *
- * The watch is the only one that reaps the process; nobody else may wait for
- * it, nor for any process (waitpid(-1)). Where the kernel has pidfds they are
- * used; elsewhere SIGCHLD, which then asks for the watched pids one by one.
+ * The watch must be the only one that reaps the process; nobody else may wait for it, nor for any
+ * process (waitpid(-1)). Uses pidfds if the kernel has them, else SIGCHLD, checking the watched
+ * pids one by one.
  */
 #ifndef LOOP_CHILD_H
 #define LOOP_CHILD_H
@@ -29,24 +29,23 @@ struct child_exit {
 struct child;
 
 /*
- * pid is a child of this process that was not waited for; it may have ended
- * already. on_exit is called once, never from inside this function, and not
- * before a process that traces the child has let go of it. A watched child keeps
- * loop_run() running until then; one held by a tracer does so as a timer does.
+ * pid is an unreaped child of this process; it may have ended already. on_exit is called once,
+ * never from inside this function, and not before a tracer has released the child. A watched child
+ * keeps loop_run() running until then; one held by a tracer does so like a timer.
  */
 int child_watch(struct loop *loop, pid_t pid, void (*on_exit)(void *data, struct child_exit exit),
                 void *data, struct child **out_child);
 
 /*
- * Allowed inside on_exit. Before that it ends the watch, not the process: the
- * caller must then wait for the pid.
+ * Allowed inside on_exit. Before that it ends the watch, not the process: the caller must then wait
+ * for the pid.
  */
 void child_free(struct child *child);
 
-/* ERR_NOT_FOUND once the process has been reaped. */
+/* ERR_NOT_FOUND once the process was reaped. */
 int child_signal(struct child *child, int signum);
 
-/* For tests: watch as on a kernel without pidfds. Before the first child_watch(). */
+/* For tests: watch as on a kernel without pidfds. Call before the first child_watch(). */
 void child_use_sigchld(struct loop *loop);
 
 #endif

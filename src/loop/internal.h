@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of struct loop, for the modules of this layer only. Each of them
- * keeps its per-loop state here, so that none needs a global.
+ * Internal to this layer: struct loop. Each module keeps its per-loop state here, so that none
+ * needs a global.
  */
 #ifndef LOOP_INTERNAL_H
 #define LOOP_INTERNAL_H
@@ -28,11 +28,11 @@ struct loop {
     uv_idle_t idle;
     struct list deferred;
 
-    /* timer.c: the one libuv timer, and the heap of ours. */
+    /* timer.c: the only libuv timer, and our heap. */
     uv_timer_t wakeup;
-    int64_t wakeup_due_ms; /* INT64_MAX while it is not armed */
+    int64_t wakeup_due_ms; /* INT64_MAX if not armed */
     struct timer *timer_root;
-    uint64_t timer_order; /* numbers the starts */
+    uint64_t timer_order; /* counts the starts */
     bool is_firing;
 
     /* child.c: used by CHILD_METHOD_SIGCHLD only. */
@@ -42,13 +42,13 @@ struct loop {
     struct loop_task reap;
 };
 
-/* One call of uv_run(); false when nothing is left to wait for. */
+/* Calls uv_run() once; false if nothing is left to wait for. */
 bool loop_turn(struct loop *loop, uv_run_mode mode);
 
 /* child.c */
 void child_reap(void *loop);
 
-/* Moves all nodes of one ring to the other, which is empty. */
+/* Moves all nodes of one list to the other, which is empty. */
 static inline void loop_list_take(struct list *from, struct list *to)
 {
     list_init(to);

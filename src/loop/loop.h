@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop of a program: one thread runs it and owns every object that
- * hangs on it. Unless a comment says otherwise, everything in this layer may
- * only be called from that thread.
+ * The event loop of a program: one thread runs it and owns every object attached to it. Unless a
+ * comment says otherwise, everything in this layer may only be called from that thread.
  *
- * Sockets, pipes and TLS belong to net, which makes its own libuv handles on
- * loop_uv(). Nothing here is for more than one loop thread.
+ * Sockets, pipes and TLS belong to net, which creates its own libuv handles on loop_uv(). Nothing
+ * here supports more than one loop thread.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -23,34 +22,34 @@ struct loop;
 int loop_new(const struct clock *clock, struct loop **out_loop);
 
 /*
- * Every timer, task, watch and pool must be gone by now, and every handle of
- * others closed; handles whose closing is still under way are waited for.
+ * Every timer, task, watch and pool must have been freed, and every handle of others closed; waits
+ * for handles that are still closing.
  */
 void loop_free(struct loop *loop);
 
-/* Until loop_stop(), or until nothing is left that could happen. */
+/* Runs until loop_stop(), or until nothing is left that could happen. */
 void loop_run(struct loop *loop);
 
-/* Waits for events, handles them and returns; at once when there is nothing to wait for. */
+/* Waits for events, handles them and returns; returns at once if there is nothing to wait for. */
 void loop_run_once(struct loop *loop);
 
-/* Makes the run under way return after its present turn. */
+/* Makes the present run return after its iteration. */
 void loop_stop(struct loop *loop);
 
-/* Fires what is due on the loop's clock: for tests that have advanced a fake one. */
+/* Fires due timers by the loop's clock: for tests that have advanced a fake one. */
 void loop_run_due_timers(struct loop *loop);
 
 int64_t loop_now_ms(const struct loop *loop);
-/* Since 1970, for what people read. */
+/* Since 1970, for people. */
 int64_t loop_wall_ms(const struct loop *loop);
 uv_loop_t *loop_uv(struct loop *loop);
 
-/* The ERR_* code for a status of libuv. */
+/* The ERR_* code for a libuv status. */
 int loop_error(int uv_status);
 
 /*
- * Work for the next turn of the loop: for what must not happen inside the
- * present callback. The task lives in its owner and is done once per defer.
+ * Work for the next iteration of the loop, which must not happen inside the present callback. The
+ * task is embedded in its owner and runs once per defer.
  */
 struct loop_task {
     struct list node;
@@ -60,10 +59,10 @@ struct loop_task {
 
 void loop_task_init(struct loop_task *task, void (*run)(void *data), void *data);
 
-/* A task that waits already stays where it is. */
+/* A waiting task keeps its place. */
 void loop_defer(struct loop *loop, struct loop_task *task);
 
-/* Needed before the owner dies; harmless when the task does not wait. */
+/* Required before the owner is freed; does nothing if the task does not wait. */
 void loop_task_cancel(struct loop_task *task);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals as events of the loop: the callback runs on the loop thread, where
- * anything may be done, not in a signal handler. Several deliveries before the
- * loop comes round may arrive as one.
+ * Signals as events of the loop: the callback runs on the loop thread, where anything is allowed,
+ * not in a signal handler. Several deliveries before the next iteration may arrive as one.
  *
- * SIGCHLD of watched processes is child.h's business. What a signal means is
- * decided by the programs.
+ * child.h handles SIGCHLD of watched processes. The programs decide what a signal means.
  */
 #ifndef LOOP_SIGNAL_H
 #define LOOP_SIGNAL_H
@@ -18,7 +16,7 @@ struct signal_watch;
 int signal_watch_new(struct loop *loop, int signum, void (*on_signal)(void *data, int signum),
                      void *data, struct signal_watch **out_watch);
 
-/* Allowed inside the callback; with the last watch of a signal its default action returns. */
+/* Allowed inside the callback; the last watch of a signal restores its default action. */
 void signal_watch_free(struct signal_watch *watch);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes to a descriptor, without ever waiting for the other side: what it does
- * not take at once is kept, up to a ceiling. The descriptor stays the caller's.
+ * Writes bytes to a descriptor without ever blocking: what the other side does not take at once is
+ * kept, up to a limit. The caller owns the descriptor.
  */
 #ifndef LOOP_WRITER_H
 #define LOOP_WRITER_H
@@ -16,9 +16,9 @@ struct writer;
 enum { WRITER_MAX_PARTS = 8 };
 
 struct writer_events {
-    /* All that was kept is written. */
+    /* All kept bytes were written. */
     void (*on_drained)(void *data);
-    /* Once: nothing can be written any more. What was kept is lost. */
+    /* Called once: nothing can be written any more. Kept bytes are lost. */
     void (*on_broken)(void *data, int error);
     void *data;
 };
@@ -28,16 +28,16 @@ int writer_new(struct loop *loop, int fd, size_t max_bytes, const struct writer_
                struct writer **out_writer);
 
 /*
- * The same for a terminal, which takes nothing while it is stopped (Ctrl-S) or its other side
- * hangs. It gets its flags back when the writer is freed; who reads from the same open file at
- * the same time restores them once more.
+ * Same for a terminal, which takes nothing while it is stopped (Ctrl-S) or its other side hangs.
+ * Restores its flags when the writer is freed; a concurrent reader of the same open file must
+ * restore them once more.
  */
 int writer_new_terminal(struct loop *loop, int fd, size_t max_bytes,
                         const struct writer_events *events, struct writer **out_writer);
 
 /*
- * All of the parts, one behind the other, or nothing: ERR_TOO_LARGE when they
- * do not fit under the ceiling with what is kept already; ERR_IO once broken.
+ * Sends all parts, concatenated, or nothing: ERR_TOO_LARGE if they exceed the limit together with
+ * the kept bytes; ERR_IO once broken.
  */
 int writer_send(struct writer *writer, const struct str *parts, size_t count);
 
