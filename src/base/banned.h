@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the C library's traps fail to compile. The build includes this file
- * before every source of the project, so no file can forget it.
+ * Makes dangerous functions of the C library fail to compile. The build includes this file before
+ * every source file of the project.
  *
- * The headers that declare these names come first: a declaration seen after
- * the macro would itself be caught.
+ * The headers that declare these names come first: a declaration after the macro would be caught
+ * itself.
  */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
@@ -19,7 +19,7 @@
 
 #define BANNED(name, instead) banned_##name##_use_##instead
 
-/* No length: the copy runs as far as the source says. */
+/* No length: the copy is limited only by the source. */
 #undef strcpy
 #undef strcat
 #undef stpcpy
@@ -51,7 +51,7 @@
 #define asctime(...)   BANNED(asctime, strftime)
 #define strerror(...)  BANNED(strerror, err_errno_text)
 
-/* Errors that cannot be told from results. */
+/* Errors are indistinguishable from results. */
 #undef atoi
 #undef atol
 #undef atoll

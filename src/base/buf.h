@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing byte buffer with a ceiling given at birth. An append that would
- * pass the ceiling changes nothing and returns ERR_TOO_LARGE.
+ * A growing byte buffer with a fixed limit. An append that would exceed the limit changes nothing
+ * and returns ERR_TOO_LARGE.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -43,10 +43,10 @@ static inline struct str buf_view(const struct buf *buf)
     return buf->len > 0 ? (struct str){buf->data, buf->len} : STR_EMPTY;
 }
 
-/* Slow half of buf_reserve. */
+/* Slow path of buf_reserve(). */
 int buf_grow(struct buf *buf, size_t extra);
 
-/* Makes room for `extra` bytes behind the content; write them at data + len, then add to len. */
+/* Makes room for `extra` bytes after the content; write them at data + len, then add to len. */
 static inline int buf_reserve(struct buf *buf, size_t extra)
 {
     if (extra <= buf->capacity - buf->len)
@@ -70,10 +70,10 @@ int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(p
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* Forgets the first `count` bytes, for readers that consume a stream from the front. */
+/* Removes the first `count` bytes, for readers that consume a stream. */
 void buf_drop_front(struct buf *buf, size_t count);
 
-/* The content as a C string. The terminator is not part of the content. */
+/* The content as a C string; the terminator is not part of the content. */
 int buf_terminate(struct buf *buf, const char **out_text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token that long work looks at between its steps: was it cancelled, is its
- * time over? Any thread may cancel; the worker that holds the token checks.
+ * A token that long operations check between their steps: was it cancelled, has its deadline
+ * passed? Any thread may cancel; the worker that holds the token checks.
  */
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H
@@ -16,11 +16,11 @@
 
 struct cancel {
     atomic_bool is_cancelled;
-    int64_t deadline_ms; /* on the clock's monotonic time */
+    int64_t deadline_ms; /* in monotonic time */
     const struct clock *clock;
-    const struct cancel *above;       /* ends this one too; or NULL */
-    const atomic_bool *grant_is_gone; /* the right to do this was taken away; or NULL */
-    int64_t grant_ends_ms;            /* when that right ends, on the wall's time; 0: never */
+    const struct cancel *above;       /* also cancels this one; or NULL */
+    const atomic_bool *grant_is_gone; /* the grant was revoked; or NULL */
+    int64_t grant_ends_ms;            /* expiry of the grant, in wall time; 0: never */
 };
 
 static inline void cancel_init(struct cancel *token, const struct clock *clock, int64_t deadline_ms)
@@ -39,8 +39,8 @@ static inline void cancel_now(struct cancel *token)
 }
 
 /*
- * 0, ERR_CANCELLED, ERR_TIMED_OUT, ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED. A NULL
- * token is never cancelled. The clock is read only for what has an end.
+ * 0, ERR_CANCELLED, ERR_TIMED_OUT, ERR_GRANT_REVOKED or ERR_GRANT_EXPIRED. A NULL token is never
+ * cancelled. Reads the clock only if there is a deadline or expiry.
  */
 static inline int cancel_check(const struct cancel *token)
 {

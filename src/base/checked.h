@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Size arithmetic that says when it would wrap. Sizes that come from outside
- * are added and multiplied only through these.
+ * Size arithmetic that detects overflow. Untrusted sizes are added and multiplied only through
+ * these.
  */
 #ifndef BASE_CHECKED_H
 #define BASE_CHECKED_H
@@ -32,7 +32,7 @@ static inline bool checked_mul(size_t a, size_t b, size_t *out_product)
     return true;
 }
 
-/* a + b, or the largest int64_t: for deadlines, where "very far" is the right answer. */
+/* a + b, saturated: for deadlines, where "very far" is the right answer. */
 static inline int64_t checked_add_ms(int64_t a, int64_t b)
 {
     int64_t sum;

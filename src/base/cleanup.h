@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cleanup attributes for locals that own something. Such a local starts empty
- * (-1, NULL, *_INIT) and is handed over with steal_fd() or steal_ptr().
- * Modules that own memory define their own attribute beside their _done().
+ * Cleanup attributes for locals that own something. Such a local starts empty (-1, NULL, *_INIT)
+ * and is passed on with steal_fd() or steal_ptr(). Modules that own memory define their own
+ * attribute beside their _done().
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H

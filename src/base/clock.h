@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time, asked from an object so that tests can hold it still. Deadlines and
- * timers use the monotonic time; records for people use the wall time.
+ * Time, read from an object so that tests can control it. Deadlines and timers use monotonic time;
+ * records for people use wall time.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -19,28 +19,28 @@ struct clock {
     int64_t fake_wall_ms;
 };
 
-/* The machine's clock. */
+/* The system clock. */
 extern const struct clock clock_system;
 
-/* Since some fixed moment; never goes back, not moved when someone sets the time. */
+/* Since some fixed moment; never goes back, and is not affected by setting the time. */
 int64_t clock_monotonic_ms(const struct clock *clock);
 
 /* Since 1970-01-01 UTC. */
 int64_t clock_wall_ms(const struct clock *clock);
 
-/* So long from now, as a wait on the machine's monotonic clock wants it. */
+/* The moment `ms` from now, for waiting on the system's monotonic clock. */
 struct timespec clock_after_ms(int64_t ms);
 
 /* For tests: stands still until advanced. */
 void clock_fake_init(struct clock *clock, int64_t wall_ms);
 void clock_fake_advance(struct clock *clock, int64_t by_ms);
 
-/* "2026-03-01T12:00:00.123Z"; "out-of-range" before the year 0 and after the last one. */
+/* "2026-03-01T12:00:00.123Z"; "out-of-range" before the year 0 and after the year 9999. */
 enum { CLOCK_ISO_BYTES = 40 };
 #define CLOCK_LAST_MS INT64_C(253402300799999) /* of the year 9999 */
 void clock_format_iso(int64_t wall_ms, char out_text[CLOCK_ISO_BYTES]);
 
-/* What was written; the rest is 0. */
+/* A parsed time; missing parts are 0. */
 struct clock_iso {
     int year;
     int month;
@@ -51,17 +51,17 @@ struct clock_iso {
     int ms;
     int zone_minutes; /* east of UTC */
     bool has_time;
-    bool has_space; /* before the time, in place of the T */
+    bool has_space; /* before the time, instead of the T */
     bool has_zone;
 };
 
 /*
- * "2026-12-01", "2026-12-01T18:00", "2026-12-01 18:00:30.5+01:00"; days that there are, from 1970
- * to the year 9999.
+ * Parses "2026-12-01", "2026-12-01T18:00", "2026-12-01 18:00:30.5+01:00"; only existing days, from
+ * 1970 to the year 9999.
  */
 bool clock_parse_iso(struct str text, struct clock_iso *out_time);
 
-/* In ms since 1970, UTC where no zone was written. */
+/* In ms since 1970; UTC without a zone. */
 int64_t clock_iso_ms(const struct clock_iso *time);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every error the product can name, in one table: what it is called on the
- * wire, what it says to a person, whether a rule or the machine refused, and
- * how HTTP and JSON-RPC spell it (-32001 is what MCP clients take for a time-out, -32010 ours for
- * all that has no number of its own). Layers above add rows, never tables.
+ * Every error of the product, in one table: its name in protocols, its text for people, whether a
+ * rule or the machine refused, and its HTTP status and JSON-RPC code (MCP clients take -32001 for a
+ * timeout; -32010 is ours for everything without a code of its own). Upper layers add rows, never
+ * tables.
  *
- * Fallible functions return 0 or one of these negative codes. Where a caller
- * needs words, the last parameter is a struct err, which may be NULL.
+ * Functions that can fail return 0 or one of these negative codes. If a caller needs a message, the
+ * last parameter is a struct err, which may be NULL.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -16,7 +16,7 @@
 enum err_category {
     /* A rule refused, and will refuse the same request again. */
     ERR_POLICY,
-    /* The machine could not; the same request may succeed another time. */
+    /* The machine failed; the same request may succeed another time. */
     ERR_OPERATIONAL,
 };
 
@@ -140,7 +140,7 @@ struct err {
     int code;
     /* What happened, for a person; complete on its own, no trailing newline. */
     char message[ERR_MESSAGE_BYTES];
-    /* The path, field or option it is about; empty when there is none. */
+    /* The path, field or option it is about; or empty. */
     char field[ERR_FIELD_BYTES];
 };
 
@@ -150,16 +150,16 @@ struct err {
     }
 
 /*
- * Both fill err when it is not NULL, and return the code for `return err_set(...)`.
- * Message and field are cut to their size and always valid UTF-8: a character
- * that was cut at the end is left out, any other invalid byte becomes a '?'.
+ * Both fill err if it is not NULL, and return the code for `return err_set(...)`. Message and field
+ * are cut to their size and always valid UTF-8: a character cut at the end is dropped, any other
+ * invalid byte becomes a '?'.
  */
 int err_set(struct err *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int err_set_field(struct err *err, int code, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The code's own text as the message. */
+/* Uses the code's own text as the message. */
 int err_set_plain(struct err *err, int code);
 
 const char *err_name(int code);
@@ -169,13 +169,13 @@ const char *err_category_name(enum err_category category);
 int err_http_status(int code);
 int err_rpc_code(int code);
 
-/* The code that has this name; ERR_INTERNAL when none has. The name need not end in a NUL. */
+/* The code with this name; ERR_INTERNAL if there is none. The name need not be NUL-terminated. */
 int err_from_name(const char *name, size_t len);
 
-/* The code for an errno value: ENOSPC is ERR_NO_SPACE, what has no row is ERR_IO. */
+/* The code for an errno value: ENOSPC is ERR_NO_SPACE; values without a row are ERR_IO. */
 int err_from_errno(int errno_value);
 
-/* "No such file or directory" for an errno value; never NULL, safe in threads. */
+/* "No such file or directory" for an errno value; never NULL, thread-safe. */
 const char *err_errno_text(int errno_value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hexadecimal digits, and the percent signs of URLs, which are written with them. */
+/* Hexadecimal digits, and percent-encoding of URLs, which uses them. */
 #ifndef BASE_HEX_H
 #define BASE_HEX_H
 
@@ -10,7 +10,7 @@
 
 #define HEX_DIGITS "0123456789abcdef"
 
-/* The value of one digit, small or large, or -1. */
+/* The value of one digit, in either case, or -1. */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -19,7 +19,7 @@ static inline int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* True if all are digits as we write them: none is large. */
+/* Whether all are lower-case digits, as we write them. */
 static inline bool hex_is_small(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -28,7 +28,7 @@ static inline bool hex_is_small(struct str text)
     return true;
 }
 
-/* The byte that the two digits at `at` stand for, or -1 when there are none. */
+/* The byte encoded by the two digits at `at`, or -1 if there are none. */
 static inline int hex_byte(struct str text, size_t at)
 {
     int high = at < text.len ? hex_digit(text.ptr[at]) : -1;
@@ -37,7 +37,9 @@ static inline int hex_byte(struct str text, size_t at)
     return low < 0 ? -1 : high << 4 | low;
 }
 
-/* Takes a character off *text, which is not empty: "%41" is 'A'. -1: two digits are missing. */
+/*
+ * Takes a character off *text, which must not be empty: "%41" is 'A'. -1: two digits are missing.
+ */
 static inline int hex_take_percent(struct str *text)
 {
     bool is_escape = text->ptr[0] == '%';
@@ -48,7 +50,7 @@ static inline int hex_take_percent(struct str *text)
     return byte;
 }
 
-/* Two digits a byte, without a NUL. */
+/* Two digits per byte, without a NUL. */
 static inline void hex_write(char *out_digits, struct str bytes)
 {
     for (size_t i = 0; i < bytes.len; i++) {
@@ -57,7 +59,7 @@ static inline void hex_write(char *out_digits, struct str bytes)
     }
 }
 
-/* The same of a digest or the like, with a NUL: 2 * len + 1 bytes. */
+/* Same for a digest or the like, with a NUL: 2 * len + 1 bytes. */
 static inline void hex_text(char *out_text, const unsigned char *bytes, size_t len)
 {
     hex_write(out_text, (struct str){(const char *)bytes, len});

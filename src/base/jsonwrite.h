@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing JSON as a stream of calls into a buffer; commas, quotes and escapes
- * are put in by the writer. What it produces is always valid: text that is not
- * UTF-8 is an error, or replaced where the caller asks for that.
+ * Writes JSON into a buffer by a sequence of calls; the writer adds commas, quotes and escapes. The
+ * output is always valid: text that is not UTF-8 is an error, or replaced on request.
  *
  *     json_begin_object(&w);
  *     json_key(&w, STR("path"));
@@ -10,7 +9,7 @@
  *     json_end_object(&w);
  *     r = json_writer_finish(&w);
  *
- * The first error stays; later calls do nothing, so only the end is checked.
+ * The first error is kept and later calls do nothing, so only the end must be checked.
  */
 #ifndef BASE_JSONWRITE_H
 #define BASE_JSONWRITE_H
@@ -26,7 +25,7 @@
 enum { JSON_WRITER_MAX_DEPTH = JSON_LARGEST_MAX_DEPTH };
 
 struct json_writer {
-    struct buf *out; /* the writer's alone until json_writer_finish() */
+    struct buf *out; /* used by the writer only, until json_writer_finish() */
     char *at;        /* the next byte */
     char *limit;     /* the end of the buffer's memory */
     int error;
@@ -34,15 +33,15 @@ struct json_writer {
     bool needs_comma;
     bool has_key;
     bool is_pretty;
-    uint64_t object_levels[JSON_WRITER_MAX_DEPTH / 64]; /* a bit for each level: an object? */
+    uint64_t object_levels[JSON_WRITER_MAX_DEPTH / 64]; /* one bit per level: is it an object? */
 };
 
 void json_writer_init(struct json_writer *writer, struct buf *out);
 
-/* Two-space indentation and line ends, for files that people read. */
+/* Two-space indentation and newlines, for files that people read. */
 void json_writer_set_pretty(struct json_writer *writer);
 
-/* 0 or the first error; everything opened must be closed again, and one value written. */
+/* Returns 0 or the first error; everything opened must be closed, and one value written. */
 int json_writer_finish(struct json_writer *writer);
 
 void json_begin_object(struct json_writer *writer);
@@ -50,7 +49,7 @@ void json_end_object(struct json_writer *writer);
 void json_begin_array(struct json_writer *writer);
 void json_end_array(struct json_writer *writer);
 
-/* The name of the member that comes next. */
+/* The name of the next member. */
 void json_key(struct json_writer *writer, struct str key);
 
 void json_write_null(struct json_writer *writer);
@@ -63,10 +62,10 @@ void json_write_str(struct json_writer *writer, struct str text);
 /* Every byte that belongs to no valid character becomes U+FFFD. */
 void json_write_str_lossy(struct json_writer *writer, struct str text);
 
-/* A value that was read, whole. */
+/* Writes a parsed value with its content. */
 void json_write_value(struct json_writer *writer, const struct json_value *value);
 
-/* Finished JSON, taken as it is: one whole value that somebody else has made or checked. */
+/* Inserts finished JSON unchanged: one whole value that was made or checked elsewhere. */
 void json_splice(struct json_writer *writer, struct str finished);
 
 #endif

@@ -33,7 +33,7 @@ static inline void list_append(struct list *list, struct list *node)
     list->prev = node;
 }
 
-/* Leaves the node a ring of its own, so that removing it twice is harmless. */
+/* Leaves the node linked to itself, so that removing it twice is harmless. */
 static inline void list_remove(struct list *node)
 {
     node->prev->next = node->next;
@@ -44,7 +44,7 @@ static inline void list_remove(struct list *node)
 /* The object of `type` whose member `member` is `node`. */
 #define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-/* The body may not unlink `node`; list_each_safe allows it. */
+/* The body must not unlink `node`; list_each_safe allows it. */
 #define list_each(node, head)                                                                      \
     for (struct list *node = (head)->next; node != (head); node = node->next)
 #define list_each_safe(node, head)                                                                 \

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of a program: a message and key=value fields, one write each, to
- * one file descriptor. Only programs log; libraries return errors.
+ * Log lines of a program: a message and key=value fields, one write each, to one file descriptor.
+ * Only programs log; libraries return errors.
  *
  *     log_write(&log, LOG_WARN, "stream closed", LOG_INT("attempt", 3), LOG_STR("url", url));
  *     2026-03-01T12:00:00.123Z warn stream closed attempt=3 url="http://localhost:5678/ x"
  *
- * Whatever a field holds, it stays on its line: control characters, invisible
- * marks and invalid UTF-8 are escaped. A line that would pass its ceiling ends
- * before the field that does not fit, with LOG_CUT_MARK in its place.
+ * A field always stays on its line: control characters, invisible marks and invalid UTF-8 are
+ * escaped. A line over its limit ends before the field that does not fit, with LOG_CUT_MARK in its
+ * place.
  *
- * Secrets do not get out. A field whose name ends in a word for one ("token",
+ * Secrets are redacted. The value of a field whose name ends in a word for one ("token",
  * "Set-Cookie", "client_secret") is replaced, and so is, in any text:
- *   - what such a name is given: token=…, "token": "…", Authorization: Bearer …
+ *
+ *   - the value of such a name: token=…, "token": "…", Authorization: Bearer …
  *   - what follows Bearer or Basic
- *   - keys of ours: gw_…, sess_…
+ *   - our own keys: gw_…, sess_…
  *   - the password of a URL: https://user:…@host
  */
 #ifndef BASE_LOG_H
@@ -30,7 +31,7 @@
 #include "base/str.h"
 
 enum log_level {
-    LOG_SILENT, /* a threshold only */
+    LOG_SILENT, /* only as a threshold */
     LOG_ERROR,
     LOG_WARN,
     LOG_INFO,
@@ -39,25 +40,25 @@ enum log_level {
 
 enum log_format {
     LOG_PLAIN,   /* time, level, message */
-    LOG_JOURNAL, /* "<6>" and the message: the journal has its own time */
+    LOG_JOURNAL, /* "<6>" and the message: the journal adds the time */
 };
 
 enum {
     LOG_LINE_MAX_BYTES = 8192,
-    LOG_VALUE_MAX_BYTES = 1024, /* of a message or value; longer ones are cut and say so */
+    LOG_VALUE_MAX_BYTES = 1024, /* of a message or value; longer ones are cut and marked */
 };
 
-/* Where a line was cut. Values are quoted when they hold it, so none can forge it. */
+/* Marks a cut line. Values that contain it are quoted, so none can forge it. */
 #define LOG_CUT_MARK " \u2026"
 
 struct log_field;
 
-/* Who keeps what is logged in another place as well, in the form that suits it. */
+/* Also receives what is logged, to store it elsewhere in its own format. */
 typedef void log_also_fn(void *data, enum log_level level, const char *message,
                          const struct log_field *fields, size_t count);
 
 struct log {
-    int fd; /* -1: nowhere but to `also` */
+    int fd; /* -1: only to `also` */
     enum log_level threshold;
     enum log_format format;
     const struct clock *clock;
@@ -93,7 +94,7 @@ struct log_field {
         .key = (key_), .type = LOG_FIELD_SECRET                                                    \
     }
 
-/* Writes to `fd`, for the journal if it is the one that systemd's JOURNAL_STREAM names. */
+/* Writes to `fd`; in journal format if it is the one that systemd's JOURNAL_STREAM names. */
 void log_init(struct log *log, int fd, enum log_level threshold, const struct clock *clock);
 
 /* "silent", "error", "warn", "info", "debug"; false for anything else. */
@@ -105,7 +106,7 @@ static inline bool log_wants(const struct log *log, enum log_level level)
     return level != LOG_SILENT && level <= log->threshold;
 }
 
-/* The fields are evaluated only when the level is wanted. */
+/* Evaluates the fields only if the level is enabled. */
 #define log_write(log, level, message, ...)                                                        \
     do {                                                                                           \
         if (log_wants((log), (level))) {                                                           \
@@ -116,13 +117,13 @@ static inline bool log_wants(const struct log *log, enum log_level level)
         }                                                                                          \
     } while (0)
 
-/* An error that ends here: its text, name and field. */
+/* Logs an error that is not passed on: its text, name and field. */
 void log_error(const struct log *log, const char *message, const struct err *err);
 
 void log_write_fields(const struct log *log, enum log_level level, const char *message,
                       const struct log_field *fields, size_t count);
 
-/* The line without its end, for those who keep lines elsewhere and for tests. */
+/* Formats the line without its newline, for storing it elsewhere and for tests. */
 void log_format_line(const struct log *log, enum log_level level, const char *message,
                      const struct log_field *fields, size_t count, struct buf *out);
 

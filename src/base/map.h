@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash map from text to pointers, safe against chosen keys (see hash.h), with
- * a ceiling on its entries. It owns neither keys nor values: a key usually
- * lives inside its value and must outlive the entry.
+ * A hash map from text to pointers, safe against chosen keys (see hash.h), with a limit on its
+ * entries. It owns neither keys nor values: a key usually lives inside its value and must outlive
+ * the entry.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -33,15 +33,17 @@ void map_done(struct map *map);
 /* The value, or NULL. */
 void *map_get(const struct map *map, struct str key);
 
-/* ERR_ALREADY_EXISTS leaves the old value; ERR_TOO_LARGE at the ceiling. The value is not NULL. */
+/*
+ * ERR_ALREADY_EXISTS keeps the old value; ERR_TOO_LARGE at the limit. The value must not be NULL.
+ */
 int map_add(struct map *map, struct str key, void *value);
 
-/* The value that was there, or NULL. */
+/* Returns the removed value, or NULL. */
 void *map_remove(struct map *map, struct str key);
 
 /*
- * Visits every entry in no particular order. *cursor starts at 0; false at the
- * end. The map may not change meanwhile.
+ * Iterates over all entries in no particular order. *cursor starts at 0; false at the end. The map
+ * must not change meanwhile.
  */
 bool map_next(const struct map *map, size_t *cursor, struct str *out_key, void **out_value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpredictable bytes from the kernel. A machine that cannot give them ends
- * the program: going on with guessable keys would be worse.
+ * Unpredictable bytes from the kernel. If the machine cannot provide them, the program aborts:
+ * guessable keys would be worse.
  */
 #ifndef BASE_RAND_H
 #define BASE_RAND_H
@@ -11,7 +11,7 @@
 
 void rand_bytes(void *out_bytes, size_t len);
 
-/* Uniform in [0, below); below is not 0. */
+/* Uniform in [0, below); `below` must not be 0. */
 uint32_t rand_below(uint32_t below);
 
 /* `len` characters of A-Z a-z 0-9, about 5.95 bits each, and a terminating NUL. */

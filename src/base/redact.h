@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hides what looks like a secret in text that goes to a log: keys of ours
- * (gw_…, sess_…), values behind a name that speaks of a secret (token=…,
- * "password": "…"), credentials behind an authorization scheme, passwords in
- * URLs. A net for what slips through, not a licence: a secret belongs in a
- * struct secret. Time is linear in the text.
+ * Redacts what looks like a secret in text for a log: our own keys (gw_…, sess_…), values after a
+ * name that indicates a secret (token=…, "password": "…"), credentials after an authorization
+ * scheme, passwords in URLs. It is only a safety net: a secret belongs in a struct secret. Takes
+ * linear time.
  */
 #ifndef BASE_REDACT_H
 #define BASE_REDACT_H
@@ -17,18 +16,18 @@
 
 #define REDACT_MARK "[redacted]"
 
-/* A name that ends in a word for something secret, in any spelling: "session_key", "X-Api-Key". */
+/* Whether the name ends in a word for a secret, in any spelling: "session_key", "X-Api-Key". */
 bool redact_names_secret(struct str name);
 
 /*
- * Appends the text with its secrets replaced. If the buffer's ceiling stops it,
- * what was appended is a redacted beginning.
+ * Appends the text with its secrets replaced. If the buffer's limit is reached, what was appended
+ * is a redacted beginning.
  */
 int redact_all(struct str text, struct buf *out);
 
 /*
- * The same, at most `max` bytes of it; *out_used is how much of the text they
- * stand for. All of the text is looked at first: a cut shows no half of a secret.
+ * Same, at most `max` bytes; *out_used is how much of the text they represent. Scans all of the
+ * text first, so that a cut never exposes half of a secret.
  */
 int redact_cut(struct str text, size_t max, struct buf *out, size_t *out_used);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the next byte that a JSON or UTF-8 reader must look at, sixteen at a
- * time where the processor can. A byte is plain when it is ASCII, at least
- * 0x20, and neither a double quote nor a backslash.
+ * Finds the next byte that a JSON or UTF-8 parser must look at, sixteen at a time if the processor
+ * can. A byte is plain if it is ASCII, at least 0x20, and neither a double quote nor a backslash.
  */
 #ifndef BASE_SCAN_H
 #define BASE_SCAN_H
@@ -20,7 +19,7 @@
 
 enum { SCAN_STEP = 16 };
 
-/* A call would cost as much as the few instructions it wraps. */
+/* A call would cost as much as its few instructions. */
 #define SCAN_INLINE static inline __attribute__((always_inline))
 
 /* Signed on purpose: bytes from 0x80 are negative, so one comparison finds them and the controls.
@@ -78,16 +77,15 @@ SCAN_INLINE uint64_t scan_specials(const char *p)
 
 #endif
 
-/* The first of those that scan_specials() found; there must be one. */
+/* The first of those found by scan_specials(); there must be one. */
 SCAN_INLINE size_t scan_first(uint64_t specials)
 {
     return (size_t)__builtin_ctzll(specials) / SCAN_BITS;
 }
 
 /*
- * How many of the SCAN_STEP bytes at `p` come before the first that is not
- * plain; SCAN_STEP when all are plain. With `copy`, the bytes are also written
- * there, all SCAN_STEP of them.
+ * How many of the SCAN_STEP bytes at `p` come before the first that is not plain; SCAN_STEP if all
+ * are plain. With `copy`, also copies all SCAN_STEP bytes there.
  */
 SCAN_INLINE size_t scan_step(const char *p, char *copy)
 {
@@ -117,8 +115,10 @@ SCAN_INLINE const char *scan_plain(const char *p, const char *end)
 SCAN_INLINE bool scan_word_has_special(uint64_t word)
 {
     const uint64_t each = 0x0101010101010101U;
-    /* A byte that is smaller than what is taken off borrows, and sets its high bit; a byte that
-     * already has its high bit set is special anyway. */
+    /*
+     * Subtracting borrows from a smaller byte, and sets its high bit; a byte that already has its
+     * high bit set is special anyway.
+     */
     uint64_t low = word - each * 0x20;
     uint64_t quote = (word ^ each * '"') - each;
     uint64_t backslash = (word ^ each * '\\') - each;
@@ -159,8 +159,8 @@ SCAN_INLINE bool scan_copy_short(const char *p, size_t len, char *to)
 }
 
 /*
- * The same, copying what it passes to *copy and moving it along. Up to
- * SCAN_STEP bytes behind the new *copy may be overwritten: leave room for them.
+ * Same, copying the plain bytes to *copy and advancing it. Up to SCAN_STEP bytes after the new
+ * *copy may be overwritten: leave room for them.
  */
 SCAN_INLINE const char *scan_copy_plain(const char *p, const char *end, char **copy)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A short secret: a token, a key, a password. It has a type of its own so that
- * it cannot be handed to a printer by accident, is compared in constant time
- * and is wiped when done. Secrets at rest are stored as hashes elsewhere.
+ * A short secret: a token, a key, a password. It has its own type so that it cannot be printed by
+ * accident, is compared in constant time and is wiped when done. Secrets at rest are stored as
+ * hashes elsewhere.
  */
 #ifndef BASE_SECRET_H
 #define BASE_SECRET_H
@@ -25,27 +25,26 @@ struct secret {
         .len = 0                                                                                   \
     }
 
-/* Wipes; the compiler may not leave it out. */
+/* Wipes it; the compiler cannot optimise that away. */
 void secret_done(struct secret *secret);
 #define cleanup_secret cleanup_with(secret_done)
 
 /* ERR_INVALID_ARGUMENT when empty, ERR_TOO_LARGE over SECRET_MAX_BYTES. */
 int secret_set(struct secret *secret, struct str text);
 
-/* `prefix` and `random_chars` of rand_token(): gw_… and sess_… are made here. */
+/* Makes `prefix` followed by `random_chars` characters of rand_token(): gw_… and sess_…. */
 int secret_generate(struct secret *secret, struct str prefix, size_t random_chars);
 
-/* Takes as long whatever the bytes are; only the lengths can be told from it. */
+/* In constant time; only the lengths can leak. */
 bool secret_eq(const struct secret *secret, struct str given);
 
-/* The same for two pieces of memory of equal length, such as a signature and the one it should be.
- */
+/* Same for two memory blocks of equal length, such as a signature and the expected one. */
 bool secret_bytes_eq(const void *a, const void *b, size_t len);
 
-/* For the one place that must send or hash it; say why there. */
+/* For the code that must send or hash it; say why there. */
 struct str secret_reveal(const struct secret *secret);
 
-/* A longer one, on the heap: a private key as PEM. The same rules hold. */
+/* A longer secret, on the heap: a private key as PEM. The same rules apply. */
 enum { SECRET_TEXT_MAX_BYTES = 64 << 10 };
 
 struct secret_text {
@@ -64,10 +63,10 @@ void secret_text_done(struct secret_text *secret);
 /* ERR_INVALID_ARGUMENT when empty, ERR_TOO_LARGE over SECRET_TEXT_MAX_BYTES, ERR_NO_MEMORY. */
 int secret_text_set(struct secret_text *secret, struct str text);
 
-/* As secret_reveal(): say why there. */
+/* Like secret_reveal(): say why there. */
 struct str secret_text_reveal(const struct secret_text *secret);
 
-/* Wipes any memory, for buffers that held a secret on its way. */
+/* Wipes any memory, for buffers that held a secret temporarily. */
 void secret_wipe(void *bytes, size_t len);
 
 #endif

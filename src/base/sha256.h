@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for tokens that we give
- * away and must know again. Layers with a TLS library have faster ones there.
+ * SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for tokens that we issue and must recognise.
+ * Layers with a TLS library have faster ones there.
  */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
@@ -21,7 +21,7 @@ struct sha256 {
 
 void sha256_init(struct sha256 *hash);
 void sha256_add(struct sha256 *hash, struct str bytes);
-/* The state is wiped: the hash may have been over a secret. */
+/* Wipes the state: the hash may have been over a secret. */
 void sha256_end(struct sha256 *hash, unsigned char out_digest[SHA256_BYTES]);
 
 struct hmac {
@@ -31,7 +31,7 @@ struct hmac {
 
 void hmac_init(struct hmac *mac, struct str key);
 void hmac_add(struct hmac *mac, struct str bytes);
-/* The same, its length first: of parts that follow each other none can pass into the next. */
+/* Adds the length first, so that no part can pass into the next. */
 void hmac_add_part(struct hmac *mac, struct str bytes);
 void hmac_end(struct hmac *mac, unsigned char out_digest[SHA256_BYTES]);
 

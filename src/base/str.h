@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * String views: a pointer and a length, not owned, not terminated, any bytes.
- * Untrusted text travels as a struct str until it has been checked.
- * What is UTF-8 and what is not lives in utf8.h.
+ * String views: a pointer and a length, not owned, not terminated, any bytes. Untrusted text is
+ * passed as a struct str until it was checked. See utf8.h for UTF-8.
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -56,31 +55,33 @@ bool str_eq_nocase(struct str a, struct str b);
 int str_compare(struct str a, struct str b);
 
 bool str_starts_with(struct str s, struct str prefix);
-/* How many bytes both begin with. */
+/* Length of the common prefix in bytes. */
 size_t str_common_prefix(struct str a, struct str b);
 bool str_ends_with(struct str s, struct str suffix);
 bool str_has_nul(struct str s);
 
-/* The view from `start`, at most `len` long, clamped to what is there. */
+/* The view from `start`, at most `len` long, clamped to the text. */
 struct str str_slice(struct str s, size_t start, size_t len);
 
 /* Without ASCII spaces, tabs, CR and LF at both ends. */
 struct str str_trim(struct str s);
 
 /*
- * Takes the part before the first `separator` off *rest. The last part has no
- * separator behind it; after that, false. An empty *rest yields one empty part.
+ * Takes the part before the first `separator` off *rest. The last part has no separator after it;
+ * then returns false. An empty *rest yields one empty part.
  */
 bool str_cut(struct str *rest, char separator, struct str *out_part);
 #define STR_CUT_END ((struct str){NULL, 0})
 
-/* Where `needle` begins in `s`, or SIZE_MAX. */
+/* Position of `needle` in `s`, or SIZE_MAX. */
 size_t str_find(struct str s, struct str needle);
 
-/* The whole view as a decimal int64_t: no spaces, no plus sign, no overflow. */
+/* Parses the whole view as a decimal int64_t: no spaces, no plus sign, no overflow. */
 bool str_to_int64(struct str s, int64_t *out_number);
 
-/* "512", "512KB", "2 MiB": bytes, with K, KB, M, MB, G, GB (1000) or KiB, MiB, GiB (1024). */
+/*
+ * Parses "512", "512KB", "2 MiB" to bytes, with K, KB, M, MB, G, GB (1000) or KiB, MiB, GiB (1024).
+ */
 bool str_to_bytes(struct str s, uint64_t *out_bytes);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * UTF-8 as the standard has it: shortest form only, no surrogates, nothing
- * over U+10FFFF.
- */
+/* UTF-8 by the standard: shortest form only, no surrogates, nothing over U+10FFFF. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -14,7 +11,7 @@
 
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD"
 
-/* Bytes of the valid multi-byte sequence at p, at most `left` long; 0 if there is none. */
+/* Length of the valid multi-byte sequence at p, at most `left`; 0 if there is none. */
 static inline size_t utf8_sequence(const char *p, size_t left)
 {
     const unsigned char *b = (const unsigned char *)p;
@@ -39,7 +36,7 @@ static inline size_t utf8_sequence(const char *p, size_t left)
 #undef UTF8_TAIL
 }
 
-/* Length of the longest valid beginning; equal to text.len when all of it is valid. */
+/* Length of the longest valid prefix; equal to text.len if all of it is valid. */
 size_t utf8_valid_length(struct str text);
 
 static inline bool utf8_is_valid(struct str text)
@@ -48,24 +45,24 @@ static inline bool utf8_is_valid(struct str text)
 }
 
 /*
- * Takes one code point off *text, which is not empty. An invalid byte is taken
- * alone and reported as false, with U+FFFD.
+ * Takes one code point off *text, which must not be empty. An invalid byte is taken alone and
+ * returns false, with U+FFFD.
  */
 bool utf8_next(struct str *text, uint32_t *out_code_point);
 
 /*
- * Shows something and leaves the rest of the line where it is. False for
- * controls, for characters without a shape and for marks that reorder text.
+ * Whether it is visible and does not affect the rest of the line. False for controls, invisible
+ * characters and marks that reorder text.
  */
 bool utf8_is_printable(uint32_t code_point);
 
-/* Writes 1 to 4 bytes. The code point is valid and no surrogate. */
+/* Writes 1 to 4 bytes. The code point must be valid and not a surrogate. */
 size_t utf8_encode(uint32_t code_point, char out_bytes[4]);
 
-/* Code points in valid text. */
+/* Number of code points in valid text. */
 size_t utf8_count(struct str text);
 
-/* The longest beginning of at most max_bytes that does not split a character. */
+/* The longest prefix of at most max_bytes that does not split a character. */
 struct str utf8_cut(struct str text, size_t max_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion scripts for bash, zsh and fish, from a program's tables. A script
- * knows the whole tree of commands and never runs the program.
+ * Writes completion scripts for bash, zsh and fish from a program's tables. A script knows the
+ * whole tree of commands and never runs the program.
  */
 #ifndef BASE_OPTIONS_COMPLETE_H
 #define BASE_OPTIONS_COMPLETE_H

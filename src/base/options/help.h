@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The help page of a program or command, from its tables: plain text, wrapped.
- */
+/* Writes the help page of a program or command from its tables: plain text, wrapped. */
 #ifndef BASE_OPTIONS_HELP_H
 #define BASE_OPTIONS_HELP_H
 
@@ -11,8 +9,8 @@
 enum { OPTION_HELP_MIN_WIDTH = 40 };
 
 /*
- * Appends the page of the command that was read, with the options of what is
- * above it. Returns 0, ERR_TOO_LARGE or ERR_NO_MEMORY.
+ * Appends the page of the command that was read, with the options of its parents. Returns 0,
+ * ERR_TOO_LARGE or ERR_NO_MEMORY.
  */
 int options_help(const struct option_values *values, size_t width, struct buf *out);
 

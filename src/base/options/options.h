@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table of options gives flags and environment variables, help (options/help.h)
- * and shell completions (options/complete.h). Acting on values is left to the program.
+ * One table of options provides flags and environment variables, help (options/help.h) and shell
+ * completions (options/complete.h). The program acts on the values.
  *
  *     enum { OPT_PORT, OPT_LEVEL, OPT_COUNT };
  *     static const struct option rows[OPT_COUNT] = {
@@ -9,13 +9,12 @@
  *                       .fallback = "7655", .env = "APP_PORT",
  *                       .help = "local port to listen on"},
  *
- * Default < environment < flag, whatever the order in which they are read.
- * Every source is checked in full, also where a stronger one overrides it.
+ * Default < environment < flag, in whatever order they are read. Every source is checked in full,
+ * even if a stronger one overrides it.
  *
- * Flags: --name value, --name=value, -x value, -xvalue, -ab, --no-name for a
- * switch; `--` ends them, `-` alone is an argument, names are never shortened.
- * An option that wants a value takes the next word whatever it looks like.
- * The last one wins; only lists given by repeated flags add up.
+ * Flags: --name value, --name=value, -x value, -xvalue, -ab, --no-name for a switch; `--` ends
+ * them, `-` alone is an argument, names cannot be abbreviated. An option with a value takes the
+ * next word whatever it looks like. The last one wins; only lists from repeated flags add up.
  */
 #ifndef BASE_OPTIONS_OPTIONS_H
 #define BASE_OPTIONS_OPTIONS_H
@@ -28,13 +27,13 @@
 #include "base/err.h"
 
 enum option_type {
-    OPTION_SWITCH,   /* elsewhere than as a bare flag: 1 0 true false yes no, in any case */
+    OPTION_SWITCH,   /* except as a bare flag: 1 0 true false yes no, in any case */
     OPTION_TEXT,     /* valid UTF-8 */
     OPTION_PATH,     /* any bytes, not empty */
     OPTION_DIR,      /* the same; completes to directories */
     OPTION_CHOICE,   /* one of the row's choices */
     OPTION_INT,      /* within min and max; both 0: any */
-    OPTION_BYTES,    /* "512KB", as str_to_bytes reads it; limits as above */
+    OPTION_BYTES,    /* "512KB", as parsed by str_to_bytes(); limits as above */
     OPTION_DURATION, /* "1500" (ms), "500ms", "30s", "5min", "2h"; limits in ms */
     OPTION_LIST,     /* "a,{b,c}" is two: UTF-8 texts, trimmed, none empty; "" is the empty list */
 };
@@ -44,32 +43,32 @@ struct option {
     const char *alias; /* a second name, or NULL */
     enum option_type type;
     char letter;                /* or 0 */
-    bool is_secret;             /* its value is shown in no error and no help */
+    bool is_secret;             /* its value is never shown in errors and help */
     bool is_final;              /* a switch like --help: arguments may then be missing */
     const char *env;            /* variable; or NULL */
     const char *placeholder;    /* "DIR"; NULL: named after the type */
-    const char *const *choices; /* up to a NULL; words of letters, digits, '-', '_' and '.' */
+    const char *const *choices; /* NULL-terminated; letters, digits, '-', '_' and '.' */
     int64_t min;
     int64_t max;
-    const char *fallback; /* the default, written as in the environment; or NULL */
-    const char *group;    /* heading in the help; its rows stand together, behind those without */
-    const char *help;     /* one line */
+    const char *fallback; /* the default, as in the environment; or NULL */
+    const char *group; /* heading in the help; rows of a group are adjacent, after those without */
+    const char *help;  /* one line */
 };
 
-/* A word that is no option. Only the last may be rest, and none required follows an optional. */
+/* A positional argument. Only the last may be rest, and no required one follows an optional one. */
 struct option_argument {
     const char *name;
     enum option_type type; /* OPTION_TEXT, _PATH, _DIR or _CHOICE */
     const char *const *choices;
     bool is_optional;
-    bool is_rest; /* takes all that is left */
+    bool is_rest; /* takes all remaining words */
     bool is_secret;
     const char *help;
 };
 
 /*
- * A program, or a command of one: "gatehouse", "doctor". Its options hold for
- * the commands below it as well. It has commands or arguments, never both.
+ * A program, or a command of one: "gatehouse", "doctor". Its options also apply to its subcommands.
+ * It has commands or arguments, never both.
  */
 struct option_command {
     const char *name;
@@ -91,7 +90,7 @@ enum option_source {
 
 enum {
     OPTION_MAX_ITEMS = 256,  /* in a list */
-    OPTION_NAME_BYTES = 128, /* the longest flag or variable, with what is put around it */
+    OPTION_NAME_BYTES = 128, /* the longest flag or variable, with decoration */
     OPTION_SHOWN_BYTES = 48, /* of a value in a message */
 };
 
@@ -104,7 +103,7 @@ struct option_value {
     int64_t number;
 };
 
-/* Values of one command's own options; those of the command around it are in `above`. */
+/* Values of one command's own options; those of its parent command are in `above`. */
 struct option_values {
     const struct option_command *command;
     struct option_values *above; /* NULL for the program itself */
@@ -115,43 +114,41 @@ struct option_values {
 };
 
 /*
- * Reads flags, commands and arguments; argv[0] is skipped. *out_values belongs
- * to the innermost command that was named, with defaults filled in; without a
- * command that is the program, and what that means is up to the caller.
+ * Reads flags, commands and arguments; skips argv[0]. *out_values belongs to the innermost command
+ * that was named, with defaults filled in; without a command that is the program, and the caller
+ * decides what that means. Everything lives in the arena or points into argv, the environment and
+ * the program's tables, all of which must outlive the values.
  *
- * Everything lives in the arena or points into argv, the environment and the
- * program's tables, all of which must outlive the values.
- *
- * Errors: ERR_UNKNOWN_OPTION, ERR_INVALID_OPTION, ERR_NO_MEMORY (or the arena is
- * full). err.field is the flag, command, argument or variable as it was given.
+ * Errors: ERR_UNKNOWN_OPTION, ERR_INVALID_OPTION, ERR_NO_MEMORY (or the arena is full). err.field
+ * is the flag, command, argument or variable as given.
  */
 int options_read_args(struct arena *arena, const struct option_command *program, int argc,
                       char *const *argv, struct option_values **out_values, struct err *err);
 
-/* `environment` is like environ: "NAME=value" up to a NULL. An empty value counts as not set. */
+/* `environment` is like environ: "NAME=value", NULL-terminated. An empty value counts as unset. */
 int options_read_env(struct option_values *values, char *const *environment, struct err *err);
 
 /*
- * The index is that of the row; the row's type must fit. An option that is not
- * set is off, NULL, 0 or an empty list.
+ * `index` is that of the row, whose type must fit. An unset option is off, NULL, 0 or an empty
+ * list.
  */
 bool options_is_on(const struct option_values *values, size_t index);
-const char *options_text(const struct option_values *values, size_t index); /* path, choice too */
+const char *options_text(const struct option_values *values, size_t index); /* also path, choice */
 size_t options_choice(const struct option_values *values, size_t index); /* index of the choice */
-int64_t options_int(const struct option_values *values, size_t index);   /* bytes, ms too */
+int64_t options_int(const struct option_values *values, size_t index);   /* also bytes, ms */
 
 struct option_list {
-    const char *const *items; /* with a NULL behind the last */
+    const char *const *items; /* NULL-terminated */
     size_t count;
 };
 struct option_list options_list(const struct option_values *values, size_t index);
 
-/* The argument at this place, counted from 0; NULL if it was not given. */
+/* The argument at this position, from 0; NULL if it was not given. */
 const char *options_argument(const struct option_values *values, size_t index);
 
 enum option_source options_source(const struct option_values *values, size_t index);
 
-/* Shared with help and completions: the placeholder, and whether --no-name is worth a mention. */
+/* Shared with help and completions: the placeholder, and whether to mention --no-name. */
 const char *option_placeholder(const struct option *row);
 bool option_is_on_by_default(const struct option *row);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the readers of options share, and nobody else needs: turning a text
- * into a value of the row's type, and the words of a refusal.
+ * Shared by the readers of options only: converting a text to a value of the row's type, and error
+ * messages.
  */
 #ifndef BASE_OPTIONS_VALUE_H
 #define BASE_OPTIONS_VALUE_H
@@ -15,10 +15,10 @@ enum option_spelling {
     OPTION_BY_ALIAS,
     OPTION_BY_LETTER,
     OPTION_NEGATED,
-    OPTION_BY_PLACE, /* an argument */
+    OPTION_BY_PLACE, /* a positional argument */
 };
 
-/* Which option was given, and how: all that a message needs besides the value. */
+/* Which option was given, and how: everything a message needs besides the value. */
 struct option_given {
     const struct option *row;
     enum option_source source;
@@ -29,8 +29,8 @@ struct option_given {
 const char *option_given_name(const struct option_given *given, char out_name[OPTION_NAME_BYTES]);
 
 /*
- * Begins a value from this source. Only flags add to the list there was. The
- * text stays where it is; the items of a list are copied.
+ * Starts a value from this source. Only flags add to an existing list. The text is not copied;
+ * items of a list are.
  */
 struct option_value option_value_begin(const struct option_value *slot,
                                        const struct option_given *given);
@@ -39,14 +39,14 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
 int option_value_add_item(struct arena *arena, const struct option_given *given, struct str item,
                           struct option_value *value, struct err *err);
 
-/* A weaker source does not replace a stronger one, however late it is read. */
+/* A weaker source does not replace a stronger one, even if read later. */
 static inline void option_value_store(struct option_value *slot, const struct option_value *value)
 {
     if (value->source >= slot->source)
         *slot = *value;
 }
 
-/* Begin, convert and store. The row is one of the command's. */
+/* Starts, converts and stores. The row must be one of the command's. */
 int option_value_give(struct option_values *values, const struct option_given *given,
                       const char *text, struct err *err);
 
@@ -57,10 +57,10 @@ int option_no_memory(struct err *err);
 
 enum { OPTION_SHOWN_ROOM = OPTION_SHOWN_BYTES + PRINTABLE_CUT_BYTES };
 
-/* Text from outside as it may stand in a message: cut, and only printable UTF-8. Returns out. */
+/* Untrusted text for a message: cut, and only printable UTF-8. Returns out. */
 const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM]);
 
-/* The nearest of the names that are there to one that is not. */
+/* Finds the existing name nearest to an unknown one. */
 struct option_guess {
     struct str wanted;
     const char *best; /* NULL: nothing is near enough */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What schema/compile.c makes and schema/check.c reads, and the text both put
- * into errors. Nobody else includes this.
+ * What schema/compile.c produces and schema/check.c reads, and the text that both put into errors.
+ * Internal to these.
  */
 #ifndef BASE_SCHEMA_INTERNAL_H
 #define BASE_SCHEMA_INTERNAL_H
@@ -12,8 +12,8 @@
 #include "base/schema/schema.h"
 
 /*
- * Types are bits, 1 << enum json_type. "number" is both number bits, "integer"
- * is the JSON_INT bit alone, and then a JSON_NUMBER without a fraction fits too.
+ * Types are bits, 1 << enum json_type. "number" is both number bits, "integer" only the JSON_INT
+ * bit, and then a JSON_NUMBER without a fraction fits too.
  */
 #define SCHEMA_TYPE(type) ((uint8_t)(1U << (type)))
 #define SCHEMA_ANY_TYPE   ((uint8_t)((1U << (JSON_OBJECT + 1)) - 1))
@@ -45,7 +45,7 @@ enum { SCHEMA_NOT_REQUIRED = -1 };
 struct schema_field {
     struct str name;
     const struct schema *schema; /* NULL when only required */
-    int required_index;          /* its place in `required`, or SCHEMA_NOT_REQUIRED */
+    int required_index;          /* its index in `required`, or SCHEMA_NOT_REQUIRED */
 };
 
 struct schema_object {
@@ -69,9 +69,9 @@ struct schema_list {
     size_t count;
 };
 
-/* NULL where the document has no such rule. */
+/* NULL if the document has no such rule. */
 struct schema {
-    const struct schema *ref;          /* then nothing else counts; leads to one without ref */
+    const struct schema *ref;          /* then nothing else counts; its target has no ref */
     const struct json_value *constant; /* const */
     const struct json_value *options;  /* enum, an array */
     struct schema_bounds *bounds;      /* SCHEMA_COUNTS of them */
@@ -79,8 +79,8 @@ struct schema {
     const struct schema *items;
     struct schema_object *object;
     struct schema_list *forms; /* SCHEMA_FORMS of them */
-    uint32_t number;           /* in the order of compiling, for the compiler's notes */
-    uint8_t types;             /* 0: nothing fits, the schema `false` */
+    uint32_t number;           /* in order of compilation, for the compiler's notes */
+    uint8_t types;             /* 0: nothing fits, as for the schema `false` */
 };
 
 static inline const struct schema *schema_target(const struct schema *schema)
@@ -92,8 +92,8 @@ static inline const struct schema *schema_target(const struct schema *schema)
 const struct schema_field *schema_find_field(const struct schema_object *object, struct str name);
 
 /*
- * Text for an error, in room of a fixed size, always terminated and never with
- * half a character. What does not fit whole is left out.
+ * Text for an error, in a buffer of fixed size, always terminated and never with half a character.
+ * A piece that does not fit whole is omitted.
  */
 struct schema_text {
     char *bytes;
@@ -103,23 +103,28 @@ struct schema_text {
 
 void schema_text_init(struct schema_text *text, char *bytes, size_t size);
 
-/* False when it does not fit; the text then stays. */
+/* False if it does not fit; the text is then unchanged. */
 bool schema_text_add(struct schema_text *text, struct str piece);
 
 enum { SCHEMA_TEXT_PIECE_BYTES = 64 };
 
-/* Untrusted text made printable; what passes max_bytes, at most the above, becomes "...". */
+/* Adds untrusted text, made printable; beyond max_bytes, at most the above, it becomes "...". */
 void schema_text_add_printable(struct schema_text *text, struct str piece, size_t max_bytes);
 void schema_text_add_quoted(struct schema_text *text, struct str piece, size_t max_bytes);
 
-/* Printable as it is, without blanks and without what has a meaning in edits[0].oldString. */
+/*
+ * Whether it is printable, without blanks and characters that have a meaning in edits[0].oldString.
+ */
 bool schema_text_is_plain(struct str piece);
 
-/* One more of a list with commas: a string bare where that is clear. "..." when it is full. */
+/*
+ * Adds an item to a comma-separated list: a string without quotes if that is clear. "..." when
+ * full.
+ */
 void schema_text_add_choice(struct schema_text *text, const struct json_value *literal);
 void schema_text_add_choice_name(struct schema_text *text, struct str name);
 
-/* As JSON, containers only hinted at. */
+/* Adds it as JSON, containers only indicated. */
 void schema_text_add_literal(struct schema_text *text, const struct json_value *literal);
 
 #endif
