@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Going through all files of a tree with several threads: directories wait on a
- * stack, a directory's files are taken by whoever has nothing else to do. Links
- * are never followed. Memory is the names of the directories that wait, and those
- * of the directories that are being gone through.
+ * Visits all files of a tree with several threads: directories wait on a stack, and idle threads
+ * take files of a directory. Never follows links. Memory: the names of waiting directories, and
+ * those of the directories being visited.
  */
 #ifndef AUTHORITY_SIFT_H
 #define AUTHORITY_SIFT_H
@@ -24,14 +23,17 @@ struct sift {
     const struct backend_ops *ops;
     const struct authority_sift_options *options;
     const struct authority_sift_visitor *visitor;
-    struct str base; /* the name where it begins, from the root on, without links */
+    struct str base; /* the start, relative to the root, without links */
     struct backend_lookup lookup;
 };
 
-/* From the directory at `base`, with the rules that hold there; does not take the layer over. */
+/*
+ * Starts at the directory `base`, with the rules that apply there; does not take ownership of the
+ * layer.
+ */
 int sift_run(const struct sift *sift, struct ignore_layer *layer);
 
-/* The rules that a directory adds to those that hold in it; *layer is replaced. */
+/* Adds the ignore rules of a directory to those that apply in it; *layer is replaced. */
 int sift_read_rules(const struct sift *sift, struct str directory, struct ignore_layer **layer);
 
 #endif

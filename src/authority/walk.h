@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking a tree from an open directory, by descriptor, links never followed,
- * without recursion. Memory is one directory's buffer a level; sorted, also the
- * names of the directories on the way; breadth-first, the names of the
- * directories that wait.
+ * Walks a tree from an open directory, by file descriptor, never following links, without
+ * recursion. Memory: one directory's buffer per level; if sorted, also the names of the directories
+ * on the path; if breadth-first, the names of the waiting directories.
  */
 #ifndef AUTHORITY_WALK_H
 #define AUTHORITY_WALK_H
@@ -14,23 +13,28 @@
 #include "authority/names/path.h"
 
 struct walk_entry {
-    struct str name;      /* relative to where the walk began */
-    struct str component; /* its last part */
+    struct str name;      /* relative to the start of the walk */
+    struct str component; /* its last component */
     enum authority_type type;
-    unsigned depth;          /* 1 for what is directly below */
-    struct backend_dir *dir; /* that it is in */
+    unsigned depth;          /* 1 for direct children */
+    struct backend_dir *dir; /* that contains it */
 };
 
-/* 0 goes on (and into a directory), WALK_SKIP goes on beside it, anything else ends the walk. */
+/*
+ * 0 continues (and descends into a directory), WALK_SKIP continues without descending, anything
+ * else ends the walk.
+ */
 typedef int walk_visit_fn(void *data, const struct walk_entry *entry);
 enum { WALK_SKIP = 1 };
 
 struct walk_options {
-    unsigned max_depth; /* 1: the directory's own entries; at most AUTHORITY_MAX_DEPTH */
+    unsigned max_depth; /* 1: only direct children; at most AUTHORITY_MAX_DEPTH */
     bool is_sorted;     /* directories first, then by name */
     bool is_breadth_first;
-    /* A directory that cannot be opened or read ends the walk, as does one too deep. The first one
-     * does so in any case. */
+    /*
+     * A directory that cannot be opened or read, or that is too deep, ends the walk. The first one
+     * always does.
+     */
     bool is_strict;
     const struct cancel *cancel;
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Archives, for the operations of the authority alone: extracting into a tree
- * that nobody sees yet, and packing a directory. libarchive decodes and encodes
- * and touches no file; bytes come from and go to the backend.
+ * Archives, internal to the authority's operations: extracting into a tree that is not visible yet,
+ * and packing a directory. libarchive decodes and encodes and touches no file; the backend provides
+ * and takes the bytes.
  *
- * Reading goes through three parts, each of which can refuse the whole archive:
+ * Reading has three parts, each of which can refuse the whole archive:
  *
  *     archive_stream   bytes → entries: one known format, one known filter
- *     archive_tar/_zip the same bytes read a second way, for what libarchive hides
+ *     archive_tar/_zip parses the same bytes a second time, for what libarchive hides
  *     archive_gate     entries → names, types, counts, bytes, ratio
  *
- * What is written has passed the gate in the same pass, so the archive may
- * change underneath without harm. The caller drops the tree on any error.
+ * Everything written has passed the gate in the same pass, so the archive may change meanwhile
+ * without harm. The caller drops the tree on any error.
  */
 #ifndef AUTHORITY_ARCHIVE_INTERNAL_H
 #define AUTHORITY_ARCHIVE_INTERNAL_H
@@ -32,36 +32,35 @@
 
 enum {
     ARCHIVE_BLOCK_BYTES = 256 << 10, /* one read of the archive */
-    /* Names and what is known of them, beside the limit on entries. */
+    /* Names and data about them, besides the limit on entries. */
     ARCHIVE_NAMES_BYTES = 64 << 20,
-    /* What libarchive may read to make one entry of it: long names, attributes, sparse maps. */
+    /* What libarchive may read for one entry: long names, attributes, sparse maps. */
     ARCHIVE_HEADER_BYTES = 2 << 20,
-    /* Headers and padding that an entry may cost in the decoded stream, on average. */
+    /* Average headers and padding of an entry in the decoded stream. */
     ARCHIVE_OVERHEAD_BYTES = 4096,
-    /* Below this nothing is a bomb, and tiny files may compress as well as they like. */
+    /* Below this nothing is a bomb, and small files may have any ratio. */
     ARCHIVE_RATIO_FLOOR_BYTES = 1 << 20,
 };
 
-/* ---- What is allowed ---- */
+/* ---- Limits and rules ---- */
 
 struct archive_limits {
     uint64_t archive_bytes;
-    uint64_t entries; /* files and directories on the disk, those only implied by a name included */
+    uint64_t entries; /* files and directories on disk, including those only implied by a name */
     uint64_t total_bytes;
     uint64_t entry_bytes;
     unsigned ratio;
     unsigned depth;
 };
 
-/* With the defaults of the specification for what is 0. */
+/* Replaces 0 by the defaults. */
 struct archive_limits archive_limits_from(const struct authority_archive_options *options);
 
 struct archive_rules {
     struct archive_limits limits;
     /*
-     * Deny globs and the like. Extracting: false refuses the archive with
-     * ERR_DENIED_BY_POLICY. Creating: false leaves it out, of a directory with
-     * all below. NULL: everything.
+     * Deny globs and the like. Extracting: false refuses the archive with ERR_DENIED_BY_POLICY.
+     * Creating: false omits it, and for a directory everything below. NULL: everything.
      */
     bool (*admits)(void *context, struct str name, bool is_directory);
     void *context;
@@ -71,26 +70,26 @@ struct archive_rules {
     void *progress_data;
 };
 
-/* ---- What is offered to the operations ---- */
+/* ---- Functions for the operations ---- */
 
 /*
- * Fills `tree`, a fresh root of tree_stage(). Directories are made as needed;
- * modes are 0755 and 0644, 0755 for files that somebody may execute.
+ * Fills `tree`, a new root of tree_stage(). Creates directories as needed; modes are 0755 and 0644,
+ * 0755 for files with an execute bit.
  */
 int archive_extract(struct backend *backend, struct backend_file *archive, uint64_t archive_size,
                     struct backend_root *tree, const struct backend_lookup *lookup,
                     const struct archive_rules *rules, struct authority_archive_result *out_result,
                     struct err *err);
 
-/* All checks of archive_extract(), nothing written. */
+/* Does all checks of archive_extract() and writes nothing. */
 int archive_admit(struct backend *backend, struct backend_file *archive, uint64_t archive_size,
                   const struct archive_rules *rules, struct authority_archive_result *out_result,
                   struct err *err);
 
 /*
- * Packs what is below `source` into `out`, which the caller publishes or drops.
- * Symbolic links and special files are left out; a file that `lookup` rejects
- * fails the whole. The directory stays the caller's and must not have been read.
+ * Packs what is below `source` into `out`, which the caller publishes or drops. Omits symbolic
+ * links and special files; fails for a file that `lookup` rejects. The caller keeps the directory,
+ * which must not have been read.
  */
 int archive_create(struct backend *backend, struct backend_dir *source,
                    const struct backend_lookup *lookup, struct backend_stage *out,
@@ -104,19 +103,19 @@ struct archive_gate {
     uint64_t archive_size;
     struct authority_archive_result result; /* so far */
 
-    /* Called for every directory that is new, parents first; or NULL. */
+    /* Called for every new directory, parents first; or NULL. */
     int (*make_directory)(void *context, struct str name);
     void *context;
 
-    uint64_t headers;  /* entries seen, also those that name nothing new */
+    uint64_t headers;  /* entries seen, including those that name nothing new */
     uint64_t declared; /* of the current entry */
     uint64_t received; /* of the current entry */
 
     struct arena names;
-    struct map table;       /* of struct known_name by folded name */
-    struct str last_parent; /* known to be a directory, spelled like this */
+    struct map table;       /* struct known_name by folded name */
+    struct str last_parent; /* known to be a directory, in this spelling */
     size_t name_len;
-    char name[PATH_MAX]; /* of the current entry, brought into form */
+    char name[PATH_MAX]; /* of the current entry, normalised */
 };
 
 struct archive_item {
@@ -131,56 +130,56 @@ int archive_gate_init(struct archive_gate *gate, const struct archive_rules *rul
 void archive_gate_done(struct archive_gate *gate);
 #define cleanup_archive_gate cleanup_with(archive_gate_done)
 
-/* The next entry, its name as the archive writes it. *out_item is valid until the next one. */
+/* The next entry, with its name as the archive writes it. *out_item is valid until the next one. */
 int archive_gate_entry(struct archive_gate *gate, struct str raw_name, bool is_directory,
                        unsigned mode, uint64_t size, struct archive_item *out_item,
                        struct err *err);
-/* More content of the current entry, holes included. */
+/* More content of the current entry, including holes. */
 int archive_gate_bytes(struct archive_gate *gate, uint64_t count, struct err *err);
-/* The current entry has no more; it must have had what it declared. */
+/* The current entry ends; it must have had the declared size. */
 int archive_gate_entry_end(struct archive_gate *gate, struct err *err);
-/* The decoder has yielded this much altogether. */
+/* Total number of bytes that the decoder has produced. */
 int archive_gate_decoded(const struct archive_gate *gate, uint64_t decoded, struct err *err);
 
-/* Whether both are valid and the same text, in whatever normal form. */
+/* Whether both are valid and the same text, in any normal form. */
 bool archive_is_same_text(struct str a, struct str b);
 
-/* Refuses with the entry's name as the field; cut if it is long. */
+/* Sets an error with the entry's name as the field; cut if long. */
 int archive_refuse(struct err *err, int code, struct str name, const char *text);
 
-/* ---- The second reading (archive/tar.c, archive/zip.c) ---- */
+/* ---- The second parser (archive/tar.c, archive/zip.c) ---- */
 
 /*
- * libarchive brings names that an archive declares as UTF-8 into a normal form;
- * files keep the form they were packed in. So the second reading also gives the
- * names, which must be equal to libarchive's but for that.
+ * libarchive normalises names that an archive declares as UTF-8; files keep the form in which they
+ * were packed. So the second parser also provides the names, which must otherwise equal
+ * libarchive's.
  */
 
-/* Follows a tar stream beside libarchive: finds NULs in names, and where entries begin. */
+/* Parses a tar stream in parallel to libarchive: finds NULs in names, and where entries begin. */
 struct archive_tar {
     enum {
         ARCHIVE_TAR_HEADER,
-        ARCHIVE_TAR_SPECIAL, /* the body of a header about the next one */
+        ARCHIVE_TAR_SPECIAL, /* the body of a header about the next entry */
         ARCHIVE_TAR_SPARSE,  /* further maps of an old GNU sparse file */
         ARCHIVE_TAR_BODY,
         ARCHIVE_TAR_ENDED,
-        ARCHIVE_TAR_HALTED, /* met something that is refused anyway */
+        ARCHIVE_TAR_HALTED, /* found something that is refused anyway */
     } state;
     int halted_error;
     uint64_t position; /* of the next byte */
     uint64_t entry_start;
     bool is_in_entry;
-    bool has_size; /* from a pax header, for the entry that follows */
+    bool has_size; /* from a pax header, for the next entry */
     uint64_t size;
     uint64_t body_left;
     uint64_t padding;
     char special_type;
     struct buf special;
-    bool has_path; /* from a pax header, for the entry that follows */
+    bool has_path; /* from a pax header, for the next entry */
     bool has_sparse_path;
     size_t path_len;
     char path[PATH_MAX];
-    struct buf names; /* of entries that libarchive has not come to */
+    struct buf names; /* of entries that libarchive has not reached */
     size_t names_read;
     size_t filled;
     unsigned char header[512];
@@ -191,14 +190,17 @@ struct archive_tar {
 void archive_tar_init(struct archive_tar *tar);
 void archive_tar_done(struct archive_tar *tar);
 int archive_tar_scan(struct archive_tar *tar, const void *bytes, size_t len, struct err *err);
-/* The name that a pax header gives to this entry, counted from 0; false if none does. In order. */
+/*
+ * The name that a pax header gives to this entry, counted from 0; false if none does. Call in
+ * order.
+ */
 bool archive_tar_name(struct archive_tar *tar, uint64_t index, struct str *out_name);
-/* libarchive has found an entry there; both ways must give the same sum at the end. */
+/* Call when libarchive has found an entry there; both parsers must have the same sum at the end. */
 uint64_t archive_tar_mix(uint64_t fingerprint, uint64_t entry_start);
 int archive_tar_finish(const struct archive_tar *tar, uint64_t entries, uint64_t fingerprint,
                        struct err *err);
 
-/* The central directory and every local header of a zip file. */
+/* Parses the central directory and every local header of a zip file. */
 struct archive_zip {
     struct backend *backend;
     struct backend_file *file;
@@ -206,7 +208,7 @@ struct archive_zip {
     const struct archive_rules *rules;
     uint64_t entries;
     uint64_t total_size;            /* as declared */
-    struct archive_zip_name *order; /* as the files lie, which is libarchive's order */
+    struct archive_zip_name *order; /* in file order, which is libarchive's */
     struct buf names;
 };
 int archive_zip_check(struct archive_zip *zip, struct err *err);
@@ -222,17 +224,17 @@ int archive_stream_open(struct backend *backend, struct backend_file *file, uint
                         struct archive_gate *gate, struct archive_stream **out_stream,
                         struct err *err);
 void archive_stream_close(struct archive_stream *stream);
-/* False at the end, and on an error. The content of the last entry has been read. */
+/* False at the end, and on an error. The content of the last entry must have been read. */
 bool archive_stream_next(struct archive_stream *stream, struct archive_item *out_item,
                          int *out_error, struct err *err);
 /* A part of the content, holes as zeros; empty at its end. Valid until the next call. */
 int archive_stream_read(struct archive_stream *stream, struct str *out_bytes, struct err *err);
-/* Content of all entries, as the archive declares it beforehand; 0 when it does not. */
+/* Size of all entries as the archive declares it beforehand; 0 if it does not. */
 uint64_t archive_stream_total(const struct archive_stream *stream);
 
 /*
- * libarchive converts names by the thread's locale. This makes it UTF-8 for as
- * long as it is held; without that locale only ASCII names get through.
+ * libarchive converts names by the thread's locale. This makes it UTF-8 while it is held; without
+ * that locale only ASCII names are possible.
  */
 struct archive_locale {
     void *utf8;

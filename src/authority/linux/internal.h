@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the Linux backend share. Only they include this.
+ * Internal to the Linux backend.
  *
- *     linux/resolve.c     a name below a root becomes a descriptor
+ *     linux/resolve.c     resolves a name below a root to a file descriptor
  *     linux/file.c        stat, reading, appending
  *     linux/stage.c       files that appear whole
- *     linux/attributes.c  what a new file takes over from an old one
- *     linux/tree.c        trees likewise
- *     linux/dir.c         reading and making directories
+ *     linux/attributes.c  what a new file inherits from an old one
+ *     linux/tree.c        trees that appear whole
+ *     linux/dir.c         reading and creating directories
  *     linux/rename.c      moving within a file system, and second names for links
- *     linux/remove.c      removing, by descriptor
- *     linux/journal.c     what must be removed again after a crash; temporary workspaces
+ *     linux/remove.c      removing, by file descriptor
+ *     linux/journal.c     what must be removed after a crash; temporary workspaces
  *     linux/sweep.c       removing that, at the next start
- *     linux/private.c     directories of our own
+ *     linux/private.c     our own directories
  *     linux/watch.c       inotify
- *     linux/backend.c             the table
+ *     linux/backend.c     the table
  */
 #ifndef AUTHORITY_LINUX_INTERNAL_H
 #define AUTHORITY_LINUX_INTERNAL_H
@@ -34,21 +34,21 @@
 
 struct linux_journal;
 
-/* Watches share inotify instances, and are made, read and freed in several threads. */
+/* Watches share inotify instances, and are created, read and freed in several threads. */
 struct linux_watches {
-    pthread_mutex_t lock; /* never held while a file system is asked */
+    pthread_mutex_t lock; /* never held during a file system call */
     struct list hubs;
 };
 
 struct linux_backend {
     struct backend base;
-    bool walks;                    /* no openat2: one component at a time */
-    bool is_privileged;            /* root: opening a device could act, so look before */
+    bool walks;                    /* without openat2: resolve one component at a time */
+    bool is_privileged;            /* root: opening a device could have effects, so check first */
     struct linux_journal *journal; /* NULL without a state directory */
     struct linux_watches watches;
 };
 
-/* What a directory is, wherever it is. */
+/* Identifies a directory, wherever it is. */
 struct linux_identity {
     uint64_t device;
     uint64_t inode;
@@ -58,9 +58,9 @@ struct linux_identity {
 struct linux_place {
     int dir_fd; /* O_RDONLY: it may have to be synced */
     bool is_dir_borrowed;
-    const struct linux_identity *dir_identity; /* the root's, of a borrowed one; NULL: not known */
+    const struct linux_identity *dir_identity; /* the root's, if borrowed; NULL: unknown */
     char last[NAME_MAX + 1];
-    struct stat last_about; /* with LINUX_LAST_RESOLVED; mode 0: nothing there, or not known */
+    struct stat last_about; /* with LINUX_LAST_RESOLVED; mode 0: nothing there, or unknown */
 };
 #define LINUX_PLACE_INIT                                                                           \
     {                                                                                              \
@@ -74,100 +74,107 @@ enum { LINUX_NO_SLOT = -1 };
 struct backend_root {
     struct linux_backend *backend;
     int fd;                         /* O_RDONLY | O_DIRECTORY */
-    uint64_t mount_id;              /* for the walk, which has no RESOLVE_NO_XDEV */
-    struct linux_identity identity; /* inode 0: not known */
-    bool is_in_memory; /* all of it, since no operation leaves the mount: nothing to sync */
-    char *path;        /* the host's, for the journal; NULL for trees and workspaces */
-    /* A staged tree or a temporary workspace: where it is and what the journal calls it. */
+    uint64_t mount_id;              /* for walks, which cannot use RESOLVE_NO_XDEV */
+    struct linux_identity identity; /* inode 0: unknown */
+    /*
+     * On tmpfs or the like: nothing to sync. Holds for the whole root, since no operation leaves
+     * the mount.
+     */
+    bool is_in_memory;
+    char *path; /* of the host, for the journal; NULL for trees and workspaces */
+    /* A staged tree or a temporary workspace: its location and its slot in the journal. */
     bool is_private;
     struct linux_place place;  /* its own name */
-    struct linux_place target; /* of a tree: where it goes */
+    struct linux_place target; /* of a tree: its destination */
     int journal_slot;
 };
 
 /* ---- linux/resolve.c ---- */
 
-/* Whether openat2 works here, as it is needed. */
+/* Whether openat2 works here with the flags that we need. */
 bool linux_has_openat2(void);
 
 /*
- * Opens what `name` stands for, by the lookup's rules, on the root's own mount.
- * `flags` as for open(2), without O_CREAT; O_CLOEXEC is added. With O_PATH a last
- * link may be opened itself: look at what came, and if links are followed ask
- * for its target.
+ * Opens `name` by the lookup's rules, on the root's own mount. `flags` as for open(2), without
+ * O_CREAT; adds O_CLOEXEC. With O_PATH a link at the end may be opened itself: check the result,
+ * and if links are followed, open its target.
  */
 int linux_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                int flags, int *out_fd);
 
-/* The same, with links followed from the start; only where the lookup does. */
+/* Same, but follows links from the start; only if the lookup does. */
 int linux_open_target(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, int flags, int *out_fd);
 
 enum linux_last {
-    LINUX_LAST_AS_IS,    /* for removing and renaming: a link is the thing itself */
+    LINUX_LAST_AS_IS,    /* for removing and renaming: a link is the object itself */
     LINUX_LAST_RESOLVED, /* for writing: a link is followed, or refused; so is a dangling one */
 };
 
 /*
- * The directory that holds `name`, open, and its last component.
- * ERR_ROOT_PROTECTED for the root itself.
+ * Opens the directory that contains `name`, and returns its last component. ERR_ROOT_PROTECTED for
+ * the root itself.
  */
 int linux_open_parent(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, enum linux_last last, struct linux_place *out_place);
 
 /*
- * Whether what is about to appear at this place may have the name that it would
- * have by now: a directory that is held can be moved meanwhile.
+ * Checks the present name of a place before something is created there: an open directory can be
+ * moved meanwhile.
  */
 int linux_check_place(struct backend_root *root, const struct backend_lookup *lookup,
                       const struct linux_place *place);
 
-/* The mount that a descriptor is on. */
+/* The mount of a file descriptor. */
 int linux_mount_id(int fd, uint64_t *out_id);
-/* ERR_CROSSES_MOUNT unless it is this one. */
+/* ERR_CROSSES_MOUNT if it is on another mount. */
 int linux_check_mount(int fd, uint64_t mount_id);
 
-/* After a change: on the disk, where the file system can say so of a directory. */
+/* After a change: syncs the directory, if the file system supports that. */
 int linux_sync_dir(int dir_fd);
 
-/* One component of an open directory: no link, and on the same mount. */
+/* Opens one component of an open directory: no link, and on the same mount. */
 int linux_open_entry(const struct linux_backend *backend, int dir_fd, const char *component,
                      int flags, uint64_t mount_id, int *out_fd);
 
-/* What is behind a descriptor. */
+/* fstat(). */
 int linux_look(int fd, struct stat *out_about);
 
-/* ERR_* for the errno of a call that was given one component below a pinned directory. */
+/* ERR_* for the errno of a call on one component below an open directory. */
 int linux_error(int errno_value);
 
 /* ---- linux/file.c ---- */
 
-/* Regular, not linked elsewhere, not too large; else the code that says which. */
+/* Regular, not linked elsewhere, not too large; else the code for the reason. */
 int linux_check_file(const struct stat *about, const struct backend_lookup *lookup);
 void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
 
 /* ---- linux/attributes.c ---- */
 
 bool linux_is_of_same_owner(const struct stat *a, const struct stat *b);
-/* Owner and extended attributes, as far as may be; *new is how the new file looks before and after.
+/*
+ * Copies owner and extended attributes as far as permitted; *new describes the new file before and
+ * after.
  */
 int linux_take_after(int from, const struct stat *old, int to, struct stat *new);
 
 /* ---- linux/remove.c ---- */
 
 /*
- * Removes `last` in dir_fd and, if it is a directory, all below it, never through
- * a link or onto another mount than dir_fd's. *budget counts down; ERR_TOO_LARGE at 0.
+ * Removes `last` in dir_fd and, if it is a directory, everything below it, never through a link or
+ * onto another mount than dir_fd's. *budget counts down; ERR_TOO_LARGE at 0.
  */
 int linux_remove_tree(int dir_fd, const char *last, uint64_t *budget, const struct cancel *cancel);
 
-/* The directory that is open as `fd`, which is closed; ERR_NOT_FOUND if `last` is another by now.
+/*
+ * Removes the directory that is open as `fd`, which is closed; ERR_NOT_FOUND if `last` is another
+ * one by now.
  */
 int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget);
 
 /* ---- linux/private.c ---- */
 
-/* A directory of our own (0700, and nobody else's), made with those above it if it is missing. */
+/* Opens our own directory (0700, owned by us), created with its parents if missing. */
 int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, struct err *err);
 
 /* ---- linux/journal.c ---- */
@@ -175,44 +182,43 @@ int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, str
 enum linux_leftover { LINUX_LEFTOVER_FILE, LINUX_LEFTOVER_TREE };
 
 /*
- * Opens the state directory's journal and removes what processes that are gone
- * have left behind, or so much of it as takes no time. One file a process, locked
- * while it lives.
+ * Opens the journal in the state directory and removes what dead processes have left behind, as far
+ * as that is quick. One file per process, locked while it lives.
  */
 int linux_journal_open(const char *state_dir, struct linux_journal **out_journal, struct err *err);
 void linux_journal_close(struct linux_journal *journal);
 
-/* The rest of that, or so much of it; in any thread. */
+/* Removes the rest, up to max_entries; in any thread. */
 void linux_journal_sweep(struct linux_journal *journal, uint64_t max_entries,
                          const struct cancel *cancel);
 bool linux_journal_has_leftovers(const struct linux_journal *journal);
 
-/* A directory has moved, or was made and may have the number of one that is gone. */
+/* Call when a directory has moved, or was created and may reuse the inode of a removed one. */
 void linux_journal_moved(struct linux_journal *journal);
 
 /*
- * Notes, before it is made, that `last` in the directory of the place may have to be
- * removed. Survives kill -9 without a system call. ERR_BUSY when all slots are taken.
+ * Notes, before it is created, that `last` in the place's directory may have to be removed.
+ * Survives kill -9 without a system call. ERR_BUSY if all slots are in use.
  */
 int linux_journal_add(struct linux_journal *journal, const struct linux_place *place,
                       const char *last, enum linux_leftover kind, int *out_slot);
 void linux_journal_remove(struct linux_journal *journal, int slot);
 
-/* A name that nobody else has: ".gatehouse-" and 24 random characters. */
+/* A unique name: ".gatehouse-" and 24 random characters. */
 enum { LINUX_TEMP_NAME_BYTES = 40 };
 void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
 
-/* A directory (0700) below the state directory, among those that go with the journal. */
+/* Creates a directory (0700) below the state directory, removed with the journal. */
 int linux_temp_make(struct backend *backend, struct backend_root **out_root);
 void linux_temp_drop(struct backend_root *root);
 
 /* ---- linux/watch.c ---- */
 
 void linux_watches_init(struct linux_watches *all);
-/* When the last watch is freed. */
+/* Call after the last watch was freed. */
 void linux_watches_done(struct linux_watches *all);
 
-/* ---- the rest of the table, each in the file that is named for it ---- */
+/* ---- the rest of the table, each in the file named after it ---- */
 
 int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root);
 void linux_root_close(struct backend_root *root);
@@ -227,7 +233,7 @@ int linux_file_read(struct backend_file *file, uint64_t offset, void *bytes, siz
                     size_t *out_got);
 void linux_file_close(struct backend_file *file);
 int linux_file_fd(const struct backend_file *file);
-/* A file of an open directory, by one component. */
+/* Opens a file in an open directory, by one component. */
 int linux_file_open_at(const struct linux_backend *backend, int dir_fd, uint64_t mount_id,
                        const char *last, const struct backend_lookup *lookup,
                        struct backend_file **out_file, struct authority_stat *out_stat);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal's file, as linux/journal.c writes it and linux/sweep.c reads it,
- * and the shape of the names that may be in it. Only the Linux backend's files
- * include this.
+ * The journal's file format, as linux/journal.c writes it and linux/sweep.c reads it, and the form
+ * of names in it. Internal to the Linux backend.
  */
 #ifndef AUTHORITY_LINUX_JOURNAL_INTERNAL_H
 #define AUTHORITY_LINUX_JOURNAL_INTERNAL_H
@@ -16,25 +15,25 @@
 
 #define JOURNAL_MAGIC    "gatehouse/undo\n"
 #define JOURNAL_PREFIX   "journal-"
-#define JOURNAL_FRESH    "fresh-"  /* until it is locked and filled in */
+#define JOURNAL_FRESH    "fresh-"  /* until it is locked and initialised */
 #define JOURNAL_CORRUPT  "corrupt" /* the last one that could not be read */
 #define LINUX_TEMP_START ".gatehouse-"
 
 enum {
     JOURNAL_VERSION = 1,
-    /* Apart, so that trees, which take long, cannot take the room that every write needs. */
+    /* Separate, so that trees, which take long, cannot use up the slots that every write needs. */
     JOURNAL_FILE_SLOTS = 64,
     JOURNAL_TREE_SLOTS = 64,
     JOURNAL_SLOTS = JOURNAL_FILE_SLOTS + JOURNAL_TREE_SLOTS,
-    /* Workspaces take no slots: they are known by where they are. */
-    JOURNAL_MAX_WORKSPACES = 512, /* each holds a descriptor */
+    /* Workspaces need no slots: they are identified by their location. */
+    JOURNAL_MAX_WORKSPACES = 512, /* each holds a file descriptor */
     JOURNAL_NAME_BYTES = 48,
     LINUX_TEMP_RANDOM = 24,
 };
 
 enum journal_state {
     JOURNAL_FREE,
-    JOURNAL_CLAIMED, /* being filled in: nothing has been made yet */
+    JOURNAL_CLAIMED, /* being filled in: nothing was created yet */
     JOURNAL_USED,
 };
 
@@ -43,10 +42,10 @@ struct journal_slot {
     uint64_t inode;
     uint32_t kind; /* enum linux_leftover */
     char last[LINUX_TEMP_NAME_BYTES];
-    char path[PATH_MAX]; /* of the directory; without links when it was written */
+    char path[PATH_MAX]; /* of the directory; without links when written */
 };
 
-/* The states stand together, so that looking for a free one touches one page. */
+/* The states are adjacent, so that finding a free one touches one page. */
 struct journal_image {
     char magic[16];
     uint32_t version;
@@ -56,14 +55,14 @@ struct journal_image {
     struct journal_slot slots[JOURNAL_SLOTS];
 };
 
-/* Whether it is a name that linux_temp_name() can have made. */
+/* Whether linux_temp_name() could have made the name. */
 bool linux_is_temp_name(struct str name);
 
 /*
- * Removes what journals of dead owners name, their workspaces, which are in the
- * directory temp_fd under the journal's name, and those journals. What fails now
- * stays noted. *budget counts down with what is in trees and workspaces; true when it
- * was not enough, and there may be more to do.
+ * Removes what journals of dead owners list, their workspaces, which are in the directory temp_fd
+ * under the journal's name, and those journals. What fails now stays in the journal. *budget is
+ * reduced by the entries of trees and workspaces; returns true if it was too small, and there may
+ * be more to do.
  */
 bool linux_sweep(int state_fd, int temp_fd, uint64_t *budget, const struct cancel *cancel);
 

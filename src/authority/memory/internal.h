@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the memory backend share, and what its tests use to plant
- * things behind its back. Only they include this.
+ * Internal to the memory backend, and used by its tests to create things behind its back.
  *
- *     memory/tree.c     nodes, their names, and what they cost
- *     memory/lookup.c   a name below a root becomes a node
+ *     memory/tree.c     nodes, their names, and their cost
+ *     memory/lookup.c   resolves a name below a root to a node
  *     memory/file.c     reading, staging, appending
- *     memory/dir.c      reading and making directories, removing, renaming
- *     memory/plant.c    links and other things that the table cannot make
- *     memory/backend.c          roots, staged trees, the table
+ *     memory/dir.c      reading and creating directories, removing, renaming
+ *     memory/plant.c    links and other things that the table cannot create
+ *     memory/backend.c  roots, staged trees, the table
  *
- * One lock guards the whole backend. Locks otherwise live in the loop alone, but
- * the operations of a backend run in whatever thread the host likes; a finer one
- * would buy nothing, since under it there is only memory to be moved.
+ * One lock guards the whole backend. Locks otherwise exist only in the loop, but a backend's
+ * operations run in any thread of the host; finer locks would gain nothing, since under this one
+ * only memory is moved.
  */
 #ifndef AUTHORITY_MEMORY_INTERNAL_H
 #define AUTHORITY_MEMORY_INTERNAL_H
@@ -33,7 +32,7 @@
 #include "base/map.h"
 #include "base/str.h"
 
-/* Of one backend, staged and still open things included; then ERR_NO_SPACE. */
+/* Of one backend, including staged and open objects; ERR_NO_SPACE beyond. */
 #define MEMORY_MAX_BYTES ((uint64_t)256 << 20)
 enum {
     MEMORY_MAX_NODES = 1 << 18,
@@ -45,8 +44,8 @@ struct memory_backend {
     struct backend base;
     pthread_mutex_t lock; /* guards the rest, all nodes and all handles */
     const struct clock *clock;
-    struct memory_node
-        *top; /* holds the roots, each under the host's path as if it were one name */
+    /* Holds the roots, each under the host's path as if it were one name. */
+    struct memory_node *top;
     uint64_t max_bytes;
     uint64_t max_nodes;
     uint64_t bytes;
@@ -56,7 +55,7 @@ struct memory_backend {
     uint64_t last_stamp_ns;
 };
 
-/* A file, directory, link or other thing. Lives as long as a name or a handle needs it. */
+/* A file, directory, link or other object. Lives as long as a name or a handle refers to it. */
 struct memory_node {
     enum authority_type type;
     unsigned refs;  /* names and handles */
@@ -65,12 +64,12 @@ struct memory_node {
     uint64_t inode;
     uint64_t modified_ns; /* since 1970 */
     uint64_t changed_ns;
-    struct buf content; /* of a file; of a link, where it points */
+    struct buf content; /* of a file; of a link: its target */
     /* Of a directory: */
-    struct memory_node *parent; /* not counted; NULL for what has no name */
+    struct memory_node *parent; /* not counted; NULL if it has no name */
     struct memory_entry *self;  /* its name there */
-    struct map children;        /* struct memory_entry by its name */
-    struct list entries;        /* the same, oldest first */
+    struct map children;        /* struct memory_entry by name */
+    struct list entries;        /* same, oldest first */
     struct list readers;        /* struct backend_dir */
     struct memory_node *next_dead;
 };
@@ -84,19 +83,19 @@ struct memory_entry {
     char name[];
 };
 
-/* Where a name came out. Points into the tree: good while the lock is held. */
+/* A resolved name. Points into the tree: valid while the lock is held. */
 struct memory_place {
     struct memory_node *parent;
-    struct memory_node *node; /* NULL: there is nothing yet */
-    bool is_named;            /* else it is the root, or a last "..", and to be left alone */
-    bool is_dangling;         /* a last link was followed to nothing */
+    struct memory_node *node; /* NULL: does not exist yet */
+    bool is_named;    /* else it is the root, or a ".." at the end, and must not be changed */
+    bool is_dangling; /* a link at the end was followed to nothing */
     size_t last_len;
     char last[NAME_MAX + 1];
 };
 
-/* Where something will be that is being made. */
+/* The destination of something being created. */
 struct memory_target {
-    struct memory_node *root; /* counted, as is the other; NULL when there is none */
+    struct memory_node *root; /* counted, like the other; or NULL */
     struct memory_node *parent;
     struct backend_lookup lookup;
     size_t last_len;
@@ -107,16 +106,17 @@ struct backend_root {
     struct memory_backend *backend;
     struct memory_node *node;    /* counted */
     struct memory_target target; /* of a staged tree */
-    struct path_name name;       /* of a staged tree: there, when it was begun */
+    struct path_name name;       /* of a staged tree: its name when it was begun */
 };
 
 struct backend_dir {
     struct list node; /* in the directory's readers */
     struct memory_backend *backend;
     struct memory_node *directory; /* counted */
-    struct list *next;             /* the entry to be shown next, or the list's head */
-    uint64_t last_serial;    /* what came later is not shown, or a renaming reader never ends */
-    char name[NAME_MAX + 1]; /* what was shown last, which may be gone */
+    struct list *next;             /* next entry to show, or the list's head */
+    /* Later entries are not shown, or a reader that renames would never end. */
+    uint64_t last_serial;
+    char name[NAME_MAX + 1]; /* the last one shown, which may be gone */
 };
 
 /* ---- The lock, held until the end of the block ---- */
@@ -137,31 +137,31 @@ static inline void memory_unlock_(struct memory_backend **backend)
 
 /* ---- memory/tree.c; the lock is held ---- */
 
-/* One reference, for the caller. */
+/* With one reference, for the caller. */
 int memory_node_new(struct memory_backend *backend, enum authority_type type, unsigned mode,
                     struct memory_node **out_node);
 struct memory_node *memory_ref(struct memory_node *node);
-/* The last one frees the node and all that only it holds. NULL is fine. */
+/* The last reference frees the node and everything that only it holds. NULL is fine. */
 void memory_unref(struct memory_backend *backend, struct memory_node *node);
 
-/* All of it or nothing: ERR_NO_SPACE. */
+/* Appends everything or nothing: ERR_NO_SPACE. */
 int memory_content_append(struct memory_backend *backend, struct memory_node *node,
                           const void *bytes, size_t len);
 
 /* NULL if there is none. */
 struct memory_entry *memory_entry_find(const struct memory_node *directory, struct str name);
-/* Takes a reference of its own. ERR_NOT_FOUND in a directory that was removed itself. */
+/* Takes its own reference. ERR_NOT_FOUND in a directory that was itself removed. */
 int memory_entry_add(struct memory_backend *backend, struct memory_node *directory, struct str name,
                      struct memory_node *target);
 void memory_entry_remove(struct memory_backend *backend, struct memory_node *directory,
                          struct memory_entry *entry);
-/* The name stays where it is and from now on means `target`. */
+/* Makes an existing name refer to `target`. */
 void memory_entry_retarget(struct memory_backend *backend, struct memory_node *directory,
                            struct memory_entry *entry, struct memory_node *target);
 
-/* Removes all that is below, also where a handle still holds a directory of it. */
+/* Removes everything below, even directories that a handle still holds. */
 void memory_empty(struct memory_backend *backend, struct memory_node *directory);
-/* How many nodes are in the tree, itself included; ERR_TOO_LARGE over `max`. */
+/* Counts the nodes of the tree, including itself; ERR_TOO_LARGE over `max`. */
 int memory_count(struct memory_node *top, uint64_t max, const struct cancel *cancel);
 /* Whether `node` is `directory` or lies below it. */
 bool memory_is_within(const struct memory_node *node, const struct memory_node *directory);
@@ -172,22 +172,21 @@ void memory_fill_stat(const struct memory_node *node, struct authority_stat *out
 /* ---- memory/lookup.c; the lock is held ---- */
 
 /*
- * By the lookup's rules. With `follows_last` a last link is followed, or
- * refused; without, it is the thing itself. What is missing is an error only
- * when it is not the last component. Asks admits(), which therefore must not
- * call the backend.
+ * Resolves by the lookup's rules. With `follows_last` a link at the end is followed, or refused;
+ * without, it is the object itself. A missing component is an error only if it is not the last one.
+ * Calls admits(), which therefore must not call the backend.
  */
 int memory_resolve(const struct backend_root *root, const struct backend_lookup *lookup,
                    struct str name, bool follows_last, struct memory_place *out_place);
 
-/* The same for what has to be there: a last link is followed or refused. */
+/* Same for an object that must exist: a link at the end is followed or refused. */
 int memory_resolve_node(const struct backend_root *root, const struct backend_lookup *lookup,
                         struct str name, struct memory_node **out_node);
-/* The same for what will be written: neither the root nor behind a dangling link. */
+/* Same for something to be written: neither the root nor behind a dangling link. */
 int memory_resolve_target(const struct backend_root *root, const struct backend_lookup *lookup,
                           struct str name, struct memory_place *out_place);
 
-/* Of a place that was found, with references of its own. */
+/* For a resolved place, with references of its own. */
 void memory_target_init(struct memory_target *target, const struct backend_root *root,
                         const struct backend_lookup *lookup, const struct memory_place *place);
 void memory_target_done(struct memory_backend *backend, struct memory_target *target);
@@ -195,36 +194,36 @@ static inline struct str memory_target_last(const struct memory_target *target)
 {
     return (struct str){target->last, target->last_len};
 }
-/* What it will be called, as seen from its root; ERR_INVALID_PATH if that is too long. */
+/* Its future name, relative to its root; ERR_INVALID_PATH if that is too long. */
 int memory_target_name(const struct memory_target *target, struct path_name *out_name);
-/* Its directory may have been removed, or moved to where the lookup does not let it be. */
+/* Its directory may have been removed, or moved to where the lookup does not permit it. */
 int memory_target_check(const struct memory_target *target);
 
 /* ERR_INVALID_PATH unless it is one component. */
 int memory_check_component(struct str component);
 
-/* Regular, not linked elsewhere, not too large; else the code that says which. */
+/* Regular, not linked elsewhere, not too large; else the code for the reason. */
 int memory_check_file(const struct memory_node *node, const struct backend_lookup *lookup);
 
-/* The owner's bits, for there is one owner: of 0400, 0200 and 0100. */
+/* Checks the owner's bits, since there is one owner: of 0400, 0200 and 0100. */
 int memory_check_mode(const struct memory_node *node, unsigned bits);
 
-/* ---- for tests: what others do to a disk (memory/plant.c) ---- */
+/* ---- for tests: what other programs do to a disk (memory/plant.c) ---- */
 
 void memory_set_clock(struct backend *backend, const struct clock *clock);
-/* Lower ones than what is used already refuse whatever would add to it. */
+/* If they are below the present usage, whatever would add to it is refused. */
 void memory_set_ceilings(struct backend *backend, uint64_t max_bytes, uint64_t max_nodes);
 void memory_usage(struct backend *backend, uint64_t *out_bytes, uint64_t *out_nodes);
 
-/* Names here are followed through no link. `content` is a link's target or a file's bytes. */
+/* Names here follow no links. `content` is a link's target or a file's bytes. */
 int memory_plant(struct backend_root *root, struct str name, enum authority_type type,
                  struct str content, unsigned mode);
 int memory_plant_hardlink(struct backend_root *from_root, struct str existing,
                           struct backend_root *root, struct str name);
-/* One name, of whatever it is but a directory that is not empty. */
+/* Removes one name, of anything but a directory that is not empty. */
 int memory_take(struct backend_root *root, struct str name);
 int memory_set_mode(struct backend_root *root, struct str name, unsigned mode);
-/* What is there, whatever the rules say. Appends to the buffer unless that is NULL. */
+/* Looks at an object, regardless of rules. Appends to the buffer unless that is NULL. */
 int memory_peek(struct backend_root *root, struct str name, struct authority_stat *out_stat,
                 struct buf *out_content);
 
@@ -235,7 +234,7 @@ int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, 
 int memory_file_open(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_file **out_file,
                      struct authority_stat *out_stat);
-/* A handle on the node, once it was checked. */
+/* Opens a handle on the node, after checking it. */
 int memory_file_open_node(struct memory_backend *backend, const struct backend_lookup *lookup,
                           struct memory_node *node, struct backend_file **out_file,
                           struct authority_stat *out_stat);

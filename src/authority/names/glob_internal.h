@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What glob_compile.c makes and glob.c matches. Nobody else includes this.
+ * What glob_compile.c produces and glob.c matches. Internal to these.
  *
- * Braces are multiplied out, and each alternative is a pattern of its own: a
- * list of components. As a match holds for all that lies below, a pattern needs
- * no `**` at its end, and a name matches as soon as the list is used up.
+ * Braces are expanded, and each alternative is a pattern of its own: a list of components. As a
+ * match includes everything below it, a pattern needs no `**` at its end, and a name matches as
+ * soon as the list is used up.
  */
 #ifndef AUTHORITY_NAMES_GLOB_INTERNAL_H
 #define AUTHORITY_NAMES_GLOB_INTERNAL_H
@@ -14,16 +14,16 @@
 #include "authority/names/glob.h"
 #include "base/utf8.h"
 
-/* Characters are code points; a byte that is no UTF-8 comes above them all. */
+/* Characters are code points; bytes that are not UTF-8 are numbered above them. */
 enum {
     GLOB_INVALID_BYTE = 0x110000,
     GLOB_CODE_ANY = 0x200000, /* ? */
     GLOB_CODE_RUN,            /* * */
-    GLOB_CODE_CLASS,          /* then a count, and so often the first and last of a range */
+    GLOB_CODE_CLASS,          /* then a count, and as many pairs of first and last of a range */
     GLOB_CODE_NOT_CLASS,
 };
 
-/* How a component is compared; most patterns never need the codes. */
+/* How a component is compared; most patterns need no codes. */
 enum glob_kind {
     GLOB_EQUAL, /* no wildcard */
     GLOB_ENDS,  /* one `*`, with text around it */
@@ -39,7 +39,7 @@ struct glob_component {
     const uint32_t *codes_end;
 };
 
-/* A component that may stand in any directory, the form of most patterns. */
+/* A component that may be in any directory, the form of most patterns. */
 struct glob_anywhere {
     const struct glob_anywhere *next;
     struct glob_component component;
@@ -67,7 +67,7 @@ struct glob_set {
     struct glob_rules rules;
 };
 
-/* The character at `at`, which lies before `end`; the next one begins at *out_next. */
+/* The character at `at`, which is before `end`; the next one begins at *out_next. */
 static inline uint32_t glob_char(const char *at, const char *end, const char **out_next)
 {
     const unsigned char *b = (const unsigned char *)at;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rule of an ignore file: ignore_rule.c reads it, ignore_match.c compares a
- * name with it. Nobody but ignore.c includes this.
+ * One rule of an ignore file: ignore_rule.c parses it, ignore_match.c matches names. Internal to
+ * ignore.c.
  *
- * A rule is read into codes, one for what takes one byte of a name or a run of
- * it. Most rules are plain text then, or plain text behind a `*`, and ignore.c
- * finds them by a table; only the others become patterns.
+ * A rule is parsed into codes, each for one byte of a name or a run of bytes. Most rules are then
+ * plain text, or plain text after a `*`, and ignore.c finds them by a table; only the others become
+ * patterns.
  */
 #ifndef AUTHORITY_NAMES_IGNORE_INTERNAL_H
 #define AUTHORITY_NAMES_IGNORE_INTERNAL_H
@@ -17,11 +17,11 @@
 
 /* A code below 256 is that byte. */
 enum {
-    IGNORE_CODE_SLASH = '/', /* between components, and nowhere else */
+    IGNORE_CODE_SLASH = '/', /* only between components */
     IGNORE_CODE_ANY = 256,   /* ? */
     IGNORE_CODE_RUN,         /* * */
     IGNORE_CODE_DEEP,        /* a whole component: any number of components, also none */
-    IGNORE_CODE_CLASS,       /* the first of the rule's sets; then the others */
+    IGNORE_CODE_CLASS,       /* the first of the rule's sets; the others follow */
 };
 
 struct ignore_bytes {
@@ -53,18 +53,18 @@ struct ignore_rule {
     enum ignore_form form;
     bool is_negated;
     bool is_dir_only;
-    bool
-        is_anchored; /* compared with the name from the file's directory; else with its last part */
+    /* Compared with the name from the file's directory; else with its last component. */
+    bool is_anchored;
 };
 
 /*
- * Reads a line without its newline; all of the rule lives in `scratch`. False in
- * *out_is_rule for comments, empty lines and what cannot match any name.
+ * Parses a line without its newline; the rule lives in `scratch`. *out_is_rule is false for
+ * comments, empty lines and rules that cannot match any name.
  */
 int ignore_rule_read(struct arena *scratch, struct str line, struct ignore_rule *out_rule,
                      bool *out_is_rule);
 
-/* The bytes of a plain rule, or those behind the `*` of an ending. */
+/* The bytes of a plain rule, or those after the `*` of an ending. */
 int ignore_rule_text(struct arena *arena, const struct ignore_rule *rule, struct str *out_text);
 
 /* How a component is compared; few need the codes. */
@@ -84,7 +84,7 @@ struct ignore_component {
 };
 
 struct ignore_pattern {
-    /* What matches begins and ends with one of these: most names are refused by them. */
+    /* First and last bytes of possible matches: these exclude most names. */
     struct ignore_bytes first;
     struct ignore_bytes last;
     const struct ignore_bytes *sets;
@@ -95,7 +95,7 @@ struct ignore_pattern {
 int ignore_pattern_new(struct arena *arena, const struct ignore_rule *rule,
                        const struct ignore_pattern **out_pattern);
 
-/* The name is not empty. */
+/* The name must not be empty. */
 bool ignore_pattern_matches(const struct ignore_pattern *pattern, struct str name);
 
 #endif

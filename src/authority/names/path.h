@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names from outside, checked and brought into one form before anything else
- * looks at them: components joined by single slashes, no ".", no leading or
- * trailing slash, "" for the root. Nothing is decoded: "%2e", "\" and "~" are
- * characters like any other.
+ * Checks and normalises untrusted names before anything else uses them: components joined by single
+ * slashes, no ".", no leading or trailing slash, "" for the root. Nothing is decoded: "%2e", "\"
+ * and "~" are ordinary characters.
  */
 #ifndef AUTHORITY_NAMES_PATH_H
 #define AUTHORITY_NAMES_PATH_H
@@ -21,21 +20,20 @@ struct path_name {
 };
 
 /*
- * ERR_INVALID_PATH for a NUL, a component over NAME_MAX or a name that with its
- * NUL would be over PATH_MAX, as given; ERR_PATH_OUTSIDE_ROOT for one that leaves
- * the root. An absolute name is taken when it lies in `root_path` by whole
- * components (NULL: never). A slash at the end is dropped and asks for nothing.
+ * ERR_INVALID_PATH for a NUL, a component over NAME_MAX or a name that with its NUL would be over
+ * PATH_MAX, as given; ERR_PATH_OUTSIDE_ROOT if it leaves the root. Accepts an absolute name if it
+ * lies in `root_path` by whole components (NULL: never). A trailing slash is dropped and means
+ * nothing.
  *
- * ".." goes back one component, exact as long as links are rejected. With
- * `keep_dotdot` it is left to the kernel, except where it would leave the root
- * even without links.
+ * ".." removes one component, which is exact as long as links are rejected. With `keep_dotdot` it
+ * is left to the kernel, except where it would leave the root even without links.
  */
 int path_normalise(struct str given, const char *root_path, bool keep_dotdot,
                    struct path_name *out_name);
 
 /*
- * Makes an absolute name that lies in the root by whole components relative to it,
- * with all that follows as it was given, ".." too. False leaves it alone.
+ * Makes an absolute name that lies in the root by whole components relative to it, leaving the rest
+ * as given, including "..". False leaves it unchanged.
  */
 bool path_strip_root(struct str *name, const char *root_path);
 
@@ -44,7 +42,7 @@ static inline struct str path_view(const struct path_name *name)
     return (struct str){name->text, name->len};
 }
 
-/* Takes the next component off *rest, which is not empty, with the slash behind it. */
+/* Takes the next component and its slash off *rest, which must not be empty. */
 static inline struct str path_take(struct str *rest)
 {
     const char *slash = memchr(rest->ptr, '/', rest->len);
@@ -57,7 +55,7 @@ static inline struct str path_take(struct str *rest)
     return part;
 }
 
-/* A name below a directory's; ERR_INVALID_PATH when that is too long. */
+/* Joins a directory and a name below it; ERR_INVALID_PATH if the result is too long. */
 int path_join(struct str directory, struct str below, struct path_name *out_name);
 
 /* The part before the last component ("" for none), and the last component. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What packing and unpacking have in common as operations. They are apart because programs only
- * unpack. */
+/* Shared by packing and unpacking as operations. They are separate because programs only unpack. */
 #ifndef AUTHORITY_OPERATIONS_ARCHIVE_INTERNAL_H
 #define AUTHORITY_OPERATIONS_ARCHIVE_INTERNAL_H
 
 #include "authority/archive/internal.h"
 #include "authority/internal.h"
 
-/* The context of archive_naming_admits(): globs are asked about the name from the root on. */
+/* Context of archive_naming_admits(): globs are matched against the name relative to the root. */
 struct archive_naming {
     const struct operation *op;
     struct str directory;
@@ -21,7 +20,7 @@ struct archive_operation {
     struct str source;
     struct str destination;
     const struct authority_archive_options *options; /* NULL: the defaults */
-    enum authority_archive_format format;            /* of what is made */
+    enum authority_archive_format format;            /* of the archive to create */
     int (*run)(struct operation *op, const struct archive_operation *request,
                const struct authority_archive_options *options,
                struct authority_archive_result *out_result, struct err *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations/move.c and operations/copy.c share. Only they include this. */
+/* Shared by operations/move.c and operations/copy.c only. */
 #ifndef AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 #define AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 
@@ -7,7 +7,7 @@
 
 enum { TRANSFER_MAX_ENTRIES = 1000000 };
 
-/* Both ends of a copy or move: names in two scopes that may be one and the same. */
+/* Both ends of a copy or move: names in two scopes, which may be the same. */
 struct transfer {
     struct operation *op; /* of the destination */
     struct authority_scope *source;
@@ -16,22 +16,22 @@ struct transfer {
     struct str from;
     struct str to;
     const struct authority_move_options *options;
-    uint64_t copied; /* fingerprint of what was */
+    uint64_t copied; /* fingerprint of what was copied */
 };
 
-/* The bits that anything at the destination may have. */
+/* The mode bits allowed at the destination. */
 unsigned transfer_mode_mask(const struct transfer *transfer);
 
-/* A file that is open, to the destination; its mode as transfer_copied_mode() says. */
+/* Copies an open file to the destination, with the mode from transfer_copied_mode(). */
 int transfer_copy_open_file(const struct transfer *transfer, struct backend_file *file,
                             unsigned mode);
 unsigned transfer_copied_mode(const struct transfer *transfer, unsigned mode);
 
-/* The source is a file; or a link, of an exact copy. `data` is a struct transfer. */
+/* The source is a file; or, for an exact copy, a link. `data` is a struct transfer. */
 int transfer_copy_file(void *data);
 /* The source is a directory of this mode. */
 int transfer_copy_tree(struct transfer *transfer, unsigned mode);
-/* ERR_BUSY when the source is not what was copied any more. */
+/* ERR_BUSY if the source has changed since it was copied. */
 int transfer_check_unchanged(const struct transfer *transfer, bool is_directory);
 
 #endif
