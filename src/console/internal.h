@@ -12,8 +12,8 @@ struct confirm;
 struct console {
     struct console_config config;
     struct stage *stage;
-    struct loop_task
-        turn; /* work that must not happen inside a callback of the stage or the question queue */
+    /* Work that must not happen inside a callback of the stage or the question queue. */
+    struct loop_task turn;
 
     /* Questions in the order of arrival; the first may be on the stage. */
     struct waiting {
