@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other cases of characters beyond ASCII, as PCRE2 sees them: it is asked,
- * so that no table of ours can differ from its own.
+ * The other cases of characters beyond ASCII, by asking PCRE2, so that no table of ours can differ
+ * from its own.
  */
 #ifndef SEARCH_CASEFOLD_H
 #define SEARCH_CASEFOLD_H
@@ -10,29 +10,29 @@
 #include <stdint.h>
 
 enum {
-    CASEFOLD_MAX_CHARACTERS = 48, /* different ones, in a pattern */
-    CASEFOLD_MAX_CASES = 8,       /* of one; PCRE2 10.42 knows none with more than four */
+    CASEFOLD_MAX_CHARACTERS = 48, /* different ones in a pattern */
+    CASEFOLD_MAX_CASES = 8,       /* of one character; PCRE2 10.42 knows none with more than four */
 };
 
 struct casefold_row {
     uint32_t code_point;
     unsigned count;
-    uint32_t cases[CASEFOLD_MAX_CASES]; /* itself among them */
+    uint32_t cases[CASEFOLD_MAX_CASES]; /* including itself */
 };
 
 struct casefold {
     unsigned count;
-    bool is_full; /* some character found no room: its cases are not known */
+    bool is_full; /* some characters did not fit: their cases are unknown */
     struct casefold_row rows[CASEFOLD_MAX_CHARACTERS];
 };
 
-/* Notes a character to be looked up. */
+/* Registers a character to be looked up. */
 void casefold_want(struct casefold *table, uint32_t code_point);
 
-/* Looks up all that are wanted. Less than a millisecond; ERR_NO_MEMORY. */
+/* Looks up all registered ones. Takes less than a millisecond; ERR_NO_MEMORY. */
 int casefold_fill(struct casefold *table);
 
-/* NULL when its cases are not known. */
+/* NULL if its cases are unknown. */
 const struct casefold_row *casefold_get(const struct casefold *table, uint32_t code_point);
 
 #endif

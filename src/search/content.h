@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of content a text is. Binary is what has a NUL byte among its first
- * 64 KiB, which is where ripgrep looks before it searches; text in UTF-16 is
- * binary too. A NUL that comes later is a byte like any other here.
+ * Whether content is binary: it has a NUL byte in its first 64 KiB, which is where ripgrep looks
+ * before it searches; UTF-16 text counts as binary too. A later NUL is an ordinary byte here.
  */
 #ifndef SEARCH_CONTENT_H
 #define SEARCH_CONTENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PCRE2 on one line, with an end to its work: a pattern that backtracks without
- * end on a line costs at most about a second of it, and then is an error.
+ * Runs PCRE2 on one line, with limits: a pattern that backtracks endlessly on a line costs at most
+ * about a second, and then is an error.
  */
 #ifndef SEARCH_ENGINE_H
 #define SEARCH_ENGINE_H
@@ -13,17 +13,17 @@
 #include "search/pattern.h"
 
 enum {
-    /* A longer line is an error of its own, unless no engine is needed to decide it. */
+    /* A longer line is an error, unless it can be decided without the engine. */
     ENGINE_MAX_LINE_BYTES = 1 << 20,
-    /* With back-references, since what they compare is not counted. */
+    /* With back-references, whose comparisons are not counted. */
     ENGINE_MAX_COMPARED_BYTES = 16 << 10,
     ENGINE_MAX_HEAP_KB = 16 << 10,
-    ENGINE_MAX_STACK_BYTES = 512 << 10, /* of compiled code */
+    ENGINE_MAX_STACK_BYTES = 512 << 10, /* of JIT code */
 };
 
 struct engine;
 
-/* Both live as long. The token may be NULL. */
+/* Both must outlive the engine. The token may be NULL. */
 int engine_new(const struct pattern *pattern, const struct cancel *cancel,
                struct engine **out_engine);
 void engine_free(struct engine *engine);
@@ -34,9 +34,8 @@ struct engine_match {
 };
 
 /*
- * The first match in a line without its newline. ERR_PATTERN_COST when it takes
- * too many steps, ERR_TOO_LARGE for a line that is too long, and what the token
- * says.
+ * The first match in a line without its newline. ERR_PATTERN_COST if it takes too many steps,
+ * ERR_TOO_LARGE for a line that is too long, and the codes of the cancel token.
  */
 int engine_match(struct engine *engine, const char *line, size_t len,
                  struct engine_match *out_match);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the lines of a text that match a pattern. One thread uses a matcher; it
- * is made once for many texts, and searching allocates nothing.
+ * Finds the lines of a text that match a pattern. A matcher is used by one thread; it is created
+ * once for many texts, and searching allocates nothing.
  *
- * A text is a block of whole lines. Its last line may lack the newline only where
- * the whole content ends, since `$` matches there. What follows the last newline
- * is a line if it is not empty.
+ * A text is a block of whole lines. Its last line may lack the newline only at the end of the whole
+ * content, since `$` matches there. What follows the last newline is a line if it is not empty.
  */
 #ifndef SEARCH_MATCHER_H
 #define SEARCH_MATCHER_H
@@ -17,7 +16,7 @@
 
 struct matcher;
 
-/* Pattern and token live as long; the token may be NULL. ERR_NO_MEMORY. */
+/* Pattern and token must outlive the matcher; the token may be NULL. ERR_NO_MEMORY. */
 int matcher_new(const struct pattern *pattern, const struct cancel *cancel,
                 struct matcher **out_matcher);
 void matcher_free(struct matcher *matcher);
@@ -35,18 +34,17 @@ struct matcher_line {
 };
 
 /*
- * The first matching line at or behind `from`, which is a line's start or the
- * text's length; the next search begins at end + 1, if that is not behind the
- * text.
+ * The first matching line at or after `from`, which is a line's start or the text's length; the
+ * next search begins at end + 1, unless that is beyond the text.
  *
- * ERR_PATTERN_COST when the pattern takes too many steps on a line, ERR_TOO_LARGE
- * when a line is longer than the regex engine may see, and what the token says:
- * it is looked at every MiB, and more often where the engine works.
+ * ERR_PATTERN_COST if the pattern takes too many steps on a line, ERR_TOO_LARGE if a line is too
+ * long for the regex engine, and the codes of the cancel token, which is checked every MiB, and
+ * more often while the engine runs.
  */
 int matcher_next(struct matcher *matcher, struct str text, size_t from,
                  struct matcher_line *out_line);
 
-/* How many lines match, as `rg -c` counts. */
+/* Number of matching lines, as `rg -c` counts. */
 int matcher_count(struct matcher *matcher, struct str text, size_t *out_count);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is searched for in the lines of a text: text that stands for itself, or a
- * regular expression as PCRE2 has it, with Unicode's classes and cases. A
- * pattern is compiled once, never changed, and shared by threads; each of them
- * searches with a matcher of its own (search/matcher.h).
+ * What is searched for in the lines of a text: literal text, or a PCRE2 regular expression, with
+ * Unicode's classes and cases. A pattern is compiled once, immutable, and shared by threads; each
+ * of them searches with its own matcher (search/matcher.h).
  *
- * Lines are matched one by one, without their newline. A carriage return before
- * it belongs to the line, so `$` stands behind it. Bytes that are no UTF-8 match
- * nothing, and what is on their two sides matches as it would alone.
+ * Lines are matched one by one, without their newline. A carriage return before it belongs to the
+ * line, so `$` matches after it. Bytes that are not UTF-8 match nothing, and the text on either
+ * side of them matches as it would alone.
  */
 #ifndef SEARCH_PATTERN_H
 #define SEARCH_PATTERN_H
@@ -29,7 +28,7 @@ struct pattern_options {
     bool is_regex;
     bool ignores_case;
     /* For tests: */
-    bool has_no_jit;       /* as where no memory may become code */
+    bool has_no_jit;       /* as if executable memory were forbidden */
     bool has_no_prefilter; /* the regex engine sees every line */
     enum scan_level level;
 };
@@ -37,14 +36,14 @@ struct pattern_options {
 struct pattern;
 
 /*
- * ERR_INVALID_ARGUMENT with what is wrong and where, ERR_INVALID_UTF8, or
- * ERR_TOO_LARGE for a pattern that is too long or becomes too large. A pattern
- * with a line break in it is refused: it could match nothing.
+ * ERR_INVALID_ARGUMENT with the reason and position, ERR_INVALID_UTF8, or ERR_TOO_LARGE for a
+ * pattern that is too long or compiles to too much. A pattern with a line break is refused: it
+ * could match nothing.
  */
 int pattern_compile(struct str text, const struct pattern_options *options,
                     struct pattern **out_pattern, struct err *err);
 
-/* After the last matcher that was made from it. */
+/* Call after freeing all its matchers. */
 void pattern_free(struct pattern *pattern);
 
 static inline void cleanup_pattern_(struct pattern **pattern)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pattern is; for search/pattern.c, search/matcher.c and search/engine.c alone. */
+/* The content of a pattern; internal to search/pattern.c, search/matcher.c and search/engine.c. */
 #ifndef SEARCH_PATTERN_INTERNAL_H
 #define SEARCH_PATTERN_INTERNAL_H
 
@@ -10,15 +10,15 @@
 
 struct pattern {
     pcre2_code *code;
-    pcre2_code *ascii_code;   /* for lines that are ASCII, twice as fast; or NULL */
-    pcre2_code *watched_code; /* for the interpreter: it calls back before each part; or NULL */
-    bool has_jit;             /* code has; ascii_code always has */
+    pcre2_code *ascii_code;   /* for ASCII lines, twice as fast; or NULL */
+    pcre2_code *watched_code; /* for the interpreter: calls back before each part; or NULL */
+    bool has_jit;             /* of code; ascii_code always has it */
 
-    bool has_scan;       /* only lines in which it finds something may match */
-    bool is_whole;       /* and those match for which it is exact */
-    bool is_single;      /* what it finds first is the first match, exactly */
-    bool has_line_start; /* it cannot see whether the first line of a text may match, */
-    bool has_line_end;   /* or the last that no newline ends */
+    bool has_scan;       /* only lines in which the scan finds something may match */
+    bool is_whole;       /* and exact hits always match */
+    bool is_single;      /* its first hit is exactly the first match */
+    bool has_line_start; /* the scan cannot tell whether the first line of a text matches */
+    bool has_line_end;   /* nor the last line without a newline */
     struct scan scan;
     char *needle;
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds a window (search/window.h), or a needle of plain bytes, in a text: many
- * bytes at a time where the processor can, one by one elsewhere, with the same
- * result. Nothing outside the text is read. A scan is shared by threads and
- * never changed.
+ * Finds a window (search/window.h), or a needle of plain bytes, in a text: many bytes at a time if
+ * the processor can, else one by one, with the same result. Reads nothing outside the text. A scan
+ * is immutable and shared by threads.
  */
 #ifndef SEARCH_SCAN_H
 #define SEARCH_SCAN_H
@@ -15,7 +14,7 @@
 #include "base/str.h"
 #include "search/window.h"
 
-/* How many bytes at a time; what the processor cannot do becomes less. */
+/* Vector width; falls back to what the processor supports. */
 enum scan_level {
     SCAN_BEST,
     SCAN_PLAIN,
@@ -32,8 +31,8 @@ struct scan;
 struct scan_range {
     const unsigned char *data;
     size_t len;
-    size_t floor; /* nothing that begins before it counts */
-    size_t from;  /* what is looked at first begins here, */
+    size_t floor; /* hits that begin before it do not count */
+    size_t from;  /* the first compared byte is at or after this, */
     size_t until; /* and before this */
 };
 
@@ -53,16 +52,20 @@ struct scan_functions {
 struct scan {
     bool (*next)(const struct scan *scan, const struct scan_range *range, struct scan_hit *hit);
 
-    /* A needle: its two rarest bytes are compared first. It may have the newline before or behind
-     * a line at its ends. */
+    /*
+     * A needle: its two rarest bytes are compared first. It may include the newline before or after
+     * a line at its ends.
+     */
     struct str needle;
     size_t first_at, second_at;
     bool needle_is_exact, needle_starts_line, needle_ends_line;
-    char needle_bytes[WINDOW_MAX_LENGTH]; /* of one that is made from a window */
+    char needle_bytes[WINDOW_MAX_LENGTH]; /* of a needle made from a window */
 
-    /* Sequences: `width` neighbours of each at once, the two rarest first, which stand at these
-     * offsets. A byte is looked up by its lower and its upper half; bit b says that it may belong
-     * to a sequence of bucket b, which are b, b + 8 and so on. */
+    /*
+     * Sequences: compares `width` neighbours of each at once, starting with the two rarest, at
+     * these offsets. A byte is looked up by its lower and its upper half; bit b says that it may
+     * belong to a sequence of bucket b, which has the sequences b, b + 8 and so on.
+     */
     unsigned width;
     uint8_t offsets[SCAN_WIDTH];
     uint8_t low[SCAN_WIDTH][16];
@@ -76,18 +79,18 @@ struct scan {
     uint8_t shifts[SCAN_MAX_SHIFTS];
 };
 
-/* Can the processor do this one itself? It always can the best and the plain one. */
+/* Whether the processor supports this level. Always true for the best and the plain one. */
 bool scan_has_level(enum scan_level level);
 
-/* The window is copied; it is one of sequences or a run. */
+/* Copies the window, which must be of sequences or a run. */
 void scan_init_window(struct scan *scan, enum scan_level level, const struct window *window);
 
-/* The needle is not empty and lives as long. */
+/* The needle must not be empty and must outlive the scan. */
 void scan_init_needle(struct scan *scan, enum scan_level level, struct str needle);
 
 /*
- * The next hit whose first compared byte lies in the range. False: there is none.
- * Of sequences, those of a line may be found in another order than they begin.
+ * The next hit whose first compared byte lies in the range; false if there is none. Sequences of
+ * one line may be found in another order than they begin.
  */
 static inline bool scan_next(const struct scan *scan, const struct scan_range *range,
                              struct scan_hit *hit)
@@ -95,7 +98,7 @@ static inline bool scan_next(const struct scan *scan, const struct scan_range *r
     return scan->next(scan, range, hit);
 }
 
-/* How many newlines there are. */
+/* Number of newlines. */
 size_t scan_count_newlines(struct str text);
 size_t scan_count_newlines_by(enum scan_level level, struct str text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scanners of search/scan.h share; for them alone. */
+/* Internal to the scanners of search/scan.h. */
 #ifndef SEARCH_SCAN_INTERNAL_H
 #define SEARCH_SCAN_INTERNAL_H
 
@@ -13,7 +13,7 @@ extern const struct scan_functions scan_avx2;
 extern const struct scan_functions scan_neon;
 #endif
 
-/* Is the needle there, given that its first compared byte stands at `at`? */
+/* Whether the needle is there, if its first compared byte is at `at`. */
 static inline bool scan_is_needle(const struct scan *scan, const struct scan_range *range,
                                   size_t at, struct scan_hit *hit)
 {
@@ -30,11 +30,11 @@ static inline bool scan_is_needle(const struct scan *scan, const struct scan_ran
     return true;
 }
 
-/* Is one of the sequences in these buckets there, its anchor at `at`? */
+/* Whether one of the sequences in these buckets is there, with its anchor at `at`. */
 bool scan_is_sequence(const struct scan *scan, const struct scan_range *range, size_t at,
                       unsigned buckets, struct scan_hit *hit);
 
-/* Where what is looked at first must begin before: the range, or what fits into the text. */
+/* Upper bound for the first compared byte: the end of the range, or what fits into the text. */
 static inline size_t scan_last(const struct scan_range *range, size_t width)
 {
     size_t last = range->len < width ? 0 : range->len - width + 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scanners for processors that look up sixteen values at once, written once
- * for every width. Who includes this says what a vector is, in VECTOR_...
- * macros, and puts the functions into its table. Those whose names do not say it:
+ * The scanners for processors with a lookup of sixteen values at once, written once for every
+ * width. The including file defines the vector type by VECTOR_... macros, and puts the functions
+ * into its table. Macros whose names are not obvious:
  *
  *     VECTOR_UPPER           the upper half of each byte
- *     VECTOR_SIGNS           of a comparison: a bit for each byte that is equal, and these
- *                            are VECTOR_SIGN_BITS apart
- *     VECTOR_NONZERO         the same for each byte that is not 0
- *     VECTOR_NONZERO_64      the same for an array of 64 bytes, without bits between
+ *     VECTOR_SIGNS           of a comparison: a bit for each byte that is equal, VECTOR_SIGN_BITS
+ *                            apart
+ *     VECTOR_NONZERO         same for each byte that is not 0
+ *     VECTOR_NONZERO_64      same for an array of 64 bytes, without gaps between bits
  *     VECTOR_COUNT           of two comparisons: how many bytes are equal
  */
 #ifndef SEARCH_SCAN_VECTOR_H
@@ -18,11 +18,13 @@
 
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
-/* Nothing is found in most steps. Who knows that keeps what is compared in registers; there are
- * none that outlast a call, and it would be loaded again at every step. */
+/*
+ * Most steps find nothing. With this hint the compiler keeps constants in registers; none survive a
+ * call, and they would be reloaded at every step.
+ */
 #define VECTOR_MOSTLY(condition) __builtin_expect(condition, true)
 
-/* What is left when no whole vector fits. */
+/* The rest, where no whole vector fits. */
 static inline struct scan_range rest_of(const struct scan_range *range, size_t at)
 {
     struct scan_range rest = *range;
@@ -31,8 +33,10 @@ static inline struct scan_range rest_of(const struct scan_range *range, size_t a
     return rest;
 }
 
-/* Is there a step from *at? The last one is moved back to the end: to look twice is cheaper than to
- * look at what is left byte by byte. */
+/*
+ * Whether there is a step from *at. The last one is moved back to end at `last`: checking twice is
+ * cheaper than checking the rest byte by byte.
+ */
 static inline bool has_step(size_t *at, size_t first, size_t last, size_t step)
 {
     if (*at + step <= last)
@@ -45,7 +49,10 @@ static inline bool has_step(size_t *at, size_t first, size_t last, size_t step)
 
 /* ---- needles ---- */
 
-/* Is it at one of the places in `found`, which are those of the vector `skipped` behind `at`? */
+/*
+ * Whether the needle is at one of the positions in `found`, which are those of the vector `skipped`
+ * bytes after `at`.
+ */
 VECTOR_INLINE bool is_needle_at(const struct scan *scan, const struct scan_range *range, size_t at,
                                 size_t skipped, uint64_t found, struct scan_hit *hit)
 {
@@ -93,7 +100,7 @@ VECTOR_INLINE VECTOR look_up(VECTOR bytes, VECTOR low, VECTOR high)
                       VECTOR_SHUFFLE(high, VECTOR_UPPER(bytes)));
 }
 
-/* The positions behind the first two, for what passed these, and then the rest of each sequence. */
+/* Checks the positions after the first two, for candidates, and then the rest of each sequence. */
 VECTOR_INLINE bool verify(const struct scan *scan, const struct scan_range *range, size_t at,
                           VECTOR buckets, const unsigned width, struct scan_hit *hit)
 {
@@ -170,7 +177,7 @@ VECTOR_INLINE uint64_t members(const unsigned char *data, VECTOR low, VECTOR hig
 {
     VECTOR found[RUN_BLOCK / VECTOR_BYTES];
 
-    /* Or gcc keeps them in memory. */
+    /* Otherwise gcc keeps them in memory. */
 #pragma GCC unroll 4
     for (unsigned i = 0; i < RUN_BLOCK / VECTOR_BYTES; i++) {
         VECTOR bytes = VECTOR_LOAD(data + (size_t)i * VECTOR_BYTES);
@@ -209,7 +216,7 @@ VECTOR_TARGET static bool vector_run(const struct scan *scan, const struct scan_
             *hit = (struct scan_hit){start, start + length, false};
             return true;
         }
-        /* Not all are members, or it would have been long enough: there are at most 64. */
+        /* Not all are members, or the run would have been long enough: it has at most 64. */
         before = (size_t)__builtin_clzll(~mask);
     }
     rest = rest_of(range, at - before);

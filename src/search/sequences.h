@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A few sequences of byte sets, one of which is in a text; for search/window.c
- * alone.
- */
+/* A few sequences of byte sets, one of which is in a text; internal to search/window.c. */
 #ifndef SEARCH_SEQUENCES_H
 #define SEARCH_SEQUENCES_H
 
@@ -13,14 +10,16 @@ struct sequences {
     struct window_sequence list[WINDOW_MAX_SEQUENCES];
 };
 
-/* One that takes no bytes. */
+/* One empty sequence. */
 extern const struct sequences sequences_of_nothing;
 
-/* Each of a with each of b behind it. False, and nothing is set, when that is too much or nothing.
+/*
+ * Each sequence of a followed by each of b. False, without changing *out, if that is too many or
+ * none.
  */
 bool sequences_join(const struct sequences *a, const struct sequences *b, struct sequences *out);
 
-/* False, and nothing is added, when there is no room for all. */
+/* False, without adding any, if there is not enough room. */
 bool sequences_add(struct sequences *to, const struct sequences *from);
 
 #endif

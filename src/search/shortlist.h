@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first so many of a stream of names, in order, however many come by and in
- * whatever order: memory is that of twice as many.
+ * Keeps the first `max` names of a stream, in order, however many come and in whatever order: needs
+ * memory for twice as many.
  *
- * The order is that of a tree as it is shown: a directory before what is in it,
- * and in each directory the directories first, then by bytes.
+ * The order is that of a displayed tree: a directory before its content, and in each directory the
+ * directories first, then by bytes.
  */
 #ifndef SEARCH_SHORTLIST_H
 #define SEARCH_SHORTLIST_H
@@ -19,24 +19,24 @@
 #include "gatehouse/authority.h"
 
 struct shortlist_item {
-    uint64_t size; /* for the owner */
+    uint64_t size; /* for the owner's use */
     bool has_size;
     bool is_directory;
     uint16_t len;  /* below PATH_MAX */
-    uint16_t last; /* where its last component begins */
+    uint16_t last; /* start of its last component */
     char name[];
 };
 
 struct shortlist {
-    struct arena store; /* of the items, dropped ones included until the next cut */
+    struct arena store; /* holds the items, including dropped ones until the next cut */
     struct shortlist_item **items;
     size_t count;
     size_t room;
     size_t max;
-    const struct shortlist_item
-        *bound;       /* of the items: what is not before it is none of the first */
-    bool is_dropping; /* something did not fit */
-    bool has_slashes; /* one of the names has */
+    /* One of the items: only names before it can be among the first. */
+    const struct shortlist_item *bound;
+    bool is_dropping; /* some items did not fit */
+    bool has_slashes; /* some name has a slash */
 };
 
 void shortlist_init(struct shortlist *list, size_t max);
@@ -44,19 +44,19 @@ void shortlist_done(struct shortlist *list);
 #define cleanup_shortlist cleanup_with(shortlist_done)
 
 /*
- * Whether this name, and with a directory anything below it, may still be among
- * the first: false lets a walk pass it by.
+ * Whether this name, or for a directory anything below it, may still be among the first; if not, a
+ * walk can skip it.
  */
 bool shortlist_wants(const struct shortlist *list, struct str name, bool is_directory);
 
 /*
- * Takes a copy if it is wanted. *out_item, which may be NULL, is the copy or NULL,
- * valid until the next call. ERR_NO_MEMORY.
+ * Copies it if wanted. *out_item, which may be NULL, is the copy or NULL, valid until the next
+ * call. ERR_NO_MEMORY.
  */
 int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
                   struct shortlist_item **out_item);
 
-/* The first `max`, in order: only then may the items be read, and none is added afterwards. */
+/* Sorts the first `max`: only afterwards may the items be read, and none may be added. */
 void shortlist_sort(struct shortlist *list);
 
 static inline struct str shortlist_name(const struct shortlist_item *item)

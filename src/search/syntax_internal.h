@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two parts of the regex reader share: syntax.c for groups, repeats and sequences,
- * syntax_class.c for single characters and classes. */
+/*
+ * Shared by the two parts of the regex parser: syntax.c for groups, repeats and sequences,
+ * syntax_class.c for single characters and classes.
+ */
 #ifndef SEARCH_SYNTAX_INTERNAL_H
 #define SEARCH_SYNTAX_INTERNAL_H
 
@@ -56,7 +58,7 @@ static inline bool syntax_is_letter(uint32_t c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The next character; the text is valid and not at its end. */
+/* The next character; the text must be valid and not at its end. */
 static inline uint32_t syntax_take(struct syntax_parser *parser)
 {
     uint32_t code_point;
@@ -68,7 +70,7 @@ static inline uint32_t syntax_take(struct syntax_parser *parser)
 struct syntax_node *syntax_character(struct syntax_parser *parser, uint32_t code_point);
 struct syntax_node *syntax_any_character(struct arena *arena);
 
-/* Behind the backslash, behind the bracket. Nodes that found no memory are NULL. */
+/* Start after the backslash, after the bracket. Nodes are NULL without memory. */
 int syntax_read_escape(struct syntax_parser *parser, struct syntax_node **out_node);
 int syntax_read_class(struct syntax_parser *parser, struct syntax_node **out_node);
 
