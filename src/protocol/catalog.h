@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every tool the product offers, as one table. It is generated from catalog/,
- * one JSON file a tool, by scripts/make-catalog, and so are the page
- * docs/tools.md and what `tools/list` answers. What a tool does is its
- * provider's.
+ * Every tool of the product, as one table. scripts/make-catalog generates it from catalog/, one
+ * JSON file per tool, together with docs/tools.md and the answer to `tools/list`. A tool's provider
+ * implements it.
  */
 #ifndef PROTOCOL_CATALOG_H
 #define PROTOCOL_CATALOG_H
@@ -13,7 +12,7 @@
 
 #include "base/str.h"
 
-/* Consent is given by group. */
+/* Permission is given by group. */
 enum catalog_group {
     CATALOG_FILESYSTEM_READ,
     CATALOG_FILESYSTEM_WRITE,
@@ -35,19 +34,19 @@ enum catalog_access {
 struct catalog_resource {
     struct str argument;
     enum catalog_access access;
-    struct str fallback; /* when the argument is missing: "" is the root. NULL ptr: none then */
-    /* The argument that says where a command is executed, the root when missing; or NULL ptr. */
+    struct str fallback; /* if the argument is missing: "" is the root. NULL ptr: no resource */
+    /* The argument with a command's working directory, the root if missing; or NULL ptr. */
     struct str directory;
 };
 
 struct catalog_tool {
     int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
     enum catalog_group group;
-    const char *provider; /* the family that does it: see call/provider.h */
+    const char *provider; /* the family that implements it: see call/provider.h */
     struct str name;
     struct str description;
     struct str input_schema;  /* JSON */
-    struct str output_schema; /* JSON; empty when the result is no object */
+    struct str output_schema; /* JSON; empty if the result is no object */
     struct str listing;       /* the finished object for tools/list */
     const struct catalog_resource *resources;
     size_t resource_count;
@@ -56,10 +55,10 @@ struct catalog_tool {
 extern const struct catalog_tool catalog_tools[];
 extern const size_t catalog_tool_count;
 
-/* NULL when there is none of that name. */
+/* NULL if there is no tool of that name. */
 const struct catalog_tool *catalog_find(struct str name);
 
-/* False: this version has no tools for it, whatever the user allows. */
+/* False: this version has no tools of the group, whatever the user allows. */
 bool catalog_has_group(enum catalog_group group);
 
 /* "filesystemRead", … */

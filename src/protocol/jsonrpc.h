@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON-RPC 2.0 as MCP narrows it: an id is a string or an integer, parameters
- * are an object. One parsed document becomes a request, a notification or a
- * response; batches are the caller's, an array of such documents.
+ * JSON-RPC 2.0 as MCP restricts it: an id is a string or an integer, parameters are an object. One
+ * parsed document becomes a request, a notification or a response; the caller handles batches,
+ * which are an array of such documents.
  */
 #ifndef PROTOCOL_JSONRPC_H
 #define PROTOCOL_JSONRPC_H
@@ -34,38 +34,37 @@ enum jsonrpc_kind {
 
 struct jsonrpc_message {
     enum jsonrpc_kind kind;
-    struct str id;     /* as JSON text, the same text for the same id; empty in a notification */
+    struct str id;     /* as JSON text, equal for equal ids; empty in a notification */
     struct str method; /* empty in a response */
-    const struct json_value *params; /* an object; NULL when there are none */
-    const struct json_value *result; /* a response has this … */
-    const struct json_value *error;  /* … or that one, an object */
+    const struct json_value *params; /* an object; or NULL */
+    const struct json_value *result; /* a response has either this … */
+    const struct json_value *error;  /* … or this, an object */
 };
 
 /*
- * ERR_INVALID_ARGUMENT for what is no message, ERR_NO_MEMORY or ERR_TOO_LARGE
- * of the arena. *out_id is set even then if the id could be read, so that the
- * answer reaches its request; otherwise it is empty.
+ * ERR_INVALID_ARGUMENT if it is not a message, ERR_NO_MEMORY or ERR_TOO_LARGE from the arena.
+ * *out_id is set even then if the id could be read, so that the answer can be matched to its
+ * request; otherwise it is empty.
  */
 int jsonrpc_read(struct arena *arena, const struct json_value *document,
                  struct jsonrpc_message *out_message, struct str *out_id, struct err *err);
 
 /*
- * The JSON text of an id or a token, made the same for equal values: a string
- * or an integer of at most JSONRPC_MAX_ID_BYTES.
+ * The JSON text of an id or a token, equal for equal values: a string or an integer of at most
+ * JSONRPC_MAX_ID_BYTES.
  */
 int jsonrpc_id_text(struct arena *arena, const struct json_value *value, struct str *out_text,
                     struct err *err);
 
 /*
- * Each appends one message. `id`, `params` and `data` are finished
- * JSON; empty data or params are left out, and so is the id of an error that
- * belongs to no known request: MCP has no null id.
+ * Each appends one message. `id`, `params` and `data` are finished JSON; empty data or params are
+ * omitted, and so is the id of an error that belongs to no known request: MCP has no null id.
  */
 int jsonrpc_write_request(struct buf *out, struct str id, struct str method, struct str params);
 int jsonrpc_write_error(struct buf *out, struct str id, int code, struct str message,
                         struct str data);
 
-/* The code for an error of the table, and its data: {"name":…,"category":…,"field":…}. */
+/* Writes the data of an error of the table: {"name":…,"category":…,"field":…}. */
 int jsonrpc_write_err_data(struct buf *out, const struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of a tool as clients get it: MCP's CallToolResult, which the gateway speaks too. */
+/* The result of a tool as clients get it: MCP's CallToolResult, which the gateway uses too. */
 #ifndef PROTOCOL_TOOLRESULT_H
 #define PROTOCOL_TOOLRESULT_H
 
@@ -15,7 +15,9 @@
  */
 int toolresult_write(struct buf *out, struct str text, struct str structured, bool is_error);
 
-/* Whether a result tells of an error; then its words are in *out_err. Only short ones do. */
+/*
+ * Whether a result is an error; then *out_err has its message. Long results never count as errors.
+ */
 bool toolresult_is_error(struct str result, struct err *out_err);
 
 /* {"error": message} as text. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wire between a front, which decides and talks to the world, and its
- * toolhost, which touches the files: frames on one stream socket, bodies in
- * JSON. docs/internals/program-toolhost.md says what each message means and when it may
- * come; here is only how it looks.
+ * The protocol between a front end, which decides and talks to the world, and its toolhost, which
+ * touches the files: frames on one stream socket, with JSON bodies.
+ * docs/internals/program-toolhost.md says what each message means and when it may be sent; this is
+ * only the format.
  *
  *     u32 length of what follows | u32 call | u8 type | body     (little endian)
  */
@@ -23,7 +23,7 @@
 enum toolwire_side { TOOLWIRE_FRONT, TOOLWIRE_HOST };
 
 enum toolwire_type {
-    /* From the front. */
+    /* From the front end. */
     TOOLWIRE_PREPARE = 0x01,
     TOOLWIRE_RUN = 0x02,
     TOOLWIRE_DROP = 0x03,
@@ -44,13 +44,13 @@ enum {
     TOOLWIRE_VERSION = 2,
     TOOLWIRE_HEADER_BYTES = 9,
     TOOLWIRE_UNCOUNTED_BYTES = 4, /* the length does not count itself */
-    TOOLWIRE_NO_CALL = 0,         /* about the connection, not about a call */
+    TOOLWIRE_NO_CALL = 0,         /* about the connection, not a call */
     /* Of a call's arguments; the body around them is one deeper. */
     TOOLWIRE_MAX_DEPTH = JSON_DEFAULT_MAX_DEPTH,
 };
 #define TOOLWIRE_MAX_TIMEOUT_MS (INT64_C(24) * 60 * 60 * 1000)
 
-/* The longest bodies, for files of at most this size (itself at most 64 MiB). */
+/* The largest bodies, for files of at most this size (itself at most 64 MiB). */
 size_t toolwire_max_request(uint64_t max_file_bytes);
 size_t toolwire_max_answer(uint64_t max_file_bytes);
 
@@ -62,29 +62,29 @@ struct toolwire_frame {
     struct str body;
 };
 
-/* Writes the header of a frame, to be followed by the body. */
+/* Writes the header of a frame, which the body follows. */
 void toolwire_write_header(uint32_t call, enum toolwire_type type, size_t body_len,
                            char out_header[TOOLWIRE_HEADER_BYTES]);
 
 struct toolwire_decoder {
     enum toolwire_side from;
-    struct buf begun; /* of the frame that is not whole yet */
+    struct buf begun; /* incomplete frame */
     bool is_broken;
 };
 
-/* For what comes from that side, with bodies up to this many bytes. */
+/* For the stream from that side, with bodies of up to max_body_bytes. */
 void toolwire_decoder_init(struct toolwire_decoder *decoder, enum toolwire_side from,
                            size_t max_body_bytes);
 void toolwire_decoder_done(struct toolwire_decoder *decoder);
 
-/* The body is gone when it returns. An error of its own ends the decoding. */
+/* The body is invalid after it returns. An error ends the decoding. */
 typedef int toolwire_frame_fn(void *data, const struct toolwire_frame *frame, struct err *err);
 
 /*
- * Takes the next bytes of the stream, however they are cut. After an error the
- * rest of the stream has no meaning, and nothing more is taken: ERR_TOO_LARGE
- * for a frame over the ceiling, ERR_INVALID_ARGUMENT for one that is malformed or
- * not this side's. A bad header is told before its body has come.
+ * Decodes the next bytes of the stream, split in any way. After an error nothing more is decoded,
+ * since the rest has no meaning: ERR_TOO_LARGE for a frame over the limit, ERR_INVALID_ARGUMENT for
+ * one that is malformed or not allowed from this side. A bad header is reported before its body was
+ * received.
  */
 int toolwire_feed(struct toolwire_decoder *decoder, struct str bytes, toolwire_frame_fn *on_frame,
                   void *data, struct err *err);
@@ -94,21 +94,21 @@ int toolwire_feed(struct toolwire_decoder *decoder, struct str bytes, toolwire_f
 struct toolwire_prepare {
     struct str tool;
     const struct json_value *arguments; /* an object */
-    int64_t timeout_ms;                 /* of preparing, and of running again */
+    int64_t timeout_ms;                 /* for preparing, and again for running */
     int64_t keep_ms;                    /* how long it waits for RUN or DROP */
 };
 
 /*
- * The text must live as long as what is read from it. ERR_NO_MEMORY and
- * ERR_TOO_LARGE speak of the arena; every other error says that the body is none.
+ * The text must outlive what is read from it. ERR_NO_MEMORY and ERR_TOO_LARGE come from the arena;
+ * every other error means that the body is invalid.
  */
 int toolwire_read_prepare(struct arena *arena, struct str body,
                           struct toolwire_prepare *out_prepare, struct err *err);
 
-/* `has_begun`: a worker had begun to run the call, and what it did may be there. */
+/* `has_begun`: a worker had started to run the call, and it may have taken effect. */
 int toolwire_write_error(const struct err *error, bool has_begun, struct buf *out);
 
-/* A total of 0 is one that is not known, and left out. */
+/* A total of 0 is unknown, and omitted. */
 int toolwire_write_progress(uint64_t done, uint64_t total, const char *what, struct buf *out);
 
 #endif
