@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shell over a folder on the disk whose commands really run, each in a box of
- * its own. Before it is opened the process has one thread, and it is opened once
- * at a time.
+ * A shell on a folder on disk whose commands really run, each in its own sandbox. The process must
+ * be single-threaded before it is opened, and only one may be open at a time.
  */
 #ifndef TESTS_SUPPORT_BOXED_SHELL_H
 #define TESTS_SUPPORT_BOXED_SHELL_H
@@ -94,7 +93,7 @@ static inline int boxed_open_launcher(struct boxed *boxed)
     return launcher_new(&envelope, &boxed->launcher, &boxed->err);
 }
 
-/* The config's loop, starter, places and record are filled in. */
+/* Fills in the config's loop, starter, places and recorded scope. */
 static inline int boxed_open_shell(struct boxed *boxed, struct shell_config config)
 {
     const struct shell_place place = {.names = boxed->scope, .root_path = boxed->root};
@@ -160,7 +159,7 @@ static inline void boxed_done(void *data, int error, struct str result)
     loop_stop(answer->boxed->loop);
 }
 
-/* Begins a call; the answer must outlive it. ERR_* when the arguments are refused. */
+/* Starts a call; the answer must outlive it. ERR_* if the arguments are refused. */
 static inline int boxed_begin(struct boxed *boxed, const char *tool, const char *arguments,
                               struct boxed_answer *answer, uint64_t *out_id)
 {
@@ -181,7 +180,7 @@ static inline int boxed_begin(struct boxed *boxed, const char *tool, const char 
     return 0;
 }
 
-/* The answer's error, or ERR_TIMED_OUT when nothing comes. */
+/* Returns the answer's error, or ERR_TIMED_OUT if none comes. */
 static inline int boxed_wait(struct boxed *boxed, const struct boxed_answer *answer)
 {
     timer_start(&boxed->patience, PATIENCE_MS);

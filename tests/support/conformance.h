@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What MCP's conformance suites expect to find on a server, in pieces:
+ * What MCP's conformance suites expect of a server:
  *
- *     conformance_server.c   listens, and says what is offered
+ *     conformance_server.c   listens, and describes what is offered
  *     conformance_tools.c    tools that answer, at once or in steps
  *     conformance_ask.c      tools and a prompt that ask the client
  *     conformance_texts.c    prompts, resources, completion
  *
- * The names and texts are the suites' own.
+ * The suites define the names and texts.
  */
 #ifndef TESTS_SUPPORT_CONFORMANCE_H
 #define TESTS_SUPPORT_CONFORMANCE_H
@@ -22,7 +22,7 @@
 
 enum { CONFORMANCE_RESULT_BYTES = 64 << 10 };
 
-/* By the order of their list; the suites call the first one with nothing. */
+/* In list order; the suites call the first one without arguments. */
 enum conformance_tool {
     SIMPLE_TEXT,
     IMAGE_CONTENT,
@@ -70,19 +70,19 @@ extern const struct catalog_tool conformance_tools[CONFORMANCE_TOOLS];
 extern const struct mcp_prompt conformance_prompts[CONFORMANCE_PROMPTS];
 extern const struct str conformance_templates;
 
-/* conformance_server.c: the momentary one is there, or is not. */
+/* conformance_server.c: adds or removes the momentary one. */
 void conformance_change_tools(void);
 void conformance_change_prompts(void);
 
 /* conformance_tools.c */
 void conformance_run_tool(struct loop *loop, struct mcp_call *call);
-/* Ends whatever it does. */
+/* Ends whatever the call does. */
 void conformance_cancel(struct mcp_call *call);
 /* A result with one text. */
 void conformance_finish_text(struct mcp_call *call, struct str text);
 void conformance_fail(struct mcp_call *call, int code);
 
-/* conformance_ask.c: begins, and goes on when there are answers. */
+/* conformance_ask.c: starts, and continues when there are answers. */
 void conformance_ask(struct mcp_call *call);
 
 /* conformance_texts.c */

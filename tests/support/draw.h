@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and texts for generated tests: the same ones for the same seed, which is not 0. */
+/*
+ * Pseudo-random numbers and texts for generated tests, determined by the seed, which must not be 0.
+ */
 #ifndef TESTS_SUPPORT_DRAW_H
 #define TESTS_SUPPORT_DRAW_H
 
@@ -19,7 +21,7 @@ static inline size_t draw(size_t below)
     return (size_t)(draw_seed % below);
 }
 
-/* Up to so many pieces, one behind the other; there is room for the longest. */
+/* Concatenates up to max_pieces pieces; `text` must have room for the longest result. */
 static inline struct str draw_text(char *text, size_t max_pieces, const char *const *pieces,
                                    size_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway for tests and benchmarks, in both dialects: what it checks and answers is what n8n
- * checks and answers, and it can be told to do what a server on a bad day does. It lives on the
- * loop of the test, or alone in the program fake_gateway, which is driven over standard input.
+ * A gateway for tests and benchmarks, in both dialects: it checks and answers like n8n, and can be
+ * told to misbehave. It runs on the test's loop, or alone in the program fake_gateway, which is
+ * controlled over standard input.
  */
 #ifndef TESTS_SUPPORT_FAKE_GATEWAY_H
 #define TESTS_SUPPORT_FAKE_GATEWAY_H
@@ -25,28 +25,28 @@ enum fake_endpoint {
 enum {
     FAKE_ID_BYTES = 32,
     FAKE_KEY_BYTES = 48,
-    FAKE_BODY_BYTES = 16 << 20, /* more is 413 */
+    FAKE_BODY_BYTES = 16 << 20, /* 413 beyond */
 };
 
 struct fake_answer {
     struct str id;
     struct str body;
     int64_t took_ms;
-    int64_t arrived_ns; /* CLOCK_MONOTONIC, when the body was whole */
+    int64_t arrived_ns; /* CLOCK_MONOTONIC, when the body was complete */
 };
 
 struct fake_gateway_config {
     struct loop *loop;
     uint16_t port; /* 0: any */
     int (*make_filter)(void *data, struct filter **out_filter);
-    bool has_no_n8n; /* the paths below /rest are 404 */
+    bool has_no_n8n; /* paths below /rest are 404 */
     bool has_no_seed;
     int64_t ping_ms;        /* 0: never */
     const char *static_key; /* or NULL */
-    const char *token;      /* the first one; NULL: drawn */
-    bool takes_any_answer;  /* does not parse it: for who measures the daemon alone */
+    const char *token;      /* the first one; NULL: random */
+    bool takes_any_answer;  /* does not parse it: for measuring the daemon alone */
     void (*on_answer)(void *data, const struct fake_answer *answer);
-    /* A daemon has initialised and listens; or a stream has gone. May be NULL. */
+    /* A daemon has initialised and listens; or a stream has ended. May be NULL. */
     void (*on_change)(void *data);
     void *data;
 };
@@ -57,36 +57,38 @@ int fake_gateway_new(const struct fake_gateway_config *config, struct fake_gatew
 void fake_gateway_free(struct fake_gateway *gateway);
 
 uint16_t fake_gateway_port(const struct fake_gateway *gateway);
-/* The pairing token that is good now; a new one when the last was used. */
+/* The valid pairing token; a new one if the last was used. */
 const char *fake_gateway_token(struct fake_gateway *gateway);
 
-/* Sends a call in the dialect in which the daemon initialised. `arguments` is finished JSON. */
+/* Sends a call in the daemon's dialect. `arguments` is finished JSON. */
 void fake_gateway_call(struct fake_gateway *gateway, const char *name, struct str arguments,
                        char out_id[FAKE_ID_BYTES]);
-/* Any bytes on every stream. */
+/* Sends any bytes on every stream. */
 void fake_gateway_raw(struct fake_gateway *gateway, struct str bytes);
-/* Cuts every stream, or ends it as it should. */
+/* Cuts every stream, or ends it regularly. */
 void fake_gateway_drop(struct fake_gateway *gateway, bool is_clean);
-/* Forgets keys and sessions, as a restart does; the streams are cut. */
+/* Forgets keys and sessions like a restart, and cuts the streams. */
 void fake_gateway_forget(struct fake_gateway *gateway);
 /* The user ends the session in the browser. */
 void fake_gateway_dismiss(struct fake_gateway *gateway);
 
-/* The next `count` requests get that status and body (JSON); 0 cuts the connection, -1 is silence.
+/*
+ * The next `count` requests get that status and body (JSON); 0 cuts the connection, -1 never
+ * answers.
  */
 void fake_gateway_fail(struct fake_gateway *gateway, enum fake_endpoint endpoint, int status,
                        unsigned count, struct str body);
-/* Answers of the endpoint come so much later. */
+/* Delays answers of the endpoint. */
 void fake_gateway_delay(struct fake_gateway *gateway, enum fake_endpoint endpoint, int64_t ms);
 
 struct fake_gateway_state {
     bool is_connected;
     size_t streams;
-    size_t pending;                /* calls without an answer */
+    size_t pending;                /* unanswered calls */
     unsigned hits[FAKE_ENDPOINTS]; /* requests so far */
     unsigned refused;              /* of those, with 4xx */
     bool is_seed;                  /* the daemon sent a tree and no tools */
-    struct str init;               /* the last good body of init */
+    struct str init;               /* the last valid body of init */
     const char *session_key;       /* "" without one */
     bool had_key_in_query;         /* of the last request for events */
     bool had_key_in_header;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a glob means, written as plainly as possible and without regard to time:
- * for patterns that compile, against which the real matcher is held. Only for
- * short patterns and names.
+ * Defines what a glob means, as simply as possible and without regard to time: the real matcher is
+ * compared with it, for patterns that compile. Only for short patterns and names.
  */
 #ifndef TESTS_SUPPORT_GLOB_REFERENCE_H
 #define TESTS_SUPPORT_GLOB_REFERENCE_H
@@ -22,7 +21,7 @@ static inline struct str glob_reference_skip(struct str s, size_t count)
     return (struct str){s.ptr + count, s.len - count};
 }
 
-/* A code point, or a number above all of them for a byte that is none. */
+/* A code point, or a number above all of them for an invalid byte. */
 static inline uint32_t glob_reference_take_char(struct str *s)
 {
     unsigned char byte = (unsigned char)s->ptr[0];
@@ -38,7 +37,7 @@ static inline uint32_t glob_reference_take_literal(struct str *pattern)
     return glob_reference_take_char(pattern);
 }
 
-/* *pattern stands behind the "["; in the end, behind the "]". */
+/* *pattern starts after the "[" and ends after the "]". */
 static inline bool glob_reference_take_class(struct str *pattern, uint32_t c)
 {
     bool is_negated = pattern->ptr[0] == '!' || pattern->ptr[0] == '^';
@@ -90,7 +89,7 @@ static inline bool glob_reference_component(struct str pattern, struct str part)
     return glob_reference_component(pattern, part);
 }
 
-/* What stands before the first slash goes to *out_first; false if that is all there is. */
+/* Sets *out_first to the part before the first slash; false if there is no slash. */
 static inline bool glob_reference_cut(struct str s, struct str *out_first, struct str *out_rest)
 {
     size_t slash = str_find(s, STR("/"));
@@ -100,7 +99,7 @@ static inline bool glob_reference_cut(struct str s, struct str *out_first, struc
     return slash != SIZE_MAX;
 }
 
-/* The pattern from the root, to the end of a name or of a directory that it lies in. */
+/* Matches the pattern from the root to the end of a name or of one of its parent directories. */
 static inline bool glob_reference_path(struct str pattern, bool has_pattern, struct str name)
 {
     struct str wanted, wanted_rest, part, part_rest;
@@ -129,7 +128,7 @@ static inline bool glob_reference_plain(struct str pattern, struct str name)
     return glob_reference_path((struct str){anywhere, pattern.len + 3}, true, name);
 }
 
-/* How long a class, an escaped character or a single byte is, at the start of the pattern. */
+/* Length of a class, an escaped character or a single byte at the start of the pattern. */
 static inline size_t glob_reference_unit(struct str pattern)
 {
     struct str rest = pattern;
@@ -143,7 +142,7 @@ static inline size_t glob_reference_unit(struct str pattern)
     return pattern.len - rest.len;
 }
 
-/* With braces: the first one gives way to each of its choices. */
+/* With braces: replaces the first one by each of its choices. */
 static inline bool glob_reference_matches(struct str pattern, struct str name)
 {
     size_t open = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server with a few paths and clients of it in one process, on a Unix socket without a name, the
- * fake clock and one thread: what a client sends has been dealt with when fixture_turn() returns.
+ * A server with a few paths and its clients in one process, on an unnamed Unix socket, with a fake
+ * clock and one thread: everything a client sent was handled when http_fixture_turn() returns.
  *
  *     GET  /hello      "hello\n"
  *     GET  /pieces     two pieces
  *     GET  /later      answered by http_fixture_answer_waiting()
- *     GET  /watched    the same, and its client's leaving is noticed
+ *     GET  /watched    same, and notices if its client leaves
  *     POST /echo       the body, up to 64 bytes
- *     POST /count      how many bytes the body has, as it comes
- *     POST /unread     answered without a look at the body
+ *     POST /count      the number of bytes of the body, as it comes
+ *     POST /unread     answered without reading the body
  */
 #ifndef TESTS_SUPPORT_HTTP_FIXTURE_H
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
@@ -41,24 +41,24 @@ struct http_fixture {
     struct buf log; /* a line for each access: GET /hello 200 complete */
 };
 
-/* `config` gives the limits; what it hands requests to is the fixture's, unless it is set. */
+/* `config` gives the limits; the fixture handles requests, unless it sets a handler. */
 void http_fixture_init(struct http_fixture *fixture, const struct httpserver_config *config);
 void http_fixture_done(struct http_fixture *fixture);
 
-/* Until nothing happens any more without time or a client. */
+/* Runs the loop until nothing more happens without time or a client. */
 void http_fixture_turn(struct http_fixture *fixture);
 void http_fixture_pass(struct http_fixture *fixture, int64_t ms);
 
-/* A client's socket, which does not block. */
+/* A nonblocking client socket. */
 int http_fixture_connect(struct http_fixture *fixture);
 
-/* Sends all of it. False when the server has closed. */
+/* Sends everything. False if the server has closed. */
 bool http_fixture_send(struct http_fixture *fixture, int fd, struct str bytes);
 
-/* Appends what has come; true when the server has said its last word. */
+/* Appends what was received; true if the server has closed. */
 bool http_fixture_receive(struct http_fixture *fixture, int fd, struct buf *out);
 
-/* The oldest exchange that waits is answered with "later\n". */
+/* Answers the oldest waiting exchange with "later\n". */
 void http_fixture_answer_waiting(struct http_fixture *fixture);
 
 size_t http_fixture_connections(struct http_fixture *fixture);

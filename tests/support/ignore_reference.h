@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file of ignore rules means, written for being read: line by line from the
- * last, each compared byte by byte with recursion, in exponential time. Nothing is
- * shared with src/authority/ignore*.c but the named classes, which test_ignore.py
- * holds against git.
+ * Defines what a file of ignore rules means, written for readability: line by line from the last,
+ * each compared byte by byte with recursion, in exponential time. It shares nothing with
+ * src/authority/ignore*.c except the named classes, which test_ignore.py compares with git.
  */
 #ifndef TESTS_SUPPORT_IGNORE_REFERENCE_H
 #define TESTS_SUPPORT_IGNORE_REFERENCE_H
@@ -16,10 +15,10 @@ struct ignore_reference {
     const char *start; /* of the rule's text */
     const char *end;
     const char *name_end;
-    bool has_slash; /* then bytes are compared with a whole name */
+    bool has_slash; /* then it is compared with the whole name */
 };
 
-/* 1 or 0, or -1 for a class that is not known. Names in the tests are ASCII where it matters. */
+/* 1 or 0, or -1 for an unknown class. Names in the tests are ASCII where it matters. */
 static inline int ignore_reference_named(struct str name, unsigned char c)
 {
     static const struct {
@@ -43,11 +42,11 @@ struct ignore_reference_class {
     const char *p;
     const char *end;
     unsigned char c;
-    int before; /* what a range may begin with */
+    int before; /* possible start of a range */
     bool has;
 };
 
-/* At "[:". False where there is no such class. */
+/* At "[:". False if there is no such class. */
 static inline bool ignore_reference_bracket(struct ignore_reference_class *class)
 {
     const char *close = class->p + 2;
@@ -93,7 +92,7 @@ static inline bool ignore_reference_member(struct ignore_reference_class *class)
     return true;
 }
 
-/* Behind the class at `p`, and whether it has the byte; NULL for one that is malformed. */
+/* Returns the end of the class at `p`, and whether it has the byte; NULL if malformed. */
 static inline const char *ignore_reference_class(const char *p, const char *end, char byte,
                                                  bool *out_has)
 {
@@ -111,7 +110,7 @@ static inline const char *ignore_reference_class(const char *p, const char *end,
 static inline bool ignore_reference_rest(const struct ignore_reference *rule, const char *p,
                                          const char *t);
 
-/* Each length in turn. */
+/* Tries each length in turn. */
 static inline bool ignore_reference_stars(const struct ignore_reference *rule, const char *p,
                                           const char *t)
 {
@@ -157,7 +156,7 @@ static inline bool ignore_reference_rest(const struct ignore_reference *rule, co
     return *p == *t && ignore_reference_rest(rule, p + 1, t + 1);
 }
 
-/* Without what does not count at its end. */
+/* Without what is ignored at its end. */
 static inline struct str ignore_reference_trim(struct str line)
 {
     size_t len = 0;

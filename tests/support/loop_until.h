@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a loop until something holds. It waits for events and not for time: with a fake clock
- * nothing else moves, and what never comes fails the test instead of hanging it. Counted is what
- * the loop waited for in vain, so that a busy machine, where nobody waits, takes nothing off it.
+ * Runs a loop until a condition is true. It waits for events and not for time: with a fake clock
+ * nothing else moves, and an event that never comes fails the test instead of hanging it. Only idle
+ * waits are counted, so that a busy machine does not reduce the limit.
  */
 #ifndef TESTS_SUPPORT_LOOP_UNTIL_H
 #define TESTS_SUPPORT_LOOP_UNTIL_H
@@ -15,14 +15,16 @@
 
 enum { LOOP_UNTIL_STEP_MS = 5 };
 
-/* Who waits for other processes, or for a worker on a disk, defines LOOP_UNTIL_OTHERS before. */
+/*
+ * Tests that wait for other processes, or for a worker on a disk, define LOOP_UNTIL_OTHERS first.
+ */
 #ifdef LOOP_UNTIL_OTHERS
 enum { LOOP_UNTIL_STEPS = PATIENCE_MS / LOOP_UNTIL_STEP_MS };
 #else
 enum { LOOP_UNTIL_STEPS = 20 * 1000 / LOOP_UNTIL_STEP_MS };
 #endif
 
-/* One turn, after waiting a little for an event where there is none. False: none came. */
+/* One iteration, after waiting a little for an event if there is none. False: none came. */
 static inline bool loop_until_step(struct loop *loop)
 {
     struct pollfd backend = {.fd = uv_backend_fd(loop_uv(loop)), .events = POLLIN};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program's tables with a row for every kind of option, shared by the tests
- * of options, the completion scripts and the fuzz target.
+ * A program's tables with a row for every kind of option, for the tests of options, the completion
+ * scripts and the fuzz target.
  */
 #ifndef TESTS_SUPPORT_OPTION_SAMPLE_H
 #define TESTS_SUPPORT_OPTION_SAMPLE_H
@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/options/options.h"
 
-/* Of the program. */
+/* Options of the program. */
 enum { OPT_HELP, OPT_VERBOSE, OPT_COLOUR, OPT_LEVEL, OPT_GLOBAL_COUNT };
 
-/* Of `connect`. */
+/* Options of `connect`. */
 enum {
     OPT_PORT,
     OPT_DIR,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A terminal of the smallest kind, for tests: it takes what a program writes and
- * holds what a person would see. It knows the few sequences that our prompts use;
- * any other one, and any control character, is counted as foreign, since only text
- * that was not escaped could have brought it.
+ * A minimal terminal for tests: it receives what a program writes and holds what a person would
+ * see. It knows the few sequences that our prompts use; any other one, and any control character,
+ * is counted as foreign, since only unescaped text could contain it.
  */
 #ifndef TESTS_SUPPORT_SCREEN_H
 #define TESTS_SUPPORT_SCREEN_H
@@ -19,17 +18,18 @@ struct screen {
     size_t rows;
     size_t columns;
     char cells[SCREEN_ROWS][SCREEN_COLUMNS + 1]; /* ASCII; '~' for any other character */
-    char below[SCREEN_ROWS][SCREEN_COLUMNS + 1]; /* the ordinary screen while the other is shown */
+    /* The ordinary screen while the alternate one is shown. */
+    char below[SCREEN_ROWS][SCREEN_COLUMNS + 1];
     size_t row;
     size_t column;
     size_t row_below;
     size_t column_below;
     bool is_other; /* the alternate screen */
-    bool wraps;    /* at the edge; what is written there is lost otherwise */
+    bool wraps;    /* at the edge; else what is written there is lost */
     bool is_pasting_marked;
     size_t lost;    /* characters beyond the edge */
-    size_t scrolls; /* of the alternate screen, which should never */
-    size_t colours; /* SGR sequences but for the end of one */
+    size_t scrolls; /* of the alternate screen, which should never scroll */
+    size_t colours; /* SGR sequences except resets */
     size_t foreign;
     char sequence[32];
     size_t sequence_len; /* 0 outside of one */
@@ -139,7 +139,7 @@ static inline void screen_take(struct screen *screen, char c)
     }
 }
 
-/* A line without the spaces at its end. */
+/* A line without trailing spaces. */
 static inline const char *screen_line(const struct screen *screen, size_t row)
 {
     static char line[SCREEN_COLUMNS + 1];
@@ -152,7 +152,7 @@ static inline const char *screen_line(const struct screen *screen, size_t row)
     return line;
 }
 
-/* The row in which this stands, or -1. */
+/* The row that contains the text, or -1. */
 static inline int screen_find(const struct screen *screen, const char *text)
 {
     for (size_t i = 0; i < screen->rows; i++)

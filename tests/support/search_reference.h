@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pattern matches, said by PCRE2 alone: every line by itself, without a
- * scan, in one call. With compiled code or without, as the matcher that is compared: about invalid
- * UTF-8 the two differ.
+ * What a pattern matches by PCRE2 alone: every line by itself, without a scan, in one call. With or
+ * without JIT like the matcher it is compared with: the two differ about invalid UTF-8.
  */
 #ifndef TESTS_SUPPORT_SEARCH_REFERENCE_H
 #define TESTS_SUPPORT_SEARCH_REFERENCE_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every cmocka program needs: the headers that cmocka wants before its
- * own, and a main() that names the group after the program, or as GATEHOUSE_TEST_NAME
- * says where one program runs under several conditions: scripts/run-tests looks
- * for the report under that name, and counts the cases in it.
+ * What every cmocka program needs: the headers required before cmocka's own, and a main() that
+ * names the group after the program, or by GATEHOUSE_TEST_NAME if one program runs under several
+ * conditions: scripts/run-tests looks for the report under that name, and counts the cases in it.
  *
  * A case that hangs is named and ends the program, long before meson would.
  */
@@ -27,11 +26,13 @@
 #include "base/str.h"
 #include "patience.h"
 
-/* What one case may take in all: longer than it waits for anything, also where a sanitizer makes a
- * slow machine slower; and less than meson gives its program. */
+/*
+ * Time limit of one case: longer than it waits for anything, even if a sanitizer makes a slow
+ * machine slower; and less than meson's limit for the program.
+ */
 enum { TEST_CASE_S = 240 };
 
-/* GATEHOUSE_TEST_SLOWNESS: times that, where programs run under an emulator. */
+/* GATEHOUSE_TEST_SLOWNESS: factor for that, for programs under an emulator. */
 static inline unsigned test_case_seconds(void)
 {
     const char *slowness = getenv("GATEHOUSE_TEST_SLOWNESS");
@@ -53,7 +54,7 @@ static inline void test_say_hung(int number)
     _exit(1);
 }
 
-/* Before the case's own set-up, whose row is the state to begin with. */
+/* Runs before the case's own set-up, whose row is the initial state. */
 static inline int test_watch(void **state)
 {
     const struct CMUnitTest *row = *state;
@@ -73,7 +74,7 @@ static inline void test_watch_all(const struct CMUnitTest *rows, struct CMUnitTe
     for (size_t i = 0; i < count; i++) {
         out_watched[i] = rows[i];
         out_watched[i].setup_func = test_watch;
-        /* SAFETY: it is handed back to us alone, who do not write to it. */
+        /* SAFETY: it is passed back to us only, and we do not write to it. */
         out_watched[i].initial_state = (void *)(uintptr_t)&rows[i];
     }
 }

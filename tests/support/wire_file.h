@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases that are played from a file, line by line. */
+/* Runs test cases from a file, line by line. */
 #ifndef TESTS_SUPPORT_WIRE_FILE_H
 #define TESTS_SUPPORT_WIRE_FILE_H
 
@@ -11,7 +11,7 @@
 
 enum { WIRE_FILE_BYTES = 1 << 20, WIRE_FILE_STEP = 4096 };
 
-/* The whole file; false, and a word about it, when there is nothing to play. */
+/* Reads the whole file; false, with a message, if there is nothing to run. */
 static inline bool wire_file_read(const char *path, struct buf *out)
 {
     FILE *file = fopen(path, "re");
