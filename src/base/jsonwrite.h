@@ -4,8 +4,7 @@
  * output is always valid: text that is not UTF-8 is an error, or replaced on request.
  *
  *     json_begin_object(&w);
- *     json_key(&w, STR("path"));
- *     json_write_str(&w, path);
+ *     json_put_str(&w, STR("path"), path);
  *     json_end_object(&w);
  *     r = json_writer_finish(&w);
  *
@@ -67,5 +66,30 @@ void json_write_value(struct json_writer *writer, const struct json_value *value
 
 /* Inserts finished JSON unchanged: one whole value that was made or checked elsewhere. */
 void json_splice(struct json_writer *writer, struct str finished);
+
+/* A whole member: its name, and what json_write_…() makes of the value. */
+static inline void json_put_str(struct json_writer *writer, struct str key, struct str text)
+{
+    json_key(writer, key);
+    json_write_str(writer, text);
+}
+
+static inline void json_put_str_lossy(struct json_writer *writer, struct str key, struct str text)
+{
+    json_key(writer, key);
+    json_write_str_lossy(writer, text);
+}
+
+static inline void json_put_int(struct json_writer *writer, struct str key, int64_t number)
+{
+    json_key(writer, key);
+    json_write_int(writer, number);
+}
+
+static inline void json_put_bool(struct json_writer *writer, struct str key, bool is_true)
+{
+    json_key(writer, key);
+    json_write_bool(writer, is_true);
+}
 
 #endif

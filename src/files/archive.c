@@ -11,14 +11,10 @@ static int write_result(const struct tool_call *call, const struct authority_arc
 
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("destinationPath"));
-    json_write_str_lossy(&w, change_given(call, DESTINATION));
-    json_key(&w, STR("files"));
-    json_write_int(&w, (int64_t)result->files);
-    json_key(&w, STR("directories"));
-    json_write_int(&w, (int64_t)result->directories);
-    json_key(&w, STR("bytes"));
-    json_write_int(&w, (int64_t)result->bytes);
+    json_put_str_lossy(&w, STR("destinationPath"), change_given(call, DESTINATION));
+    json_put_int(&w, STR("files"), (int64_t)result->files);
+    json_put_int(&w, STR("directories"), (int64_t)result->directories);
+    json_put_int(&w, STR("bytes"), (int64_t)result->bytes);
     change_write_note(&w, note);
     json_end_object(&w);
     return json_writer_finish(&w);

@@ -130,10 +130,8 @@ void change_write_note(struct json_writer *w, const struct undo_note *note)
 {
     if (!note->is_lost)
         return;
-    json_key(w, STR("undoable"));
-    json_write_bool(w, false);
-    json_key(w, STR("note"));
-    json_write_str_lossy(w, str_from(note->text));
+    json_put_bool(w, STR("undoable"), false);
+    json_put_str_lossy(w, STR("note"), str_from(note->text));
 }
 
 int change_end(const struct tool_call *call, const struct change_field *fields, size_t count,
@@ -146,10 +144,8 @@ int change_end(const struct tool_call *call, const struct change_field *fields, 
     undo_close(call->box->undo, &note);
     json_writer_init(&w, out);
     json_begin_object(&w);
-    for (size_t i = 0; i < count; i++) {
-        json_key(&w, fields[i].key);
-        json_write_str_lossy(&w, fields[i].value);
-    }
+    for (size_t i = 0; i < count; i++)
+        json_put_str_lossy(&w, fields[i].key, fields[i].value);
     change_write_note(&w, &note);
     json_end_object(&w);
     return json_writer_finish(&w);

@@ -264,8 +264,7 @@ static void write_diff_key(const struct editing *editing, struct json_writer *w)
     cleanup_buf struct buf diff = BUF_INIT(2 * (size_t)EDIT_DIFF_BYTES);
     int r = write_diffs(editing, &diff);
 
-    json_key(w, STR("diff"));
-    json_write_str_lossy(w, r == 0 ? buf_view(&diff) : str_from(err_text(r)));
+    json_put_str_lossy(w, STR("diff"), r == 0 ? buf_view(&diff) : str_from(err_text(r)));
 }
 
 static void write_files(const struct editing *editing, struct json_writer *w)
@@ -274,10 +273,8 @@ static void write_files(const struct editing *editing, struct json_writer *w)
     json_begin_array(w);
     for (size_t i = 0; i < editing->file_count; i++) {
         json_begin_object(w);
-        json_key(w, STR("path"));
-        json_write_str_lossy(w, given_of(editing, &editing->files[i]));
-        json_key(w, STR("edits"));
-        json_write_int(w, (int64_t)editing->files[i].edits);
+        json_put_str_lossy(w, STR("path"), given_of(editing, &editing->files[i]));
+        json_put_int(w, STR("edits"), (int64_t)editing->files[i].edits);
         json_end_object(w);
     }
     json_end_array(w);
@@ -303,11 +300,9 @@ static int finish(struct editing *editing, bool has_list, struct buf *out, struc
     json_begin_object(&w);
     if (has_list) {
         write_files(editing, &w);
-        json_key(&w, STR("dryRun"));
-        json_write_bool(&w, is_dry);
+        json_put_bool(&w, STR("dryRun"), is_dry);
     } else {
-        json_key(&w, STR("path"));
-        json_write_str_lossy(&w, given_of(editing, &editing->files[0]));
+        json_put_str_lossy(&w, STR("path"), given_of(editing, &editing->files[0]));
     }
     if (is_dry)
         write_diff_key(editing, &w);

@@ -111,14 +111,10 @@ static int write_entries(const struct listing *listing, struct buf *out)
         if (path_join(tool_name(listing->call, 0), shortlist_name(item), &path) < 0)
             continue; /* no name can reach it */
         json_begin_object(&w);
-        json_key(&w, STR("path"));
-        json_write_str_lossy(&w, path_view(&path));
-        json_key(&w, STR("type"));
-        json_write_str(&w, item->is_directory ? STR("directory") : STR("file"));
-        if (!item->is_directory && find_size(listing, path_view(&path), item, &size)) {
-            json_key(&w, STR("sizeBytes"));
-            json_write_int(&w, (int64_t)size);
-        }
+        json_put_str_lossy(&w, STR("path"), path_view(&path));
+        json_put_str(&w, STR("type"), item->is_directory ? STR("directory") : STR("file"));
+        if (!item->is_directory && find_size(listing, path_view(&path), item, &size))
+            json_put_int(&w, STR("sizeBytes"), (int64_t)size);
         json_end_object(&w);
     }
     json_end_array(&w);

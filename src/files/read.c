@@ -222,33 +222,22 @@ static int write_window(const struct window *window, struct buf *out)
         return r;
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("path"));
-    json_write_str(&w, given);
-    json_key(&w, STR("content"));
-    json_write_str(&w, window->content);
-    json_key(&w, STR("truncated"));
-    json_write_bool(&w, window->next != 0 || window->is_cut);
-    json_key(&w, STR("totalLines"));
-    json_write_int(&w, (int64_t)window->total);
-    if (window->first != 1) {
-        json_key(&w, STR("startLine"));
-        json_write_int(&w, (int64_t)window->first);
-    }
-    if (window->next != 0) {
-        json_key(&w, STR("nextStartLine"));
-        json_write_int(&w, (int64_t)window->next);
-    }
-    if (window->about.size > 0) {
-        json_key(&w, STR("totalBytes"));
-        json_write_int(&w, (int64_t)window->about.size);
-    }
+    json_put_str(&w, STR("path"), given);
+    json_put_str(&w, STR("content"), window->content);
+    json_put_bool(&w, STR("truncated"), window->next != 0 || window->is_cut);
+    json_put_int(&w, STR("totalLines"), (int64_t)window->total);
+    if (window->first != 1)
+        json_put_int(&w, STR("startLine"), (int64_t)window->first);
+    if (window->next != 0)
+        json_put_int(&w, STR("nextStartLine"), (int64_t)window->next);
+    if (window->about.size > 0)
+        json_put_int(&w, STR("totalBytes"), (int64_t)window->about.size);
     if (window->is_cut) {
         char note[ERR_MESSAGE_BYTES];
 
         snprintf(note, sizeof(note), "line %" PRIu64 " is longer than %zu bytes and was cut there",
                  window->first, window->max_bytes);
-        json_key(&w, STR("note"));
-        json_write_str(&w, str_from(note));
+        json_put_str(&w, STR("note"), str_from(note));
     }
     json_end_object(&w);
     return json_writer_finish(&w);
@@ -261,12 +250,9 @@ static int write_about(struct str path, const char *type, size_t size, struct bu
 
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("path"));
-    json_write_str(&w, path);
-    json_key(&w, STR("mimeType"));
-    json_write_str(&w, str_from(type));
-    json_key(&w, STR("sizeBytes"));
-    json_write_int(&w, (int64_t)size);
+    json_put_str(&w, STR("path"), path);
+    json_put_str(&w, STR("mimeType"), str_from(type));
+    json_put_int(&w, STR("sizeBytes"), (int64_t)size);
     json_end_object(&w);
     return json_writer_finish(&w);
 }
@@ -441,20 +427,13 @@ int tool_stat_file(struct tool_call *call, struct buf *out, struct err *err)
     snprintf(mode, sizeof(mode), "%04o", about.mode & 07777);
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_key(&w, STR("path"));
-    json_write_str(&w, call->resources[0].given);
-    json_key(&w, STR("type"));
-    json_write_str(&w, str_from(type_name(about.type)));
-    json_key(&w, STR("sizeBytes"));
-    json_write_int(&w, (int64_t)about.size);
-    json_key(&w, STR("modifiedAt"));
-    json_write_str(&w, str_from(time));
-    json_key(&w, STR("mode"));
-    json_write_str(&w, str_from(mode));
-    if (about.type == AUTHORITY_FILE && look_inside(call, &is_binary)) {
-        json_key(&w, STR("isBinary"));
-        json_write_bool(&w, is_binary);
-    }
+    json_put_str(&w, STR("path"), call->resources[0].given);
+    json_put_str(&w, STR("type"), str_from(type_name(about.type)));
+    json_put_int(&w, STR("sizeBytes"), (int64_t)about.size);
+    json_put_str(&w, STR("modifiedAt"), str_from(time));
+    json_put_str(&w, STR("mode"), str_from(mode));
+    if (about.type == AUTHORITY_FILE && look_inside(call, &is_binary))
+        json_put_bool(&w, STR("isBinary"), is_binary);
     json_end_object(&w);
     return json_writer_finish(&w);
 }

@@ -84,10 +84,8 @@ static void begin_contents(struct json_writer *w, struct buf *out, struct str ur
     json_key(w, STR("contents"));
     json_begin_array(w);
     json_begin_object(w);
-    json_key(w, STR("uri"));
-    json_write_str_lossy(w, uri);
-    json_key(w, STR("mimeType"));
-    json_write_str(w, str_from(type));
+    json_put_str_lossy(w, STR("uri"), uri);
+    json_put_str(w, STR("mimeType"), str_from(type));
 }
 
 static int end_contents(struct json_writer *w)
@@ -103,8 +101,7 @@ static int write_text(struct str uri, struct str name, struct str text, struct b
     struct json_writer w;
 
     begin_contents(&w, out, uri, media_type_of_text(name));
-    json_key(&w, STR("text"));
-    json_write_str(&w, text);
+    json_put_str(&w, STR("text"), text);
     return end_contents(&w);
 }
 
@@ -117,8 +114,7 @@ static int write_blob(struct str uri, const char *type, struct str bytes, struct
     if (r < 0)
         return r;
     begin_contents(&w, out, uri, type);
-    json_key(&w, STR("blob"));
-    json_write_str(&w, buf_view(&encoded));
+    json_put_str(&w, STR("blob"), buf_view(&encoded));
     return end_contents(&w);
 }
 
@@ -198,14 +194,10 @@ static int write_resource(const struct toolbox *box, struct str name, struct jso
     if (r < 0)
         return r;
     json_begin_object(w);
-    json_key(w, STR("uri"));
-    json_write_str(w, buf_view(&uri));
-    json_key(w, STR("name"));
-    json_write_str_lossy(w, name);
-    if (type != NULL) {
-        json_key(w, STR("mimeType"));
-        json_write_str(w, str_from(type));
-    }
+    json_put_str(w, STR("uri"), buf_view(&uri));
+    json_put_str_lossy(w, STR("name"), name);
+    if (type != NULL)
+        json_put_str(w, STR("mimeType"), str_from(type));
     json_end_object(w);
     return 0;
 }
@@ -227,8 +219,7 @@ static int write_page(const struct toolbox *box, const struct page *page, struct
     if (r == 0 && page->files.count > 0 && (page->has_more || page->files.is_dropping)) {
         r = fileuri_append_encoded(&cursor,
                                    shortlist_name(page->files.items[page->files.count - 1]));
-        json_key(&w, STR("nextCursor"));
-        json_write_str(&w, buf_view(&cursor));
+        json_put_str(&w, STR("nextCursor"), buf_view(&cursor));
     }
     json_end_object(&w);
     if (r == 0)
@@ -323,10 +314,8 @@ static int write_completions(const struct completing *completing, struct str typ
         json_write_str(&w, buf_view(&value));
     }
     json_end_array(&w);
-    json_key(&w, STR("total"));
-    json_write_int(&w, (int64_t)completing->total);
-    json_key(&w, STR("hasMore"));
-    json_write_bool(&w, completing->found.is_dropping);
+    json_put_int(&w, STR("total"), (int64_t)completing->total);
+    json_put_bool(&w, STR("hasMore"), completing->found.is_dropping);
     json_end_object(&w);
     json_end_object(&w);
     if (r == 0)

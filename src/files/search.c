@@ -137,8 +137,7 @@ static bool write_path(const struct search *search, struct json_writer *w, struc
 
     if (path_join(tool_name(search->call, 0), found, &path) < 0)
         return false; /* no name can reach it */
-    json_key(w, STR("path"));
-    json_write_str_lossy(w, path_view(&path));
+    json_put_str_lossy(w, STR("path"), path_view(&path));
     return true;
 }
 
@@ -176,10 +175,8 @@ static void write_file(struct search *search, struct json_writer *w, const struc
             return;
         json_begin_object(w);
         (void)write_path(search, w, file->name);
-        json_key(w, STR("lineNumber"));
-        json_write_int(w, (int64_t)match->line_number);
-        json_key(w, STR("line"));
-        json_write_str(w, match->text);
+        json_put_int(w, STR("lineNumber"), (int64_t)match->line_number);
+        json_put_str(w, STR("line"), match->text);
         write_lines(w, STR("before"), match->before, match->before_count);
         write_lines(w, STR("after"), match->after, match->after_count);
         json_end_object(w);
@@ -190,8 +187,7 @@ static void write_count(struct json_writer *w, struct str key, uint64_t count)
 {
     if (count == 0)
         return;
-    json_key(w, key);
-    json_write_int(w, (int64_t)count);
+    json_put_int(w, key, (int64_t)count);
 }
 
 /* What was not looked at, so that nobody takes silence for an answer. */
@@ -211,8 +207,7 @@ static void write_skipped(const struct search *search, struct json_writer *w,
         for (size_t i = 0; i < result->missed_count && i < SEARCH_MAX_MISSED; i++) {
             json_begin_object(w);
             (void)write_path(search, w, str_from(result->missed[i].name));
-            json_key(w, STR("reason"));
-            json_write_str(w, str_from(err_text(result->missed[i].code)));
+            json_put_str(w, STR("reason"), str_from(err_text(result->missed[i].code)));
             json_end_object(w);
         }
         json_end_array(w);
@@ -226,27 +221,19 @@ static int write_result(struct search *search, const struct search_result *resul
 
     json_writer_init(&w, out);
     json_begin_object(&w);
-    if (search->glob_count > 0) {
-        json_key(&w, STR("name"));
-        json_write_str(&w, search->name);
-    }
-    if (search->text.ptr != NULL) {
-        json_key(&w, search->is_regex ? STR("pattern") : STR("query"));
-        json_write_str(&w, search->text);
-    }
+    if (search->glob_count > 0)
+        json_put_str(&w, STR("name"), search->name);
+    if (search->text.ptr != NULL)
+        json_put_str(&w, search->is_regex ? STR("pattern") : STR("query"), search->text);
     json_key(&w, STR("matches"));
     json_begin_array(&w);
     for (size_t i = 0; i < result->file_count && !search->is_answer_full; i++)
         write_file(search, &w, result->files[i]);
     json_end_array(&w);
-    json_key(&w, STR("truncated"));
-    json_write_bool(&w, result->is_truncated || search->is_answer_full);
-    json_key(&w, STR("totalMatches"));
-    json_write_int(&w, (int64_t)result->total);
-    if (result->is_total_a_minimum) {
-        json_key(&w, STR("totalIsMinimum"));
-        json_write_bool(&w, true);
-    }
+    json_put_bool(&w, STR("truncated"), result->is_truncated || search->is_answer_full);
+    json_put_int(&w, STR("totalMatches"), (int64_t)result->total);
+    if (result->is_total_a_minimum)
+        json_put_bool(&w, STR("totalIsMinimum"), true);
     write_skipped(search, &w, result);
     json_end_object(&w);
     return json_writer_finish(&w);

@@ -89,14 +89,11 @@ int confirmation_write(const struct question *question, struct buf *out)
         return r;
     json_writer_init(&json, out);
     json_begin_object(&json);
-    json_key(&json, STR("toolGroup"));
-    json_write_str(&json, str_from(catalog_group_name(question->group)));
-    json_key(&json, STR("resource"));
-    json_write_str_lossy(&json, buf_view(&text));
+    json_put_str(&json, STR("toolGroup"), str_from(catalog_group_name(question->group)));
+    json_put_str_lossy(&json, STR("resource"), buf_view(&text));
     buf_clear(&text);
     r = write_description(question, &text);
-    json_key(&json, STR("description"));
-    json_write_str_lossy(&json, buf_view(&text));
+    json_put_str_lossy(&json, STR("description"), buf_view(&text));
     json_key(&json, STR("options"));
     json_begin_array(&json);
     for (enum permission_choice choice = 0; choice < CHOICES; choice++)

@@ -143,10 +143,8 @@ static int make_room(struct shell *shell, const void *session, struct err *err)
 
 void job_write_state(struct json_writer *w, const struct shell_job *job)
 {
-    json_key(w, STR("jobId"));
-    json_write_str(w, str_from(job->name));
-    json_key(w, STR("state"));
-    json_write_str(w, has_ended(job) ? STR("ended") : STR("running"));
+    json_put_str(w, STR("jobId"), str_from(job->name));
+    json_put_str(w, STR("state"), has_ended(job) ? STR("ended") : STR("running"));
     if (has_ended(job))
         write_end(w, job->end);
 }

@@ -29,18 +29,12 @@ static int write_output(struct json_writer *w, const struct shell_call *call, st
         return r;
     if (window.next > job->unread)
         job->unread = window.next;
-    json_key(w, STR("output"));
-    json_write_str(w, buf_view(&text));
-    json_key(w, STR("cursor"));
-    json_write_int(w, (int64_t)window.next);
-    if (window.is_cut) {
-        json_key(w, STR("hasMore"));
-        json_write_bool(w, true);
-    }
-    if (window.dropped > 0) {
-        json_key(w, STR("droppedBytes"));
-        json_write_int(w, (int64_t)window.dropped);
-    }
+    json_put_str(w, STR("output"), buf_view(&text));
+    json_put_int(w, STR("cursor"), (int64_t)window.next);
+    if (window.is_cut)
+        json_put_bool(w, STR("hasMore"), true);
+    if (window.dropped > 0)
+        json_put_int(w, STR("droppedBytes"), (int64_t)window.dropped);
     *out_has_more = window.is_cut;
     return 0;
 }
@@ -175,10 +169,8 @@ void job_input(struct shell_call *call)
     }
     json_writer_init(&w, &object);
     json_begin_object(&w);
-    json_key(&w, STR("jobId"));
-    json_write_str(&w, str_from(job->name));
-    json_key(&w, STR("bytes"));
-    json_write_int(&w, (int64_t)bytes);
+    json_put_str(&w, STR("jobId"), str_from(job->name));
+    json_put_int(&w, STR("bytes"), (int64_t)bytes);
     json_end_object(&w);
     r = json_writer_finish(&w);
     if (r < 0)
@@ -257,17 +249,13 @@ void job_list(struct shell_call *call)
             continue;
         json_begin_object(&w);
         job_write_state(&w, job);
-        json_key(&w, STR("command"));
-        json_write_str(&w, job->command.whole);
-        json_key(&w, STR("cwd"));
-        json_write_str_lossy(&w, job->directory);
+        json_put_str(&w, STR("command"), job->command.whole);
+        json_put_str_lossy(&w, STR("cwd"), job->directory);
         json_key(&w, STR("startedAt"));
         clock_format_iso(job->started_ms, started);
         json_write_str(&w, str_from(started));
-        json_key(&w, STR("outputBytes"));
-        json_write_int(&w, (int64_t)job->history.total);
-        json_key(&w, STR("terminal"));
-        json_write_bool(&w, job->has_terminal);
+        json_put_int(&w, STR("outputBytes"), (int64_t)job->history.total);
+        json_put_bool(&w, STR("terminal"), job->has_terminal);
         json_end_object(&w);
     }
     json_end_array(&w);

@@ -25,8 +25,6 @@ void write_end(struct json_writer *writer, struct starter_end end)
         json_write_null(writer);
     else
         json_write_int(writer, end.value);
-    if (end.error == 0 && end.is_signal) {
-        json_key(writer, STR("signal"));
-        json_write_str(writer, str_from(signal_name(end.value, name)));
-    }
+    if (end.error == 0 && end.is_signal)
+        json_put_str(writer, STR("signal"), str_from(signal_name(end.value, name)));
 }

@@ -44,8 +44,7 @@ static int write_streams(struct json_writer *w, const struct shell_call *call)
 
         if (r < 0)
             return r;
-        json_key(w, names[i]);
-        json_write_str(w, buf_view(&text));
+        json_put_str(w, names[i], buf_view(&text));
     }
     return 0;
 }
@@ -62,10 +61,8 @@ static void finish(struct shell_call *call, struct starter_end end)
     json_begin_object(&w);
     r = write_streams(&w, call);
     write_end(&w, end);
-    if (call->has_timed_out) {
-        json_key(&w, STR("timedOut"));
-        json_write_bool(&w, true);
-    }
+    if (call->has_timed_out)
+        json_put_bool(&w, STR("timedOut"), true);
     json_end_object(&w);
     if (r == 0)
         r = json_writer_finish(&w);

@@ -254,16 +254,11 @@ static void tell(struct undo_report *report, const struct undo_change *change, s
     if (report->told++ >= UNDO_MAX_TOLD)
         return;
     json_begin_object(items);
-    json_key(items, STR("tool"));
-    json_write_str(items, change->tool);
-    json_key(items, STR("path"));
-    json_write_str_lossy(items, path);
-    json_key(items, STR("outcome"));
-    json_write_str(items, reason == NULL ? STR("restored") : STR("skipped"));
-    if (reason != NULL) {
-        json_key(items, STR("reason"));
-        json_write_str_lossy(items, str_from(reason));
-    }
+    json_put_str(items, STR("tool"), change->tool);
+    json_put_str_lossy(items, STR("path"), path);
+    json_put_str(items, STR("outcome"), reason == NULL ? STR("restored") : STR("skipped"));
+    if (reason != NULL)
+        json_put_str_lossy(items, STR("reason"), str_from(reason));
     json_end_object(items);
 }
 
@@ -466,16 +461,11 @@ int tool_undo_changes(struct tool_call *call, struct buf *out, struct err *err)
     json_begin_array(&w);
     r = undo_take_back(log, is_all ? UINT64_MAX : (uint64_t)count, call->cancel, &report);
     json_end_array(&w);
-    json_key(&w, STR("remaining"));
-    json_write_int(&w, (int64_t)undo_remaining(log));
-    if (report.told > UNDO_MAX_TOLD) {
-        json_key(&w, STR("unlisted"));
-        json_write_int(&w, (int64_t)(report.told - UNDO_MAX_TOLD));
-    }
-    if (undo_forgotten(log) > 0) {
-        json_key(&w, STR("forgotten"));
-        json_write_int(&w, (int64_t)undo_forgotten(log));
-    }
+    json_put_int(&w, STR("remaining"), (int64_t)undo_remaining(log));
+    if (report.told > UNDO_MAX_TOLD)
+        json_put_int(&w, STR("unlisted"), (int64_t)(report.told - UNDO_MAX_TOLD));
+    if (undo_forgotten(log) > 0)
+        json_put_int(&w, STR("forgotten"), (int64_t)undo_forgotten(log));
     json_end_object(&w);
     if (r < 0)
         (void)json_writer_finish(&w);

@@ -20,14 +20,10 @@ static int write_rule(struct json_writer *json, const struct rule *rule)
     if (r < 0)
         return r;
     json_begin_object(json);
-    json_key(json, STR("group"));
-    json_write_str(json, str_from(catalog_group_name(rule->group)));
-    json_key(json, STR("match"));
-    json_write_str(json, buf_view(&match));
-    if (rule->expires_ms != 0) {
-        json_key(json, STR("expiresMs"));
-        json_write_int(json, rule->expires_ms);
-    }
+    json_put_str(json, STR("group"), str_from(catalog_group_name(rule->group)));
+    json_put_str(json, STR("match"), buf_view(&match));
+    if (rule->expires_ms != 0)
+        json_put_int(json, STR("expiresMs"), rule->expires_ms);
     json_end_object(json);
     return 0;
 }

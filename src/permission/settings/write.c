@@ -36,8 +36,7 @@ static bool is_revoked(const struct writing *writing, const struct json_value *v
 
 static void write_text(struct json_writer *json, struct str key, struct str text)
 {
-    json_key(json, key);
-    json_write_str(json, text);
+    json_put_str(json, key, text);
 }
 
 static void write_match(struct writing *writing, const struct rule *rule)

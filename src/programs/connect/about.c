@@ -28,10 +28,8 @@ static bool offers_group(const struct about *about, enum catalog_group group)
 static void begin_category(struct json_writer *json, struct str name, bool is_enabled)
 {
     json_begin_object(json);
-    json_key(json, STR("name"));
-    json_write_str(json, name);
-    json_key(json, STR("enabled"));
-    json_write_bool(json, is_enabled);
+    json_put_str(json, STR("name"), name);
+    json_put_bool(json, STR("enabled"), is_enabled);
 }
 
 static void write_categories(const struct about *about, struct json_writer *json)
@@ -48,8 +46,7 @@ static void write_categories(const struct about *about, struct json_writer *json
 
     json_begin_array(json);
     begin_category(json, STR("filesystem"), offers_group(about, CATALOG_FILESYSTEM_READ));
-    json_key(json, STR("writeAccess"));
-    json_write_bool(json, offers_group(about, CATALOG_FILESYSTEM_WRITE));
+    json_put_bool(json, STR("writeAccess"), offers_group(about, CATALOG_FILESYSTEM_WRITE));
     json_end_object(json);
     for (size_t i = 0; i < array_size(others); i++) {
         begin_category(json, others[i].name, offers_group(about, others[i].group));
@@ -75,8 +72,7 @@ static void write_identifier(struct json_writer *json)
 int about_write(const struct about *about, struct json_writer *json)
 {
     json_begin_object(json);
-    json_key(json, STR("rootPath"));
-    json_write_str_lossy(json, str_from(about->root_path));
+    json_put_str_lossy(json, STR("rootPath"), str_from(about->root_path));
     json_key(json, STR("tools"));
     write_tools(about, json);
     json_key(json, STR("hostIdentifier"));

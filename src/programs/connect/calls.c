@@ -125,8 +125,7 @@ static int write_confirmation(struct str text, struct buf *out)
 
     json_writer_init(&json, &object);
     json_begin_object(&json);
-    json_key(&json, STR("error"));
-    json_write_str(&json, text);
+    json_put_str(&json, STR("error"), text);
     json_end_object(&json);
     r = json_writer_finish(&json);
     return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;

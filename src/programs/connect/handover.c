@@ -100,13 +100,11 @@ int handover_format(const struct handover *handover, struct buf *out)
         return r;
     json_writer_init(&json, out);
     json_begin_object(&json);
-    json_key(&json, STR("url"));
-    json_write_str(&json, buf_view(&url));
-    json_key(&json, STR("terms"));
-    json_write_str(&json, str_from(handover->terms));
+    json_put_str(&json, STR("url"), buf_view(&url));
+    json_put_str(&json, STR("terms"), str_from(handover->terms));
     if (handover->token.len > 0) {
-        json_key(&json, STR("token"));
-        json_write_str(&json, secret_reveal(&handover->token)); /* what this is all about */
+        json_put_str(&json, STR("token"),
+                     secret_reveal(&handover->token)); /* what this is all about */
     }
     json_end_object(&json);
     return json_writer_finish(&json);

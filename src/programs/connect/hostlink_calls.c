@@ -178,12 +178,10 @@ static int write_prepare(const struct call_input *input, struct buf *out)
 
     json_writer_init(&json, out);
     json_begin_object(&json);
-    json_key(&json, STR("tool"));
-    json_write_str(&json, input->tool->name);
+    json_put_str(&json, STR("tool"), input->tool->name);
     json_key(&json, STR("arguments"));
     json_write_value(&json, input->arguments);
-    json_key(&json, STR("timeoutMs"));
-    json_write_int(&json, HOSTLINK_STEP_MS);
+    json_put_int(&json, STR("timeoutMs"), HOSTLINK_STEP_MS);
     json_end_object(&json);
     return json_writer_finish(&json);
 }

@@ -25,8 +25,7 @@ void localanswer_words(const struct localanswer *to, int status, const char *key
     (void)plain_line(words, LOCALANSWER_WORDS_BYTES, &line); /* what did not fit is left out */
     json_writer_init(&writer, &body);
     json_begin_object(&writer);
-    json_key(&writer, str_from(key));
-    json_write_str_lossy(&writer, buf_view(&line));
+    json_put_str_lossy(&writer, str_from(key), buf_view(&line));
     json_end_object(&writer);
     if (json_writer_finish(&writer) < 0)
         exchange_answer_error(to->exchange, ERR_NO_MEMORY);

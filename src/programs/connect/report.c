@@ -6,14 +6,12 @@
 
 static void write_dir(struct json_writer *writer, const struct report *report)
 {
-    json_key(writer, STR("dir"));
-    json_write_str_lossy(writer, report->dir);
+    json_put_str_lossy(writer, STR("dir"), report->dir);
 }
 
 static void write_connected(struct json_writer *writer, const struct report *report)
 {
-    json_key(writer, STR("connected"));
-    json_write_bool(writer, report->is_connected);
+    json_put_bool(writer, STR("connected"), report->is_connected);
 }
 
 int report_health(const struct report *report, struct buf *out)
@@ -22,8 +20,7 @@ int report_health(const struct report *report, struct buf *out)
 
     json_writer_init(&writer, out);
     json_begin_object(&writer);
-    json_key(&writer, STR("status"));
-    json_write_str(&writer, STR("ok"));
+    json_put_str(&writer, STR("status"), STR("ok"));
     write_dir(&writer, report);
     write_connected(&writer, report);
     json_end_object(&writer);
@@ -103,8 +100,7 @@ int report_connected(const struct report *report, struct buf *out)
 
     json_writer_init(&writer, out);
     json_begin_object(&writer);
-    json_key(&writer, STR("status"));
-    json_write_str(&writer, STR("connected"));
+    json_put_str(&writer, STR("status"), STR("connected"));
     write_dir(&writer, report);
     json_end_object(&writer);
     return json_writer_finish(&writer);

@@ -200,14 +200,10 @@ int saved_session_format(const struct saved_session *kept, struct buf *out)
 
     json_writer_init(&json, out);
     json_begin_object(&json);
-    json_key(&json, STR("terms"));
-    json_write_str(&json, str_from(kept->terms));
-    json_key(&json, STR("root"));
-    json_write_str(&json, str_from(kept->root_path));
-    json_key(&json, STR("dialect"));
-    json_write_str(&json, str_from(dialects[kept->dialect]));
-    json_key(&json, STR("key"));
-    json_write_str(&json, secret_reveal(&kept->key));
+    json_put_str(&json, STR("terms"), str_from(kept->terms));
+    json_put_str(&json, STR("root"), str_from(kept->root_path));
+    json_put_str(&json, STR("dialect"), str_from(dialects[kept->dialect]));
+    json_put_str(&json, STR("key"), secret_reveal(&kept->key));
     json_end_object(&json);
     return json_writer_finish(&json);
 }

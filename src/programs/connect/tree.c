@@ -100,10 +100,8 @@ static void write_entry(struct json_writer *json, struct str path)
     bool is_directory = str_ends_with(path, STR("/"));
 
     json_begin_object(json);
-    json_key(json, STR("path"));
-    json_write_str_lossy(json, str_slice(path, 0, path.len - (is_directory ? 1 : 0)));
-    json_key(json, STR("type"));
-    json_write_str(json, is_directory ? STR("directory") : STR("file"));
+    json_put_str_lossy(json, STR("path"), str_slice(path, 0, path.len - (is_directory ? 1 : 0)));
+    json_put_str(json, STR("type"), is_directory ? STR("directory") : STR("file"));
     json_end_object(json);
 }
 
@@ -127,15 +125,13 @@ static void write_level(struct json_writer *json, struct str text, size_t wanted
 int tree_write(const char *root_path, struct str text, struct json_writer *json)
 {
     json_begin_object(json);
-    json_key(json, STR("rootPath"));
-    json_write_str_lossy(json, str_from(root_path));
+    json_put_str_lossy(json, STR("rootPath"), str_from(root_path));
     json_key(json, STR("tree"));
     json_begin_array(json);
     for (size_t level = 1; level <= TREE_DEPTH; level++)
         write_level(json, text, level);
     json_end_array(json);
-    json_key(json, STR("treeText"));
-    json_write_str_lossy(json, text);
+    json_put_str_lossy(json, STR("treeText"), text);
     json_end_object(json);
     return 0;
 }
