@@ -7,6 +7,7 @@
  * shell's launch_commands ... <pipe                       at its end everything is closed
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,13 +26,14 @@ static void must(bool is_true, const char *what)
     exit(1);
 }
 
-/* False: nobody wants more. */
-static bool wait_for_news(const struct launcher *launcher)
+/* False: nobody wants more. A command whose time is over is killed. */
+static bool wait_for_news(struct launcher *launcher, int timeout_ms)
 {
     struct pollfd waits[WAITS] = {{.fd = launcher_fd(launcher), .events = POLLIN},
                                   {.fd = STDIN_FILENO, .events = POLLIN}};
 
-    (void)poll(waits, WAITS, -1);
+    if (poll(waits, WAITS, timeout_ms) == 0)
+        must(launcher_signal(launcher, NUMBER, SIGKILL) == 0, "it cannot be killed");
     return waits[1].revents == 0;
 }
 
@@ -43,7 +45,7 @@ static void close_all(const struct launcher_fds *fds)
 }
 
 /* To the end of the command, or of our input: false. */
-static bool run(struct launcher *launcher, const struct launcher_command *command)
+static bool run(struct launcher *launcher, const struct launcher_command *command, int timeout_ms)
 {
     struct launcher_fds fds = {{-1, -1, -1}};
     struct err err = ERR_INIT;
@@ -55,7 +57,7 @@ static bool run(struct launcher *launcher, const struct launcher_command *comman
         struct launcher_fds news;
         int r = launcher_read(launcher, &notice, &news);
 
-        if (r == ERR_NOT_FOUND && !wait_for_news(launcher))
+        if (r == ERR_NOT_FOUND && !wait_for_news(launcher, timeout_ms))
             break;
         if (r == ERR_NOT_FOUND)
             continue;
@@ -80,15 +82,15 @@ int main(int argc, char **argv)
                                   .limits = {.memory_bytes = MEMORY_BYTES},
                                   .may_lack_landlock = landlock_abi() < LANDLOCK_MIN_ABI};
     const struct launcher_envelope envelope = {.plan = &plan, .env = env};
-    struct launcher_command command = {.cwd = place.path};
+    const char *const words[] = {"/bin/sh", "-c", argc > 2 ? argv[2] : "", NULL};
+    const struct launcher_command command = {.argv = words, .cwd = place.path};
+    const int timeout_ms = argc > 3 ? (int)strtol(argv[3], NULL, DECIMAL) : -1;
     struct launcher *launcher;
     struct err err = ERR_INIT;
 
     must(argc >= 3, "PLACE COMMAND [TIMEOUT_MS]");
-    command.text = argv[2];
-    command.timeout_ms = argc > 3 ? strtol(argv[3], NULL, DECIMAL) : 0;
     must(launcher_new(&envelope, &launcher, &err) == 0, err.message);
-    while (run(launcher, &command))
+    while (run(launcher, &command, timeout_ms))
         ;
     launcher_free(launcher);
     return 0;

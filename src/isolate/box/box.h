@@ -21,7 +21,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -104,15 +103,13 @@ struct box_command {
     const enum box_access *at_most; /* for each place; or NULL */
     const struct box_denial *denials;
     size_t denial_count;
-    bool has_no_network;
 };
 
 struct box_end {
     bool is_known; /* false: the sandbox was killed before it could report */
     bool is_signal;
-    bool ran_out;        /* a process was killed for lack of memory; set by box_finish() */
-    int value;           /* exit code or signal */
-    struct rusage usage; /* of the command and the children it waited for */
+    bool ran_out; /* something in it was killed for want of memory: box_finish() knows */
+    int value;    /* exit code or signal */
 };
 
 /* A running sandbox. The caller owns its memory. */

@@ -333,12 +333,11 @@ static _Noreturn void end_with(struct box_build *build, const struct box_news *n
 /* Everybody that ended; true and *out_news when the command was among them. */
 static bool reap(pid_t command, struct box_news *out_news)
 {
-    struct rusage usage;
     bool has_ended = false;
     int status;
     pid_t pid;
 
-    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != command)
             continue;
         has_ended = true;
@@ -346,8 +345,7 @@ static bool reap(pid_t command, struct box_news *out_news)
             .kind = BOX_NEWS_ENDED,
             .end = {.is_known = true,
                     .is_signal = WIFSIGNALED(status),
-                    .value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                    .usage = usage}};
+                    .value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}};
     }
     return has_ended;
 }

@@ -334,8 +334,7 @@ int box_mount_system(struct box_build *build)
     for (size_t i = 0; i < array_size(kept); i++) {
         int r;
 
-        if (kept[i].is_for_network &&
-            (build->box->network == BOX_NETWORK_NONE || build->command->has_no_network))
+        if (kept[i].is_for_network && build->box->network == BOX_NETWORK_NONE)
             continue;
         box_say(build, kept[i].path);
         r = cut_out(AT_FDCWD, kept[i].path, MOUNT_ATTR_RDONLY, &build->kept_trees[i]);

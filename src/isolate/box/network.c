@@ -21,11 +21,6 @@
 
 enum { MAKER_STACK_BYTES = 1 << 16 };
 
-static bool has_own_network(const struct box_build *build)
-{
-    return build->box->network == BOX_NETWORK_NONE || build->command->has_no_network;
-}
-
 /* Programs talk to themselves over its loopback. 0 or an errno value. */
 static int make_network(int *out_network)
 {
@@ -63,7 +58,7 @@ int box_begin_network(struct box_build *build)
 {
     static char stack[MAKER_STACK_BYTES] __attribute__((aligned(16)));
 
-    if (!has_own_network(build))
+    if (build->box->network != BOX_NETWORK_NONE)
         return 0;
     /* A sanitizer's memory cannot be shared: there the first process makes it itself. */
     if (ISOLATE_IS_SANITIZED) {
@@ -79,7 +74,7 @@ int box_begin_network(struct box_build *build)
 
 int box_enter_network(struct box_build *build)
 {
-    if (!has_own_network(build))
+    if (build->box->network != BOX_NETWORK_NONE)
         return 0;
     while (build->network_maker > 0 && waitpid(build->network_maker, NULL, 0) < 0)
         if (errno != EINTR)

@@ -161,11 +161,6 @@ int launcher_fd(const struct launcher *launcher)
     return launcher->fd;
 }
 
-int launcher_guard_fd(const struct launcher *launcher)
-{
-    return launcher->guard_fd;
-}
-
 static int send_request(struct launcher *launcher, const struct launcher_request *request)
 {
     cleanup_buf struct buf message = BUF_INIT(LAUNCHER_MAX_MESSAGE);
@@ -199,14 +194,11 @@ static int list(const char *const *from, const char **out_to, size_t *out_count)
 int launcher_start(struct launcher *launcher, uint32_t number,
                    const struct launcher_command *command, struct err *err)
 {
-    const char *const shell[] = {"/bin/sh", "-c", command->text, NULL};
     struct launcher_request request = {
         .kind = LAUNCHER_START,
         .number = number,
-        .timeout_ms = command->timeout_ms,
         .wants_stdin = command->wants_stdin && !command->wants_pty,
         .wants_pty = command->wants_pty,
-        .has_no_network = command->has_no_network,
         .rows = command->rows,
         .columns = command->columns,
         .cwd = command->cwd,
@@ -214,8 +206,7 @@ int launcher_start(struct launcher *launcher, uint32_t number,
     };
     int r = command->at_most_count > BOX_MAX_PLACES || command->denial_count > LAUNCHER_MAX_DENIALS
                 ? ERR_TOO_LARGE
-                : list(command->text != NULL ? shell : command->argv, request.words,
-                       &request.word_count);
+                : list(command->argv, request.words, &request.word_count);
 
     if (r == 0)
         r = list(command->variables, request.variables, &request.variable_count);

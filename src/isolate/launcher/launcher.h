@@ -55,21 +55,15 @@ bool launcher_is_final(const struct launcher *launcher);
 /* For a loop: readable when there is a notice, or when the launcher has died. Nonblocking. */
 int launcher_fd(const struct launcher *launcher);
 
-/* The other descriptor that it needs, for callers that close all others. */
-int launcher_guard_fd(const struct launcher *launcher);
-
 struct launcher_command {
-    const char *text;        /* for /bin/sh -c; or NULL, then: */
-    const char *const *argv; /* NULL-terminated */
+    const char *const *argv; /* up to a NULL */
     const char *cwd;
-    const char *const *variables; /* NAME=value, NULL-terminated; or NULL */
-    int64_t timeout_ms;           /* 0: none */
+    const char *const *variables; /* NAME=value, up to a NULL; or NULL */
     bool wants_stdin;             /* a pipe; else it reads from /dev/null */
     bool wants_pty;               /* one terminal instead of three streams */
     unsigned short rows;
     unsigned short columns;
-    bool has_no_network;
-    /* Access that remains to the envelope's places, in its order; or NULL. */
+    /* For the envelope's places, in its order: what is left of each this time; or NULL. */
     const enum box_access *at_most;
     size_t at_most_count;
     /* Denied in addition to the envelope's; LAUNCHER_MAX_DENIALS at most. */

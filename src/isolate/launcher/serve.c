@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher itself: a loop over one socket, its boxes and their deadlines. */
+/* The launcher itself: a loop over one socket and its boxes. */
 #include "isolate/launcher/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "ipc/packet.h"
 #include "isolate/box/matches.h"
 #include "isolate/launcher/launcher.h"
@@ -23,10 +21,7 @@ enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS, MATCHES_BYTES = 32 << 20 };
 /* A command, from its start until nothing of it is left. */
 struct running {
     bool is_used;
-    bool is_timed_out;
     uint32_t number;
-    int64_t started_ms;
-    int64_t deadline_ms; /* INT64_MAX: none */
     struct box_process process;
 };
 
@@ -42,11 +37,6 @@ struct server {
 static _Noreturn void give_up(void)
 {
     _exit(EXIT_FAILURE);
-}
-
-static int64_t now_ms(void)
-{
-    return clock_monotonic_ms(&clock_system);
 }
 
 /* A client that does not read what it is told is not served on. */
@@ -197,8 +187,7 @@ static int start_in(struct server *server, struct running *running,
                                   .rows = request->rows,
                                   .columns = request->columns,
                                   .at_most = at_most,
-                                  .denials = server->denials,
-                                  .has_no_network = request->has_no_network};
+                                  .denials = server->denials};
     cleanup_arena struct arena arena = ARENA_INIT(MATCHES_BYTES);
     int r = open_streams(request, &streams, err);
 
@@ -215,11 +204,7 @@ static int start_in(struct server *server, struct running *running,
     if (r < 0)
         return r;
     running->is_used = true;
-    running->is_timed_out = false;
     running->number = request->number;
-    running->started_ms = now_ms();
-    running->deadline_ms =
-        request->timeout_ms > 0 ? running->started_ms + request->timeout_ms : INT64_MAX;
     tell_started(server, request, &streams, running->process.pty);
     if (running->process.pty >= 0)
         close(steal_fd(&running->process.pty));
@@ -267,57 +252,16 @@ static void serve_request(struct server *server)
     }
 }
 
-static int64_t microseconds(struct timeval time)
-{
-    return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
-}
-
 static void finish(const struct server *server, struct running *running)
 {
-    struct launcher_notice notice = {.kind = LAUNCHER_ENDED,
-                                     .number = running->number,
-                                     .is_timed_out = running->is_timed_out,
-                                     .wall_ms = now_ms() - running->started_ms};
+    struct launcher_notice notice = {.kind = LAUNCHER_ENDED, .number = running->number};
     struct box_end end;
 
     box_finish(&running->process, &end);
     notice.is_signal = end.is_signal;
     notice.value = end.value;
-    notice.user_us = microseconds(end.usage.ru_utime);
-    notice.system_us = microseconds(end.usage.ru_stime);
-    notice.peak_kb = end.usage.ru_maxrss;
     running->is_used = false;
     tell(server, &notice, NULL, 0);
-}
-
-static void end_late(struct server *server)
-{
-    int64_t now = now_ms();
-
-    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
-        struct running *running = &server->running[i];
-
-        if (!running->is_used || running->process.has_ended || now < running->deadline_ms)
-            continue;
-        running->is_timed_out = true;
-        running->deadline_ms = INT64_MAX;
-        (void)box_signal(&running->process, SIGKILL);
-    }
-}
-
-/* How long until somebody's time is over, as poll() wants it. */
-static int until_next(const struct server *server)
-{
-    int64_t next = INT64_MAX;
-    int64_t left;
-
-    for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++)
-        if (server->running[i].is_used && server->running[i].deadline_ms < next)
-            next = server->running[i].deadline_ms;
-    if (next == INT64_MAX)
-        return -1;
-    left = next - now_ms();
-    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 _Noreturn void launcher_serve(int socket_fd, const struct launcher_service *service)
@@ -339,7 +283,7 @@ _Noreturn void launcher_serve(int socket_fd, const struct launcher_service *serv
                 waits[i].fd = -1;
         }
         waits[LAUNCHER_MAX_RUNNING] = (struct pollfd){.fd = server.fd, .events = POLLIN};
-        if (poll(waits, array_size(waits), until_next(&server)) < 0 && errno != EINTR)
+        if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
             give_up();
         for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
             struct running *running = &server.running[i];
@@ -351,7 +295,6 @@ _Noreturn void launcher_serve(int socket_fd, const struct launcher_service *serv
             else
                 box_read_end(&running->process);
         }
-        end_late(&server);
         if (waits[LAUNCHER_MAX_RUNNING].revents != 0)
             serve_request(&server);
     }

@@ -7,14 +7,8 @@
 
 #include "base/cleanup.h"
 
-enum {
-    WANTS_STDIN = 1 << 0,
-    WANTS_PTY = 1 << 1,
-    HAS_NO_NETWORK = 1 << 2,
-    ALL_FLAGS = (1 << 3) - 1
-};
+enum { WANTS_STDIN = 1 << 0, WANTS_PTY = 1 << 1, ALL_FLAGS = (1 << 2) - 1 };
 enum { DENIAL_IS_PATTERN = 1 << 2, DENIAL_ACCESS = DENIAL_IS_PATTERN - 1 };
-enum { IS_SIGNAL = 1 << 0, IS_TIMED_OUT = 1 << 1, ALL_END_FLAGS = (1 << 2) - 1 };
 
 /* The parts of fixed size, written whole so that no padding of ours gets out. */
 struct request_head {
@@ -22,7 +16,6 @@ struct request_head {
     uint32_t number;
     int32_t signal;
     uint32_t flags;
-    int64_t timeout_ms;
     uint16_t rows;
     uint16_t columns;
     uint16_t word_count;
@@ -30,24 +23,18 @@ struct request_head {
     uint32_t at_most_count;
     uint32_t cwd_bytes;
     uint32_t denial_count;
-    uint32_t zero;
 };
 
 struct notice_head {
     uint32_t kind;
     uint32_t number;
     int32_t code;
-    uint32_t flags;
+    uint32_t is_signal;
     int32_t value;
-    uint32_t zero;
-    int64_t wall_ms;
-    int64_t user_us;
-    int64_t system_us;
-    int64_t peak_kb;
 };
 
-_Static_assert(sizeof(struct request_head) == 48, "no padding");
-_Static_assert(sizeof(struct notice_head) == 56, "no padding");
+_Static_assert(sizeof(struct request_head) == 36, "no padding");
+_Static_assert(sizeof(struct notice_head) == 20, "no padding");
 
 /* ---- Writing ---- */
 
@@ -77,8 +64,6 @@ static bool is_sound_start(const struct launcher_request *request)
     if (request->word_count < 1 || request->word_count > LAUNCHER_MAX_WORDS ||
         request->variable_count > LAUNCHER_MAX_WORDS || request->at_most_count > BOX_MAX_PLACES ||
         request->denial_count > LAUNCHER_MAX_DENIALS)
-        return false;
-    if (request->timeout_ms < 0 || request->timeout_ms > LAUNCHER_MAX_TIMEOUT_MS)
         return false;
     if (request->cwd == NULL || request->cwd[0] != '/')
         return false;
@@ -121,10 +106,8 @@ int launcher_wire_write_request(const struct launcher_request *request, struct b
                       count_of(request->variables) != request->variable_count)))
         return ERR_INVALID_ARGUMENT;
     if (is_start) {
-        head.flags = (request->wants_stdin ? WANTS_STDIN : 0U) |
-                     (request->wants_pty ? WANTS_PTY : 0U) |
-                     (request->has_no_network ? HAS_NO_NETWORK : 0U);
-        head.timeout_ms = request->timeout_ms;
+        head.flags =
+            (request->wants_stdin ? WANTS_STDIN : 0U) | (request->wants_pty ? WANTS_PTY : 0U);
         head.rows = request->rows;
         head.columns = request->columns;
         head.word_count = (uint16_t)request->word_count;
@@ -157,12 +140,8 @@ int launcher_wire_write_notice(const struct launcher_notice *notice, struct buf 
         .kind = notice->kind,
         .number = notice->number,
         .code = notice->err.code,
-        .flags = (notice->is_signal ? IS_SIGNAL : 0U) | (notice->is_timed_out ? IS_TIMED_OUT : 0U),
+        .is_signal = notice->is_signal,
         .value = notice->value,
-        .wall_ms = notice->wall_ms,
-        .user_us = notice->user_us,
-        .system_us = notice->system_us,
-        .peak_kb = notice->peak_kb,
     };
     int r = buf_append(out, &head, sizeof(head));
 
@@ -217,12 +196,10 @@ static bool read_start(const struct request_head *head, struct str rest,
 {
     if (head->word_count > LAUNCHER_MAX_WORDS || head->variable_count > LAUNCHER_MAX_WORDS ||
         head->at_most_count > BOX_MAX_PLACES || head->denial_count > LAUNCHER_MAX_DENIALS ||
-        head->zero != 0 || (head->flags & ~(uint32_t)ALL_FLAGS) != 0)
+        (head->flags & ~(uint32_t)ALL_FLAGS) != 0)
         return false;
-    out->timeout_ms = head->timeout_ms;
     out->wants_stdin = (head->flags & WANTS_STDIN) != 0;
     out->wants_pty = (head->flags & WANTS_PTY) != 0;
-    out->has_no_network = (head->flags & HAS_NO_NETWORK) != 0;
     out->rows = head->rows;
     out->columns = head->columns;
     out->word_count = head->word_count;
@@ -280,22 +257,16 @@ int launcher_wire_read_notice(struct str message, struct launcher_notice *out_no
         return ERR_INVALID_REQUEST;
     memcpy(&head, message.ptr, sizeof(head));
     rest = str_slice(message, sizeof(head), message.len);
-    if (head.kind > LAUNCHER_ENDED || (head.flags & ~(uint32_t)ALL_END_FLAGS) != 0 ||
-        head.zero != 0 || head.code > 0 || head.code < -ERR_COUNT || !take_text(&rest, &text) ||
-        !take_text(&rest, &field) || rest.len != 0 || strlen(text) >= ERR_MESSAGE_BYTES ||
-        strlen(field) >= ERR_FIELD_BYTES)
+    if (head.kind > LAUNCHER_ENDED || head.is_signal > 1 || head.code > 0 ||
+        head.code < -ERR_COUNT || !take_text(&rest, &text) || !take_text(&rest, &field) ||
+        rest.len != 0 || strlen(text) >= ERR_MESSAGE_BYTES || strlen(field) >= ERR_FIELD_BYTES)
         return ERR_INVALID_REQUEST;
     *out_notice = (struct launcher_notice){
         .kind = (enum launcher_notice_kind)head.kind,
         .number = head.number,
         .err = {.code = head.code},
-        .is_signal = (head.flags & IS_SIGNAL) != 0,
-        .is_timed_out = (head.flags & IS_TIMED_OUT) != 0,
+        .is_signal = head.is_signal != 0,
         .value = head.value,
-        .wall_ms = head.wall_ms,
-        .user_us = head.user_us,
-        .system_us = head.system_us,
-        .peak_kb = head.peak_kb,
     };
     memcpy(out_notice->err.message, text, strlen(text) + 1);
     memcpy(out_notice->err.field, field, strlen(field) + 1);

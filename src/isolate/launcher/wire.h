@@ -18,7 +18,6 @@ enum {
     LAUNCHER_MAX_MESSAGE = 128 << 10,
     LAUNCHER_MAX_WORDS = 256, /* of a command, and of variables */
     LAUNCHER_MAX_DENIALS = 512,
-    LAUNCHER_MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000,
 };
 
 enum launcher_request_kind { LAUNCHER_START, LAUNCHER_SIGNAL };
@@ -27,14 +26,9 @@ struct launcher_request {
     enum launcher_request_kind kind;
     uint32_t number; /* the client's id of the command */
     int signal;
-    /*
-     * For a start. The lists are NULL-terminated; after parsing, all strings point into the
-     * message.
-     */
-    int64_t timeout_ms; /* 0: none */
-    bool wants_stdin;   /* else it reads from /dev/null */
+    /* Of a start. The lists end with a NULL; after reading, all point into the message. */
+    bool wants_stdin; /* else it reads from /dev/null */
     bool wants_pty;
-    bool has_no_network;
     unsigned short rows;
     unsigned short columns;
     const char *cwd;
@@ -61,12 +55,7 @@ struct launcher_notice {
     struct err err;
     /* Ended: */
     bool is_signal;
-    bool is_timed_out;
     int value; /* exit code or signal */
-    int64_t wall_ms;
-    int64_t user_us;
-    int64_t system_us;
-    int64_t peak_kb;
 };
 
 /* ERR_TOO_LARGE over a limit; ERR_INVALID_ARGUMENT for what the receiver would refuse. */

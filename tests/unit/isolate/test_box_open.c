@@ -155,7 +155,6 @@ static void a_command_runs_and_its_end_is_told(void **state)
     assert_string_equal(trial.output, "out\nerr\nyes\n/usr\n");
     assert_true(trial.end.is_known && !trial.end.is_signal);
     assert_int_equal(trial.end.value, 7);
-    assert_true(trial.end.usage.ru_maxrss > 0);
 
     trial = (struct trial){.script = "kill -TERM $$"};
     assert_runs(trial);
@@ -564,7 +563,8 @@ static void a_launcher_starts_them_and_ends_them(void **state)
 {
     const struct box_plan plan = {.is_open = true};
     const struct launcher_envelope envelope = {.plan = &plan, .env = plain_env};
-    const struct launcher_command command = {.text = "echo " DAEMON "; sleep 1000", .cwd = "/"};
+    static const char *const words[] = {"/bin/sh", "-c", "echo " DAEMON "; sleep 1000", NULL};
+    const struct launcher_command command = {.argv = words, .cwd = "/"};
     struct launcher *launcher = NULL;
     struct launcher_notice notice;
     struct launcher_fds fds;
