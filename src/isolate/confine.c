@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/confine.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include "isolate/syscalls.h"
 #include "isolate/threads.h"
 
-enum { STANDARD_FDS = 3, FD_SET_MAX = CONFINE_MAX_KEPT + CONFINE_MAX_PLACES + STANDARD_FDS };
+enum { STANDARD_FDS = 3, FD_SET_MAX = CONFINE_MAX_KEPT + STANDARD_FDS };
 
 /* The distribution's own, readable to everybody. What is not there is not missed. */
 static const char *const library_data[] = {
@@ -151,21 +152,15 @@ static int close_all_but(struct fd_set_sorted *kept, struct err *err)
     return 0;
 }
 
-static int add_fds(struct fd_set_sorted *set, const int *fds, size_t count, struct err *err)
-{
-    if (count > CONFINE_MAX_KEPT)
-        return err_set(err, ERR_TOO_LARGE, "more than %d descriptors to keep", CONFINE_MAX_KEPT);
-    for (size_t i = 0; i < count; i++)
-        add_fd(set, fds[i]);
-    return 0;
-}
-
 int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err)
 {
     struct fd_set_sorted kept = {0};
-    int r = add_fds(&kept, kept_fds, kept_count, err);
 
-    return r < 0 ? r : close_all_but(&kept, err);
+    if (kept_count > CONFINE_MAX_KEPT)
+        return err_set(err, ERR_TOO_LARGE, "more than %d descriptors to keep", CONFINE_MAX_KEPT);
+    for (size_t i = 0; i < kept_count; i++)
+        add_fd(&kept, kept_fds[i]);
+    return close_all_but(&kept, err);
 }
 
 /*
@@ -204,27 +199,6 @@ __attribute__((format(printf, 3, 4))) static void found(struct confine_finding *
     va_start(args, format);
     vsnprintf(finding->words, sizeof(finding->words), format, args);
     va_end(args);
-}
-
-static int wall_descriptors(const struct confine_plan *plan, struct confine_finding *finding,
-                            struct err *err)
-{
-    struct fd_set_sorted kept = {0};
-    int r = 0;
-
-    if (plan->has_closed_fds) {
-        found(finding, true, "what was inherited had been closed before");
-        return 0;
-    }
-    r = add_fds(&kept, plan->kept_fds, plan->kept_count, err);
-    for (size_t i = 0; i < plan->place_count && r == 0; i++)
-        if (plan->places[i].path == NULL)
-            add_fd(&kept, plan->places[i].fd);
-    if (r == 0)
-        r = close_all_but(&kept, err);
-    if (r == 0)
-        found(finding, true, "what was inherited and not needed is closed");
-    return r;
 }
 
 static int wall_privileges(const struct confine_plan *plan, struct confine_finding *finding,
@@ -295,8 +269,6 @@ static int wall_files(const struct confine_plan *plan, struct confine_report *re
     r = landlock_confine(&request, &result, err);
     if (r < 0)
         return r;
-    if (!result.is_applied && plan->requires_landlock)
-        return err_set(err, ERR_UNSUPPORTED, "%s", result.reason);
     report->landlock_abi = result.is_applied ? result.abi : 0;
     tell_landlock(&result, &report->walls[CONFINE_FILES]);
     return 0;
@@ -329,10 +301,10 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
     struct confine_report report = {0};
     int r = threads_check_alone(err);
 
+    assert(plan->has_closed_fds);
+    found(&report.walls[CONFINE_DESCRIPTORS], true, "what was inherited had been closed before");
     if (r == 0 && plan->place_count > CONFINE_MAX_PLACES)
         r = err_set(err, ERR_TOO_LARGE, "more than %d places", CONFINE_MAX_PLACES);
-    if (r == 0)
-        r = wall_descriptors(plan, &report.walls[CONFINE_DESCRIPTORS], err);
     if (r == 0)
         r = check_no_ring(err);
     if (r == 0)

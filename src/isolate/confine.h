@@ -27,19 +27,11 @@ struct confine_plan {
      */
     const struct landlock_place *places;
     size_t place_count;
-    bool requires_landlock; /* without it ERR_UNSUPPORTED; else a lack is only reported */
-    bool changes_files;     /* see syscalls.h */
+    bool changes_files; /* see syscalls.h */
     bool passes_messages;
     bool answers_connections;
     bool asks_on_terminal;
-
-    /*
-     * File descriptors to keep open, besides those of the places. Of 0, 1 and 2, those not listed
-     * become /dev/null.
-     */
-    const int *kept_fds;
-    size_t kept_count;
-    /* confine_close_fds() was called first of all, and all descriptors opened since are our own. */
+    /* It was: confine_close_fds() came first of all, and what is open since then is our own. */
     bool has_closed_fds;
 };
 

@@ -438,12 +438,13 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *bytes)
 static void echo(void *data)
 {
     const int *fds = data;
-    static const struct confine_plan plan = {.kept_fds = standard_fds, .kept_count = 3};
+    static const struct confine_plan plan = {.has_closed_fds = true};
     struct confine_report report;
     struct loop *loop = NULL;
     uv_pipe_t pipe;
 
     expect(dup2(fds[1], 0) == 0);
+    expect(confine_close_fds(standard_fds, 3, NULL) == 0);
     expect(confine_process(&plan, &report, NULL) == 0);
     expect(loop_new(&clock_system, &loop) == 0);
     expect(uv_pipe_init(loop_uv(loop), &pipe, 0) == 0);

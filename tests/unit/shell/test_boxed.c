@@ -543,15 +543,11 @@ static int run_confined(struct room *room)
         return 1;
     {
         const struct landlock_place place = {.path = boxed->root, .rights = LANDLOCK_MAY_READ};
-        const int kept[] = {0, 1, 2, launcher_fd(boxed->launcher),
-                            launcher_guard_fd(boxed->launcher)};
         const struct confine_plan plan = {
             .places = &place,
             .place_count = 1,
             .passes_messages = true,
             .has_closed_fds = true,
-            .kept_fds = kept,
-            .kept_count = array_size(kept),
         };
 
         if (confine_process(&plan, &report, &boxed->err) < 0)
