@@ -51,6 +51,16 @@ void *arena_alloc_array(struct arena *arena, size_t count, size_t size)
 /* A copy; NUL-terminated beyond its length. */
 char *arena_copy(struct arena *arena, struct str text);
 
+/* The same as a view. False: there was no room, which the arena has for its error. */
+static inline bool arena_copy_str(struct arena *arena, struct str text, struct str *out_copy)
+{
+    const char *copy = arena_copy(arena, text);
+
+    if (copy == NULL)
+        return false;
+    *out_copy = (struct str){copy, text.len};
+    return true;
+}
 /*
  * A block that grows by moving, for a reader that does not know its size beforehand. It counts
  * against the limit from the start (block NULL), and belongs to the caller until arena_adopt() or

@@ -73,7 +73,16 @@ struct str str_trim(struct str s);
 bool str_cut(struct str *rest, char separator, struct str *out_part);
 #define STR_CUT_END ((struct str){NULL, 0})
 
-/* Position of `needle` in `s`, or SIZE_MAX. */
+/* Which of the names it is, or SIZE_MAX. */
+static inline size_t str_index(struct str s, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq_c(s, names[i]))
+            return i;
+    return SIZE_MAX;
+}
+
+/* Where `needle` begins in `s`, or SIZE_MAX. */
 size_t str_find(struct str s, struct str needle);
 
 /* Parses the whole view as a decimal int64_t: no spaces, no plus sign, no overflow. */
