@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/threads.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/streams.h"
 #include "isolate/sanitized.h"
 
 enum { STEP_NS = 1000000 };
 
-static void close_dir(DIR **dir)
-{
-    if (*dir != NULL)
-        closedir(*dir);
-}
-
 /* How many there are, -1 if /proc does not say. */
 static int count_threads(void)
 {
-    cleanup_with(close_dir) DIR *dir = opendir("/proc/self/task");
+    cleanup_dir DIR *dir = opendir("/proc/self/task");
     int count = 0;
 
     if (dir == NULL)

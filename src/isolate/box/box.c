@@ -83,21 +83,9 @@ static int add_place(struct box *box, const struct box_place *place, struct err 
     return 0;
 }
 
-static void free_box(struct box **box)
-{
-    box_free(*box);
-}
-
-static struct box *empty_box(void)
-{
-    struct box *box = calloc(1, sizeof(*box));
-
-    return box;
-}
-
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
 {
-    cleanup_with(free_box) struct box *box = empty_box();
+    cleanup_box struct box *box = calloc(1, sizeof(*box));
     int r;
 
     if (box == NULL)
@@ -253,20 +241,14 @@ static int open_channel(int out_ends[2], struct err *err)
     return 0;
 }
 
-/* What the first process is copied with. Its network comes later (box/network.c). */
-static unsigned long flags_for(const struct box *box)
-{
-    if (box->is_open)
-        return 0;
-    return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-}
-
 /* What it leaves in *process after an error is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
     cleanup_fd int far = -1;
-    unsigned long flags = flags_for(box);
+    /* Its network comes later (box/network.c). */
+    unsigned long flags =
+        box->is_open ? 0 : CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
     struct box_build build = {
         .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
     struct box_news news;
@@ -452,7 +434,7 @@ int box_probe(struct err *err)
     const struct box_plan plan = {.network = BOX_NETWORK_NONE};
     const struct box_command command = {
         .argv = argv, .env = env, .cwd = "/", .fds = {BOX_FD_PTY, BOX_FD_NULL, BOX_FD_NULL}};
-    cleanup_with(free_box) struct box *box = NULL;
+    cleanup_box struct box *box = NULL;
     struct box_process process = BOX_PROCESS_INIT;
     struct box_end end;
     int r = box_new(&plan, &box, err);

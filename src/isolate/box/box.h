@@ -84,8 +84,12 @@ struct box;
 /* Checks the plan and prepares what all commands share; copies what it needs of the plan. */
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err);
 void box_free(struct box *box);
-
-/* Instead of a file descriptor. */
+static inline void cleanup_box_(struct box *const *box)
+{
+    box_free(*box);
+}
+#define cleanup_box cleanup_with(cleanup_box_)
+/* In place of a descriptor. */
 enum { BOX_FD_NULL = -1, BOX_FD_PTY = -2 };
 
 /*

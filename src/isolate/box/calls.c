@@ -137,28 +137,15 @@ CALLS(X, L)
 /* They came after the headers of Debian 12; the same numbers everywhere. */
 enum { OPEN_TREE_ATTR = 467, FCHMODAT2 = 452 };
 
-#define REFUSE_FLAG(call, flag)                                                                    \
-    {                                                                                              \
-        CALL_##call,                                                                               \
-        {                                                                                          \
-            0, 0, EPERM_, 1,                                                                       \
-            {                                                                                      \
-                {                                                                                  \
-                    0, (flag), (flag)                                                              \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
 static const struct {
     enum call call;
     struct seccomp_rule rule; /* its numbers are filled in */
 } ruled[] = {
     /* In a namespace of its own a process has all capabilities again, if only for that. */
-    REFUSE_FLAG(clone, CLONE_NEWUSER),
-    REFUSE_FLAG(clone, CLONE_NEWNS),
-    REFUSE_FLAG(unshare, CLONE_NEWUSER),
-    REFUSE_FLAG(unshare, CLONE_NEWNS),
+    {CALL_clone, {0, 0, EPERM_, 1, {{0, CLONE_NEWUSER, CLONE_NEWUSER}}}},
+    {CALL_clone, {0, 0, EPERM_, 1, {{0, CLONE_NEWNS, CLONE_NEWNS}}}},
+    {CALL_unshare, {0, 0, EPERM_, 1, {{0, CLONE_NEWUSER, CLONE_NEWUSER}}}},
+    {CALL_unshare, {0, 0, EPERM_, 1, {{0, CLONE_NEWNS, CLONE_NEWNS}}}},
     /* It hides its flags in memory: as on a kernel without it. */
     {CALL_clone3, {0, 0, ENOSYS_, 0, {{0}}}},
 

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/streams.h"
 
 static const char *const kernels_own[] = {
     "proc",     "sysfs",     "cgroup",      "cgroup2",    "devtmpfs",   "devpts",
@@ -67,14 +68,6 @@ static bool unescape(struct str text, char out_path[BOX_PATH_BYTES])
     return len < BOX_PATH_BYTES - 1;
 }
 
-static bool is_kernels_own(struct str type)
-{
-    for (size_t i = 0; i < array_size(kernels_own); i++)
-        if (str_eq_c(type, kernels_own[i]))
-            return true;
-    return false;
-}
-
 /* What the steps before have put there: all of /proc and /sys, terminals, and devices. */
 static bool is_ours(const char *path)
 {
@@ -98,15 +91,9 @@ static bool is_visible(const struct box_build *build, const char *path, int64_t 
     return (about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id == (uint64_t)id;
 }
 
-static void close_file(FILE **file)
-{
-    if (*file != NULL)
-        fclose(*file);
-}
-
 int box_cover_kernel(struct box_build *build)
 {
-    cleanup_with(close_file) FILE *file = fopen("/proc/self/mountinfo", "re");
+    cleanup_file FILE *file = fopen("/proc/self/mountinfo", "re");
     cleanup_free char *line = NULL;
     size_t size = 0;
     ssize_t got;
@@ -119,7 +106,8 @@ int box_cover_kernel(struct box_build *build)
         char path[BOX_PATH_BYTES];
         int r;
 
-        if (!read_line((struct str){line, (size_t)got}, &mounted) || !is_kernels_own(mounted.type))
+        if (!read_line((struct str){line, (size_t)got}, &mounted) ||
+            str_index(mounted.type, kernels_own, array_size(kernels_own)) == SIZE_MAX)
             continue;
         if (!unescape(mounted.point, path))
             return ENAMETOOLONG;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "isolate/box/matches.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 
 #include "authority/names/glob.h"
-#include "base/cleanup.h"
+#include "base/streams.h"
 
 /* A folder that waits for its turn. */
 struct folder {
@@ -122,12 +121,6 @@ static int pass_by(struct walk *walk, const char *path, int errno_value)
     }
 }
 
-static void close_dir(DIR **dir)
-{
-    if (*dir != NULL)
-        closedir(*dir);
-}
-
 static bool is_dots(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -145,7 +138,7 @@ static bool is_folder(int dir_fd, const struct dirent *entry)
 
 static int read_folder(struct walk *walk, const char *path)
 {
-    cleanup_with(close_dir) DIR *dir = NULL;
+    cleanup_dir DIR *dir = NULL;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct dirent *entry;
     int r;

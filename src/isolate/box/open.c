@@ -7,7 +7,6 @@
 #include "isolate/box/internal.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/streams.h"
 
 /*
  * A look that finds nobody to signal, after which nobody has ended either, will find nobody next
@@ -71,12 +71,6 @@ int box_open_enter_limits(struct box_build *build)
 
 /* ---- The end of all ---- */
 
-static void close_dir(DIR **dir)
-{
-    if (*dir != NULL)
-        closedir(*dir);
-}
-
 /* Parent and group of a process; its own name in the line may hold anything, brackets too. */
 static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, pid_t *out_group)
 {
@@ -116,7 +110,7 @@ static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, p
  */
 static int kill_children(void)
 {
-    cleanup_with(close_dir) DIR *proc = opendir("/proc");
+    cleanup_dir DIR *proc = opendir("/proc");
     const pid_t own = getpid();
     int reached = 0;
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/streams.h"
 #include "isolate/box/internal.h"
 
 enum {
@@ -24,12 +25,6 @@ static const char host_sockets[] = "/proc/net/unix";
 
 /* A box has its own, whatever is there outside, but for places in them. */
 static const char *const own_folders[] = {"/run", "/var/run", "/dev", "/proc", "/sys"};
-
-static void close_file(FILE **file)
-{
-    if (*file != NULL)
-        fclose(*file);
-}
 
 /* Of "Num RefCount Protocol Flags Type St Inode Path"; NULL where there is none, or no file's. */
 static const char *path_in(char *line)
@@ -67,7 +62,7 @@ static bool is_in_writable(const struct places *places, size_t named, const char
 
 int places_hide_sockets(struct places *places, struct err *err)
 {
-    cleanup_with(close_file) FILE *file = fopen(host_sockets, "re");
+    cleanup_file FILE *file = fopen(host_sockets, "re");
     size_t named = places->count;
     char line[LINE_BYTES];
     char found[PATH_MAX];

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/streams.h"
 
 #define LOGIN     "keys that log in elsewhere"
 #define CLOUD     "credentials of a cloud or a cluster"
@@ -144,12 +145,6 @@ const struct secret_place secrets[] = {
 
 const size_t secrets_count = array_size(secrets);
 
-static void close_file(FILE **file)
-{
-    if (*file != NULL)
-        fclose(*file);
-}
-
 /* name:password:uid:gid:about:home:shell */
 static bool read_line(struct str line, uid_t uid, char out_home[PATH_MAX])
 {
@@ -169,7 +164,7 @@ static bool read_line(struct str line, uid_t uid, char out_home[PATH_MAX])
 
 bool secrets_find_home(uid_t uid, char out_home[PATH_MAX])
 {
-    cleanup_with(close_file) FILE *file = fopen("/etc/passwd", "re");
+    cleanup_file FILE *file = fopen("/etc/passwd", "re");
     char line[PATH_MAX + 1024];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL)

@@ -32,11 +32,6 @@ static void free_launcher(struct launcher **launcher)
     launcher_free(*launcher);
 }
 
-static void free_box(struct box **box)
-{
-    box_free(*box);
-}
-
 static struct launcher *empty_launcher(void)
 {
     struct launcher *launcher = malloc(sizeof(*launcher));
@@ -115,7 +110,7 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
                  struct err *err)
 {
     cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
-    cleanup_with(free_box) struct box *box = NULL;
+    cleanup_box struct box *box = NULL;
     struct launcher_service service = {.places = envelope->plan->places,
                                        .place_count = envelope->plan->place_count,
                                        .env = envelope->env,

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/streams.h"
 
 enum {
     LINE_BYTES = 512, /* a line of the kernel's has less than half */
@@ -143,12 +144,6 @@ static enum answer ask_for_owner(const struct address *peer, const struct addres
 /* Columns of a line, counted from its beginning. */
 enum { OWN_END = 1, OTHER_END = 2, UID = 7, INODE = 9, COLUMNS };
 
-static void close_file(FILE **file)
-{
-    if (*file != NULL)
-        fclose(*file);
-}
-
 /* "0100007F:1DE7": its words as the machine reads them. */
 static void write_end(const struct address *address, size_t first_word, char out_text[END_BYTES])
 {
@@ -195,7 +190,7 @@ static bool read_owner(struct str line, const char *own_end, const char *other_e
 static int find(const char *table, size_t first_word, const struct address *peer,
                 const struct address *own, size_t *bytes_left, uid_t *out_uid)
 {
-    cleanup_with(close_file) FILE *file = fopen(table, "re");
+    cleanup_file FILE *file = fopen(table, "re");
     char line[LINE_BYTES];
     char own_end[END_BYTES];
     char other_end[END_BYTES];
