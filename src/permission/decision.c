@@ -20,13 +20,11 @@ const char *decision_disclosure_name(enum decision_disclosure disclosure)
 
 bool decision_disclosure_from(struct str name, enum decision_disclosure *out_disclosure)
 {
-    for (size_t i = 0; i < array_size(disclosure_names); i++) {
-        if (!str_eq_c(name, disclosure_names[i]))
-            continue;
-        *out_disclosure = (enum decision_disclosure)i;
-        return true;
-    }
-    return false;
+    size_t index = str_index(name, disclosure_names, array_size(disclosure_names));
+
+    if (index != SIZE_MAX)
+        *out_disclosure = (enum decision_disclosure)index;
+    return index != SIZE_MAX;
 }
 
 struct deciding {

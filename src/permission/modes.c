@@ -27,13 +27,11 @@ const char *permission_mode_name(enum permission_mode mode)
 
 bool permission_mode_from(struct str name, enum permission_mode *out_mode)
 {
-    for (size_t i = 0; i < array_size(names); i++) {
-        if (str_eq_c(name, names[i])) {
-            *out_mode = (enum permission_mode)i;
-            return true;
-        }
-    }
-    return false;
+    size_t index = str_index(name, names, array_size(names));
+
+    if (index != SIZE_MAX)
+        *out_mode = (enum permission_mode)index;
+    return index != SIZE_MAX;
 }
 
 int permission_modes_constrain(struct permission_modes *modes, struct err *err)
@@ -69,10 +67,8 @@ struct permission_write permission_write_access(const struct permission_write_so
         write.mode = sources->env_mode;
     if (sources->has_flag_mode)
         write.mode = sources->flag_mode;
-    if (sources->has_edited)
-        write.mode = sources->edited;
     /* Whoever names a mode for this session wants it; the settings have one from their template. */
-    if (sources->has_edited || sources->has_flag_mode || sources->has_env_mode)
+    if (sources->has_flag_mode || sources->has_env_mode)
         write.is_opted_in = write.is_opted_in || write.mode != PERMISSION_DENY;
     if (!write.is_opted_in)
         write.mode = PERMISSION_DENY;

@@ -49,11 +49,9 @@ struct permission_write_sources {
     bool has_flag_mode;
     bool has_env_mode;
     bool has_settings_mode;
-    bool has_edited; /* edited in the connect prompt */
     enum permission_mode flag_mode;
     enum permission_mode env_mode;
     enum permission_mode settings_mode;
-    enum permission_mode edited;
 };
 
 struct permission_write {
@@ -63,9 +61,9 @@ struct permission_write {
 };
 
 /*
- * Takes the mode from the strongest source (prompt, flag, environment, settings, template). It
- * counts only if the user opted in; a mode in the settings is no opt-in. An explicit deny wins over
- * the short forms.
+ * The mode is the one of the strongest source (flag, environment, settings, template). It
+ * counts only where the user opted in, which a mode in the settings does not do; a deny that was
+ * written out wins over the short forms.
  */
 struct permission_write permission_write_access(const struct permission_write_sources *sources);
 

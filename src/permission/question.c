@@ -25,13 +25,11 @@ const char *permission_choice_name(enum permission_choice choice)
 
 bool permission_choice_from(struct str name, enum permission_choice *out_choice)
 {
-    for (int i = 0; i < CHOICES; i++) {
-        if (str_eq_c(name, choice_names[i])) {
-            *out_choice = (enum permission_choice)i;
-            return true;
-        }
-    }
-    return false;
+    size_t index = str_index(name, choice_names, CHOICES);
+
+    if (index != SIZE_MAX)
+        *out_choice = (enum permission_choice)index;
+    return index != SIZE_MAX;
 }
 
 bool permission_choice_allows(enum permission_choice choice)

@@ -68,14 +68,6 @@ static int slot_of(const struct question_queue *queue, const char *name)
     return -1;
 }
 
-static bool has_surface(const struct question_queue *queue)
-{
-    for (int i = 0; i < QUESTION_QUEUE_MAX_SURFACES; i++)
-        if (queue->slots[i].is_used)
-            return true;
-    return false;
-}
-
 static void show(struct question_queue *queue, int slot, struct entry *entry)
 {
     const struct question_queue_surface surface = queue->slots[slot].surface;
@@ -123,7 +115,7 @@ static void conclude(struct question_queue *queue, struct entry *entry,
 /* Nobody is left to answer them. */
 static void deny_open(struct question_queue *queue)
 {
-    while (!list_is_empty(&queue->open) && !has_surface(queue))
+    while (!list_is_empty(&queue->open) && !question_queue_has_surface(queue))
         conclude(queue, list_entry(queue->open.next, struct entry, node), CHOICE_DENY_ONCE,
                  QUESTION_QUEUE_CANCELLED, NULL);
 }

@@ -20,10 +20,15 @@ struct head {
 
 static bool is_on_list(const char *const *list, struct str name)
 {
-    for (; *list != NULL; list++)
+    for (; list != NULL && *list != NULL; list++)
         if (str_eq_c(name, *list))
             return true;
     return false;
+}
+
+static bool has_letter(const char *set, char letter)
+{
+    return set != NULL && strchr(set, letter) != NULL;
 }
 
 /* A value in the next word. False: there is none, or it is not a plain word. */
@@ -60,14 +65,14 @@ static bool take_short_options(struct head *head, struct str letters)
     for (size_t i = 0; i < letters.len; i++) {
         struct str value = str_slice(letters, i + 1, letters.len);
 
-        if (strchr(wrapper->attached, letters.ptr[i]) != NULL)
+        if (has_letter(wrapper->attached, letters.ptr[i]))
             return true;
-        if (strchr(wrapper->values, letters.ptr[i]) != NULL) {
+        if (has_letter(wrapper->values, letters.ptr[i])) {
             if (value.len == 0)
                 return take_value(head);
             return !wrapper->unsets || !command_is_weighty_variable(value);
         }
-        if (strchr(wrapper->flags, letters.ptr[i]) == NULL)
+        if (!has_letter(wrapper->flags, letters.ptr[i]))
             return false;
     }
     return true;

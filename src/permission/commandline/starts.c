@@ -294,14 +294,6 @@ static void pass(struct command_starts *starts, struct str word, bool is_target)
 
 /* ---- the line ---- */
 
-static bool starts_command(struct str word)
-{
-    for (size_t i = 0; i < array_size(starting_options); i++)
-        if (str_eq_c(word, starting_options[i]))
-            return true;
-    return false;
-}
-
 /* ">&2" and ">|x" still want their target. */
 static void begin_behind(struct command_starts *starts, char operator)
 {
@@ -349,7 +341,7 @@ bool command_starts_next(struct command_starts *starts, struct str *out_text)
             *out_text = text;
             return true;
         }
-        if (starts_command(word))
+        if (str_index(word, starting_options, array_size(starting_options)) != SIZE_MAX)
             begin(starts);
     }
     return false;

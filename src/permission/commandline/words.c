@@ -86,7 +86,6 @@ static size_t skip_quote(struct str text, size_t at, struct command_word *word)
 {
     char quote = text.ptr[at];
 
-    word->has_quotes = true;
     for (size_t i = at + 1; i < text.len; i++) {
         if (text.ptr[i] == quote)
             return i + 1;
@@ -117,7 +116,6 @@ static size_t skip_part(struct str text, size_t at, struct command_word *word)
     case '"':
         return skip_quote(text, at, word);
     case '\\':
-        word->has_quotes = true;
         return at + 1 < text.len ? at + 2 : 0;
     case '$':
         len = expansion_length(text, at, false);
@@ -162,8 +160,6 @@ enum command_split command_next_word(struct str *rest, struct command_word *out_
 
 /* ---- wrappers ---- */
 
-static const char *const no_options[] = {NULL};
-
 /*
  * Left out on purpose, so that they make a command as is: what runs a shell or an editor (sudo -s
  * -i -e), goes elsewhere (sudo -D -R -h, env -C), splits a text (env -S), reads arguments or writes
@@ -175,16 +171,11 @@ static const struct command_wrapper wrappers[] = {
         .name = STR_LITERAL("doas"),
         .flags = "n",
         .values = "au",
-        .attached = "",
-        .long_flags = no_options,
-        .long_maybe = no_options,
-        .long_values = no_options,
     },
     {
         .name = STR_LITERAL("env"),
         .flags = "iv",
         .values = "u",
-        .attached = "",
         .long_flags = (const char *const[]){"ignore-environment", "debug", NULL},
         .long_maybe =
             (const char *const[]){"block-signal", "default-signal", "ignore-signal", NULL},
@@ -195,28 +186,17 @@ static const struct command_wrapper wrappers[] = {
     },
     {
         .name = STR_LITERAL("nice"),
-        .flags = "",
         .values = "n",
-        .attached = "",
-        .long_flags = no_options,
-        .long_maybe = no_options,
         .long_values = (const char *const[]){"adjustment", NULL},
         .has_numbers = true,
     },
     {
         .name = STR_LITERAL("nohup"),
-        .flags = "",
-        .values = "",
-        .attached = "",
-        .long_flags = no_options,
-        .long_maybe = no_options,
-        .long_values = no_options,
     },
     {
         .name = STR_LITERAL("sudo"),
         .flags = "ABbEHknNPS",
         .values = "aCcgprTtu",
-        .attached = "",
         .long_flags =
             (const char *const[]){"askpass", "background", "bell", "no-update", "non-interactive",
                                   "preserve-groups", "reset-timestamp", "set-home", "stdin", NULL},
@@ -230,9 +210,7 @@ static const struct command_wrapper wrappers[] = {
         .name = STR_LITERAL("time"),
         .flags = "pqv",
         .values = "f",
-        .attached = "",
         .long_flags = (const char *const[]){"portability", "quiet", "verbose", NULL},
-        .long_maybe = no_options,
         .long_values = (const char *const[]){"format", NULL},
     },
     {
@@ -380,10 +358,7 @@ bool command_reads_any_variable(struct str program)
 
     if (slash != NULL)
         program = str_slice(program, (size_t)(slash + 1 - program.ptr), program.len);
-    for (size_t i = 0; i < array_size(names); i++)
-        if (str_eq_c(program, names[i]))
-            return true;
-    return false;
+    return str_index(program, names, array_size(names)) != SIZE_MAX;
 }
 
 static const char *const shell_words[] = {
@@ -397,8 +372,5 @@ static const char *const shell_words[] = {
 
 bool command_is_shell_word(struct str name)
 {
-    for (size_t i = 0; i < array_size(shell_words); i++)
-        if (str_eq_c(name, shell_words[i]))
-            return true;
-    return false;
+    return str_index(name, shell_words, array_size(shell_words)) != SIZE_MAX;
 }

@@ -242,23 +242,13 @@ static const char *const evaluating_builtins[] = {
     "printf", "read", "readarray", "readonly", "test",    "typeset", "unset", "wait",
 };
 
-static bool is_evaluating_builtin(struct str word)
-{
-    for (size_t i = 0; i < array_size(evaluating_builtins); i++)
-        if (str_eq_c(word, evaluating_builtins[i]))
-            return true;
-    return false;
-}
-
 /* An assignment, an option, or a word of bash behind which a builtin is still one. */
 static bool stands_before_builtin(struct str word)
 {
     static const char *const words[] = {"!", "builtin", "command", "coproc", "time"};
 
-    for (size_t i = 0; i < array_size(words); i++)
-        if (str_eq_c(word, words[i]))
-            return true;
-    return word.len > 0 && (word.ptr[0] == '-' || memchr(word.ptr, '=', word.len) != NULL);
+    return str_index(word, words, array_size(words)) != SIZE_MAX ||
+           (word.len > 0 && (word.ptr[0] == '-' || memchr(word.ptr, '=', word.len) != NULL));
 }
 
 /*
@@ -285,7 +275,8 @@ bool form_evaluates(struct str command)
         if (!form_words_next(&words, &word))
             return false;
     } while (stands_before_builtin(word));
-    return is_evaluating_builtin(word) && may_become_subscript(words.rest);
+    return str_index(word, evaluating_builtins, array_size(evaluating_builtins)) != SIZE_MAX &&
+           may_become_subscript(words.rest);
 }
 
 void form_words_init(struct form_words *words, struct str command, bool is_loose)

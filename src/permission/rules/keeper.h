@@ -19,8 +19,7 @@ struct keeper;
 
 struct keeper_config {
     struct permission_modes modes;
-    const char *const *protected_dirs; /* as in permission.h */
-    /* NULL: there are no rules, and none can be saved. Must outlive the keeper. */
+    /* NULL: there are no rules, and none can be kept. Outlives the keeper. */
     struct settings_file *settings;
     bool may_save;             /* save permanent decisions */
     const struct clock *clock; /* NULL: the system clock */

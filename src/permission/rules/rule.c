@@ -49,16 +49,6 @@ static int refuse(struct err *err, const char *problem)
 
 /* ---- Patterns, by kind ---- */
 
-static int copy_text(struct arena *arena, struct str text, struct str *out_copy, struct err *err)
-{
-    const char *copy = arena_copy(arena, text);
-
-    if (copy == NULL)
-        return err_set_plain(err, arena->error);
-    *out_copy = (struct str){copy, text.len};
-    return 0;
-}
-
 static int normalise_path(struct arena *arena, struct str given, struct str *out_path,
                           struct err *err)
 {
@@ -175,7 +165,9 @@ static int normalise_host(struct arena *arena, enum rule_kind kind, struct str g
     if (!form_host(is_wild ? str_slice(given, 2, given.len) : given, &host))
         return refuse_host(err);
     if (!is_wild)
-        return copy_text(arena, (struct str){host.text, host.len}, out_host, err);
+        return arena_copy_str(arena, (struct str){host.text, host.len}, out_host)
+                   ? 0
+                   : err_set_plain(err, arena->error);
     if (host.is_address)
         return refuse(err, "an address has no names below it: write it without \"*.\"");
     copy = arena_alloc(arena, host.len + 2);

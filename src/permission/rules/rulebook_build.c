@@ -118,14 +118,12 @@ static int add_words(struct rulebook *book, uint32_t root, enum rulebook_step fi
     form_words_init(&words, book->rules[rule].pattern, first != STEP_WORD);
     while (form_words_next(&words, &word)) {
         __attribute__((uninitialized)) struct path_name room;
-        const char *copy;
 
         if (step == STEP_LOOSE_WORD)
             word = form_program(word, &room);
-        copy = arena_copy(&book->arena, word);
-        if (copy == NULL)
+        if (!arena_copy_str(&book->arena, word, &word))
             return book->arena.error;
-        r = go(book, &at, step, (struct str){copy, word.len});
+        r = go(book, &at, step, word);
         if (r < 0)
             return r;
         step = STEP_WORD;
@@ -351,31 +349,20 @@ static int sort_globs(struct rulebook *book)
     return 0;
 }
 
-static int copy_str(struct arena *arena, struct str *text)
-{
-    const char *copy = arena_copy(arena, *text);
-
-    if (copy == NULL)
-        return arena->error;
-    text->ptr = copy;
-    return 0;
-}
-
 static int copy_rule(struct rulebook *book, const struct rule *given, struct rule *out_rule,
                      struct err *err)
 {
     struct rule rule;
     int r = rule_normalise(&book->arena, given, &rule, err);
 
-    if (r == 0)
-        r = copy_str(&book->arena, &rule.pattern);
-    if (r == 0)
-        r = copy_str(&book->arena, &rule.cwd);
-    if (r == 0)
-        r = copy_str(&book->arena, &rule.note);
-    if (r == 0)
-        *out_rule = rule;
-    return r;
+    if (r < 0)
+        return r;
+    *out_rule = rule;
+    return arena_copy_str(&book->arena, rule.pattern, &out_rule->pattern) &&
+                   arena_copy_str(&book->arena, rule.cwd, &out_rule->cwd) &&
+                   arena_copy_str(&book->arena, rule.note, &out_rule->note)
+               ? 0
+               : book->arena.error;
 }
 
 static int fill(struct rulebook *book, const struct rule *rules, size_t count, struct err *err)

@@ -190,7 +190,6 @@ static int read_text(const struct settings_file *file, struct arena *arena, stru
                      struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
-    const char *copy;
     int r = settingsdir_check_file(file->dir_fd, SETTINGS_FILE_NAME, out_note, err);
 
     if (r == 0)
@@ -200,11 +199,7 @@ static int read_text(const struct settings_file *file, struct arena *arena, stru
         return err_set(err, ERR_SETTINGS, "larger than %d MiB", SETTINGS_MAX_BYTES >> 20);
     if (r < 0)
         return r;
-    copy = arena_copy(arena, buf_view(&text));
-    if (copy == NULL)
-        return err_set_plain(err, arena->error);
-    *out_text = (struct str){copy, text.len};
-    return 0;
+    return arena_copy_str(arena, buf_view(&text), out_text) ? 0 : err_set_plain(err, arena->error);
 }
 
 /* What is there, as it is. */

@@ -86,16 +86,6 @@ int settings_find(const struct settings *settings, struct str id, size_t *out_in
 
 /* ---- changes ---- */
 
-static bool copy_text(struct arena *arena, struct str *text)
-{
-    const char *copy = arena_copy(arena, text->len > 0 ? *text : STR_EMPTY);
-
-    if (copy == NULL)
-        return false;
-    text->ptr = copy;
-    return true;
-}
-
 int settings_add(struct arena *arena, struct settings *settings, const struct rule *rule,
                  struct err *err)
 {
@@ -116,8 +106,9 @@ int settings_add(struct arena *arena, struct settings *settings, const struct ru
         return err_set(err, ERR_TOO_LARGE, "there are %zu rules, and no room for more", count);
     rules = arena_alloc_array(arena, count + 1, sizeof(*rules));
     places = arena_alloc_array(arena, count + 1, sizeof(const struct json_value *));
-    if (rules == NULL || places == NULL || !copy_text(arena, &added.pattern) ||
-        !copy_text(arena, &added.cwd) || !copy_text(arena, &added.note))
+    if (rules == NULL || places == NULL || !arena_copy_str(arena, added.pattern, &added.pattern) ||
+        !arena_copy_str(arena, added.cwd, &added.cwd) ||
+        !arena_copy_str(arena, added.note, &added.note))
         return err_set_plain(err, arena->error);
     if (count > 0) {
         memcpy(rules, settings->rules, count * sizeof(*rules));

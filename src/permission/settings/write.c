@@ -34,11 +34,6 @@ static bool is_revoked(const struct writing *writing, const struct json_value *v
     return false;
 }
 
-static void write_text(struct json_writer *json, struct str key, struct str text)
-{
-    json_put_str(json, key, text);
-}
-
 static void write_match(struct writing *writing, const struct rule *rule)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
@@ -149,18 +144,18 @@ static void write_rule(struct writing *writing, const struct rule *rule)
     char time[CLOCK_ISO_BYTES];
 
     json_begin_object(json);
-    write_text(json, STR("group"), str_from(catalog_group_name(rule->group)));
-    write_text(json, STR("effect"), str_from(rule_effect_name(rule->effect)));
+    json_put_str(json, STR("group"), str_from(catalog_group_name(rule->group)));
+    json_put_str(json, STR("effect"), str_from(rule_effect_name(rule->effect)));
     json_key(json, STR("match"));
     write_match(writing, rule);
     if (rule->cwd.len > 0)
-        write_text(json, STR("cwd"), rule->cwd);
+        json_put_str(json, STR("cwd"), rule->cwd);
     if (rule->expires_ms != 0) {
         clock_format_iso(rule->expires_ms, time);
-        write_text(json, STR("expires"), str_from(time));
+        json_put_str(json, STR("expires"), str_from(time));
     }
     if (rule->note.len > 0)
-        write_text(json, STR("note"), rule->note);
+        json_put_str(json, STR("note"), rule->note);
     json_end_object(json);
 }
 
@@ -234,10 +229,10 @@ int settings_write_template(struct buf *out)
     json_key(&json, STR("permissions"));
     json_begin_object(&json);
     for (int group = 0; group < PERMISSION_GROUPS; group++)
-        write_text(&json, str_from(catalog_group_name((enum catalog_group)group)),
-                   str_from(permission_mode_name(modes.of[group])));
+        json_put_str(&json, str_from(catalog_group_name((enum catalog_group)group)),
+                     str_from(permission_mode_name(modes.of[group])));
     json_end_object(&json);
-    write_text(&json, STR("filesystemDir"), STR_EMPTY);
+    json_put_str(&json, STR("filesystemDir"), STR_EMPTY);
     json_key(&json, STR("resourcePermissions"));
     json_begin_object(&json);
     json_end_object(&json);

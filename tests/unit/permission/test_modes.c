@@ -79,7 +79,7 @@ enum { NONE = PERMISSION_ALLOW + 1, MODES };
 
 /* What is written in the specification, as rows: the first that fits decides. */
 struct row {
-    int edited, flag_mode, env_mode; /* MODES: any */
+    int flag_mode, env_mode; /* MODES: any */
     int short_form;                  /* flag, env or settings key; 2: any */
     int settings_mode;
     bool is_opted_in;
@@ -87,28 +87,24 @@ struct row {
 };
 
 static const struct row table[] = {
-    /* edited            flag mode        env mode         short settings mode */
+    /* flag mode        env mode         short settings mode */
     /* Nobody wanted it: a mode in the settings is not enough. */
-    {NONE, NONE, NONE, 0, MODES, false, PERMISSION_DENY},
+    {NONE, NONE, 0, MODES, false, PERMISSION_DENY},
     /* The short forms: as the settings say, or ask. */
-    {NONE, NONE, NONE, 1, NONE, true, PERMISSION_ASK},
-    {NONE, NONE, NONE, 1, PERMISSION_DENY, true, PERMISSION_DENY},
-    {NONE, NONE, NONE, 1, PERMISSION_ASK, true, PERMISSION_ASK},
-    {NONE, NONE, NONE, 1, PERMISSION_ALLOW, true, PERMISSION_ALLOW},
+    {NONE, NONE, 1, NONE, true, PERMISSION_ASK},
+    {NONE, NONE, 1, PERMISSION_DENY, true, PERMISSION_DENY},
+    {NONE, NONE, 1, PERMISSION_ASK, true, PERMISSION_ASK},
+    {NONE, NONE, 1, PERMISSION_ALLOW, true, PERMISSION_ALLOW},
     /* A deny that is written out wins over them; without them nobody opted in. */
-    {PERMISSION_DENY, MODES, MODES, 1, MODES, true, PERMISSION_DENY},
-    {PERMISSION_DENY, MODES, MODES, 0, MODES, false, PERMISSION_DENY},
-    {NONE, PERMISSION_DENY, MODES, 1, MODES, true, PERMISSION_DENY},
-    {NONE, PERMISSION_DENY, MODES, 0, MODES, false, PERMISSION_DENY},
-    {NONE, NONE, PERMISSION_DENY, 1, MODES, true, PERMISSION_DENY},
-    {NONE, NONE, PERMISSION_DENY, 0, MODES, false, PERMISSION_DENY},
-    /* A mode that is named for this session opts in, the prompt's before the flag's. */
-    {PERMISSION_ASK, MODES, MODES, 2, MODES, true, PERMISSION_ASK},
-    {PERMISSION_ALLOW, MODES, MODES, 2, MODES, true, PERMISSION_ALLOW},
-    {NONE, PERMISSION_ASK, MODES, 2, MODES, true, PERMISSION_ASK},
-    {NONE, PERMISSION_ALLOW, MODES, 2, MODES, true, PERMISSION_ALLOW},
-    {NONE, NONE, PERMISSION_ASK, 2, MODES, true, PERMISSION_ASK},
-    {NONE, NONE, PERMISSION_ALLOW, 2, MODES, true, PERMISSION_ALLOW},
+    {PERMISSION_DENY, MODES, 1, MODES, true, PERMISSION_DENY},
+    {PERMISSION_DENY, MODES, 0, MODES, false, PERMISSION_DENY},
+    {NONE, PERMISSION_DENY, 1, MODES, true, PERMISSION_DENY},
+    {NONE, PERMISSION_DENY, 0, MODES, false, PERMISSION_DENY},
+    /* A mode that is named for this session opts in. */
+    {PERMISSION_ASK, MODES, 2, MODES, true, PERMISSION_ASK},
+    {PERMISSION_ALLOW, MODES, 2, MODES, true, PERMISSION_ALLOW},
+    {NONE, PERMISSION_ASK, 2, MODES, true, PERMISSION_ASK},
+    {NONE, PERMISSION_ALLOW, 2, MODES, true, PERMISSION_ALLOW},
 };
 
 static bool fits(int wanted, int given)
@@ -116,14 +112,12 @@ static bool fits(int wanted, int given)
     return wanted == MODES || wanted == given;
 }
 
-static const struct row *row_of(int edited, int flag_mode, int env_mode, int short_form,
-                                int settings_mode)
+static const struct row *row_of(int flag_mode, int env_mode, int short_form, int settings_mode)
 {
     for (size_t i = 0; i < array_size(table); i++) {
         const struct row *row = &table[i];
 
-        if (fits(row->edited, edited) && fits(row->flag_mode, flag_mode) &&
-            fits(row->env_mode, env_mode) &&
+        if (fits(row->flag_mode, flag_mode) && fits(row->env_mode, env_mode) &&
             (row->short_form == 2 || row->short_form == short_form) &&
             fits(row->settings_mode, settings_mode))
             return row;
@@ -132,7 +126,7 @@ static const struct row *row_of(int edited, int flag_mode, int env_mode, int sho
     return NULL;
 }
 
-static void check_sources(int edited, int flag_mode, int env_mode, int settings_mode, int bits)
+static void check_sources(int flag_mode, int env_mode, int settings_mode, int bits)
 {
     struct permission_write_sources sources = {
         .flag = bits & 1,
@@ -141,29 +135,26 @@ static void check_sources(int edited, int flag_mode, int env_mode, int settings_
         .has_flag_mode = flag_mode != NONE,
         .has_env_mode = env_mode != NONE,
         .has_settings_mode = settings_mode != NONE,
-        .has_edited = edited != NONE,
         .flag_mode = (enum permission_mode)(flag_mode % NONE),
         .env_mode = (enum permission_mode)(env_mode % NONE),
         .settings_mode = (enum permission_mode)(settings_mode % NONE),
-        .edited = (enum permission_mode)(edited % NONE),
     };
-    const struct row *row = row_of(edited, flag_mode, env_mode, bits != 0, settings_mode);
+    const struct row *row = row_of(flag_mode, env_mode, bits != 0, settings_mode);
     struct permission_write write = permission_write_access(&sources);
 
     if (write.is_opted_in != row->is_opted_in || (int)write.mode != row->mode)
-        fail_msg("edited %d, flag %d, env %d, settings %d, short forms %d: %d %d", edited,
-                 flag_mode, env_mode, settings_mode, bits, write.is_opted_in, write.mode);
+        fail_msg("flag %d, env %d, settings %d, short forms %d: %d %d", flag_mode, env_mode,
+                 settings_mode, bits, write.is_opted_in, write.mode);
 }
 
 static void write_access_is_an_opt_in(void **state)
 {
     (void)state;
-    for (int edited = 0; edited <= NONE; edited++)
-        for (int flag_mode = 0; flag_mode <= NONE; flag_mode++)
-            for (int env_mode = 0; env_mode <= NONE; env_mode++)
-                for (int settings_mode = 0; settings_mode <= NONE; settings_mode++)
-                    for (int bits = 0; bits < 8; bits++)
-                        check_sources(edited, flag_mode, env_mode, settings_mode, bits);
+    for (int flag_mode = 0; flag_mode <= NONE; flag_mode++)
+        for (int env_mode = 0; env_mode <= NONE; env_mode++)
+            for (int settings_mode = 0; settings_mode <= NONE; settings_mode++)
+                for (int bits = 0; bits < 8; bits++)
+                    check_sources(flag_mode, env_mode, settings_mode, bits);
 }
 
 TEST_MAIN(cmocka_unit_test(the_recommended_template_reads_and_asks),
