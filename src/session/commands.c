@@ -318,14 +318,12 @@ static int say_reach(const struct commands *commands, struct buf *out)
 int commands_start(struct commands *commands, struct loop *loop, struct err *err)
 {
     const struct session *session = commands->config.session;
-    const struct shell_place place = {.names = session->names,
-                                      .root_path = session->root_path,
-                                      .given_path = session->given_path};
     const char *path = getenv("PATH");
     struct shell_config config = {
         .loop = loop,
-        .places = &place,
-        .place_count = 1,
+        .names = session->names,
+        .root_path = session->root_path,
+        .given_path = session->given_path,
         .recorded = session->files,
         .path = path != NULL ? path : DEFAULT_PATH,
         .writable = commands->writable,

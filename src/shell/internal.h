@@ -18,9 +18,8 @@ struct schema;
 enum { SHELL_TOOLS = TOOL_SHELL_LIST - TOOL_SHELL_EXECUTE + 1 };
 
 struct shell {
-    struct shell_config config; /* with defaults filled in */
-    struct arena arena;         /* holds the copied configuration */
-    struct shell_place places[SHELL_MAX_PLACES];
+    struct shell_config config; /* with the defaults filled in */
+    struct arena arena;         /* what was copied of the configuration */
     const struct schema *schemas[SHELL_TOOLS];
     struct str runs;        /* sentence for a command that is started */
     struct str types;       /* sentence for a command that is typed into */
@@ -49,7 +48,6 @@ struct record_mark {
     uint64_t request_id;
     const char *tool;
     const char *decision;
-    uint64_t record_id;
 };
 
 struct shell_call {
@@ -86,9 +84,10 @@ struct shell_call {
 
 /* ---- shell.c: ending calls. Each of these frees the call. ---- */
 
-/* The object is sent as text and as structuredContent. */
-void call_finish(struct shell_call *call, struct str object, bool is_error);
-/* The client gets the error message. */
+/* With the object that is still open, as text and as structuredContent; or with an error of before.
+ */
+void call_finish(struct shell_call *call, struct json_writer *object, int error, bool is_error);
+/* With an error that the client gets to read. */
 void call_fail(struct shell_call *call, const struct err *err);
 /* Ends it without a result. */
 void call_end(struct shell_call *call, int error);

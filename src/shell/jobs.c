@@ -153,17 +153,11 @@ void job_answer_state(struct shell_call *call, const struct shell_job *job)
 {
     cleanup_buf struct buf object = BUF_INIT(STATE_BYTES);
     struct json_writer w;
-    int r;
 
     json_writer_init(&w, &object);
     json_begin_object(&w);
     job_write_state(&w, job);
-    json_end_object(&w);
-    r = json_writer_finish(&w);
-    if (r < 0)
-        call_end(call, r);
-    else
-        call_finish(call, buf_view(&object), false);
+    call_finish(call, &w, 0, false);
 }
 
 /* ---- starting ---- */
@@ -277,13 +271,6 @@ static int start(struct shell_job *job, struct shell_call *call, struct err *err
         &job->process, err);
 }
 
-static struct str copy_text(struct arena *arena, struct str text)
-{
-    const char *copy = arena_copy(arena, text);
-
-    return copy != NULL ? (struct str){copy, text.len} : STR_CUT_END;
-}
-
 static int new_job(const struct shell_call *call, struct shell_job **out_job)
 {
     struct shell *shell = call->shell;
@@ -297,12 +284,6 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     job->session = call->events.session;
     snprintf(job->name, sizeof(job->name), "job%llu", (unsigned long long)++shell->last_job);
     arena_init(&job->arena, JOB_ARENA_BYTES);
-    job->command = (struct shell_command){
-        .name = copy_text(&job->arena, call->command.name),
-        .whole = copy_text(&job->arena, call->command.whole),
-        .cwd = copy_text(&job->arena, call->command.cwd),
-    };
-    job->directory = copy_text(&job->arena, call->directory);
     job->mark = record_mark_of(call);
     job->started_ms = loop_wall_ms(shell->config.loop);
     (void)json_get_bool(call->arguments, STR("terminal"), &job->has_terminal);
@@ -316,8 +297,10 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     loop_task_init(&job->bury, bury, job);
     list_append(&shell->jobs, &job->link);
     shell->job_count++;
-    if (job->directory.ptr == NULL || job->command.name.ptr == NULL ||
-        job->command.whole.ptr == NULL || job->command.cwd.ptr == NULL) {
+    if (!arena_copy_str(&job->arena, call->command.name, &job->command.name) ||
+        !arena_copy_str(&job->arena, call->command.whole, &job->command.whole) ||
+        !arena_copy_str(&job->arena, call->command.cwd, &job->command.cwd) ||
+        !arena_copy_str(&job->arena, call->directory, &job->directory)) {
         free_job(job);
         return ERR_NO_MEMORY;
     }

@@ -51,13 +51,7 @@ static bool answer_output(struct shell_call *call, struct shell_job *job)
     json_begin_object(&w);
     r = write_output(&w, call, job, &has_more);
     job_write_state(&w, job);
-    json_end_object(&w);
-    if (r == 0)
-        r = json_writer_finish(&w);
-    if (r < 0)
-        call_end(call, r);
-    else
-        call_finish(call, buf_view(&object), false);
+    call_finish(call, &w, r, false);
     return has_more;
 }
 
@@ -159,7 +153,6 @@ void job_input(struct shell_call *call)
     struct err err = ERR_INIT;
     struct json_writer w;
     size_t bytes = 0;
-    int r;
 
     if (job == NULL)
         return;
@@ -171,12 +164,7 @@ void job_input(struct shell_call *call)
     json_begin_object(&w);
     json_put_str(&w, STR("jobId"), str_from(job->name));
     json_put_int(&w, STR("bytes"), (int64_t)bytes);
-    json_end_object(&w);
-    r = json_writer_finish(&w);
-    if (r < 0)
-        call_end(call, r);
-    else
-        call_finish(call, buf_view(&object), false);
+    call_finish(call, &w, 0, false);
 }
 
 /* ---- stopping ---- */
@@ -235,7 +223,6 @@ void job_list(struct shell_call *call)
 {
     cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
     struct json_writer w;
-    int r;
 
     json_writer_init(&w, &object);
     json_begin_object(&w);
@@ -259,10 +246,5 @@ void job_list(struct shell_call *call)
         json_end_object(&w);
     }
     json_end_array(&w);
-    json_end_object(&w);
-    r = json_writer_finish(&w);
-    if (r < 0)
-        call_end(call, r);
-    else
-        call_finish(call, buf_view(&object), false);
+    call_finish(call, &w, 0, false);
 }

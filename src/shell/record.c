@@ -11,18 +11,13 @@ struct record_mark record_mark_of(const struct shell_call *call)
     return (struct record_mark){
         .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
         .decision = call->events.decision,
-        .record_id = call->events.record_id,
     };
 }
 
 static int note(struct shell *shell, const struct record_mark *mark,
                 const struct shell_command *command, struct authority_note *note)
 {
-    const struct authority_call call = {
-        .tool = mark->tool,
-        .decision = mark->decision,
-        .id = mark->record_id,
-    };
+    const struct authority_call call = {.tool = mark->tool, .decision = mark->decision};
     int r;
 
     note->operation = AUTHORITY_OP_EXECUTE;

@@ -63,14 +63,8 @@ static void finish(struct shell_call *call, struct starter_end end)
     write_end(&w, end);
     if (call->has_timed_out)
         json_put_bool(&w, STR("timedOut"), true);
-    json_end_object(&w);
-    if (r == 0)
-        r = json_writer_finish(&w);
-    if (r < 0)
-        call_end(call, r);
-    else
-        call_finish(call, buf_view(&object),
-                    !call->has_timed_out && (end.error < 0 || end.is_signal || end.value != 0));
+    call_finish(call, &w, r,
+                !call->has_timed_out && (end.error < 0 || end.is_signal || end.value != 0));
 }
 
 /* ---- while it runs ---- */
@@ -187,11 +181,12 @@ static int start(struct shell_call *call, struct err *err)
 
 static int64_t time_for(const struct shell_call *call)
 {
-    const struct shell_config *config = &call->shell->config;
-    int64_t timeout_ms = config->timeout_ms;
+    int64_t usual_ms = call->shell->config.timeout_ms;
+    int64_t most_ms = usual_ms > SHELL_MAX_TIMEOUT_MS ? usual_ms : SHELL_MAX_TIMEOUT_MS;
+    int64_t timeout_ms = usual_ms;
 
     (void)json_get_whole(call->arguments, STR("timeout"), &timeout_ms);
-    return timeout_ms < config->max_timeout_ms ? timeout_ms : config->max_timeout_ms;
+    return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 
 void run_begin(struct shell_call *call)

@@ -44,22 +44,15 @@ static const char *keep(struct arena *arena, const char *text)
     return text != NULL ? arena_copy(arena, str_from(text)) : NULL;
 }
 
-static int copy_places(struct shell *shell, struct err *err)
+static int copy_paths(struct shell_config *config, struct arena *arena, struct err *err)
 {
-    for (size_t i = 0; i < shell->config.place_count; i++) {
-        const struct shell_place *from = &shell->config.places[i];
-        struct shell_place *place = &shell->places[i];
+    const char *given_path = config->given_path;
 
-        *place = (struct shell_place){
-            .names = from->names,
-            .root_path = keep(&shell->arena, from->root_path),
-            .given_path = keep(&shell->arena, from->given_path),
-        };
-        if (place->root_path == NULL || (place->given_path == NULL && from->given_path != NULL))
-            return err_set_plain(err, ERR_NO_MEMORY);
-    }
-    shell->config.places = shell->places;
-    return 0;
+    config->root_path = keep(arena, config->root_path);
+    config->given_path = keep(arena, given_path);
+    return config->root_path != NULL && (config->given_path != NULL || given_path == NULL)
+               ? 0
+               : err_set_plain(err, ERR_NO_MEMORY);
 }
 
 static bool say(struct arena *arena, struct str verb, const char *reach, struct str *out_words)
@@ -91,13 +84,9 @@ static bool is_changeable(const struct shell *shell, struct str dir)
 {
     const char *const *writable = shell->config.writable;
 
-    for (size_t i = 0; i < shell->config.place_count; i++) {
-        struct str name = dir;
-
-        if (path_strip_root(&name, shell->places[i].root_path) ||
-            path_strip_root(&name, shell->places[i].given_path))
-            return true;
-    }
+    if (path_strip_root(&dir, shell->config.root_path) ||
+        path_strip_root(&dir, shell->config.given_path))
+        return true;
     for (; writable != NULL && *writable != NULL; writable++)
         if (path_strip_root(&dir, *writable))
             return true;
@@ -144,23 +133,15 @@ static void fill_in_defaults(struct shell_config *config)
         config->max_history_bytes = SHELL_HISTORY_BYTES;
     if (config->timeout_ms == 0)
         config->timeout_ms = SHELL_TIMEOUT_MS;
-    if (config->max_timeout_ms == 0)
-        config->max_timeout_ms = SHELL_MAX_TIMEOUT_MS;
-    if (config->max_timeout_ms < config->timeout_ms)
-        config->max_timeout_ms = config->timeout_ms;
     if (config->max_jobs == 0)
         config->max_jobs = SHELL_MAX_JOBS;
 }
 
 int shell_new(const struct shell_config *config, struct shell **out_shell, struct err *err)
 {
-    struct shell *shell;
+    struct shell *shell = calloc(1, sizeof(*shell));
     int r;
 
-    if (config->place_count == 0 || config->place_count > SHELL_MAX_PLACES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "commands run in 1 to %d directories",
-                       SHELL_MAX_PLACES);
-    shell = calloc(1, sizeof(*shell));
     if (shell == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     signal(SIGPIPE, SIG_IGN);
@@ -169,7 +150,7 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
     arena_init(&shell->arena, SHELL_ARENA_BYTES);
     list_init(&shell->calls);
     list_init(&shell->jobs);
-    r = copy_places(shell, err);
+    r = copy_paths(&shell->config, &shell->arena, err);
     if (r == 0)
         r = compile_schemas(shell, err);
     if (r == 0)
@@ -200,21 +181,6 @@ static int check_arguments(const struct shell_call *call, const struct json_valu
                              why.field[0] != '\0' ? why.field : "the arguments",
                              why.code != 0 ? why.message : err_text(r));
     return 0;
-}
-
-/* The place that a directory lies in, and its name from there on; NULL: in none. */
-static const struct shell_place *place_of(const struct shell *shell, struct str *name)
-{
-    if (name->len == 0 || name->ptr[0] != '/')
-        return &shell->places[0];
-    for (size_t i = 0; i < shell->config.place_count; i++) {
-        const struct shell_place *place = &shell->places[i];
-
-        if ((place->given_path != NULL && path_strip_root(name, place->given_path)) ||
-            path_strip_root(name, place->root_path))
-            return place;
-    }
-    return NULL;
 }
 
 static int explain_directory(int code, struct err *err)
@@ -258,18 +224,17 @@ static int join(struct arena *arena, const char *root_path, struct str name, str
 static int resolve_directory(struct shell_call *call, struct err *err)
 {
     __attribute__((uninitialized)) char resolved[PATH_MAX];
-    const struct shell_place *place;
+    const struct shell_config *config = &call->shell->config;
     struct authority_stat about;
     struct str given = STR_EMPTY;
-    const char *copy;
     size_t len;
     int r;
 
     (void)json_get_str(call->arguments, call->tool->resources[0].directory, &given);
-    place = place_of(call->shell, &given);
-    if (place == NULL)
+    if (str_starts_with(given, STR("/")) && !path_strip_root(&given, config->given_path) &&
+        !path_strip_root(&given, config->root_path))
         return explain_directory(ERR_PATH_OUTSIDE_ROOT, err);
-    r = authority_resolve(place->names, AUTHORITY_OP_LIST, given, resolved, &len, &about, err);
+    r = authority_resolve(config->names, AUTHORITY_OP_LIST, given, resolved, &len, &about, err);
     /* The root itself is not looked at. */
     if (r == 0 && len > 0 && about.inode == 0)
         r = ERR_NOT_FOUND;
@@ -277,21 +242,17 @@ static int resolve_directory(struct shell_call *call, struct err *err)
         r = ERR_NOT_A_DIRECTORY;
     if (r < 0)
         return explain_directory(r, err);
-    r = join(&call->arena, place->root_path, (struct str){resolved, len}, &call->command.cwd);
+    r = join(&call->arena, config->root_path, (struct str){resolved, len}, &call->command.cwd);
     if (r < 0)
         return err_set_plain(err, r);
-    copy = arena_copy(&call->arena, (struct str){resolved, len});
-    if (copy == NULL)
-        return err_set_plain(err, call->arena.error);
-    /* Of another place, all of it: a name alone would be taken for one in the root. */
-    call->directory = place == call->shell->places ? (struct str){copy, len} : call->command.cwd;
-    return 0;
+    return arena_copy_str(&call->arena, (struct str){resolved, len}, &call->directory)
+               ? 0
+               : err_set_plain(err, call->arena.error);
 }
 
 static int name_command(struct shell_call *call, struct err *err)
 {
     struct str given = STR_EMPTY;
-    const char *copy;
     bool is_as_is;
     int r;
 
@@ -305,10 +266,8 @@ static int name_command(struct shell_call *call, struct err *err)
                              COMMAND_MAX_BYTES - 1);
     if (str_trim(given).len == 0)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "command", "command is empty");
-    copy = arena_copy(&call->arena, given); /* with a NUL behind it */
-    if (copy == NULL)
+    if (!arena_copy_str(&call->arena, given, &call->command.whole)) /* with a NUL behind it */
         return err_set_plain(err, call->arena.error);
-    call->command.whole = (struct str){copy, given.len};
     r = (call->tool->id == TOOL_SHELL_START ? command_normalise_fed : command_normalise)(
         &call->arena, call->command.whole, call->shell->path_dirs, &call->command.name, &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
@@ -320,7 +279,7 @@ static int check_grant(const struct shell *shell, struct err *err)
     __attribute__((uninitialized)) char root[PATH_MAX];
     size_t len;
 
-    return authority_resolve(shell->places[0].names, AUTHORITY_OP_LIST, STR_EMPTY, root, &len, NULL,
+    return authority_resolve(shell->config.names, AUTHORITY_OP_LIST, STR_EMPTY, root, &len, NULL,
                              err);
 }
 
@@ -439,11 +398,17 @@ static void answer(struct shell_call *call, int error, struct str result)
     shell_drop(call);
 }
 
-void call_finish(struct shell_call *call, struct str object, bool is_error)
+void call_finish(struct shell_call *call, struct json_writer *object, int error, bool is_error)
 {
     cleanup_buf struct buf result = BUF_INIT(CALL_RESULT_BYTES);
-    int r = toolresult_write(&result, object, object, is_error);
+    int r;
 
+    json_end_object(object);
+    r = json_writer_finish(object);
+    if (error < 0)
+        r = error;
+    if (r == 0)
+        r = toolresult_write(&result, buf_view(object->out), buf_view(object->out), is_error);
     answer(call, r, r < 0 ? STR_EMPTY : buf_view(&result));
 }
 

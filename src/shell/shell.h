@@ -30,39 +30,29 @@
 struct shell;
 struct shell_call;
 
-enum { SHELL_MAX_PLACES = 8 };
-
-/* A directory in which commands may run. */
-struct shell_place {
-    /* Resolves names: follows links inside the root; AUTHORITY_METADATA suffices. */
-    struct authority_scope *names;
-    const char *root_path;  /* without links */
-    const char *given_path; /* as given by the user; or NULL */
-};
-
 struct shell_config {
     struct loop *loop;
     const struct starter *starter;
-    /* The first is the root: relative names begin there. The others are named by absolute paths. */
-    const struct shell_place *places;
-    size_t place_count;
-    struct authority_scope *recorded; /* the scope under which commands are recorded */
-    const char *path;                 /* PATH of the commands */
-    const char *const *writable;      /* writable for them besides the places; NULL-terminated */
-    /* What a command can do, for the question to the user: continues "Runs a command"; or NULL. */
+    /* Finds out where a name leads: follows links inside the root; AUTHORITY_METADATA suffices. */
+    struct authority_scope *names;
+    const char *root_path;            /* in which commands run; without links */
+    const char *given_path;           /* as the user named it; or NULL */
+    struct authority_scope *recorded; /* in whose name commands stand in the record */
+    const char *path;                 /* what commands have as PATH */
+    const char *const *writable;      /* what they may change besides the root, up to a NULL */
+    /* What a command can do, for whoever is asked: goes on from "Runs a command"; or NULL. */
     const char *reach;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
     size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
     int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */
-    int64_t max_timeout_ms;   /* 0: SHELL_MAX_TIMEOUT_MS, or timeout_ms if larger */
-    size_t max_jobs;          /* running in one session; 0: SHELL_MAX_JOBS */
+    size_t max_jobs;          /* that run in one session; 0: SHELL_MAX_JOBS */
 };
 
 enum {
     SHELL_OUTPUT_BYTES = 256 << 10,
     SHELL_HISTORY_BYTES = 1 << 20,
     SHELL_TIMEOUT_MS = 30000,
-    SHELL_MAX_TIMEOUT_MS = 600000,
+    SHELL_MAX_TIMEOUT_MS = 600000, /* that a call can ask for; timeout_ms when that is more */
     SHELL_MAX_JOBS = 16,
     SHELL_MAX_ALL_JOBS = 128, /* of all sessions, including ended ones */
     SHELL_MAX_RUNNING = 32,   /* commands at a time, besides jobs */
@@ -115,9 +105,8 @@ struct shell_events {
      */
     void (*on_done)(void *data, int error, struct str result);
     void *data;
-    const void *session;  /* that the call belongs to; only compared */
-    const char *decision; /* what allowed it, for the audit log; static; or NULL */
-    uint64_t record_id;   /* the call's id in the audit log; 0: none */
+    const void *session;  /* whose call it is; compared only */
+    const char *decision; /* what let it through, for the record: static; or NULL */
 };
 
 /* Takes ownership of the call. Returns an id for shell_cancel(). */

@@ -24,12 +24,6 @@ static void free_call(void *call)
     shell_drop(call);
 }
 
-static bool copy_str(struct arena *arena, struct str *text)
-{
-    text->ptr = arena_copy(arena, *text);
-    return text->ptr != NULL;
-}
-
 /* The texts of a job's command are not the call's own, and the others go when the call runs. */
 static int subject(void *data, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
@@ -44,10 +38,14 @@ static int subject(void *data, const void *session, struct arena *arena,
     if (!shell_resource(call, session, &resource, &call->text))
         return 0; /* reading or stopping a job of its own */
     copy = arena_new(arena, struct permission_resource);
-    if (copy == NULL || !copy_str(arena, &resource.given) || !copy_str(arena, &resource.resolved) ||
-        !copy_str(arena, &resource.cwd) || !copy_str(arena, &call->text))
+    if (copy == NULL)
         return err_set_plain(err, arena->error);
     *copy = resource;
+    if (!arena_copy_str(arena, resource.given, &copy->given) ||
+        !arena_copy_str(arena, resource.resolved, &copy->resolved) ||
+        !arena_copy_str(arena, resource.cwd, &copy->cwd) ||
+        !arena_copy_str(arena, call->text, &call->text))
+        return err_set_plain(err, arena->error);
     call->asked = copy;
     out_subject->resources = copy;
     out_subject->count = 1;

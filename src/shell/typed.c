@@ -69,17 +69,13 @@ int typed_words(struct arena *arena, const struct json_value *arguments, struct 
 {
     cleanup_buf struct buf words = BUF_INIT(WORDS_BYTES);
     int r = add_words(arguments, &words);
-    const char *copy;
 
     if (r == ERR_TOO_LARGE)
         return err_set(err, r, "this is too much to be typed at once; send it in parts");
     if (r < 0)
         return err_set_plain(err, r);
-    copy = arena_copy(arena, buf_view(&words));
-    if (copy == NULL)
-        return err_set_plain(err, arena->error);
-    *out_words = (struct str){copy, words.len};
-    return 0;
+    return arena_copy_str(arena, buf_view(&words), out_words) ? 0
+                                                              : err_set_plain(err, arena->error);
 }
 
 /* ---- for the record ---- */

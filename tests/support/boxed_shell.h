@@ -96,7 +96,6 @@ static inline int boxed_open_launcher(struct boxed *boxed)
 /* Fills in the config's loop, starter, places and recorded scope. */
 static inline int boxed_open_shell(struct boxed *boxed, struct shell_config config)
 {
-    const struct shell_place place = {.names = boxed->scope, .root_path = boxed->root};
     int r = loop_new(&clock_system, &boxed->loop);
 
     if (r == 0)
@@ -106,8 +105,8 @@ static inline int boxed_open_shell(struct boxed *boxed, struct shell_config conf
     timer_init(&boxed->patience, boxed->loop, boxed_give_up, boxed);
     config.loop = boxed->loop;
     config.starter = launched_starter(boxed->launched);
-    config.places = &place;
-    config.place_count = 1;
+    config.names = boxed->scope;
+    config.root_path = boxed->root;
     config.recorded = boxed->scope;
     config.path = "/usr/bin:/bin";
     return shell_new(&config, &boxed->shell, &boxed->err);

@@ -279,8 +279,7 @@ static inline struct answer *ask_as(struct shellbench *bench, const void *sessio
                                                   .on_done = bench_done,
                                                   .data = answer,
                                                   .session = session,
-                                                  .decision = "user",
-                                                  .record_id = 9});
+                                                  .decision = "user"});
     assert_int_equal(answer->count, 0);
     turn(bench);
     return answer;
@@ -323,14 +322,12 @@ static inline const char *object_of(struct shellbench *bench, const struct answe
 
 static inline void bench_open(struct shellbench *bench, struct shell_config config)
 {
-    const struct shell_place place = {
-        .names = bench->scope, .root_path = "/folder", .given_path = "/link/to/folder"};
-
     shell_free(bench->shell);
     config.loop = bench->loop;
     config.starter = &bench->starter;
-    config.places = &place;
-    config.place_count = 1;
+    config.names = bench->scope;
+    config.root_path = "/folder";
+    config.given_path = "/link/to/folder";
     config.recorded = bench->scope;
     config.path =
         "/usr/bin:/bin:relative:/folder/bin:/link/to/folder/bin:/folders/bin:/usr/../cache:"

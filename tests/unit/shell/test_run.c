@@ -372,55 +372,6 @@ static void programs_that_commands_may_change_keep_their_paths(void **state)
     shell_drop(call);
 }
 
-static void other_places_are_named_by_their_paths(void **state)
-{
-    struct shellbench *bench = *state;
-    struct authority_scope *cache = NULL;
-    const struct authority_request request = {
-        .subject = {.type = AUTHORITY_AGENT_RUN, .id = "talk", .run_id = "run-1"},
-        .root = {.kind = AUTHORITY_WORKSPACE, .id = "cache", .path = "/cache"},
-        .access = AUTHORITY_ALL_ACCESS,
-        .reason = "a test",
-        .source = AUTHORITY_FROM_USER_APPROVAL,
-        .limits = {.symlinks = AUTHORITY_SYMLINKS_IN_ROOT},
-    };
-    struct shell_place places[] = {{.names = bench->scope, .root_path = "/folder"},
-                                   {.root_path = "/cache"}};
-    struct shell_call *call;
-    struct permission_resource resource;
-    struct played *played;
-
-    assert_int_equal(authority_request_root(bench->authority, &request, &cache, &bench->err), 0);
-    assert_int_equal(authority_mkdir(cache, STR("deep"), NULL, &bench->err), 0);
-    places[1].names = cache;
-    shell_free(bench->shell);
-    assert_int_equal(shell_new(&(struct shell_config){.loop = bench->loop,
-                                                      .starter = &bench->starter,
-                                                      .places = places,
-                                                      .place_count = 2,
-                                                      .recorded = bench->scope},
-                               &bench->shell, &bench->err),
-                     0);
-    call = prepare(bench, "shell_execute", "{\"command\":\"ls\",\"cwd\":\"/cache/deep\"}");
-    assert_true(shell_resource(call, bench, &resource, NULL));
-    assert_str(resource.cwd, "/cache/deep");
-    shell_drop(call);
-    assert_int_equal(
-        try_prepare(bench, "shell_execute", "{\"command\":\"ls\",\"cwd\":\"deep\"}", &call),
-        ERR_NOT_FOUND);
-    assert_int_equal(try_prepare(bench, "shell_execute",
-                                 "{\"command\":\"ls\",\"cwd\":\"/cache/../etc\"}", &call),
-                     ERR_PATH_OUTSIDE_ROOT);
-    /* A list shows all of such a path. */
-    ask(bench, "shell_start", "{\"command\":\"ls\",\"cwd\":\"/cache/deep\"}");
-    played = let_start(bench);
-    assert_non_null(
-        strstr(object_of(bench, ask(bench, "shell_list", "{}"), false), "\"cwd\":\"/cache/deep\""));
-    let_exit(bench, played, 0);
-    shell_free(steal_ptr(&bench->shell));
-    authority_scope_free(cache);
-}
-
 static void arguments_that_name_nothing_are_refused(void **state)
 {
     static const struct {
@@ -510,7 +461,6 @@ TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(the_end_of_the_shell_ends_everything),
           shell_test(a_command_has_the_name_of_rules_and_its_directory),
           shell_test(programs_that_commands_may_change_keep_their_paths),
-          shell_test(other_places_are_named_by_their_paths),
           shell_test(arguments_that_name_nothing_are_refused),
           shell_test(without_the_grant_nothing_is_executed_or_typed),
           shell_test(a_refusal_stands_in_the_record), shell_test(only_tools_of_the_shell_are_here))
