@@ -37,21 +37,12 @@ static int explain(const struct tool_call *call, int code, const struct err *why
     }
 }
 
-static int note_entry(void *data, const struct authority_entry *entry)
-{
-    (void)entry;
-    *(bool *)data = true;
-    return 0;
-}
-
 /* Before the log takes an empty directory away for it. */
 int change_check_extract(const struct tool_call *call, struct err *err)
 {
-    static const struct authority_list_options one = {.max_entries = 1};
     struct authority_scope *files = call->box->config.files;
     struct authority_stat about;
     struct err why = ERR_INIT;
-    bool is_used = false;
     int r = authority_stat(files, tool_name(call, ARCHIVE), &about, &why);
 
     if (r < 0)
@@ -62,8 +53,9 @@ int change_check_extract(const struct tool_call *call, struct err *err)
         return 0;
     if (about.type != AUTHORITY_DIRECTORY)
         return explain(call, ERR_NOT_A_DIRECTORY, &why, err);
-    r = authority_list(files, tool_name(call, DESTINATION), &one, note_entry, &is_used, NULL);
-    return r == 0 && is_used ? explain(call, ERR_NOT_EMPTY, &why, err) : 0;
+    return tool_has_entries(files, tool_name(call, DESTINATION))
+               ? explain(call, ERR_NOT_EMPTY, &why, err)
+               : 0;
 }
 
 static void report(void *data, uint64_t bytes, uint64_t total_bytes)

@@ -45,12 +45,6 @@ static int subject(void *call, const void *session, struct arena *arena,
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-static bool copy_str(struct arena *arena, struct str text, struct str *out_copy)
-{
-    *out_copy = (struct str){arena_copy(arena, text), text.len};
-    return out_copy->ptr != NULL;
-}
-
 static int preview(void *call, struct arena *arena, enum decision_disclosure disclosure,
                    const struct cancel *cancel, struct question *question, struct err *err)
 {
@@ -63,8 +57,8 @@ static int preview(void *call, struct arena *arena, enum decision_disclosure dis
         return r;
     question->is_diff = made.is_diff;
     question->deletes = tool_deletes(call);
-    return copy_str(arena, buf_view(&made.action), &question->action) &&
-                   copy_str(arena, buf_view(&made.detail), &question->detail)
+    return arena_copy_str(arena, buf_view(&made.action), &question->action) &&
+                   arena_copy_str(arena, buf_view(&made.detail), &question->detail)
                ? 0
                : err_set_plain(err, arena->error);
 }

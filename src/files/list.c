@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "files/visible.h"
+#include "protocol/toolresult.h"
 #include "search/shortlist.h"
 
 enum {
@@ -140,8 +141,8 @@ static int write_listing(struct tool_call *call, const struct listing *listing, 
                            listing->entries.is_dropping ? STR(",\"truncated\":true}") : STR("}"));
     }
     if (r == 0)
-        r = tool_write_result(out, str_slice(buf_view(&object), start.len, end - start.len),
-                              buf_view(&object), false);
+        r = toolresult_write(out, str_slice(buf_view(&object), start.len, end - start.len),
+                             buf_view(&object), false);
     call->is_whole_result = true;
     return r;
 }
@@ -280,7 +281,7 @@ int tool_get_file_tree(struct tool_call *call, struct buf *out, struct err *err)
         r = write_tree(&tree, &text);
     }
     if (r == 0)
-        r = tool_write_result(out, buf_view(&text), STR_EMPTY, false);
+        r = toolresult_write(out, buf_view(&text), STR_EMPTY, false);
     shortlist_done(&tree.entries);
     call->is_whole_result = true;
     return r;

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "authority/names/path.h"
+
 enum { SOURCE, DESTINATION };
 
 static int end_with_both(const struct tool_call *call, struct buf *out)
@@ -16,35 +18,19 @@ static int end_with_both(const struct tool_call *call, struct buf *out)
     return change_end(call, fields, 2, out);
 }
 
-static bool is_within(struct str name, struct str above)
-{
-    return above.len == 0 ||
-           (str_starts_with(name, above) && (name.len == above.len || name.ptr[above.len] == '/'));
-}
-
-static int note_entry(void *data, const struct authority_entry *entry)
-{
-    (void)entry;
-    *(bool *)data = true;
-    return 0;
-}
-
 /* ---- move ---- */
 
 /* What may be replaced: a file by anything but a directory, an empty directory by a directory. */
 static int check_destination(const struct tool_call *call, const struct authority_stat *source,
                              struct err *err)
 {
-    static const struct authority_list_options one = {.max_entries = 1};
     struct authority_scope *files = call->box->config.files;
     struct str to = tool_name(call, DESTINATION);
     struct str given = change_given(call, DESTINATION);
     bool is_directory = source->type == AUTHORITY_DIRECTORY;
     struct authority_stat target;
-    bool is_used = false;
-    int r = authority_stat(files, to, &target, NULL);
 
-    if (r < 0)
+    if (authority_stat(files, to, &target, NULL) < 0)
         return 0; /* missing, or the move itself says what is wrong */
     if (target.type != AUTHORITY_DIRECTORY)
         return is_directory ? change_fail(err, ERR_NOT_A_DIRECTORY, given,
@@ -53,8 +39,7 @@ static int check_destination(const struct tool_call *call, const struct authorit
     if (!is_directory)
         return change_fail(err, ERR_ALREADY_EXISTS, given,
                            "is a directory: name the file in it that shall be made");
-    r = authority_list(files, to, &one, note_entry, &is_used, NULL);
-    if (r == 0 && is_used)
+    if (tool_has_entries(files, to))
         return change_fail(err, ERR_NOT_EMPTY, given,
                            "is a directory that is not empty: delete it first, or name a "
                            "directory in it");
@@ -76,7 +61,7 @@ int change_check_move(const struct tool_call *call, struct err *err)
         return change_refuse(err, r, given, &why);
     if (str_eq(from, tool_name(call, DESTINATION)))
         return 0;
-    if (is_within(tool_name(call, DESTINATION), from))
+    if (path_is_within(tool_name(call, DESTINATION), from))
         return change_fail(err, ERR_INVALID_ARGUMENT, given, "cannot be moved into itself");
     return check_destination(call, &source, err);
 }

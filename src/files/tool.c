@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "protocol/toolresult.h"
 
 int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback)
 {
@@ -30,12 +29,17 @@ const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES])
     return out_text;
 }
 
-int tool_write_result(struct buf *out, struct str text, struct str structured, bool is_error)
+static int note_entry(void *data, const struct authority_entry *entry)
 {
-    return toolresult_write(out, text, structured, is_error);
+    (void)entry;
+    *(bool *)data = true;
+    return 0;
 }
 
-int tool_write_error(const struct err *err, struct buf *out)
+bool tool_has_entries(struct authority_scope *files, struct str directory)
 {
-    return toolresult_write_error(err, out);
+    static const struct authority_list_options one = {.max_entries = 1};
+    bool has_any = false;
+
+    return authority_list(files, directory, &one, note_entry, &has_any, NULL) == 0 && has_any;
 }

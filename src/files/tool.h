@@ -101,10 +101,6 @@ const char *tool_show(struct str name, char out_text[TOOL_SHOWN_BYTES]);
 /* Reports progress of a long operation; does nothing without a listener. */
 void tool_report(const struct tool_call *call, uint64_t done, uint64_t total, const char *what);
 
-/*
- * Writes a whole CallToolResult around finished JSON: `text` as the text block, `structured` as
- * structuredContent (empty: none). Does not change the call.
- */
-int tool_write_result(struct buf *out, struct str text, struct str structured, bool is_error);
-
+/* False, too, for one that cannot be listed. */
+bool tool_has_entries(struct authority_scope *files, struct str directory);
 #endif

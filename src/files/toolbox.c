@@ -15,6 +15,7 @@
 #include "files/tool.h"
 #include "files/undo/undo.h"
 #include "protocol/toolids.h"
+#include "protocol/toolresult.h"
 
 enum {
     SCHEMAS_MAX_BYTES = 4 << 20,  /* of all tools together, compiled */
@@ -327,20 +328,19 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
 {
     __attribute__((uninitialized)) char name[PATH_MAX];
     struct authority_stat about;
-    const char *copy;
+    struct str resolved;
     size_t len;
     int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
                               below_root(&call->box->config, given), name, &len, &about, err);
 
     if (r < 0)
         return explain(call->box, err, r, given, false);
-    copy = arena_copy(&call->arena, (struct str){name, len});
-    if (copy == NULL)
+    if (!arena_copy_str(&call->arena, (struct str){name, len}, &resolved))
         return err_set_plain(err, call->arena.error);
     call->resources[call->resource_count++] = (struct tool_resource){
         .access = rule->access,
         .given = given,
-        .resolved = {copy, len},
+        .resolved = resolved,
         .about = about,
     };
     return 0;
@@ -549,9 +549,9 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     if (r < 0) {
         if (!tool_explain(call, r, &err))
             return r;
-        return tool_write_error(&err, out);
+        return toolresult_write_error(&err, out);
     }
     if (call->is_whole_result)
         return hand_over(&object, out);
-    return tool_write_result(out, buf_view(&object), buf_view(&object), false);
+    return toolresult_write(out, buf_view(&object), buf_view(&object), false);
 }

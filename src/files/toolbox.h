@@ -98,7 +98,4 @@ typedef void tool_progress_fn(void *data, uint64_t done, uint64_t total, const c
 int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
              void *progress_data, struct buf *out);
 
-/* Writes the result for a call that failed before it ran. */
-int tool_write_error(const struct err *err, struct buf *out);
-
 #endif

@@ -108,42 +108,21 @@ int preview_show_arguments(struct preview *preview)
 
 /* ---- looking only ---- */
 
-static int preview_looking(struct preview *preview, const char *verb)
+static int preview_looking(struct preview *preview, struct err *err)
 {
-    preview_say(preview, "%s ", verb);
+    static const char *const verbs[] = {
+        [TOOL_GET_FILE_TREE] = "Lists the names of all that is below",
+        [TOOL_LIST_FILES] = "Lists what is in",
+        [TOOL_READ_FILE] = "Reads",
+        [TOOL_SEARCH_FILES] = "Searches the files below",
+        [TOOL_STAT_FILE] = "Looks up size and time of",
+    };
+
+    (void)err;
+    preview_say(preview, "%s ", verbs[preview->call->tool->id]);
     preview_say_name(preview, 0);
     preview_say_seen(preview, 0);
     return preview_show_arguments(preview);
-}
-
-static int preview_read_file(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Reads");
-}
-
-static int preview_stat_file(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Looks up size and time of");
-}
-
-static int preview_list_files(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Lists what is in");
-}
-
-static int preview_get_file_tree(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Lists the names of all that is below");
-}
-
-static int preview_search_files(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Searches the files below");
 }
 
 /* ---- all of them ---- */
@@ -156,12 +135,12 @@ static preview_fn *const previews[] = {
     [TOOL_EDIT_FILE] = preview_edits,
     [TOOL_EDIT_FILES] = preview_edits,
     [TOOL_EXTRACT_ARCHIVE] = preview_extract_archive,
-    [TOOL_GET_FILE_TREE] = preview_get_file_tree,
-    [TOOL_LIST_FILES] = preview_list_files,
+    [TOOL_GET_FILE_TREE] = preview_looking,
+    [TOOL_LIST_FILES] = preview_looking,
     [TOOL_MOVE] = preview_move,
-    [TOOL_READ_FILE] = preview_read_file,
-    [TOOL_SEARCH_FILES] = preview_search_files,
-    [TOOL_STAT_FILE] = preview_stat_file,
+    [TOOL_READ_FILE] = preview_looking,
+    [TOOL_SEARCH_FILES] = preview_looking,
+    [TOOL_STAT_FILE] = preview_looking,
     [TOOL_UNDO_CHANGES] = preview_undo_changes,
     [TOOL_WRITE_FILE] = preview_write_file,
 };

@@ -5,6 +5,7 @@
  * one first, each leaving the log when it is done: what fails in the middle is
  * still known and still kept. A change whose place is taken waits in the log.
  */
+#include "authority/names/path.h"
 #include "files/tool.h"
 #include "files/undo/internal.h"
 
@@ -82,24 +83,9 @@ static const char *why_changed(const struct undo_log *log, const struct undo_ste
     return measure.entries == 0 ? "it is gone" : "somebody else has changed it since";
 }
 
-static int refuse_entry(void *data, const struct authority_entry *entry)
-{
-    (void)entry;
-    *(bool *)data = true;
-    return 0;
-}
-
-static bool is_in_use(const struct undo_log *log, struct str name)
-{
-    static const struct authority_list_options one = {.max_entries = 1};
-    bool has_entry = false;
-
-    return authority_list(log->files, name, &one, refuse_entry, &has_entry, NULL) == 0 && has_entry;
-}
-
 static bool do_overlap(struct str a, struct str b)
 {
-    return undo_is_within(a, b) || undo_is_within(b, a);
+    return path_is_within(a, b) || path_is_within(b, a);
 }
 
 static bool touches(const struct undo_step *step, struct str name)
@@ -159,7 +145,7 @@ static struct obstacle obstacle_of(const struct undo_log *log, struct undo_chang
         if (step->is_soft)
             return no_obstacle;
         found = compare(log, step);
-        if (found.why == NULL && is_in_use(log, step->name))
+        if (found.why == NULL && tool_has_entries(log->files, step->name))
             found.why = "it is not empty any more";
         return found;
     case UNDO_LOST:
@@ -193,18 +179,6 @@ static int remove_made(struct undo_log *log, const struct undo_step *step, struc
     return step->is_soft && r == ERR_NOT_EMPTY ? 0 : r;
 }
 
-/* Something stands at `name` again; before, it was `was`. */
-static void follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was)
-{
-    struct undo_measure measure;
-
-    if (undo_measure(log, name, true, &measure) == 0)
-        undo_shift(log, name, was ^ measure.print);
-    else
-        undo_lose_track(log, name);
-    undo_bring_back(log, id, name);
-}
-
 /* The prints of older changes follow what is done here. */
 static int reverse(struct undo_log *log, const struct undo_change *change, struct undo_step *step,
                    const struct cancel *cancel, struct err *err)
@@ -220,12 +194,12 @@ static int reverse(struct undo_log *log, const struct undo_change *change, struc
     case UNDO_REPLACED:
         r = undo_store_replace(log, step, cancel, err);
         if (r == 0)
-            follow(log, change->id, step->name, step->now);
+            undo_follow(log, change->id, step->name, step->now);
         return r;
     case UNDO_GONE:
         r = undo_store_restore(log, step, cancel, err);
         if (r == 0)
-            follow(log, change->id, step->name, 0);
+            undo_follow(log, change->id, step->name, 0);
         return r;
     case UNDO_MOVED:
         r = authority_move(log->files, step->name, step->from,
@@ -233,7 +207,7 @@ static int reverse(struct undo_log *log, const struct undo_change *change, struc
                            err);
         if (r == 0) {
             undo_shift(log, step->name, step->now);
-            follow(log, change->id, step->from, 0);
+            undo_follow(log, change->id, step->from, 0);
         }
         return r;
     case UNDO_MADE_DIR:

@@ -105,9 +105,6 @@ static inline struct undo_change *undo_change_of(struct list *node)
     return list_entry(node, struct undo_change, link);
 }
 
-/* Whether `name` is `above` or lies below it. */
-bool undo_is_within(struct str name, struct str above);
-
 /* ---- print.c ---- */
 
 /* Result of a walk over an object. */
@@ -139,7 +136,9 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name,
                 const struct undo_measure *seen);
 /* `name` is again as it was before change `id`, perhaps as new objects. */
 void undo_bring_back(struct undo_log *log, uint64_t id, struct str name);
-/* We changed something at `name` ourselves: adjusts the prints of the trees above it. */
+/* The same, and trees above it are told: before, it was `was` there. */
+void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was);
+/* Something at `name` has changed by our own hand: trees above it look different by that much. */
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference);
 /* `name` could not be measured: the trees above it can no longer be compared. */
 void undo_lose_track(struct undo_log *log, struct str name);

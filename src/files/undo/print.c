@@ -11,13 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "authority/names/path.h"
 #include "base/hash.h"
-
-bool undo_is_within(struct str name, struct str above)
-{
-    return above.len == 0 ||
-           (str_starts_with(name, above) && (name.len == above.len || name.ptr[above.len] == '/'));
-}
 
 /*
  * A directory's size and times change with what is in it, and that has prints of its
@@ -151,7 +146,7 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name, const struct
     list_each_safe (node, &log->alive) {
         struct undo_step *step = alive_step_of(node);
 
-        if (!undo_is_within(step->name, name))
+        if (!path_is_within(step->name, name))
             continue;
         if (looks_as_left(log, step, name, seen)) {
             step->carrier = id;
@@ -169,7 +164,7 @@ void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
             struct undo_step *step = undo_step_of(node);
             struct undo_measure measure;
 
-            if (step->carrier != id || !undo_is_within(step->name, name))
+            if (step->carrier != id || !path_is_within(step->name, name))
                 continue;
             step->carrier = 0;
             if (undo_measure(log, step->name, step->is_tree, &measure) == 0)
@@ -181,10 +176,21 @@ void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
     }
 }
 
+void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was)
+{
+    struct undo_measure measure;
+
+    if (undo_measure(log, name, true, &measure) == 0)
+        undo_shift(log, name, was ^ measure.print);
+    else
+        undo_lose_track(log, name);
+    undo_bring_back(log, id, name);
+}
+
 /* Trees that `name` lies in, and that are where they were made. */
 static bool holds(const struct undo_step *step, struct str name)
 {
-    return step->is_tree && step->name.len < name.len && undo_is_within(name, step->name);
+    return step->is_tree && step->name.len < name.len && path_is_within(name, step->name);
 }
 
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference)

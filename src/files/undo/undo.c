@@ -435,19 +435,6 @@ static void forget_loss(struct undo_change *change)
     change->lost = NULL;
 }
 
-/* The step's place is as it was before the change, perhaps as another object; it was `was`. */
-static void put_back(struct undo_log *log, const struct undo_change *change,
-                     const struct undo_step *step, uint64_t was)
-{
-    struct undo_measure measure;
-
-    if (undo_measure(log, step->name, true, &measure) == 0)
-        undo_shift(log, step->name, was ^ measure.print);
-    else
-        undo_lose_track(log, step->name);
-    undo_bring_back(log, change->id, step->name);
-}
-
 void undo_did_not(struct undo_log *log)
 {
     struct undo_change *change = log->open;
@@ -467,7 +454,7 @@ void undo_did_not(struct undo_log *log)
             continue;
         }
         if (step->is_taken || step->is_disturbed)
-            put_back(log, change, step, step->before);
+            undo_follow(log, change->id, step->name, step->before);
         else if (step->kind != UNDO_NEW && step->kind != UNDO_MADE_DIR) /* nothing was there */
             undo_bring_back(log, change->id, step->from.len > 0 ? step->from : step->name);
         undo_step_free(log, change, step);
@@ -563,7 +550,7 @@ void undo_rolled_back(struct undo_log *log, struct str name)
         if (!str_eq(step->name, name))
             continue;
         undo_store_mend(log, step);
-        put_back(log, change, step, step->now);
+        undo_follow(log, change->id, step->name, step->now);
         undo_step_free(log, change, step);
         forget_loss(change);
         return;

@@ -23,6 +23,7 @@
 #include "files/toolbox.h"
 #include "gatehouse/authority.h"
 #include "protocol/catalog.h"
+#include "protocol/toolresult.h"
 
 enum {
     BENCH_PATH_BYTES = 96,
@@ -225,7 +226,7 @@ static inline const struct json_value *bench_run(struct bench *bench, struct too
 {
     buf_clear(&bench->out);
     if (call == NULL)
-        assert_int_equal(tool_write_error(&bench->err, &bench->out), 0);
+        assert_int_equal(toolresult_write_error(&bench->err, &bench->out), 0);
     else
         assert_int_equal(tool_run(call, NULL, NULL, NULL, &bench->out), 0);
     tool_free(call);
