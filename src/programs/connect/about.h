@@ -6,12 +6,10 @@
 #include <stdbool.h>
 
 #include "base/jsonwrite.h"
-#include "permission/modes.h"
 #include "protocol/catalog.h"
 
 struct about {
     const char *root_path;
-    struct permission_modes modes;
     /* Whether the tool can be called here. */
     bool (*offers)(void *data, const struct catalog_tool *tool);
     void *data;

@@ -194,12 +194,10 @@ static int copy_call(const struct gateway_call *call, struct call_input *input,
                      struct given **out_given)
 {
     struct given *given = arena_new(&input->arena, struct given);
-    const char *id = arena_copy(&input->arena, call->id);
     const struct json_value *copy = json_copy(&input->arena, call->arguments);
 
-    if (given == NULL || id == NULL || copy == NULL)
+    if (given == NULL || copy == NULL || !arena_copy_str(&input->arena, call->id, &given->id))
         return input->arena.error;
-    given->id = (struct str){id, call->id.len};
     *out_given = given;
     return confirmation_take(&input->arena, copy, &input->arguments, &given->confirmation);
 }

@@ -55,10 +55,8 @@ static bool offers(void *data, const struct catalog_tool *tool)
 static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
 {
     struct gateway_session *session = data;
-    const struct about about = {.root_path = session->file_session->root_path,
-                                .modes = session->config.choices->modes,
-                                .offers = offers,
-                                .data = session};
+    const struct about about = {
+        .root_path = session->file_session->root_path, .offers = offers, .data = session};
 
     if (dialect == GATEWAY_N8N)
         return about_write(&about, writer);

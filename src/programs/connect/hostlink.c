@@ -182,7 +182,7 @@ static void on_bytes(void *data, struct str bytes)
     hostlink_replace_soon(link);
 }
 
-static void on_input_end(void *data, int error)
+static void on_stream_end(void *data, int error)
 {
     (void)error;
     hostlink_replace_soon(data);
@@ -193,20 +193,14 @@ static void on_drained(void *data)
     (void)data;
 }
 
-static void on_broken(void *data, int error)
-{
-    (void)error;
-    hostlink_replace_soon(data);
-}
-
 /* ---- starting ---- */
 
 static int open_streams(struct hostlink *link)
 {
     const struct reader_events reader = {
-        .on_bytes = on_bytes, .on_end = on_input_end, .data = link};
+        .on_bytes = on_bytes, .on_end = on_stream_end, .data = link};
     const struct writer_events writer = {
-        .on_drained = on_drained, .on_broken = on_broken, .data = link};
+        .on_drained = on_drained, .on_broken = on_stream_end, .data = link};
     size_t most = SENT_REQUESTS * toolwire_max_request(link->config.max_file_bytes);
     int r;
 

@@ -112,15 +112,8 @@ static bool copy_text(struct arena *arena, const struct json_value *object, stru
                       struct str *out_text)
 {
     struct str text;
-    const char *copy;
 
-    if (!json_get_str(object, key, &text))
-        return false;
-    copy = arena_copy(arena, text);
-    if (copy == NULL)
-        return false;
-    *out_text = (struct str){copy, text.len};
-    return true;
+    return json_get_str(object, key, &text) && arena_copy_str(arena, text, out_text);
 }
 
 static bool read_touched(struct host_work *work, const struct json_value *list)

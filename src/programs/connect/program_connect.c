@@ -81,11 +81,6 @@ static void answer_attempt(struct program *program, const struct err *err)
         port_done(program->port, number);
 }
 
-static void fail_attempt(struct program *program, const struct err *err)
-{
-    answer_attempt(program, err);
-}
-
 static void drop_session(void *data)
 {
     struct program *program = data;
@@ -156,7 +151,7 @@ static void on_dismissed(struct program *program)
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
     err_set(&err, ERR_CANCELLED, "the server has ended the session");
-    fail_attempt(program, &err);
+    answer_attempt(program, &err);
 }
 
 static void on_failed(struct program *program, const struct err *err)
@@ -167,7 +162,7 @@ static void on_failed(struct program *program, const struct err *err)
     }
     log_error(&program->log, "connection failed", err);
     if (program->attempt.state == ATTEMPT_JOINING)
-        fail_attempt(program, err);
+        answer_attempt(program, err);
 }
 
 static void finish(struct program *program)
@@ -351,7 +346,7 @@ static void refuse_attempt(struct program *program, const struct err *err)
         return;
     }
     log_error(&program->log, "connection failed", err);
-    fail_attempt(program, err);
+    answer_attempt(program, err);
     program_tell(program);
 }
 
@@ -363,7 +358,7 @@ static void on_confirmed(void *data, const struct confirm_result *result)
 
     if (!result->is_accepted) {
         err_set(&err, ERR_DENIED_BY_POLICY, "The user said no.");
-        fail_attempt(program, &err);
+        answer_attempt(program, &err);
         program_leave(program);
         return;
     }
@@ -429,7 +424,7 @@ void program_stop_asking(struct program *program)
         return;
     confirm_cancel(program->console);
     err_set(&err, ERR_CANCELLED, "gatehouse connect was ended before the user answered");
-    fail_attempt(program, &err);
+    answer_attempt(program, &err);
 }
 
 void program_leave(struct program *program)
@@ -504,7 +499,7 @@ static void on_page_gone(void *data, uint64_t number)
     err_set(&err, ERR_CANCELLED, "the page has left");
     if (program->attempt.state == ATTEMPT_ASKING) {
         confirm_cancel(program->console);
-        fail_attempt(program, &err);
+        answer_attempt(program, &err);
         program_tell(program);
         return;
     }

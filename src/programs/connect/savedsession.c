@@ -118,12 +118,11 @@ static bool copy_text(const struct json_value *document, struct str key, char *o
 
 static bool dialect_from(struct str name, enum gateway_dialect *out_dialect)
 {
-    for (size_t i = 0; i < array_size(dialects); i++)
-        if (str_eq_c(name, dialects[i])) {
-            *out_dialect = (enum gateway_dialect)i;
-            return true;
-        }
-    return false;
+    size_t index = str_index(name, dialects, array_size(dialects));
+
+    if (index != SIZE_MAX)
+        *out_dialect = (enum gateway_dialect)index;
+    return index != SIZE_MAX;
 }
 
 /* It becomes a header of requests. */
