@@ -11,16 +11,13 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
 {
     struct arena *arena = &request->message->arena;
     struct mcp_call *call;
-    char *client;
 
     if (session->call_count >= MCP_MAX_CALLS) {
         err_set(err, ERR_BUSY, "%d calls are waiting already", MCP_MAX_CALLS);
         return NULL;
     }
     call = arena_new(arena, struct mcp_call);
-    /* The name may be the session's, which the call can outlive. */
-    client = arena_copy(arena, request->client);
-    if (call == NULL || client == NULL) {
+    if (call == NULL) {
         err_set_plain(err, arena->error);
         return NULL;
     }
@@ -33,7 +30,6 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
         .id = request->id,
         .progress_token = request->progress_token,
         .level = request->level,
-        .client = {client, request->client.len},
         .capabilities = request->capabilities,
     };
     list_init(&call->link);
@@ -400,16 +396,6 @@ void mcp_call_refuse_uri(struct mcp_call *call, size_t index)
 {
     assert(index < uri_count(call));
     call->request.subscribe.uris[index] = (struct str){NULL, 0};
-}
-
-struct str mcp_call_client(const struct mcp_call *call)
-{
-    return call->client;
-}
-
-struct str mcp_call_id(const struct mcp_call *call)
-{
-    return call->id;
 }
 
 void mcp_call_set_data(struct mcp_call *call, void *data)

@@ -86,12 +86,7 @@ bool mcp_call_is_modern(const struct mcp_call *call);
 /* The origin passed to mcp_session_take(). */
 uint64_t mcp_call_origin(const struct mcp_call *call);
 
-/* "name version" of the client's program by its own account, for logs; may be empty. */
-struct str mcp_call_client(const struct mcp_call *call);
-/* The request's id as JSON text. */
-struct str mcp_call_id(const struct mcp_call *call);
-
-/* For the host's own use. */
+/* The host's own. */
 void mcp_call_set_data(struct mcp_call *call, void *data);
 void *mcp_call_data(const struct mcp_call *call);
 

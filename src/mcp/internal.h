@@ -52,7 +52,6 @@ enum {
 };
 
 enum {
-    MCP_CLIENT_BYTES = 256, /* "name version" */
     MCP_CURSOR_BYTES = 16 << 10,
     /*
      * Always allowed for one message: a cancel must be understood even if memory is full of calls.
@@ -165,8 +164,6 @@ struct mcp_session {
     bool is_asking_for_roots;
     bool roots_have_changed; /* while asking */
     char roots_question[MCP_QUESTION_ID_BYTES];
-    char client[MCP_CLIENT_BYTES];
-    size_t client_len;
 
     /* Unfinished calls; those not cancelled can also be found by id. */
     struct list calls;
@@ -192,8 +189,7 @@ struct mcp_envelope {
     const struct json_value *params; /* never NULL */
     bool is_modern;
     struct str progress_token; /* as JSON; empty: none */
-    enum mcp_level level;      /* modern: from the request */
-    struct str client;
+    enum mcp_level level;      /* modern: what the request asked for */
     const struct json_value *capabilities; /* modern: the client's */
 };
 
@@ -235,7 +231,6 @@ struct mcp_call {
     struct str id;
     struct str progress_token;
     enum mcp_level level;
-    struct str client;
     void *data;
 
     struct mcp_offer_ref *offer; /* that has the tool or the prompt */
@@ -295,8 +290,6 @@ bool mcp_take_roots(struct mcp_session *session, const struct jsonrpc_message *r
 /* False for an unknown level. */
 bool mcp_level_from(struct str name, enum mcp_level *out_level);
 const char *mcp_level_name(enum mcp_level level);
-/* "name version" of a clientInfo, cut to fit; returns its length. */
-size_t mcp_write_client(const struct json_value *info, char out_text[MCP_CLIENT_BYTES]);
 
 /* modern.c */
 mcp_handler_fn mcp_discover, mcp_listen;

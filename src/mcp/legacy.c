@@ -2,10 +2,8 @@
 #include "mcp/internal.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/jsonwrite.h"
-#include "base/utf8.h"
 
 /* By enum mcp_revision. */
 static const struct str revisions[MCP_REVISIONS] = {
@@ -31,27 +29,6 @@ bool mcp_level_from(struct str name, enum mcp_level *out_level)
 const char *mcp_level_name(enum mcp_level level)
 {
     return level_names[level];
-}
-
-size_t mcp_write_client(const struct json_value *info, char out_text[MCP_CLIENT_BYTES])
-{
-    const size_t half = MCP_CLIENT_BYTES / 2 - 1;
-    struct str name = STR_EMPTY;
-    struct str version = STR_EMPTY;
-    size_t len;
-
-    if (info == NULL || !json_get_str(info, STR("name"), &name))
-        return 0;
-    json_get_str(info, STR("version"), &version);
-    name = utf8_cut(name, half);
-    version = utf8_cut(version, half);
-    memcpy(out_text, name.ptr, name.len);
-    len = name.len;
-    if (version.len == 0)
-        return len;
-    out_text[len++] = ' ';
-    memcpy(out_text + len, version.ptr, version.len);
-    return len + version.len;
 }
 
 /* What the client asked for if we know it, else our newest; the client then decides. */
@@ -105,8 +82,6 @@ int mcp_initialize(struct mcp_session *session, const struct mcp_envelope *reque
     if (r < 0)
         return err_set_plain(err, r);
     session->client_asks = mcp_declared_asks(capabilities);
-    session->client_len =
-        mcp_write_client(json_get(request->params, STR("clientInfo")), session->client);
     session->is_initialized = true;
     mcp_answer(session, NULL, request->id, NULL, buf_view(&welcome));
     return 0;

@@ -268,7 +268,6 @@ void mcp_dispatch_request(struct mcp_session *session, struct mcp_message *messa
         .params = rpc->params != NULL ? rpc->params : &mcp_empty_object,
         .progress_token = STR_EMPTY,
         .level = MCP_SILENT,
-        .client = {session->client, session->client_len},
     };
     struct err err = ERR_INIT;
     int r;

@@ -37,24 +37,14 @@ static void refuse_version(struct mcp_session *session, const struct mcp_envelop
                      str_from(err.message), buf_view(&data));
 }
 
-static int read_client(struct mcp_envelope *request, const struct json_value *info, struct err *err)
+static int check_client(const struct json_value *info, struct err *err)
 {
-    struct arena *arena = &request->message->arena;
-    struct str name;
-    struct str version;
-    char *text;
+    struct str text;
 
-    /* Who speaks is said with each request; a legacy session beside it may be somebody else. */
-    request->client = STR_EMPTY;
-    if (info == NULL)
-        return 0;
-    if (!json_get_str(info, STR("name"), &name) || !json_get_str(info, STR("version"), &version))
+    if (info != NULL &&
+        (!json_get_str(info, STR("name"), &text) || !json_get_str(info, STR("version"), &text)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CLIENT,
                              "clientInfo has a name and a version");
-    text = arena_alloc(arena, MCP_CLIENT_BYTES);
-    if (text == NULL)
-        return err_set_plain(err, arena->error);
-    request->client = (struct str){text, mcp_write_client(info, text)};
     return 0;
 }
 
@@ -80,7 +70,7 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request,
     if (level != NULL &&
         (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "no such log level");
-    return read_client(request, json_get(meta, STR(MCP_META_CLIENT)), err);
+    return check_client(json_get(meta, STR(MCP_META_CLIENT)), err);
 }
 
 int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)

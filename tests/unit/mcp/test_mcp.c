@@ -230,7 +230,6 @@ static void calls_outlive_their_session_and_are_not_answered(void **state)
     /* A worker may still be reading these. */
     assert_str(mcp_call_request(call)->tool.tool->name, "wait");
     assert_int_equal(json_get(mcp_call_request(call)->tool.arguments, STR("a"))->size, 1000);
-    assert_str(mcp_call_client(call), "tester 7");
     mcp_call_progress(call, 1, 2, "unheard");
     mcp_call_log(call, MCP_EMERGENCY, "unheard");
     while (fixture->parked_count > 0)
@@ -333,28 +332,6 @@ static void results_are_sent_as_they_are_behind_their_stamp(void **state)
     mcp_call_finish(fixture->parked[--fixture->parked_count], STR("{}"));
     assert_true(fixture_next(fixture, &line));
     assert_true(str_ends_with(line, STR("\"version\":\"1.0\"}}}}")));
-}
-
-static void the_client_is_known_by_its_name(void **state)
-{
-    struct mcp_fixture *fixture = *state;
-
-    initialize(fixture);
-    call_tool(fixture, "wait", 1);
-    assert_str(mcp_call_client(fixture->parked[0]), "tester 7");
-    assert_str(mcp_call_id(fixture->parked[0]), "1");
-    fixture_sayf(
-        fixture,
-        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"wait\","
-        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-        "\"io.modelcontextprotocol/clientCapabilities\":{},\"io.modelcontextprotocol/clientInfo\":"
-        "{\"name\":\"%0300d\",\"version\":\"8\"}}}}",
-        0);
-    assert_int_equal(mcp_call_client(fixture->parked[1]).len, 127 + 2);
-    fixture_sayf(fixture,
-                 "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
-                 "\"wait\"," MODERN "}}");
-    assert_int_equal(mcp_call_client(fixture->parked[2]).len, 0);
 }
 
 static void subscriptions_have_a_ceiling(void **state)
@@ -505,7 +482,6 @@ TEST_MAIN(fixture_test(a_thousand_calls_run_at_once_and_end_in_any_order),
           fixture_test(nothing_of_a_cancelled_call_is_sent),
           fixture_test(progress_never_falls_over_any_sequence),
           fixture_test(results_are_sent_as_they_are_behind_their_stamp),
-          fixture_test(the_client_is_known_by_its_name), fixture_test(subscriptions_have_a_ceiling),
           fixture_test(streams_have_a_ceiling),
           fixture_test(what_the_server_does_not_offer_does_not_exist),
           fixture_test(memory_stays_flat_over_a_hundred_thousand_calls))
