@@ -355,12 +355,6 @@ void mcp_asking_close(struct mcp_session *session, struct mcp_call *call, int er
     }
 }
 
-void mcp_call_withdraw(struct mcp_call *call)
-{
-    if (call->session != NULL)
-        mcp_asking_close(call->session, call, ERR_CANCELLED, false);
-}
-
 void mcp_asking_done(struct mcp_session *session, struct mcp_asking *asking)
 {
     if (asking == NULL)

@@ -168,9 +168,6 @@ bool mcp_call_can_ask(const struct mcp_call *call, enum mcp_asks kind);
 /* Same as an error, for a call that makes no sense otherwise. */
 int mcp_call_need(struct mcp_call *call, enum mcp_asks kind, struct err *err);
 
-/* Withdraws open questions, and tells the client; mcp_host.answered is not called. */
-void mcp_call_withdraw(struct mcp_call *call);
-
 enum mcp_answer_status {
     MCP_UNANSWERED, /* not asked in the last round, or omitted by the client */
     MCP_ACCEPTED,

@@ -175,10 +175,6 @@ int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *o
 const struct catalog_tool *mcp_service_find_tool(const struct mcp_service *service,
                                                  struct str name);
 
-/* mcp_session_resource_updated() and mcp_session_resources_changed() for every session. */
-void mcp_service_resource_updated(struct mcp_service *service, struct str uri);
-void mcp_service_resources_changed(struct mcp_service *service);
-
 /*
  * Fails questions that have timed out. Returns the milliseconds until the next one does, or -1.
  * Must not be called from inside the host.
@@ -265,8 +261,6 @@ bool mcp_session_splits(const struct mcp_session *session, const struct mcp_mess
 
 /* Whether something with this origin (0: any) is unanswered or listens. */
 bool mcp_session_is_waiting(const struct mcp_session *session, uint64_t origin);
-/* Nobody reads messages of this origin any more: cancels its calls, ends its streams. */
-void mcp_session_cancel(struct mcp_session *session, uint64_t origin);
 
 enum mcp_era { MCP_NO_ERA, MCP_LEGACY, MCP_MODERN };
 /* MCP_NO_ERA for a revision that is not served. */

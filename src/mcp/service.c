@@ -225,17 +225,6 @@ const struct catalog_tool *mcp_service_find_tool(const struct mcp_service *servi
     return NULL;
 }
 
-void mcp_service_resource_updated(struct mcp_service *service, struct str uri)
-{
-    list_each (node, &service->sessions)
-        mcp_session_resource_updated(list_entry(node, struct mcp_session, link), uri);
-}
-
-void mcp_service_resources_changed(struct mcp_service *service)
-{
-    tell_all(service, MCP_LIST_RESOURCES);
-}
-
 int64_t mcp_service_expire(struct mcp_service *service)
 {
     int64_t now_ms = clock_monotonic_ms(service->clock);

@@ -244,32 +244,6 @@ bool mcp_session_is_waiting(const struct mcp_session *session, uint64_t origin)
     return false;
 }
 
-static struct mcp_call *find_call_of(const struct mcp_session *session, uint64_t origin)
-{
-    list_each (node, &session->calls) {
-        struct mcp_call *call = list_entry(node, struct mcp_call, link);
-
-        if (!call->is_cancelled && call->origin == origin)
-            return call;
-    }
-    return NULL;
-}
-
-void mcp_session_cancel(struct mcp_session *session, uint64_t origin)
-{
-    struct mcp_call *call;
-
-    /* From the beginning each time: the host may end any of its calls meanwhile. */
-    while ((call = find_call_of(session, origin)) != NULL)
-        mcp_call_cancel(session, call);
-    list_each_safe (node, &session->streams) {
-        struct mcp_stream *stream = list_entry(node, struct mcp_stream, link);
-
-        if (stream->origin == origin)
-            mcp_stream_close(session, stream);
-    }
-}
-
 void *mcp_session_data(const struct mcp_session *session)
 {
     return session->data;

@@ -80,18 +80,11 @@ static void do_something(struct mcp_fixture *fixture, struct str line)
     case 'o':
         assert(fixture_set_offer(fixture, line.len % FIXTURE_OFFERS) == 0);
         return;
-    case 'w':
-        if (fixture->parked_count > 0)
-            mcp_call_withdraw(fixture->parked[0]);
-        return;
     case 't':
         fixture_pass(fixture, (int64_t)line.len * 20000);
         return;
     case 'm':
         fixture->origin = line.len - 1;
-        return;
-    case 'g':
-        mcp_session_cancel(fixture->session, line.len - 1);
         return;
     case 's':
         fixture->config.is_stateless = !fixture->config.is_stateless;

@@ -153,8 +153,6 @@ static bool command_with_number(struct play *play, struct str verb, struct str r
         fixture_pass(fixture, number);
     else if (str_eq(verb, STR("origin")))
         fixture->origin = (uint64_t)number;
-    else if (str_eq(verb, STR("gone")))
-        mcp_session_cancel(fixture->session, (uint64_t)number);
     else
         return false;
     return true;
@@ -181,16 +179,12 @@ static void command(struct play *play, struct str rest)
     }
     if (command_with_number(play, verb, rest))
         return;
-    if ((str_eq(verb, STR("finish")) || str_eq(verb, STR("fail")) ||
-         str_eq(verb, STR("withdraw"))) &&
-        fixture->parked_count == 0)
+    if ((str_eq(verb, STR("finish")) || str_eq(verb, STR("fail"))) && fixture->parked_count == 0)
         complain(play, "no call waits", verb);
     else if (str_eq(verb, STR("finish")))
         fixture_finish(fixture, 0);
     else if (str_eq(verb, STR("fail")))
         fixture_fail(fixture, 0, error_named(rest));
-    else if (str_eq(verb, STR("withdraw")))
-        mcp_call_withdraw(fixture->parked[0]);
     else if (str_eq(verb, STR("about")))
         expect_about(play, rest);
     else if (str_eq(verb, STR("update")))

@@ -238,7 +238,6 @@ static void a_session_that_is_freed_takes_its_questions_with_it(void **state)
     assert_int_equal(mcp_call_answer(call, STR("b")).status, MCP_ACCEPTED);
     assert_non_null(json_get(mcp_call_answer(call, STR("b")).content, STR("n")));
     assert_int_equal(mcp_call_ask(call, &round, &err), ERR_CANCELLED);
-    mcp_call_withdraw(call);
     assert_int_equal(mcp_service_expire(fixture->service), -1);
     fixture_finish(fixture, 0);
     assert_true(fixture_is_silent(fixture));
