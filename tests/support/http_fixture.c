@@ -29,35 +29,6 @@ static void echo(void *data, struct exchange *exchange)
     answer_text(exchange, 200, exchange_request(exchange)->body);
 }
 
-static void count_bytes(void *data, struct str bytes)
-{
-    ((struct http_fixture *)data)->counted += bytes.len;
-}
-
-static void count_complete(void *data)
-{
-    struct http_fixture *fixture = data;
-    struct exchange *exchange = fixture->counting;
-    char text[32];
-
-    fixture->counting = NULL;
-    snprintf(text, sizeof(text), "%llu\n", (unsigned long long)fixture->counted);
-    answer_text(exchange, 200, str_from(text));
-}
-
-static const struct exchange_body_events COUNT_EVENTS = {.on_bytes = count_bytes,
-                                                         .on_complete = count_complete};
-
-static void count_gone(void *data)
-{
-    struct http_fixture *fixture = data;
-
-    fixture->counting = NULL;
-    fixture->gone++;
-}
-
-static const struct exchange_events COUNT_GONE = {.on_gone = count_gone};
-
 static void waiting_gone(void *data)
 {
     struct http_fixture *fixture = data;
@@ -98,6 +69,15 @@ static void gathered(void *data, struct exchange *exchange)
     answer_text(exchange, 200, STR("gathered\n"));
 }
 
+static void count(void *data, struct exchange *exchange)
+{
+    char text[32];
+
+    (void)data;
+    snprintf(text, sizeof(text), "%zu\n", exchange_request(exchange)->body.len);
+    answer_text(exchange, 200, str_from(text));
+}
+
 static void handle(void *data, struct exchange *exchange)
 {
     struct http_fixture *fixture = data;
@@ -117,10 +97,7 @@ static void handle(void *data, struct exchange *exchange)
     } else if (str_eq(path, STR("/gather"))) {
         exchange_collect(exchange, HTTP_FIXTURE_GATHER_BYTES, gathered, fixture);
     } else if (str_eq(path, STR("/count"))) {
-        fixture->counted = 0;
-        fixture->counting = exchange;
-        exchange_watch(exchange, &COUNT_GONE, fixture);
-        exchange_stream_body(exchange, &COUNT_EVENTS, fixture);
+        exchange_collect(exchange, HTTP_FIXTURE_GATHER_BYTES, count, fixture);
     } else if (str_eq(path, STR("/unread"))) {
         answer_text(exchange, 200, STR("unread\n"));
     } else {

@@ -8,8 +8,8 @@
  *     GET  /later      answered by http_fixture_answer_waiting()
  *     GET  /watched    same, and notices if its client leaves
  *     POST /echo       the body, up to 64 bytes
- *     POST /count      the number of bytes of the body, as it comes
- *     POST /unread     answered without reading the body
+ *     POST /count      how many bytes the body has
+ *     POST /unread     answered without a look at the body
  */
 #ifndef TESTS_SUPPORT_HTTP_FIXTURE_H
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
@@ -36,8 +36,6 @@ struct http_fixture {
     size_t waiting_count;
     size_t gone;
     size_t drained;
-    uint64_t counted;
-    struct exchange *counting;
     struct buf log; /* a line for each access: GET /hello 200 complete */
 };
 

@@ -68,9 +68,8 @@ static bool takes_bytes(const struct exchange *exchange)
     switch (exchange->state) {
     case EXCHANGE_IDLE:
     case EXCHANGE_HEAD:
-        return true;
     case EXCHANGE_BODY:
-        return !exchange->is_paused;
+        return true;
     case EXCHANGE_HANDLED:
     case EXCHANGE_FLUSH:
     case EXCHANGE_LINGER:
@@ -189,8 +188,6 @@ static void take_body(void *data, struct str bytes)
     if (exchange->answer == ANSWER_DONE) {
         if (incoming->body_bytes > DISCARD_MAX_BYTES)
             incoming->error = ERR_TOO_LARGE;
-    } else if (incoming->stream != NULL) {
-        incoming->stream->on_bytes(incoming->data, bytes);
     } else if (incoming->body_bytes > incoming->max_body) {
         incoming->error = ERR_TOO_LARGE;
     } else {
@@ -215,7 +212,6 @@ static bool begin_request(struct exchange *exchange)
     exchange->is_http10 = false;
     exchange->is_logged = false;
     exchange->is_complete = false;
-    exchange->is_paused = false;
     exchange->is_chunked = false;
     exchange->has_no_body = false;
     exchange->keeps_alive = false;
@@ -247,13 +243,9 @@ static void complete_body(struct exchange *exchange)
     enter(exchange, EXCHANGE_HANDLED);
     if (exchange->answer == ANSWER_DONE)
         return;
-    if (incoming->stream != NULL) {
-        incoming->stream->on_complete(incoming->data);
-    } else {
-        exchange->is_owed = true;
-        httpparse_request(incoming->parse)->body = buf_view(&incoming->body);
-        incoming->on_collected(incoming->data, exchange);
-    }
+    exchange->is_owed = true;
+    httpparse_request(incoming->parse)->body = buf_view(&incoming->body);
+    incoming->on_collected(incoming->data, exchange);
     /* Streams forget the request as soon as it has been read. */
     if (exchange->answer == ANSWER_OPEN && exchange->state == EXCHANGE_HANDLED)
         httpconn_release_incoming(exchange);
@@ -267,7 +259,6 @@ static void finish(struct exchange *exchange)
     free(exchange->target);
     exchange->target = NULL;
     exchange->events = NULL;
-    exchange->is_paused = false;
     if (!exchange->keeps_alive || exchange->conn.is_broken)
         httpconn_end(exchange);
     else if (conn_kept(&exchange->conn) > 0)
@@ -323,9 +314,8 @@ static bool step(struct exchange *exchange, struct str *bytes)
     case EXCHANGE_IDLE:
         return bytes->len > 0 && begin_request(exchange);
     case EXCHANGE_HEAD:
-        return read_on(exchange, bytes);
     case EXCHANGE_BODY:
-        return !exchange->is_paused && read_on(exchange, bytes);
+        return read_on(exchange, bytes);
     case EXCHANGE_HANDLED:
         return go_on_handled(exchange);
     case EXCHANGE_FLUSH:
@@ -372,7 +362,7 @@ static void look_after(struct exchange *exchange)
         httpconn_end(exchange);
         return;
     }
-    if (exchange->held.len >= HELD_PAUSE_BYTES || exchange->is_paused)
+    if (exchange->held.len >= HELD_PAUSE_BYTES)
         conn_pause(conn);
     else
         conn_resume(conn);
@@ -513,9 +503,7 @@ void httpconn_expire_body(struct deadline *deadline)
     struct exchange *exchange = exchange_of_deadline(deadline);
     struct httpserver *server = exchange->server;
 
-    /* A handler that holds the body back must not be blamed on the client. */
-    if (exchange->is_paused ||
-        exchange->incoming->window_bytes >= server->config.body_window_bytes) {
+    if (exchange->incoming->window_bytes >= server->config.body_window_bytes) {
         exchange->incoming->window_bytes = 0;
         deadline_start(server->body_ring, deadline);
     } else {

@@ -94,29 +94,6 @@ void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_hand
     httpconn_settle(exchange);
 }
 
-void exchange_stream_body(struct exchange *exchange, const struct exchange_body_events *events,
-                          void *data)
-{
-    struct incoming *incoming = exchange->incoming;
-
-    if (is_over(exchange))
-        return;
-    if (exchange->is_complete) {
-        events->on_complete(data);
-        return;
-    }
-    incoming->stream = events;
-    incoming->data = data;
-    invite_body(exchange);
-    httpconn_settle(exchange);
-}
-
-void exchange_pause_body(struct exchange *exchange, bool is_paused)
-{
-    exchange->is_paused = is_paused;
-    httpconn_settle(exchange);
-}
-
 void exchange_watch(struct exchange *exchange, const struct exchange_events *events, void *data)
 {
     exchange->events = events;

@@ -58,20 +58,6 @@ typedef void exchange_handler(void *data, struct exchange *exchange);
 void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_handler *on_complete,
                       void *data);
 
-struct exchange_body_events {
-    /* Some bytes, which are invalid after it returns. */
-    void (*on_bytes)(void *data, struct str bytes);
-    /* The body was complete and well-formed. Otherwise on_gone comes instead. */
-    void (*on_complete)(void *data);
-};
-
-/* Requests the body in pieces, of any length. The handler must also set on_gone. */
-void exchange_stream_body(struct exchange *exchange, const struct exchange_body_events *events,
-                          void *data);
-
-/* For a body that comes too fast; what was already read is still delivered. */
-void exchange_pause_body(struct exchange *exchange, bool is_paused);
-
 /* ---- the client ---- */
 
 struct exchange_events {

@@ -27,13 +27,12 @@ enum {
 struct incoming {
     struct httpparse *parse;
     struct buf body;
-    bool is_wanted; /* the body was requested, by one of the two below */
+    bool is_wanted; /* the body, by on_collected */
     size_t max_body;
     uint64_t body_bytes;
     size_t window_bytes; /* of the body, since its deadline was set */
     int error;           /* why no more is accepted */
     exchange_handler *on_collected;
-    const struct exchange_body_events *stream;
     void *data;
     struct incoming *next; /* in the list of spare ones */
 };
@@ -82,9 +81,8 @@ struct exchange {
     enum answer_state answer : 8;
     enum http_method method : 8;
     bool is_owed : 1;      /* the handler has it and has not answered */
-    bool is_advancing : 1; /* a function further up the stack is processing it */
-    bool is_complete : 1;  /* the request was read, with its body */
-    bool is_paused : 1;    /* the body, by its handler */
+    bool is_advancing : 1; /* further up the stack */
+    bool is_complete : 1;  /* the request is, with its body */
     bool is_chunked : 1;   /* the answer */
     bool has_no_body : 1;  /* of the answer: HEAD, 204, 304 */
     bool is_http10 : 1;

@@ -130,38 +130,6 @@ static void a_body_that_keeps_coming_has_all_the_time(void **state)
     leave(fd);
 }
 
-static void a_handler_can_hold_a_body_back(void **state)
-{
-    int fd = ask(STR("POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\nabc"));
-    char rest[57] = "";
-
-    (void)state;
-    assert_int_equal(fixture->counted, 3);
-    exchange_pause_body(fixture->counting, true);
-    assert_true(http_fixture_send(fixture, fd, (struct str){rest, sizeof(rest)}));
-    /* Not the client's fault. */
-    http_fixture_pass(fixture, 2 * BODY_MS);
-    assert_int_equal(fixture->counted, 3);
-    exchange_pause_body(fixture->counting, false);
-    http_fixture_turn(fixture);
-    assert_int_equal(fixture->counted, 60);
-    assert_false(answers(fd, "HTTP/1.1 200 "));
-    assert_true(http_fixture_send(fixture, fd, GET("/hello")));
-    assert_false(answers(fd, "HTTP/1.1 200 "));
-    leave(fd);
-}
-
-static void a_streamed_body_that_drips_is_told_to_its_handler(void **state)
-{
-    int fd = ask(STR("POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\n"));
-
-    (void)state;
-    http_fixture_pass(fixture, BODY_MS);
-    assert_true(answers(fd, "HTTP/1.1 408 "));
-    assert_int_equal(fixture->gone, 1);
-    leave(fd);
-}
-
 static void an_idle_connection_is_closed_in_the_end(void **state)
 {
     int fd = ask(GET("/hello"));
@@ -258,7 +226,6 @@ static void a_client_may_leave_in_every_place_of_a_request(void **state)
         leave(fd);
         assert_int_equal(http_fixture_connections(fixture), 0);
     }
-    assert_null(fixture->counting);
 }
 
 static void a_client_that_leaves_in_the_middle_of_an_answer(void **state)
@@ -769,8 +736,6 @@ static void freeing_the_server_ends_everything(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drips_is_refused),
           CASE(a_body_that_drips_is_refused), CASE(a_body_that_keeps_coming_has_all_the_time),
-          CASE(a_handler_can_hold_a_body_back),
-          CASE(a_streamed_body_that_drips_is_told_to_its_handler),
           CASE(an_idle_connection_is_closed_in_the_end), CASE(a_handler_may_take_its_time),
           CASE(after_a_refusal_the_client_has_a_moment_to_read_it),
           CASE(a_handler_that_wants_to_know_is_told_that_the_client_left),
