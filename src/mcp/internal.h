@@ -188,8 +188,8 @@ struct mcp_envelope {
     struct str id;
     const struct json_value *params; /* never NULL */
     bool is_modern;
-    struct str progress_token; /* as JSON; empty: none */
-    enum mcp_level level;      /* modern: what the request asked for */
+    struct str progress_token;             /* as JSON; empty: none */
+    enum mcp_level level;                  /* modern: what the request asked for */
     const struct json_value *capabilities; /* modern: the client's */
 };
 

@@ -18,11 +18,10 @@
 #define SCHEMA_TYPE(type) ((uint8_t)(1U << (type)))
 #define SCHEMA_ANY_TYPE   ((uint8_t)((1U << (JSON_OBJECT + 1)) - 1))
 
-/* What minLength, minItems, minProperties and their opposites count. */
+/* What minLength, minItems and their opposites count. */
 enum schema_count {
     SCHEMA_CHARACTERS,
     SCHEMA_ITEMS,
-    SCHEMA_FIELDS,
     SCHEMA_COUNTS,
 };
 
@@ -34,8 +33,6 @@ struct schema_bounds {
 enum schema_limit {
     SCHEMA_MINIMUM,
     SCHEMA_MAXIMUM,
-    SCHEMA_ABOVE,
-    SCHEMA_BELOW,
     SCHEMA_LIMITS,
 };
 

@@ -171,10 +171,8 @@ static void lengths_count_characters(void **state)
     accepts("{\"minLength\":2,\"maxLength\":3}", "\"äö\"");
     accepts("{\"maxLength\":1}", "\"\\ud83d\\ude00\"");
     accepts("{\"minLength\":5}", "12");
-    accepts("{\"maxLength\":1e400}", "\"abc\"");
     refuses("{\"minLength\":1}", "\"\"", "", "must have at least 1 character");
-    refuses("{\"minLength\":2.0}", "\"ä\"", "", "must have at least 2 characters");
-    refuses("{\"maxLength\":1e1}", "\"12345678901\"", "", "must have at most 10 characters");
+    refuses("{\"minLength\":2}", "\"ä\"", "", "must have at least 2 characters");
     refuses("{\"maxLength\":0}", "\"a\"", "", "must have at most 0 characters");
 }
 
@@ -184,11 +182,11 @@ static void limits_are_exact(void **state)
     accepts("{\"minimum\":1,\"maximum\":2}", "1");
     accepts("{\"minimum\":1,\"maximum\":2}", "2.0");
     accepts("{\"minimum\":1}", "\"0\"");
-    accepts("{\"exclusiveMaximum\":9007199254740993}", "9007199254740992");
+    accepts("{\"maximum\":9007199254740993}", "9007199254740992");
     refuses("{\"minimum\":1}", "0", "", "must be at least 1");
     refuses("{\"maximum\":10}", "10.00000000000000000000000000000000001", "", "must be at most 10");
-    refuses("{\"exclusiveMinimum\":0.5}", "5e-1", "", "must be greater than 0.5");
-    refuses("{\"exclusiveMaximum\":-1e2}", "-100", "", "must be less than -1e2");
+    refuses("{\"minimum\":0.5}", "4.9e-1", "", "must be at least 0.5");
+    refuses("{\"maximum\":-1e2}", "-99", "", "must be at most -1e2");
 }
 
 static void items_are_checked_one_by_one(void **state)
@@ -224,8 +222,6 @@ static void fields_are_known_required_or_additional(void **state)
             "is not a known field");
     refuses("{\"additionalProperties\":{\"type\":\"string\"}}", "{\"x\":1}", "x",
             "must be a string, not a number");
-    refuses("{\"minProperties\":1}", "{}", "", "must have at least 1 field");
-    refuses("{\"maxProperties\":2}", "{\"a\":1,\"b\":1,\"c\":1}", "", "must have at most 2 fields");
 }
 
 static void every_required_name_is_looked_for(void **state)
@@ -327,6 +323,10 @@ static void left_out_words_are_refused_with_their_place(void **state)
         "else",
         "propertyNames",
         "additionalItems",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minProperties",
+        "maxProperties",
         "$anchor",
         "dependencies",
         "minimun",
@@ -378,10 +378,10 @@ static void wrong_schemas_are_refused(void **state)
         {"maxLength", "1.5", "must be a whole number and not negative"},
         {"minItems", "\"1\"", "must be a whole number and not negative"},
         {"maxItems", "-1.0", "must be a whole number and not negative"},
-        {"minProperties", "null", "must be a whole number and not negative"},
-        {"maxProperties", "1e-1", "must be a whole number and not negative"},
+        {"minItems", "2.0", "must be a whole number and not negative"},
+        {"maxItems", "null", "must be a whole number and not negative"},
         {"minimum", "\"1\"", "must be a number"},
-        {"exclusiveMaximum", "true", "must be a number"},
+        {"maximum", "true", "must be a number"},
         {"properties", "[]", "must be an object that holds schemas"},
         {"definitions", "[]", "must be an object that holds schemas"},
         {"$defs", "true", "must be an object that holds schemas"},
@@ -831,9 +831,8 @@ static void exponential_forms_end_at_the_work_limit(void **state)
 {
     /* Each level tries both forms, and both descend before they fail. */
     static const char recursive[] =
-        "{\"anyOf\":[{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"maxProperties\":1},{\"properties\":"
-        "{"
-        "\"a\":{\"$ref\":\"#\"}},\"minProperties\":1}],\"not\":{\"const\":5}}";
+        "{\"anyOf\":[{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"maxItems\":1},{\"properties\":{"
+        "\"a\":{\"$ref\":\"#\"}},\"minItems\":1}],\"not\":{\"const\":5}}";
     cleanup_buf struct buf value = BUF_INIT(TEXT_BYTES);
     cleanup_buf struct buf doubling = BUF_INIT(TEXT_BYTES);
     int64_t start = seconds_used();

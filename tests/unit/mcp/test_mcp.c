@@ -482,7 +482,6 @@ TEST_MAIN(fixture_test(a_thousand_calls_run_at_once_and_end_in_any_order),
           fixture_test(nothing_of_a_cancelled_call_is_sent),
           fixture_test(progress_never_falls_over_any_sequence),
           fixture_test(results_are_sent_as_they_are_behind_their_stamp),
-          fixture_test(subscriptions_have_a_ceiling),
-          fixture_test(streams_have_a_ceiling),
+          fixture_test(subscriptions_have_a_ceiling), fixture_test(streams_have_a_ceiling),
           fixture_test(what_the_server_does_not_offer_does_not_exist),
           fixture_test(memory_stays_flat_over_a_hundred_thousand_calls))
