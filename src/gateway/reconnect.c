@@ -3,31 +3,6 @@
 
 #include <stdbool.h>
 
-const char *reconnect_state_name(enum reconnect_state state)
-{
-    switch (state) {
-    case RECONNECT_OFF:
-        return "off";
-    case RECONNECT_PAIRING:
-        return "pairing";
-    case RECONNECT_OPENING:
-        return "opening";
-    case RECONNECT_OPEN:
-        return "open";
-    case RECONNECT_WAITING:
-        return "waiting";
-    case RECONNECT_RENEW_WAITING:
-        return "renew-waiting";
-    case RECONNECT_RENEWING:
-        return "renewing";
-    case RECONNECT_REFUSED:
-        return "refused";
-    case RECONNECT_LEAVING:
-        return "leaving";
-    }
-    return "off";
-}
-
 /* 1, 2, 4, 8, 16, 30, 30 ... seconds */
 static int64_t next_delay(struct reconnect *reconnect)
 {
@@ -59,6 +34,9 @@ static enum reconnect_action wait_in(struct reconnect *reconnect, enum reconnect
 static bool moves_all(struct reconnect *reconnect, enum reconnect_event event,
                       enum reconnect_action *out_action)
 {
+    if (reconnect->state == RECONNECT_OFF || reconnect->state == RECONNECT_PAIRING ||
+        reconnect->state == RECONNECT_LEAVING)
+        return false;
     if (event == RECONNECT_DISMISSED) {
         *out_action = go(reconnect, RECONNECT_OFF, RECONNECT_DO_END);
         return true;
@@ -91,10 +69,6 @@ static enum reconnect_action move_pairing(struct reconnect *reconnect, enum reco
 static enum reconnect_action move_opening(struct reconnect *reconnect, enum reconnect_event event,
                                           int64_t *out_delay_ms)
 {
-    enum reconnect_action action = RECONNECT_DO_NOTHING;
-
-    if (moves_all(reconnect, event, &action))
-        return action;
     if (event == RECONNECT_STREAM_OPENED) {
         reconnect->failures = 0;
         return go(reconnect, RECONNECT_OPEN, RECONNECT_DO_NOTHING);
@@ -103,18 +77,14 @@ static enum reconnect_action move_opening(struct reconnect *reconnect, enum reco
         return wait_in(reconnect, RECONNECT_RENEW_WAITING, out_delay_ms);
     if (event == RECONNECT_STREAM_FAILED)
         return wait_in(reconnect, RECONNECT_WAITING, out_delay_ms);
-    return action;
+    return RECONNECT_DO_NOTHING;
 }
 
 static enum reconnect_action move_open(struct reconnect *reconnect, enum reconnect_event event,
                                        int64_t *out_delay_ms)
 {
-    enum reconnect_action action = RECONNECT_DO_NOTHING;
-
-    if (moves_all(reconnect, event, &action))
-        return action;
     if (event != RECONNECT_STREAM_ENDED)
-        return action;
+        return RECONNECT_DO_NOTHING;
     /* It was open a moment ago, so this is no failure yet. */
     *out_delay_ms = RECONNECT_FIRST_MS;
     return go(reconnect, RECONNECT_WAITING, RECONNECT_DO_WAIT);
@@ -122,14 +92,10 @@ static enum reconnect_action move_open(struct reconnect *reconnect, enum reconne
 
 static enum reconnect_action move_waiting(struct reconnect *reconnect, enum reconnect_event event)
 {
-    enum reconnect_action action = RECONNECT_DO_NOTHING;
-
-    if (moves_all(reconnect, event, &action))
-        return action;
     if (reconnect->state == RECONNECT_REFUSED && event == RECONNECT_PAIR)
         return start(reconnect, event);
     if (event != RECONNECT_DELAY_OVER)
-        return action;
+        return RECONNECT_DO_NOTHING;
     return reconnect->state == RECONNECT_WAITING
                ? go(reconnect, RECONNECT_OPENING, RECONNECT_DO_OPEN)
                : go(reconnect, RECONNECT_RENEWING, RECONNECT_DO_INIT);
@@ -138,22 +104,22 @@ static enum reconnect_action move_waiting(struct reconnect *reconnect, enum reco
 static enum reconnect_action move_renewing(struct reconnect *reconnect, enum reconnect_event event,
                                            int64_t *out_delay_ms)
 {
-    enum reconnect_action action = RECONNECT_DO_NOTHING;
-
-    if (moves_all(reconnect, event, &action))
-        return action;
     if (event == RECONNECT_INIT_DONE)
         return go(reconnect, RECONNECT_OPENING, RECONNECT_DO_OPEN);
     if (event == RECONNECT_INIT_DENIED)
         return wait_in(reconnect, RECONNECT_REFUSED, out_delay_ms);
     if (event == RECONNECT_INIT_FAILED)
         return wait_in(reconnect, RECONNECT_RENEW_WAITING, out_delay_ms);
-    return action;
+    return RECONNECT_DO_NOTHING;
 }
 
 enum reconnect_action reconnect_move(struct reconnect *reconnect, enum reconnect_event event,
                                      int64_t *out_delay_ms)
 {
+    enum reconnect_action action;
+
+    if (moves_all(reconnect, event, &action))
+        return action;
     switch (reconnect->state) {
     case RECONNECT_OFF:
         if (event == RECONNECT_PAIR || event == RECONNECT_RESUME)

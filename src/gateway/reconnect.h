@@ -67,7 +67,4 @@ struct reconnect {
 enum reconnect_action reconnect_move(struct reconnect *reconnect, enum reconnect_event event,
                                      int64_t *out_delay_ms);
 
-/* "open", "waiting", for people. */
-const char *reconnect_state_name(enum reconnect_state state);
-
 #endif

@@ -124,8 +124,16 @@ static void on_call(void *data, const struct gateway_call *call)
 
 static void on_status(void *data, const struct gateway_status *status)
 {
+    static const char *const names[] = {
+        [RECONNECT_OFF] = "off",           [RECONNECT_PAIRING] = "pairing",
+        [RECONNECT_OPENING] = "opening",   [RECONNECT_OPEN] = "open",
+        [RECONNECT_WAITING] = "waiting",   [RECONNECT_RENEW_WAITING] = "renew-waiting",
+        [RECONNECT_RENEWING] = "renewing", [RECONNECT_REFUSED] = "refused",
+        [RECONNECT_LEAVING] = "leaving",
+    };
+
     (void)data;
-    say("status", reconnect_state_name(status->state), &status->why);
+    say("status", names[status->state], &status->why);
 }
 
 static void on_ended(void *data, enum gateway_end end, const struct err *err)
