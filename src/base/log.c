@@ -120,17 +120,13 @@ static int append_field(struct buf *out, const struct log_field *field)
 
     if (r < 0)
         return r;
-    if (field->type == LOG_FIELD_SECRET || redact_names_secret(str_from(field->key)))
+    if (redact_names_secret(str_from(field->key)))
         return buf_append_str(out, STR(REDACT_MARK));
     switch (field->type) {
     case LOG_FIELD_STR:
         return append_text(out, field->text, false);
     case LOG_FIELD_INT:
         return buf_printf(out, "%lld", (long long)field->number);
-    case LOG_FIELD_BOOL:
-        return buf_append_str(out, field->number != 0 ? STR("true") : STR("false"));
-    case LOG_FIELD_SECRET:
-        break;
     }
     return 0;
 }

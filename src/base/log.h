@@ -68,7 +68,7 @@ struct log {
 
 struct log_field {
     const char *key;
-    enum { LOG_FIELD_STR, LOG_FIELD_INT, LOG_FIELD_BOOL, LOG_FIELD_SECRET } type;
+    enum { LOG_FIELD_STR, LOG_FIELD_INT } type;
     struct str text;
     int64_t number;
 };
@@ -84,14 +84,6 @@ struct log_field {
 #define LOG_INT(key_, value)                                                                       \
     {                                                                                              \
         .key = (key_), .type = LOG_FIELD_INT, .number = (value)                                    \
-    }
-#define LOG_BOOL(key_, value)                                                                      \
-    {                                                                                              \
-        .key = (key_), .type = LOG_FIELD_BOOL, .number = (value)                                   \
-    }
-#define LOG_HIDDEN(key_)                                                                           \
-    {                                                                                              \
-        .key = (key_), .type = LOG_FIELD_SECRET                                                    \
     }
 
 /* Writes to `fd`; in journal format if it is the one that systemd's JOURNAL_STREAM names. */
