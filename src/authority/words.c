@@ -10,132 +10,94 @@
 /* For a value outside its enum, which is a mistake of ours and must still be recorded. */
 static const char unknown[] = "unknown";
 
+static const char *word_at(const char *const *words, size_t count, size_t value)
+{
+    return value < count && words[value] != NULL ? words[value] : unknown;
+}
+
 const char *authority_subject_type_name(enum authority_subject_type type)
 {
-    switch (type) {
-    case AUTHORITY_CORE:
-        return "core";
-    case AUTHORITY_AGENT_RUN:
-        return "agent-run";
-    case AUTHORITY_EXTENSION:
-        return "extension";
-    case AUTHORITY_AUTOMATION:
-        return "automation";
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_CORE] = "core",
+        [AUTHORITY_AGENT_RUN] = "agent-run",
+        [AUTHORITY_EXTENSION] = "extension",
+        [AUTHORITY_AUTOMATION] = "automation",
+    };
+
+    return word_at(words, array_size(words), type);
 }
 
 const char *authority_root_kind_name(enum authority_root_kind kind)
 {
-    switch (kind) {
-    case AUTHORITY_WORKSPACE:
-        return "workspace";
-    case AUTHORITY_EXTENSION_STORAGE:
-        return "extension-storage";
-    case AUTHORITY_ARTIFACT:
-        return "artifact";
-    case AUTHORITY_TEMP:
-        return "temp";
-    case AUTHORITY_KNOWLEDGE:
-        return "knowledge";
-    case AUTHORITY_DOWNLOADS:
-        return "downloads";
-    case AUTHORITY_SECRET:
-        return "secret";
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_WORKSPACE] = "workspace", [AUTHORITY_EXTENSION_STORAGE] = "extension-storage",
+        [AUTHORITY_ARTIFACT] = "artifact",   [AUTHORITY_TEMP] = "temp",
+        [AUTHORITY_KNOWLEDGE] = "knowledge", [AUTHORITY_DOWNLOADS] = "downloads",
+        [AUTHORITY_SECRET] = "secret",
+    };
+
+    return word_at(words, array_size(words), kind);
 }
 
 const char *authority_operation_name(enum authority_operation operation)
 {
-    switch (operation) {
-    case AUTHORITY_OP_REQUEST_ROOT:
-        return "request-root";
-    case AUTHORITY_OP_READ:
-        return "read";
-    case AUTHORITY_OP_WRITE:
-        return "write";
-    case AUTHORITY_OP_APPEND:
-        return "append";
-    case AUTHORITY_OP_LIST:
-        return "list";
-    case AUTHORITY_OP_STAT:
-        return "metadata";
-    case AUTHORITY_OP_MKDIR:
-        return "mkdir";
-    case AUTHORITY_OP_MOVE:
-        return "move";
-    case AUTHORITY_OP_COPY:
-        return "copy";
-    case AUTHORITY_OP_COPY_IN:
-        return "copy-in";
-    case AUTHORITY_OP_REMOVE:
-        return "delete";
-    case AUTHORITY_OP_EXTRACT:
-        return "archive-extract";
-    case AUTHORITY_OP_ARCHIVE:
-        return "archive-create";
-    case AUTHORITY_OP_TEMP:
-        return "create-temp";
-    case AUTHORITY_OP_WATCH:
-        return "watch";
-    case AUTHORITY_OP_WALK:
-        return "walk";
-    case AUTHORITY_OP_SEARCH:
-        return "search";
-    case AUTHORITY_OP_EXECUTE:
-        return "execute";
-    case AUTHORITY_OPERATIONS:
-        break;
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_OP_REQUEST_ROOT] = "request-root",
+        [AUTHORITY_OP_READ] = "read",
+        [AUTHORITY_OP_WRITE] = "write",
+        [AUTHORITY_OP_APPEND] = "append",
+        [AUTHORITY_OP_LIST] = "list",
+        [AUTHORITY_OP_STAT] = "metadata",
+        [AUTHORITY_OP_MKDIR] = "mkdir",
+        [AUTHORITY_OP_MOVE] = "move",
+        [AUTHORITY_OP_COPY] = "copy",
+        [AUTHORITY_OP_COPY_IN] = "copy-in",
+        [AUTHORITY_OP_REMOVE] = "delete",
+        [AUTHORITY_OP_EXTRACT] = "archive-extract",
+        [AUTHORITY_OP_ARCHIVE] = "archive-create",
+        [AUTHORITY_OP_TEMP] = "create-temp",
+        [AUTHORITY_OP_WATCH] = "watch",
+        [AUTHORITY_OP_WALK] = "walk",
+        [AUTHORITY_OP_SEARCH] = "search",
+        [AUTHORITY_OP_EXECUTE] = "execute",
+    };
+
+    return word_at(words, array_size(words), operation);
 }
 
 const char *authority_outcome_name(enum authority_outcome outcome)
 {
-    switch (outcome) {
-    case AUTHORITY_INTENT:
-        return "intent";
-    case AUTHORITY_SUCCESS:
-        return "success";
-    case AUTHORITY_DENIED:
-        return "denied";
-    case AUTHORITY_FAILED:
-        return "failed";
-    case AUTHORITY_NOTICED:
-        return "noticed";
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_INTENT] = "intent",   [AUTHORITY_SUCCESS] = "success",
+        [AUTHORITY_DENIED] = "denied",   [AUTHORITY_FAILED] = "failed",
+        [AUTHORITY_NOTICED] = "noticed",
+    };
+
+    return word_at(words, array_size(words), outcome);
 }
 
 const char *authority_change_name(enum authority_change change)
 {
-    switch (change) {
-    case AUTHORITY_CREATED:
-        return "created";
-    case AUTHORITY_CHANGED:
-        return "changed";
-    case AUTHORITY_REMOVED:
-        return "removed";
-    case AUTHORITY_RESCAN:
-        return "rescan";
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_CREATED] = "created",
+        [AUTHORITY_CHANGED] = "changed",
+        [AUTHORITY_REMOVED] = "removed",
+        [AUTHORITY_RESCAN] = "rescan",
+    };
+
+    return word_at(words, array_size(words), change);
 }
 
 const char *authority_source_name(enum authority_source source)
 {
-    switch (source) {
-    case AUTHORITY_FROM_MANIFEST:
-        return "manifest";
-    case AUTHORITY_FROM_CONVERSATION:
-        return "conversation";
-    case AUTHORITY_FROM_USER_APPROVAL:
-        return "user-approval";
-    case AUTHORITY_FROM_CORE:
-        return "core";
-    }
-    return unknown;
+    static const char *const words[] = {
+        [AUTHORITY_FROM_MANIFEST] = "manifest",
+        [AUTHORITY_FROM_CONVERSATION] = "conversation",
+        [AUTHORITY_FROM_USER_APPROVAL] = "user-approval",
+        [AUTHORITY_FROM_CORE] = "core",
+    };
+
+    return word_at(words, array_size(words), source);
 }
 
 const char *authority_access_name(enum authority_access access)
