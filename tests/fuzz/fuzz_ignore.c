@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "../support/ignore_alone.h"
 #include "../support/ignore_reference.h"
 #include "authority/names/ignore.h"
 #include "authority/names/path.h"

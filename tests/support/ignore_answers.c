@@ -12,6 +12,7 @@
 #include "authority/names/ignore.h"
 #include "authority/names/path.h"
 #include "base/buf.h"
+#include "ignore_alone.h"
 
 enum { MAX_PLACES = 256, INPUT_MAX_BYTES = 64 << 20 };
 

@@ -408,13 +408,3 @@ enum ignore_decision ignore_decide(const struct ignore_layer *layer, struct str 
     }
     return IGNORE_NONE;
 }
-
-enum ignore_decision ignore_decide_alone(const struct ignore_layer *layer, struct str name,
-                                         bool is_dir)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (name.ptr[i] == '/' &&
-            ignore_decide(layer, (struct str){name.ptr, i}, true) == IGNORE_IGNORED)
-            return IGNORE_IGNORED;
-    return ignore_decide(layer, name, is_dir);
-}

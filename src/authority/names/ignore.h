@@ -62,11 +62,4 @@ static inline void ignore_layer_cleanup_(struct ignore_layer **layer)
  */
 enum ignore_decision ignore_decide(const struct ignore_layer *layer, struct str name, bool is_dir);
 
-/*
- * For a single name: it is also ignored if one of its parent directories is, whatever the rules say
- * about itself.
- */
-enum ignore_decision ignore_decide_alone(const struct ignore_layer *layer, struct str name,
-                                         bool is_dir);
-
 #endif

@@ -7,6 +7,7 @@
 #include "authority/names/ignore.h"
 #include "base/buf.h"
 #include "draw.h"
+#include "ignore_alone.h"
 #include "ignore_reference.h"
 
 static struct ignore_layer *layer_of(struct ignore_layer *parent, const char *directory,
