@@ -408,13 +408,3 @@ void httpclient_free(struct httpclient *client)
     conn_space_unref(client->space);
     free(client);
 }
-
-void httpclient_stats(const struct httpclient *client, struct httpclient_stats *out_stats)
-{
-    *out_stats = (struct httpclient_stats){
-        .connections = client->link_count, .calls = client->call_count, .dialled = client->dialled};
-    list_each (node, &client->links)
-        out_stats->idle += list_entry(node, struct link, node)->state == LINK_IDLE;
-    list_each (node, &client->waiting)
-        out_stats->waiting++;
-}

@@ -107,14 +107,4 @@ int httpclient_send(struct httpclient *client, const struct httpclient_request *
 /* No event follows. Allowed in on_head and on_bytes; in on_done the call is already freed. */
 void httpclient_cancel(struct httpclient_call *call);
 
-struct httpclient_stats {
-    unsigned connections; /* including idle ones */
-    unsigned idle;
-    unsigned calls; /* including waiting ones */
-    unsigned waiting;
-    uint64_t dialled;
-};
-
-void httpclient_stats(const struct httpclient *client, struct httpclient_stats *out_stats);
-
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "httpclient_stats.h"
 #include "loop_until.h"
 #include "net/http/client.h"
 #include "raw_server.h"
@@ -181,10 +182,7 @@ static int take(void)
 
 static struct httpclient_stats stats(void)
 {
-    struct httpclient_stats now;
-
-    httpclient_stats(client, &now);
-    return now;
+    return httpclient_stats(client);
 }
 
 static void a_request_is_what_was_asked_for(void **state)

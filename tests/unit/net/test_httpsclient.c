@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "httpclient_stats.h"
 #include "loop_until.h"
 #include "net/http/client.h"
 #include "net/http/exchange.h"
@@ -143,15 +144,13 @@ static int ask(struct seen *seen)
 
 static void a_server_that_is_known_is_talked_to(void **state)
 {
-    struct httpclient_stats stats;
     struct seen seen;
 
     (void)state;
     assert_int_equal(ask(&seen), 0);
     assert_int_equal(seen.status, 200);
     assert_int_equal(ask(&seen), 0);
-    httpclient_stats(client, &stats);
-    assert_int_equal(stats.dialled, 1);
+    assert_int_equal(httpclient_stats(client).dialled, 1);
 }
 
 static void another_host_is_not(void **state)
