@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: what others do to a disk, and how it then looks without any rules. */
-#include "authority/memory/internal.h"
+#include "memory_plant.h"
 
 void memory_set_clock(struct backend *backend, const struct clock *clock)
 {

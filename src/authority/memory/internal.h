@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to the memory backend, and used by its tests to create things behind its back.
+ * What the files of the memory backend share. Only they and its tests include this.
  *
  *     memory/tree.c     nodes, their names, and their cost
  *     memory/lookup.c   resolves a name below a root to a node
  *     memory/file.c     reading, staging, appending
- *     memory/dir.c      reading and creating directories, removing, renaming
- *     memory/plant.c    links and other things that the table cannot create
+ *     memory/dir.c      reading and making directories, removing, renaming
  *     memory/backend.c  roots, staged trees, the table
  *
  * One lock guards the whole backend. Locks otherwise exist only in the loop, but a backend's
@@ -207,25 +206,6 @@ int memory_check_file(const struct memory_node *node, const struct backend_looku
 
 /* Checks the owner's bits, since there is one owner: of 0400, 0200 and 0100. */
 int memory_check_mode(const struct memory_node *node, unsigned bits);
-
-/* ---- for tests: what other programs do to a disk (memory/plant.c) ---- */
-
-void memory_set_clock(struct backend *backend, const struct clock *clock);
-/* If they are below the present usage, whatever would add to it is refused. */
-void memory_set_ceilings(struct backend *backend, uint64_t max_bytes, uint64_t max_nodes);
-void memory_usage(struct backend *backend, uint64_t *out_bytes, uint64_t *out_nodes);
-
-/* Names here follow no links. `content` is a link's target or a file's bytes. */
-int memory_plant(struct backend_root *root, struct str name, enum authority_type type,
-                 struct str content, unsigned mode);
-int memory_plant_hardlink(struct backend_root *from_root, struct str existing,
-                          struct backend_root *root, struct str name);
-/* Removes one name, of anything but a directory that is not empty. */
-int memory_take(struct backend_root *root, struct str name);
-int memory_set_mode(struct backend_root *root, struct str name, unsigned mode);
-/* Looks at an object, regardless of rules. Appends to the buffer unless that is NULL. */
-int memory_peek(struct backend_root *root, struct str name, struct authority_stat *out_stat,
-                struct buf *out_content);
 
 /* ---- the rest of the table ---- */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "authority/memory/internal.h"
+#include "memory_plant.h"
 
 /* ---- Tar ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "archive_sample.h"
-#include "authority/memory/internal.h"
+#include "memory_plant.h"
 
 static const enum authority_archive_format formats[] = {
     AUTHORITY_TAR_GZ,

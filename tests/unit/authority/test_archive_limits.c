@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "archive_sample.h"
-#include "authority/memory/internal.h"
+#include "memory_plant.h"
 
 #define BYTES BUF_INIT(SAMPLE_MAX_BYTES)
 

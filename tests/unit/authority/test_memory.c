@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "authority/memory/internal.h"
+#include "memory_plant.h"
 
 /* ---- the suite's view from outside ---- */
 

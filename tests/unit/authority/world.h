@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "authority/internal.h"
-#include "authority/memory/internal.h"
 #include "gatehouse/authority.h"
+#include "memory_plant.h"
 
 enum world_tree { WORLD_ROOT, WORLD_OUTSIDE, WORLD_TWIN, WORLD_OTHER, WORLD_TREES };
 static const char *const world_tree_names[WORLD_TREES] = {"root", "outside", "root-evil", "other"};
