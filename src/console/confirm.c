@@ -71,17 +71,7 @@ static void on_draw(void *data, const struct stage_size *size, struct buf *out)
     struct confirm_layout layout;
 
     confirm_lay_out(confirm, size->columns, &layout);
-    sheet_draw(&layout.sheet, &confirm->look, size, &confirm->place, out);
-    page_done(&layout.body);
-}
-
-static void on_print(void *data, const struct stage_size *size, struct buf *out)
-{
-    struct confirm *confirm = data;
-    struct confirm_layout layout;
-
-    confirm_lay_out(confirm, size->columns, &layout);
-    sheet_print(&layout.sheet, &confirm->look, size, &confirm->place, out);
+    sheet_show(&layout.sheet, &confirm->look, size, &confirm->place, out);
     page_done(&layout.body);
 }
 
@@ -306,8 +296,7 @@ static void on_line(void *data, struct str line)
 
 void confirm_begin(struct confirm *confirm)
 {
-    const struct stage_act act = {
-        .draw = on_draw, .key = on_key, .print = on_print, .line = on_line, .data = confirm};
+    const struct stage_act act = {.draw = on_draw, .key = on_key, .line = on_line, .data = confirm};
 
     confirm->look = stage_look_of(confirm->console->stage);
     move_to(confirm, CONFIRM_ASKING, ANSWER_NO);

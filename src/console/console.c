@@ -57,13 +57,6 @@ static void on_draw(void *data, const struct stage_size *size, struct buf *out)
     prompt_draw(&console->prompt, size, count_behind(console), out);
 }
 
-static void on_print(void *data, const struct stage_size *size, struct buf *out)
-{
-    struct console *console = data;
-
-    prompt_print(&console->prompt, size, count_behind(console), out);
-}
-
 static void on_key(void *data, const struct key *key)
 {
     struct console *console = data;
@@ -136,8 +129,7 @@ static void on_withdraw(void *data, uint64_t id, enum question_queue_end end, co
 static void begin_prompt(struct console *console)
 {
     const struct stage_look look = stage_look_of(console->stage);
-    const struct stage_act act = {
-        .draw = on_draw, .key = on_key, .print = on_print, .line = on_line, .data = console};
+    const struct stage_act act = {.draw = on_draw, .key = on_key, .line = on_line, .data = console};
 
     prompt_init(&console->prompt, console->queue[0].question, &look);
     console->is_prompting = true;

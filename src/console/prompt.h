@@ -36,15 +36,13 @@ void prompt_init(struct prompt *prompt, const struct question *question,
                  const struct stage_look *look);
 void prompt_done(struct prompt *prompt);
 
-/* `more` is the number of questions that wait behind this one. */
+/* On a screen or in lines, as the look has it. more: how many wait behind this one. */
 void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t more,
                  struct buf *out);
 enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
                               enum permission_choice *out_choice);
 
-void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t more,
-                  struct buf *out);
-/* PROMPT_REDRAW: print *out. */
+/* PROMPT_REDRAW: *out is to be printed. */
 enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct buf *out,
                                enum permission_choice *out_choice);
 

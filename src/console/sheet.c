@@ -86,8 +86,8 @@ static void draw_choices(const struct sheet *sheet, const struct stage_look *loo
         row(look, columns, PAGE_FAINT, out, "j k Enter Esc");
 }
 
-void sheet_draw(const struct sheet *sheet, const struct stage_look *look,
-                const struct stage_size *size, struct sheet_place *place, struct buf *out)
+static void draw(const struct sheet *sheet, const struct stage_look *look,
+                 const struct stage_size *size, struct sheet_place *place, struct buf *out)
 {
     size_t below = sheet->label_count + KEYS_ROWS;
     bool is_low = size->rows < TITLE_ROWS + MIN_BODY_ROWS + below;
@@ -145,8 +145,8 @@ static void print_part(const struct sheet *sheet, const struct stage_look *look,
     place->has_shown_end |= below == 0;
 }
 
-void sheet_print(const struct sheet *sheet, const struct stage_look *look,
-                 const struct stage_size *size, struct sheet_place *place, struct buf *out)
+static void print(const struct sheet *sheet, const struct stage_look *look,
+                  const struct stage_size *size, struct sheet_place *place, struct buf *out)
 {
     size_t others = sheet->label_count + 4;
 
@@ -155,6 +155,12 @@ void sheet_print(const struct sheet *sheet, const struct stage_look *look,
     (void)buf_printf(out, "\n== %s ==\n", sheet->title);
     print_part(sheet, look, place, out);
     sheet_print_choices(sheet, out);
+}
+
+void sheet_show(const struct sheet *sheet, const struct stage_look *look,
+                const struct stage_size *size, struct sheet_place *place, struct buf *out)
+{
+    (look->is_plain ? print : draw)(sheet, look, size, place, out);
 }
 
 void sheet_print_more(const struct sheet *sheet, const struct stage_look *look,

@@ -31,18 +31,17 @@ struct sheet_place {
     bool has_shown_end;
 };
 
-/* Draws the whole screen, never more rows than it has. */
-void sheet_draw(const struct sheet *sheet, const struct stage_look *look,
+/*
+ * All of a screen, never more rows than it has; in lines, as much of the body as the window has
+ * room for, and the choices.
+ */
+void sheet_show(const struct sheet *sheet, const struct stage_look *look,
                 const struct stage_size *size, struct sheet_place *place, struct buf *out);
-
-/* True if the view changed. */
+/* True when there is something else to be seen. */
 bool sheet_turn(struct sheet_place *place, bool is_forward);
 bool sheet_turn_to_end(struct sheet_place *place);
 
-/* In lines: prints as much of the body as fits the window, and the choices. */
-void sheet_print(const struct sheet *sheet, const struct stage_look *look,
-                 const struct stage_size *size, struct sheet_place *place, struct buf *out);
-/* Prints the next part of the body, if any, and the choices again. */
+/* In lines: the next part of the body, if there is one, and the choices again. */
 void sheet_print_more(const struct sheet *sheet, const struct stage_look *look,
                       struct sheet_place *place, struct buf *out);
 void sheet_print_choices(const struct sheet *sheet, struct buf *out);

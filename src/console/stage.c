@@ -251,7 +251,7 @@ static void draw(struct stage *stage, bool is_new)
     terminal_size(&stage->terminal, &size.rows, &size.columns);
     if (is_plain(stage)) {
         if (is_new)
-            stage->act.print(stage->act.data, &size, &frame);
+            stage->act.draw(stage->act.data, &size, &frame);
         put_out(stage, buf_view(&frame));
         return;
     }

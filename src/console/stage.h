@@ -45,14 +45,13 @@ struct stage_size {
 
 /* A prompt on the stage. A callback may end it. */
 struct stage_act {
-    /* Draws the whole screen, at most size->rows lines with "\r\n" between them. */
+    /*
+     * All of the screen, at most size->rows lines with "\r\n" between them; where none can be
+     * drawn, the text.
+     */
     void (*draw)(void *data, const struct stage_size *size, struct buf *out);
     void (*key)(void *data, const struct key *key);
-    /*
-     * If no screen can be drawn: the text to print, and a line that was typed. Ctrl-C comes as a
-     * key.
-     */
-    void (*print)(void *data, const struct stage_size *size, struct buf *out);
+    /* There: a line that was typed. Ctrl-C comes as a key. */
     void (*line)(void *data, struct str line);
     void *data;
 };

@@ -121,7 +121,7 @@ static void in_lines_nothing_is_allowed_before_its_end_was_shown(void **state)
 
     (void)state;
     prompt_init(&prompt, &question, &plain);
-    prompt_print(&prompt, &(struct stage_size){24, 80}, 0, &out);
+    prompt_draw(&prompt, &(struct stage_size){24, 80}, 0, &out);
     buf_clear(&out);
     assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_REDRAW);
     assert_true(str_find(buf_view(&out), STR("allowed when its end was shown")) < out.len);
@@ -204,7 +204,7 @@ static void what_cannot_be_shown_whole_can_only_be_denied(void **state)
     assert_int_equal(choice, CHOICE_DENY_ONCE);
     prompt_done(&prompt);
     prompt_init(&prompt, &question, &plain);
-    prompt_print(&prompt, &(struct stage_size){24, 80}, 0, &out);
+    prompt_draw(&prompt, &(struct stage_size){24, 80}, 0, &out);
     choice = CHOICE_ALWAYS_ALLOW;
     assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_ANSWERED);
     assert_int_equal(choice, CHOICE_DENY_ONCE);
