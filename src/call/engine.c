@@ -223,11 +223,6 @@ static void give_up(struct call *call, int why)
 
 /* ---- asking ---- */
 
-static bool has_surface(const struct call_engine *engine)
-{
-    return question_queue_has_surface(engine->config.queue);
-}
-
 unsigned call_engine_choices(const struct call_engine *engine)
 {
     const struct call_engine_config *config = &engine->config;
@@ -245,9 +240,10 @@ static struct decision_terms terms_of(const struct call *call)
     return (struct decision_terms){
         .keeper = config->keeper,
         /* A terminal that was named and has gone is not replaced by the client. */
-        .can_ask =
-            !engine->is_alone &&
-            (config->queue != NULL ? has_surface(engine) : config->can_ask(config->data, call)),
+        .can_ask = !engine->is_alone &&
+                   (config->queue != NULL
+                        ? question_queue_has_surface(config->queue)
+                        : config->can_ask == NULL || config->can_ask(config->data, call)),
         .is_by_client = config->queue == NULL,
         .choices = call_engine_choices(engine),
         .how_to_ask = config->how_to_ask,
@@ -521,14 +517,6 @@ static void on_prepared(void *data)
         decide(call);
 }
 
-static void on_decided(void *data)
-{
-    struct call *call = data;
-
-    if (may_go_on(call))
-        ask(call);
-}
-
 static void on_previewed(void *data)
 {
     struct call *call = data;
@@ -565,7 +553,7 @@ static void on_end(void *data, const struct work_end *end)
 
 static const struct work_events events = {
     .on_prepared = on_prepared,
-    .on_decided = on_decided,
+    .on_decided = on_previewed,
     .on_previewed = on_previewed,
     .on_progress = on_progress,
     .on_end = on_end,

@@ -109,13 +109,6 @@ static void on_end(void *data, struct call *call, const struct call_end *end)
 
 /* ---- asking by way of the instance ---- */
 
-static bool can_ask(void *data, const struct call *call)
-{
-    (void)data;
-    (void)call;
-    return true;
-}
-
 /* As an error, which is also the structured content: there the instance looks for it. */
 static int write_confirmation(struct str text, struct buf *out)
 {
@@ -307,7 +300,6 @@ static int make_engine(struct calls *calls)
         .queue = config->queue,
         .how_to_ask = "no terminal is there for it; start gatehouse connect in one, without "
                       "--non-interactive",
-        .can_ask = can_ask,
         .ask = ask,
         .find_answer = find_answer,
         .charges_thinking = true,
