@@ -31,26 +31,18 @@ static bool is_one_of(struct str name, const struct str *names, size_t count)
     return false;
 }
 
-bool visible_is_hidden(struct str component)
-{
-    return component.len > 0 && component.ptr[0] == '.' &&
-           !is_one_of(component, shown_dot_names, array_size(shown_dot_names));
-}
-
-bool visible_is_excluded(struct str component)
-{
-    return is_one_of(component, excluded_names, array_size(excluded_names));
-}
-
 bool visible_in_list(struct str component, enum authority_type type)
 {
-    return (type == AUTHORITY_FILE || type == AUTHORITY_DIRECTORY) && !visible_is_hidden(component);
+    return (type == AUTHORITY_FILE || type == AUTHORITY_DIRECTORY) &&
+           (component.len == 0 || component.ptr[0] != '.' ||
+            is_one_of(component, shown_dot_names, array_size(shown_dot_names)));
 }
 
 bool visible_in_tree(struct str component, enum authority_type type)
 {
     return visible_in_list(component, type) &&
-           (type != AUTHORITY_DIRECTORY || !visible_is_excluded(component));
+           (type != AUTHORITY_DIRECTORY ||
+            !is_one_of(component, excluded_names, array_size(excluded_names)));
 }
 
 struct str visible_last(struct str name)

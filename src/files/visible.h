@@ -11,16 +11,10 @@
 #include "base/str.h"
 #include "gatehouse/authority.h"
 
-/* Dot files, except well-known project settings. */
-bool visible_is_hidden(struct str component);
-
-/* Directories with downloaded or built content: node_modules, .git, dist, …. */
-bool visible_is_excluded(struct str component);
-
-/* Whether a directory listing shows it: files and directories that are not hidden. */
+/* Of a list: files and directories, but for dot entries that are no settings for all to see. */
 bool visible_in_list(struct str component, enum authority_type type);
 
-/* Whether a recursive listing shows it: as above, without excluded directories. */
+/* Of what goes into directories by itself: without those full of what was fetched or built, too. */
 bool visible_in_tree(struct str component, enum authority_type type);
 
 /* The last component of a name. */

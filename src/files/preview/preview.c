@@ -174,7 +174,8 @@ static void clear(struct tool_preview *out)
     out->is_diff = false;
 }
 
-bool tool_preview_tells_content(const struct tool_call *call)
+/* Whether it, or the error in its place, tells what is in a file that the call only changes. */
+static bool tells_content(const struct tool_call *call)
 {
     switch (call->tool->id) {
     case TOOL_APPEND_FILE:
@@ -187,7 +188,7 @@ bool tool_preview_tells_content(const struct tool_call *call)
     }
 }
 
-int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
+static int preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
 {
     struct preview preview = {.call = call, .out = out};
     int r;
@@ -233,11 +234,11 @@ int tool_preview_within(struct tool_call *call, enum decision_disclosure disclos
 {
     int r;
 
-    if (disclosure == DECISION_DISCLOSES_ALL || !tool_preview_tells_content(call))
+    if (disclosure == DECISION_DISCLOSES_ALL || !tells_content(call))
         return tool_preview(call, cancel, out, err);
     r = disclosure == DECISION_DISCLOSES_TO_USER ? tool_preview(call, cancel, out, NULL)
                                                  : ERR_ACCESS_MISSING;
     if (r == 0 || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
         return r < 0 ? err_set_plain(err, r) : 0;
-    return tool_preview_arguments(call, out, err);
+    return preview_arguments(call, out, err);
 }

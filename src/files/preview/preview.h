@@ -46,17 +46,8 @@ void tool_preview_done(struct tool_preview *preview);
 int tool_preview(struct tool_call *call, const struct cancel *cancel, struct tool_preview *out,
                  struct err *err);
 
-/*
- * Whether the preview, or the error in its place, discloses content of a file that the call only
- * changes.
- */
-bool tool_preview_tells_content(const struct tool_call *call);
-
-/* Like tool_preview(), as far as `disclosure` permits; else like tool_preview_arguments(). */
+/* As much of it as may be told; else the tool and its arguments, which looks at nothing. */
 int tool_preview_within(struct tool_call *call, enum decision_disclosure disclosure,
                         const struct cancel *cancel, struct tool_preview *out, struct err *err);
-
-/* Shows the tool and its arguments, without looking at any file. */
-int tool_preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err);
 
 #endif
