@@ -153,13 +153,12 @@ static int feed_value(struct sha256 *sha, struct arena *arena, const struct json
     char type = (char)('0' + value->type);
     int r = 0;
 
+    sha256_add(sha, (struct str){&type, 1});
     switch ((enum json_type)value->type) {
     case JSON_NULL:
-        sha256_add(sha, (struct str){&type, 1});
         return 0;
     case JSON_BOOL:
     case JSON_INT:
-        sha256_add(sha, (struct str){&type, 1});
         sha256_add(sha, (struct str){(const char *)&value->integer, sizeof(value->integer)});
         return 0;
     case JSON_NUMBER:
@@ -167,7 +166,6 @@ static int feed_value(struct sha256 *sha, struct arena *arena, const struct json
         feed_text(sha, type, json_str(value));
         return 0;
     case JSON_ARRAY:
-        sha256_add(sha, (struct str){&type, 1});
         sha256_add(sha, (struct str){(const char *)&size, sizeof(size)});
         json_each_item (item, value) {
             r = feed_value(sha, arena, item);
@@ -176,7 +174,6 @@ static int feed_value(struct sha256 *sha, struct arena *arena, const struct json
         }
         return 0;
     case JSON_OBJECT:
-        sha256_add(sha, (struct str){&type, 1});
         sha256_add(sha, (struct str){(const char *)&size, sizeof(size)});
         return feed_members(sha, arena, value);
     }

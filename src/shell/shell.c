@@ -268,8 +268,8 @@ static int name_command(struct shell_call *call, struct err *err)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "command", "command is empty");
     if (!arena_copy_str(&call->arena, given, &call->command.whole)) /* with a NUL behind it */
         return err_set_plain(err, call->arena.error);
-    r = (call->tool->id == TOOL_SHELL_START ? command_normalise_fed : command_normalise)(
-        &call->arena, call->command.whole, call->shell->path_dirs, &call->command.name, &is_as_is);
+    r = command_normalise(&call->arena, call->command.whole, call->shell->path_dirs,
+                          call->tool->id == TOOL_SHELL_START, &call->command.name, &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

@@ -49,7 +49,7 @@ static struct str name_behind(struct arena *arena, struct str before, struct str
     int r;
 
     assert(buf_append_str(&whole, before) == 0 && buf_append_str(&whole, command) == 0);
-    r = command_normalise(arena, buf_view(&whole), path_dirs, &name, out_is_as_is);
+    r = command_normalise(arena, buf_view(&whole), path_dirs, false, &name, out_is_as_is);
     if (r == 0)
         return name;
     assert(r == ERR_TOO_LARGE && whole.len >= COMMAND_MAX_BYTES);
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str again;
     bool is_as_is;
     bool is_still;
-    int r = command_normalise(&arena, command, path_dirs, &name, &is_as_is);
+    int r = command_normalise(&arena, command, path_dirs, false, &name, &is_as_is);
 
     if (r < 0) {
         assert(r == ERR_TOO_LARGE && size >= COMMAND_MAX_BYTES);

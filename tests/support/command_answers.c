@@ -18,7 +18,7 @@ static int answer(struct str command, const char *const *path_dirs)
     struct str name;
     bool is_as_is;
 
-    if (command_normalise(&arena, command, path_dirs, &name, &is_as_is) < 0)
+    if (command_normalise(&arena, command, path_dirs, false, &name, &is_as_is) < 0)
         return 1;
     putchar(is_as_is ? 'a' : 'n');
     fwrite(name.ptr, 1, name.len, stdout);

@@ -211,8 +211,8 @@ static size_t write_words(const struct head *head, struct str program, char *out
     return split == COMMAND_END ? len : 0;
 }
 
-static int normalise(struct arena *arena, struct str command, const char *const *path_dirs,
-                     bool has_input, struct str *out_resource, bool *out_is_as_is)
+int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
+                      bool has_input, struct str *out_resource, bool *out_is_as_is)
 {
     struct str text = trim(command);
     struct head head = {.rest = text, .has_assignments = true};
@@ -234,16 +234,4 @@ static int normalise(struct arena *arena, struct str command, const char *const 
     *out_is_as_is = len == 0;
     *out_resource = (struct str){out, len > 0 ? len : text.len};
     return 0;
-}
-
-int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
-                      struct str *out_resource, bool *out_is_as_is)
-{
-    return normalise(arena, command, path_dirs, false, out_resource, out_is_as_is);
-}
-
-int command_normalise_fed(struct arena *arena, struct str command, const char *const *path_dirs,
-                          struct str *out_resource, bool *out_is_as_is)
-{
-    return normalise(arena, command, path_dirs, true, out_resource, out_is_as_is);
 }

@@ -21,18 +21,12 @@
 enum { COMMAND_MAX_BYTES = 128 << 10 };
 
 /*
- * `path_dirs` are the directories of PATH, NULL-terminated; NULL: none. The resource lives in the
- * arena; with *out_is_as_is it is the command without blanks at its ends. Assumes that the
- * command's standard input is empty. ERR_TOO_LARGE and ERR_NO_MEMORY.
+ * path_dirs are the directories of PATH up to a NULL; NULL: none. The resource lives in
+ * the arena; it is the command without blanks at its ends when *out_is_as_is. What xargs makes
+ * of input that comes while it runs is not known, so a command with it is called by its whole
+ * text where it may be given some.
+ * ERR_TOO_LARGE and ERR_NO_MEMORY.
  */
 int command_normalise(struct arena *arena, struct str command, const char *const *path_dirs,
-                      struct str *out_resource, bool *out_is_as_is);
-
-/*
- * Same, for a command that may be given input while it runs: a command with xargs keeps its whole
- * text, since its arguments are not known.
- */
-int command_normalise_fed(struct arena *arena, struct str command, const char *const *path_dirs,
-                          struct str *out_resource, bool *out_is_as_is);
-
+                      bool has_input, struct str *out_resource, bool *out_is_as_is);
 #endif

@@ -107,8 +107,6 @@ static int take_modes(struct parsing *parsing, const struct where *where,
     struct settings *settings = parsing->settings;
     int r = 0;
 
-    if (object->type != JSON_OBJECT)
-        return wrong_type(parsing, where, "an object", object);
     json_each_member (key, object) {
         const struct json_value *value = key + 1;
         struct where place = member_of(where, json_str(key));
@@ -132,8 +130,6 @@ static int take_modes(struct parsing *parsing, const struct where *where,
 static int take_directory(struct parsing *parsing, const struct where *where,
                           const struct json_value *value)
 {
-    if (value->type != JSON_STRING)
-        return wrong_type(parsing, where, "a string", value);
     if (str_has_nul(json_str(value)))
         return malformed(parsing, where, "holds a NUL");
     parsing->settings->filesystem_dir = json_str(value);
@@ -143,8 +139,7 @@ static int take_directory(struct parsing *parsing, const struct where *where,
 static int take_write_access(struct parsing *parsing, const struct where *where,
                              const struct json_value *value)
 {
-    if (value->type != JSON_BOOL)
-        return wrong_type(parsing, where, "true or false", value);
+    (void)where;
     parsing->settings->write_access = value->integer != 0;
     return 0;
 }
@@ -154,8 +149,6 @@ static int take_log_level(struct parsing *parsing, const struct where *where,
 {
     enum log_level level;
 
-    if (value->type != JSON_STRING)
-        return wrong_type(parsing, where, "a string", value);
     if (!log_level_from(json_str(value), &level))
         return malformed(parsing, where, "must be silent, error, warn, info or debug");
     parsing->settings->log_level = json_str(value);
@@ -243,8 +236,6 @@ static int take_group(struct parsing *parsing, const struct where *where, enum c
 static int take_resources(struct parsing *parsing, const struct where *where,
                           const struct json_value *object)
 {
-    if (object->type != JSON_OBJECT)
-        return wrong_type(parsing, where, "an object", object);
     json_each_member (key, object) {
         struct where place = member_of(where, json_str(key));
         enum catalog_group group;
@@ -389,8 +380,6 @@ static int take_rules(struct parsing *parsing, const struct where *where,
 {
     size_t index = 0;
 
-    if (array->type != JSON_ARRAY)
-        return wrong_type(parsing, where, "a list", array);
     json_each_item (item, array) {
         struct where place = where_of("%s[%zu]", where->text, index++);
         int r = take_rule(parsing, &place, item);
@@ -408,16 +397,17 @@ typedef int take_fn(struct parsing *parsing, const struct where *where,
 
 static const struct {
     struct str key;
+    enum json_type type;
+    const char *wanted; /* the type, in words */
     take_fn *take;
 } members[] = {
-    {STR_LITERAL("permissions"), take_modes},
-    {STR_LITERAL("filesystemDir"), take_directory},
-    {STR_LITERAL("filesystemWriteAccess"), take_write_access},
-    {STR_LITERAL("logLevel"), take_log_level},
-    {STR_LITERAL("resourcePermissions"), take_resources},
-    {STR_LITERAL("rules"), take_rules},
+    {STR_LITERAL("permissions"), JSON_OBJECT, "an object", take_modes},
+    {STR_LITERAL("filesystemDir"), JSON_STRING, "a string", take_directory},
+    {STR_LITERAL("filesystemWriteAccess"), JSON_BOOL, "true or false", take_write_access},
+    {STR_LITERAL("logLevel"), JSON_STRING, "a string", take_log_level},
+    {STR_LITERAL("resourcePermissions"), JSON_OBJECT, "an object", take_resources},
+    {STR_LITERAL("rules"), JSON_ARRAY, "a list", take_rules},
 };
-
 static int take_member(struct parsing *parsing, const struct json_value *key)
 {
     static const struct where top = {""};
@@ -425,7 +415,9 @@ static int take_member(struct parsing *parsing, const struct json_value *key)
 
     for (size_t i = 0; i < array_size(members); i++)
         if (str_eq(json_str(key), members[i].key))
-            return members[i].take(parsing, &where, key + 1);
+            return key[1].type == members[i].type
+                       ? members[i].take(parsing, &where, key + 1)
+                       : wrong_type(parsing, &where, members[i].wanted, key + 1);
     return warn_unknown(parsing, &top, json_str(key));
 }
 

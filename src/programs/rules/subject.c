@@ -66,7 +66,7 @@ int subject_command(struct arena *arena, struct str given, struct str *out_comma
         if (dirs[count++] == NULL)
             return err_set_plain(err, arena->error);
     }
-    r = command_normalise(arena, given, dirs, out_command, &is_as_is);
+    r = command_normalise(arena, given, dirs, false, out_command, &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

@@ -377,7 +377,8 @@ static struct str normalise(struct arena *arena, struct str command, bool *out_i
 {
     struct str resource;
 
-    assert_int_equal(command_normalise(arena, command, path_dirs, &resource, out_is_as_is), 0);
+    assert_int_equal(command_normalise(arena, command, path_dirs, false, &resource, out_is_as_is),
+                     0);
     return resource;
 }
 
@@ -457,13 +458,13 @@ static void what_is_given_input_keeps_what_makes_words_of_it(void **state)
     bool is_as_is;
 
     (void)state;
-    assert_int_equal(command_normalise_fed(&arena, STR(" sudo xargs  -n1 cat "), path_dirs,
-                                           &resource, &is_as_is),
+    assert_int_equal(command_normalise(&arena, STR(" sudo xargs  -n1 cat "), path_dirs, true,
+                                       &resource, &is_as_is),
                      0);
     assert_str(resource, "sudo xargs  -n1 cat");
     assert_true(is_as_is);
     assert_int_equal(
-        command_normalise_fed(&arena, STR("sudo  cat x"), path_dirs, &resource, &is_as_is), 0);
+        command_normalise(&arena, STR("sudo  cat x"), path_dirs, true, &resource, &is_as_is), 0);
     assert_str(resource, "cat x");
     assert_false(is_as_is);
 }
@@ -475,8 +476,8 @@ static void without_path_every_directory_stays(void **state)
     bool is_as_is;
 
     (void)state;
-    assert_int_equal(command_normalise(&arena, STR("/usr/bin/ls x"), NULL, &resource, &is_as_is),
-                     0);
+    assert_int_equal(
+        command_normalise(&arena, STR("/usr/bin/ls x"), NULL, false, &resource, &is_as_is), 0);
     assert_str(resource, "/usr/bin/ls x");
     assert_false(is_as_is);
 }
@@ -492,14 +493,14 @@ static void what_no_shell_can_be_given_is_refused(void **state)
     (void)state;
     memset(text, 'a', COMMAND_MAX_BYTES);
     assert_int_equal(command_normalise(&arena, (struct str){text, COMMAND_MAX_BYTES}, path_dirs,
-                                       &resource, &is_as_is),
+                                       false, &resource, &is_as_is),
                      ERR_TOO_LARGE);
     assert_int_equal(
-        command_normalise(&small, (struct str){text, 4096}, path_dirs, &resource, &is_as_is),
+        command_normalise(&small, (struct str){text, 4096}, path_dirs, false, &resource, &is_as_is),
         ERR_TOO_LARGE);
     assert_str(resource, "untouched");
     assert_int_equal(command_normalise(&arena, (struct str){text, COMMAND_MAX_BYTES - 1}, path_dirs,
-                                       &resource, &is_as_is),
+                                       false, &resource, &is_as_is),
                      0);
     assert_int_equal(resource.len, COMMAND_MAX_BYTES - 1);
     test_free(text);
