@@ -11,12 +11,12 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "shell/history.h"
 
 struct capture {
-    size_t max_bytes; /* kept */
-    struct buf head;  /* the first half of them */
-    struct buf tail;  /* the last half, a ring buffer once full */
-    size_t oldest;    /* start of the ring */
+    size_t max_bytes;    /* kept */
+    struct buf head;     /* the first half of them */
+    struct history tail; /* of what came behind it, the last half */
     uint64_t total;
 };
 

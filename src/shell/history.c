@@ -41,8 +41,7 @@ int history_add(struct history *history, struct str bytes)
     return 0;
 }
 
-/* The bytes from one place to another, which are there, in order. */
-static int copy_out(const struct history *history, uint64_t from, uint64_t to, struct buf *out)
+int history_copy(const struct history *history, uint64_t from, uint64_t to, struct buf *out)
 {
     const struct buf *ring = &history->ring;
     int r = 0;
@@ -73,7 +72,7 @@ int history_read(const struct history *history, uint64_t cursor, size_t max_byte
     if (from < oldest)
         from = oldest;
     to = history->total - from > max_bytes ? from + max_bytes : history->total;
-    r = copy_out(history, from, to, &bytes);
+    r = history_copy(history, from, to, &bytes);
     if (r < 0)
         return r;
     text = buf_view(&bytes);

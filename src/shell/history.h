@@ -24,6 +24,9 @@ void history_done(struct history *history);
 /* ERR_NO_MEMORY: nothing of it was kept; earlier output stays. */
 int history_add(struct history *history, struct str bytes);
 
+/* Appends the bytes from one place to another, which are there, in order. */
+int history_copy(const struct history *history, uint64_t from, uint64_t to, struct buf *out);
+
 struct history_window {
     uint64_t next;    /* position after what was read */
     uint64_t dropped; /* bytes between the cursor and the oldest one kept */

@@ -206,12 +206,9 @@ int process_new(struct loop *loop, const struct starter *starter,
                 const struct starter_command *command, const struct process_events *events,
                 struct process **out_process, struct err *err)
 {
-    const struct starter_events told = {
-        .on_started = on_started,
-        .on_ended = on_ended,
-    };
     struct process *process = malloc(sizeof(*process));
-    struct starter_events mine = told;
+    const struct starter_events told = {
+        .on_started = on_started, .on_ended = on_ended, .data = process};
     int r;
 
     if (process == NULL)
@@ -227,8 +224,7 @@ int process_new(struct loop *loop, const struct starter *starter,
         process->streams[i] =
             (struct stream){.process = process, .which = (enum process_stream)i, .fd = -1};
     timer_init(&process->drain, loop, on_drained_long_enough, process);
-    mine.data = process;
-    r = starter->start(starter->data, command, &mine, &process->id, err);
+    r = starter->start(starter->data, command, &told, &process->id, err);
     if (r < 0) {
         free(process);
         return r;
