@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    cleanup_with(handover_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
+    cleanup_with(saved_session_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
     const struct str input = {(const char *)data, size};
     struct handover_answer answer;
     struct handover handover;

@@ -37,15 +37,6 @@ static bool is_digest(struct str text)
     return text.len == SAVED_SESSION_TERMS_BYTES - 1;
 }
 
-/* It becomes a header of requests. */
-static bool is_visible(struct str token)
-{
-    for (size_t i = 0; i < token.len; i++)
-        if (token.ptr[i] <= ' ' || token.ptr[i] > '~')
-            return false;
-    return true;
-}
-
 static int read_message(const struct json_value *document, struct handover *handover)
 {
     struct str url;
@@ -59,8 +50,8 @@ static int read_message(const struct json_value *document, struct handover *hand
     snprintf(handover->terms, sizeof(handover->terms), "%.*s", STR_ARG(terms));
     if (json_get(document, STR("token")) == NULL)
         return 0;
-    if (!json_get_str(document, STR("token"), &token) || !is_visible(token) ||
-        secret_set(&handover->token, token) < 0)
+    if (!json_get_str(document, STR("token"), &token) ||
+        (token.len > 0 && !saved_session_is_key(token)) || secret_set(&handover->token, token) < 0)
         return ERR_INVALID_ARGUMENT;
     return 0;
 }
@@ -110,13 +101,6 @@ int handover_format(const struct handover *handover, struct buf *out)
     return json_writer_finish(&json);
 }
 
-void handover_wipe(struct buf *text)
-{
-    if (text->data != NULL)
-        secret_wipe(text->data, text->capacity);
-    buf_done(text);
-}
-
 /* ---- the answer ---- */
 
 int handover_parse_answer(struct str bytes, struct handover_answer *out_answer)
@@ -149,7 +133,7 @@ int handover_parse_answer(struct str bytes, struct handover_answer *out_answer)
 int handover_send(uint16_t port, const struct handover *handover,
                   struct handover_answer *out_answer, struct err *err)
 {
-    cleanup_with(handover_wipe) struct buf message = BUF_INIT(HANDOVER_MAX_BYTES);
+    cleanup_with(saved_session_wipe) struct buf message = BUF_INIT(HANDOVER_MAX_BYTES);
     cleanup_buf struct buf bytes = BUF_INIT(ANSWER_BYTES);
     struct handover_answer answer = {.status = 0};
     struct str parts[2];

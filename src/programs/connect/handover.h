@@ -41,8 +41,6 @@ struct handover {
 int handover_parse(struct str text, struct handover *out_handover);
 /* Allocated at once, and to be wiped: growing would leave copies of the token behind. */
 int handover_format(const struct handover *handover, struct buf *out);
-void handover_wipe(struct buf *text);
-
 struct handover_answer {
     pid_t pid; /* of the daemon */
     int status;

@@ -125,15 +125,6 @@ static bool dialect_from(struct str name, enum gateway_dialect *out_dialect)
     return index != SIZE_MAX;
 }
 
-/* It becomes a header of requests. */
-static bool is_visible(struct str key)
-{
-    for (size_t i = 0; i < key.len; i++)
-        if (key.ptr[i] <= ' ' || key.ptr[i] > '~')
-            return false;
-    return key.len > 0;
-}
-
 static bool read_document(const struct json_value *document, struct saved_session *kept)
 {
     struct str text;
@@ -141,7 +132,7 @@ static bool read_document(const struct json_value *document, struct saved_sessio
     return copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) &&
            copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) &&
            json_get_str(document, STR("dialect"), &text) && dialect_from(text, &kept->dialect) &&
-           json_get_str(document, STR("key"), &text) && is_visible(text) &&
+           json_get_str(document, STR("key"), &text) && saved_session_is_key(text) &&
            secret_set(&kept->key, text) == 0;
 }
 
@@ -161,19 +152,11 @@ int saved_session_parse(struct str text, struct saved_session *out_saved)
     return r;
 }
 
-/* The buffer holds the key as text: it is wiped. */
-static void wipe(struct buf *text)
-{
-    if (text->data != NULL)
-        secret_wipe(text->data, text->capacity);
-    buf_done(text);
-}
-
 int saved_session_read(struct authority *authority, const char *state_path,
                        const struct httpurl *url, const char *terms,
                        struct saved_session *out_saved)
 {
-    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    cleanup_with(saved_session_wipe) struct buf text = BUF_INIT(FILE_BYTES);
     struct authority_scope *scope = NULL;
     struct saved_session kept = {.dialect = GATEWAY_N8N};
     char name[NAME_BYTES];
@@ -212,7 +195,7 @@ int saved_session_write(struct authority *authority, const char *state_path,
                         struct err *err)
 {
     const struct authority_write_options options = {.mode = FILE_MODE};
-    cleanup_with(wipe) struct buf text = BUF_INIT(FILE_BYTES);
+    cleanup_with(saved_session_wipe) struct buf text = BUF_INIT(FILE_BYTES);
     struct authority_scope *scope = NULL;
     char name[NAME_BYTES];
     int r;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/secret.h"
 #include "base/sha256.h"
@@ -45,7 +46,22 @@ struct saved_session {
 /* ERR_INVALID_JSON if the text is incomplete. */
 int saved_session_parse(struct str text, struct saved_session *out_saved);
 int saved_session_format(const struct saved_session *kept, struct buf *out);
+/* For a buffer that holds a key as text. */
+static inline void saved_session_wipe(struct buf *text)
+{
+    if (text->data != NULL)
+        secret_wipe(text->data, text->capacity);
+    buf_done(text);
+}
 
+/* Whether it can be one, which becomes a header of requests. */
+static inline bool saved_session_is_key(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (key.ptr[i] <= ' ' || key.ptr[i] > '~')
+            return false;
+    return key.len > 0;
+}
 /*
  * Locks this server's session in the state directory, for using it or changing its file, until the
  * fd is closed. ERR_BUSY if another process holds the lock.

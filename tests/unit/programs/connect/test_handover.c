@@ -18,7 +18,7 @@ static void what_is_written_is_read_again(void **state)
 
     (void)state;
     for (size_t i = 0; i < array_size(urls); i++) {
-        cleanup_with(handover_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
+        cleanup_with(saved_session_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
         struct handover given = {.terms = DIGEST};
         struct handover got = {.token = SECRET_INIT};
 
@@ -38,7 +38,7 @@ static void what_is_written_is_read_again(void **state)
 /* All that fits into a header of the gateway fits into a message. */
 static void the_largest_fits(void **state)
 {
-    cleanup_with(handover_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
+    cleanup_with(saved_session_wipe) struct buf text = BUF_INIT(HANDOVER_MAX_BYTES);
     struct handover given = {.url = {.port = 443, .is_tls = true}, .terms = DIGEST};
     struct handover got = {.token = SECRET_INIT};
 
