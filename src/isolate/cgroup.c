@@ -222,14 +222,15 @@ static void sweep(int dir_fd)
     closedir(dir);
 }
 
-/* A leaf in this directory that takes the limit; or nothing is left behind. */
-static bool make_dir(struct cgroup_leaf *leaf, int parent_fd, bool is_v2, enum cgroup_limit limit,
+/* A leaf in this directory that takes the limit, and has it then; or nothing is left behind. */
+static bool make_dir(struct cgroup_leaf *leaf, int *parent, bool is_v2, enum cgroup_limit limit,
                      uint64_t value)
 {
     char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+    int parent_fd = *parent;
     int join_fd = -1;
 
-    if (leaf->dir_count == CGROUP_MAX_DIRS)
+    if (parent_fd < 0 || leaf->dir_count == CGROUP_MAX_DIRS)
         return false;
     sweep(parent_fd);
     if (mkdirat(parent_fd, leaf->name, 0755) < 0)
@@ -241,7 +242,7 @@ static bool make_dir(struct cgroup_leaf *leaf, int parent_fd, bool is_v2, enum c
         (void)unlinkat(parent_fd, leaf->name, AT_REMOVEDIR);
         return false;
     }
-    leaf->dirs[leaf->dir_count].parent_fd = parent_fd;
+    leaf->dirs[leaf->dir_count].parent_fd = steal_fd(parent);
     leaf->dirs[leaf->dir_count].join_fd = join_fd;
     leaf->dirs[leaf->dir_count++].is_v2 = is_v2;
     return true;
@@ -258,22 +259,14 @@ static bool hold(struct cgroup_leaf *leaf, const struct where *where, enum cgrou
         if (leaf->dirs[i].is_v2)
             return set_limit(leaf->dirs[i].parent_fd, leaf->name, true, limit, value);
     v1 = open_own(where, limits_of[limit].controller);
-    if (v1 >= 0 && make_dir(leaf, v1, false, limit, value)) {
-        steal_fd(&v1);
+    if (make_dir(leaf, &v1, false, limit, value))
         return true;
-    }
     v2 = open_own(where, "");
-    if (v2 >= 0 && make_dir(leaf, v2, true, limit, value)) {
-        steal_fd(&v2);
+    if (make_dir(leaf, &v2, true, limit, value))
         return true;
-    }
     /* A group with processes has no groups with limits below it, but may have them beside it. */
     above = v2 >= 0 ? openat(v2, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (above >= 0 && make_dir(leaf, above, true, limit, value)) {
-        steal_fd(&above);
-        return true;
-    }
-    return false;
+    return make_dir(leaf, &above, true, limit, value);
 }
 
 static bool can_process_hold(enum cgroup_limit limit)

@@ -2,7 +2,6 @@
 #include "isolate/confine.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -16,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/streams.h"
 #include "isolate/capabilities.h"
 #include "isolate/sanitized.h"
 #include "isolate/seccomp.h"
@@ -70,7 +70,7 @@ static bool is_kept(const struct fd_set_sorted *kept, int fd)
 /* Where closing by ranges is not to be had. */
 static int close_listed(const struct fd_set_sorted *kept)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    cleanup_dir DIR *dir = opendir("/proc/self/fd");
 
     if (dir == NULL)
         return -1;
@@ -82,7 +82,6 @@ static int close_listed(const struct fd_set_sorted *kept)
             !is_kept(kept, (int)fd))
             close((int)fd);
     }
-    closedir(dir);
     return 0;
 }
 
@@ -171,8 +170,7 @@ int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err)
 static int check_no_ring(struct err *err)
 {
     static const char ring[] = "anon_inode:[io_uring]";
-    DIR *dir = opendir("/proc/self/fd");
-    bool has_ring = false;
+    cleanup_dir DIR *dir = opendir("/proc/self/fd");
 
     if (dir == NULL)
         return 0;
@@ -182,10 +180,9 @@ static int check_no_ring(struct err *err)
         ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
 
         if (len == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0)
-            has_ring = true;
+            return err_set(err, ERR_INTERNAL, "an io_uring would stay unconfined");
     }
-    closedir(dir);
-    return has_ring ? err_set(err, ERR_INTERNAL, "an io_uring would stay unconfined") : 0;
+    return 0;
 }
 
 /* ---- The walls, in the order in which they are built ---- */

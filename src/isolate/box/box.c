@@ -234,13 +234,6 @@ static void set_all(int *fds, size_t count)
         fds[i] = -1;
 }
 
-static int open_channel(int out_ends[2], struct err *err)
-{
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, out_ends) < 0)
-        return err_set(err, err_from_errno(errno), "a pair of sockets: %s", err_errno_text(errno));
-    return 0;
-}
-
 /* What it leaves in *process after an error is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
@@ -255,9 +248,8 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     int ends[2];
     int r;
 
-    r = open_channel(ends, err);
-    if (r < 0)
-        return r;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "a pair of sockets: %s", err_errno_text(errno));
     process->channel = ends[0];
     build.channel = far = ends[1];
     r = cgroup_leaf_make(&box->limits, &process->leaf, err);
