@@ -125,19 +125,13 @@ static int take_rules(struct keeper *keeper, load_fn *load, struct settings_find
     return r;
 }
 
-static int refresh(struct keeper *keeper, struct err *err)
-{
-    struct settings_findings findings = {.is_set_aside = false};
-
-    return take_rules(keeper, settings_file_reload, &findings, err);
-}
-
 int keeper_refresh(struct keeper *keeper, struct err *err)
 {
+    struct settings_findings findings = {.is_set_aside = false};
     int r;
 
     pthread_mutex_lock(&keeper->lock);
-    r = refresh(keeper, err);
+    r = take_rules(keeper, settings_file_reload, &findings, err);
     pthread_mutex_unlock(&keeper->lock);
     return r;
 }

@@ -104,11 +104,6 @@ static void write_group(struct writing *writing, const struct json_value *object
     json_end_object(&writing->json);
 }
 
-static bool has_new_in_group(const struct settings *settings, enum catalog_group group)
-{
-    return has_new_text(settings, group, RULE_ALLOW) || has_new_text(settings, group, RULE_DENY);
-}
-
 static void write_resources(struct writing *writing, const struct json_value *object)
 {
     json_key(&writing->json, STR("resourcePermissions"));
@@ -128,7 +123,8 @@ static void write_resources(struct writing *writing, const struct json_value *ob
         struct str name = str_from(catalog_group_name(group));
 
         if ((object != NULL && json_get(object, name) != NULL) ||
-            !has_new_in_group(writing->settings, group))
+            (!has_new_text(writing->settings, group, RULE_ALLOW) &&
+             !has_new_text(writing->settings, group, RULE_DENY)))
             continue;
         json_key(&writing->json, name);
         write_group(writing, NULL, group);
