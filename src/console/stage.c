@@ -279,6 +279,12 @@ static void show(struct stage *stage)
         start_guard(stage); /* once more when the terminal has taken all of it */
 }
 
+static void on_stream_end(void *data, int error)
+{
+    (void)error;
+    go(data);
+}
+
 static void on_drained(void *data)
 {
     struct stage *stage = data;
@@ -289,12 +295,6 @@ static void on_drained(void *data)
         show(stage);
     else if (stage->state == STAGE_GUARDED)
         start_guard(stage);
-}
-
-static void on_broken(void *data, int error)
-{
-    (void)error;
-    go(data);
 }
 
 void stage_redraw(struct stage *stage)
@@ -383,12 +383,6 @@ static void on_escape(void *data)
         give_key(stage, &key);
 }
 
-static void on_input_end(void *data, int error)
-{
-    (void)error;
-    go(data);
-}
-
 static void on_timer(void *data)
 {
     struct stage *stage = data;
@@ -409,8 +403,8 @@ static void on_timer(void *data)
 
 static int open_ends(struct stage *stage)
 {
-    const struct reader_events in = {on_bytes, on_input_end, stage};
-    const struct writer_events out = {on_drained, on_broken, stage};
+    const struct reader_events in = {on_bytes, on_stream_end, stage};
+    const struct writer_events out = {on_drained, on_stream_end, stage};
     int r = terminal_save_flags(&stage->terminal);
 
     if (r == 0 && stage->reader == NULL)

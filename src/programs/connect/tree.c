@@ -28,17 +28,6 @@ int tree_take(struct str result, struct buf *out_text)
     return ERR_INVALID_JSON;
 }
 
-/* Cuts the first line off. */
-static struct str take_line(struct str *text)
-{
-    const char *end = memchr(text->ptr, '\n', text->len);
-    size_t len = end != NULL ? (size_t)(end - text->ptr) : text->len;
-    struct str line = str_slice(*text, 0, len);
-
-    *text = str_slice(*text, end != NULL ? len + 1 : len, text->len);
-    return line;
-}
-
 /* Where the names above an entry are put together. */
 struct path {
     char bytes[PATH_MAX];
@@ -108,9 +97,9 @@ static void write_entry(struct json_writer *json, struct str path)
 static void write_level(struct json_writer *json, struct str text, size_t wanted)
 {
     struct path path = {.ends = {0}};
+    struct str line;
 
-    while (text.len > 0) {
-        struct str line = take_line(&text);
+    while (str_cut(&text, '\n', &line)) {
         size_t level = level_of(line);
         struct str whole;
 
