@@ -220,7 +220,13 @@ static int reverse(struct undo_log *log, const struct undo_change *change, struc
 
 /* ---- telling ---- */
 
-static void tell(struct undo_report *report, const struct undo_change *change, struct str path,
+/* An item for each file. */
+struct report {
+    struct json_writer *items; /* an array is open */
+    uint64_t told;             /* past UNDO_MAX_TOLD they are only counted */
+};
+
+static void tell(struct report *report, const struct undo_change *change, struct str path,
                  const char *reason)
 {
     struct json_writer *items = report->items;
@@ -242,7 +248,7 @@ static bool is_principal(struct undo_change *change, struct undo_step *step)
     return !step->is_soft && !is_covered(change, step);
 }
 
-static void tell_all(struct undo_report *report, struct undo_change *change, const char *reason)
+static void tell_all(struct report *report, struct undo_change *change, const char *reason)
 {
     list_each (node, &change->steps)
         if (is_principal(change, undo_step_of(node)))
@@ -299,8 +305,7 @@ enum verdict {
 };
 
 /* Told about the name in question, where the change is not to be taken back now. */
-static enum verdict judge(struct undo_log *log, struct undo_change *change,
-                          struct undo_report *report)
+static enum verdict judge(struct undo_log *log, struct undo_change *change, struct report *report)
 {
     struct obstacle obstacle = no_obstacle;
     struct undo_step *where = NULL;
@@ -334,7 +339,7 @@ static enum verdict judge(struct undo_log *log, struct undo_change *change,
 
 /* 0 when it is all reversed. */
 static int reverse_all(struct undo_log *log, struct undo_change *change,
-                       const struct cancel *cancel, struct undo_report *report)
+                       const struct cancel *cancel, struct report *report)
 {
     list_each (node, &change->steps)
         undo_step_of(node)->is_aside = !is_principal(change, undo_step_of(node));
@@ -357,8 +362,9 @@ static int reverse_all(struct undo_log *log, struct undo_change *change,
     return 0;
 }
 
-int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *cancel,
-                   struct undo_report *report)
+/* The newest `count` changes. After ERR_CANCELLED and the like, what was taken back by then is. */
+static int take_back(struct undo_log *log, uint64_t count, const struct cancel *cancel,
+                     struct report *report)
 {
     struct list *node = log->changes.prev;
 
@@ -419,7 +425,7 @@ int tool_undo_changes(struct tool_call *call, struct buf *out, struct err *err)
 {
     struct undo_log *log = call->box->undo;
     struct json_writer w;
-    struct undo_report report = {.items = &w};
+    struct report report = {.items = &w};
     int64_t count = tool_int(call, STR("count"), 1);
     bool is_all = false;
     int r;
@@ -433,7 +439,7 @@ int tool_undo_changes(struct tool_call *call, struct buf *out, struct err *err)
     json_begin_object(&w);
     json_key(&w, STR("undone"));
     json_begin_array(&w);
-    r = undo_take_back(log, is_all ? UINT64_MAX : (uint64_t)count, call->cancel, &report);
+    r = take_back(log, is_all ? UINT64_MAX : (uint64_t)count, call->cancel, &report);
     json_end_array(&w);
     json_put_int(&w, STR("remaining"), (int64_t)undo_remaining(log));
     if (report.told > UNDO_MAX_TOLD)

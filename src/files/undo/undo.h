@@ -100,19 +100,7 @@ void undo_rolled_back(struct undo_log *log, struct str name);
 
 /* ---- undoing ---- */
 
-struct undo_report {
-    struct json_writer *items; /* with an open array */
-    uint64_t told;             /* items beyond UNDO_MAX_TOLD are only counted */
-};
-
-/*
- * Undoes the newest `count` changes and reports an item for each file. After an error
- * (ERR_CANCELLED and the like), what was undone until then stays undone.
- */
-int undo_take_back(struct undo_log *log, uint64_t count, const struct cancel *cancel,
-                   struct undo_report *report);
-
-/* One object that the newest `count` changes affected; newest first. */
+/* What the newest `count` changes did, newest first, one for each thing that was changed. */
 struct undo_told {
     struct str tool;
     struct str name;

@@ -77,7 +77,8 @@ bool places_has_link_to(const struct places *places, const char *path)
     return box_passes_link_in(path, is_writable, places);
 }
 
-enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms)
+/* What a grant allows a command right now. */
+static enum box_access access_by(const struct authority_grant *grant, int64_t now_wall_ms)
 {
     if (grant->is_revoked || (grant->expires_ms > 0 && grant->expires_ms <= now_wall_ms))
         return BOX_HIDDEN;
@@ -90,7 +91,7 @@ int places_add_grants(struct places *places, const struct authority_grant *grant
                       int64_t now_wall_ms, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        enum box_access access = places_access(&grants[i], now_wall_ms);
+        enum box_access access = access_by(&grants[i], now_wall_ms);
         int r =
             access != BOX_HIDDEN ? add(places, grants[i].root.path, access, grants[i].id, err) : 0;
 
@@ -109,7 +110,7 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
         out_at_most[i] = grant == 0 ? BOX_WRITE : BOX_HIDDEN;
         for (size_t g = 0; g < count && grant != 0; g++)
             if (grants[g].id == grant)
-                out_at_most[i] = places_access(&grants[g], now_wall_ms);
+                out_at_most[i] = access_by(&grants[g], now_wall_ms);
     }
 }
 

@@ -39,13 +39,7 @@ int places_add(struct places *places, const char *path, enum box_access access, 
  */
 bool places_has_link_to(const struct places *places, const char *path);
 
-/*
- * What a grant allows a command at present: writing with AUTHORITY_WRITE, reading with
- * AUTHORITY_READ; BOX_HIDDEN if it was revoked, has expired or allows neither.
- */
-enum box_access places_access(const struct authority_grant *grant, int64_t now_wall_ms);
-
-/* Adds the roots of all grants that allow something at present. */
+/* The roots of all grants that allow something now. */
 int places_add_grants(struct places *places, const struct authority_grant *grants, size_t count,
                       int64_t now_wall_ms, struct err *err);
 
