@@ -18,7 +18,7 @@ enum {
     PLACES_BYTES = 4 << 20,
     /* Enough for a large build, and an end for what only multiplies. */
     MOST_PROCESSES = 2048,
-    /* Of the machine's memory. */
+    /* Divisor of the memory of the machine. */
     MEMORY_SHARE = 2,
     WALK_BYTES = 32 << 20,
     SHOWN_PLACES = 8, /* that commands may change, in a question */
@@ -61,7 +61,7 @@ static void find_grant(void *data, const struct authority_grant *grant)
     granted->grant = *grant;
 }
 
-/* That of the folder's files; the strings are the scope's. */
+/* The grant for the folder's files; the scope owns the strings. */
 static struct granted grant_of(const struct session *session)
 {
     struct granted granted = {.id = authority_scope_grant(session->files)};
@@ -71,7 +71,7 @@ static struct granted grant_of(const struct session *session)
     return granted;
 }
 
-/* Rules that were made since the launcher was forked; those that ended since hold on. */
+/* Adds rules made since the launcher was forked; those that ended since still apply. */
 static int add_since(struct commands *commands, struct launched_less *less, struct err *err)
 {
     struct permission *permission = keeper_permission(commands->config.session->keeper);
@@ -102,7 +102,7 @@ static int add_folder(struct places *places, const struct session *session, stru
     return places_add_grants(places, &granted.grant, 1, clock_wall_ms(&clock_system), err);
 }
 
-/* Where nobody gets to, no command does. */
+/* What nobody can reach, no command can reach either. */
 static int hide_first(struct places *places, const char *path, struct err *err)
 {
     int r = places_add(places, path, BOX_HIDDEN, err);
@@ -111,8 +111,9 @@ static int hide_first(struct places *places, const char *path, struct err *err)
 }
 
 /*
- * What is deleted is renamed into a folder of the state, and a command that works in it goes along:
- * where the state lies in the folder, it comes out below the first cover. Here is a second one.
+ * Deleted files are renamed into a folder of the state, and a command that works in such a
+ * directory moves along: if the state lies in the folder, it ends up below the first cover. This is
+ * a second one.
  */
 static int hide_temporary(struct places *places, const char *state_path, struct err *err)
 {
@@ -157,7 +158,7 @@ static int gather_places(const struct commands_config *config, struct places *pl
     return r;
 }
 
-/* By the names that the user gave them, and by those that these lead to. */
+/* By the names that the user gave them, and by those they resolve to. */
 static int list_writable(struct commands *commands, struct err *err)
 {
     const char *const *given = commands->config.writable;
@@ -194,7 +195,7 @@ static struct cgroup_limits limits(void)
     return limits;
 }
 
-/* Before every command the launcher looks for what patterns match: does it come to an end? */
+/* The launcher searches for matches of patterns before every command: checks that it can finish. */
 static int try_patterns(struct commands *commands, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(WALK_BYTES);

@@ -7,12 +7,12 @@
 #include "permission/settings/dir.h"
 #include "permission/settings/file.h"
 
-/* Who looks has it for a moment. */
+/* A process that checks the lock holds it for a moment. */
 enum { WAIT_MS = 1000 };
 
 static const char lock_name[] = "commands-with-network.lock";
 
-/* Not the one of --settings-dir: others would look elsewhere. */
+/* Not the one of --settings-dir: other programs would look elsewhere. */
 static int open_directory(bool may_make, int *out_fd, struct err *err)
 {
     char path[PATH_MAX];

@@ -42,7 +42,7 @@ static int refuse_folder(const struct session_config *config, int code, const st
                    why->code != 0 ? why->message : err_text(code));
 }
 
-/* Both spellings must be known before a pattern can be told to lie in the folder. */
+/* Both spellings must be known to tell whether a pattern lies in the folder. */
 static int find_root_path(struct session *session, const struct session_config *config,
                           struct err *err)
 {
@@ -60,7 +60,7 @@ static int find_root_path(struct session *session, const struct session_config *
     return r < 0 ? refuse_folder(config, r, &why, err) : 0;
 }
 
-/* The globs are those that were given, as the authority takes them. */
+/* The globs as given, in the form for the authority. */
 static int open_folder(struct session *session, struct arena *arena, struct session_config *config,
                        struct err *err)
 {
@@ -88,8 +88,8 @@ static int open_folder(struct session *session, struct arena *arena, struct sess
 /* ---- the user's rules ---- */
 
 /*
- * Made where they are missing, so that rules which come later are seen. Where that cannot be, there
- * are none; what is there and cannot be used may hold rules that deny, and stops us.
+ * Creates missing settings, so that later rules are seen. If that is impossible, there are none;
+ * existing ones that cannot be used may hold deny rules, and are an error.
  */
 static int open_settings(struct session *session, const char *dir, struct err *err)
 {
@@ -127,7 +127,7 @@ static int open_consent(struct session *session, const struct session_consent *c
     return keeper_new(&config, &session->keeper, &session->findings, err);
 }
 
-/* The modes are for who decides; here only names are hidden. */
+/* The deciding process has the modes; here only names are hidden. */
 static int take_rules(struct session *session, struct err *err)
 {
     const struct keeper_config config = {.modes = permission_modes_recommended};

@@ -54,7 +54,7 @@ static int open_record(struct session_state *state, struct err *err)
     return r;
 }
 
-/* Other sessions keep their record there, wherever this one keeps its own. */
+/* Other sessions keep their audit log there, wherever this one keeps its own. */
 static int protect_default_state(struct authority *authority, struct err *err)
 {
     char path[PATH_MAX];
@@ -63,11 +63,11 @@ static int protect_default_state(struct authority *authority, struct err *err)
     if (session_state_default_dir(path, NULL) < 0)
         return 0; /* there is none */
     r = authority_protect(authority, path, err);
-    /* What is not there or cannot be looked at is out of reach for the tools as well. */
+    /* What is missing or inaccessible is out of reach for the tools as well. */
     return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
 }
 
-/* Whoever sees this chose the directory, or can. */
+/* The user chose the directory, or can choose another. */
 static int refuse_state(const struct session_state *state, int code, const struct err *why,
                         struct err *err)
 {
@@ -96,7 +96,7 @@ static int open_state(struct session_state *state, const struct session_state_co
         return r;
     if (!given->is_recorded_elsewhere)
         r = open_record(state, &why);
-    /* An authority protects by itself what it was given. */
+    /* An authority protects its own state directory by itself. */
     if (r == 0 && given->only_reads)
         r = authority_protect(state->authority, state->state_path, &why);
     return r < 0 ? refuse_state(state, r, &why, err) : 0;

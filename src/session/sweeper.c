@@ -9,7 +9,7 @@ enum {
     GRACE_MS = 2000,
     NICENESS = 10,
     PORTION_ENTRIES = 1000,
-    /* Whoever fills it as fast as it is emptied does not keep us for ever. */
+    /* A process that fills it as fast as it is emptied cannot keep us forever. */
     MAX_PORTIONS = 100000,
 };
 
@@ -17,7 +17,7 @@ struct sweeper {
     struct worker_pool *pool;
 };
 
-/* The thread's own: it may come back late. */
+/* Owned by the thread: it may come back late. */
 struct sweeping {
     struct authority *authority;
     atomic_uint *running;
