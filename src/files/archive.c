@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extract_archive: all of it or nothing, which the authority sees to. */
+/* extract_archive. The authority guarantees that it extracts everything or nothing. */
 #include "files/change.h"
 
 enum { ARCHIVE, DESTINATION };
@@ -37,7 +37,7 @@ static int explain(const struct tool_call *call, int code, const struct err *why
     }
 }
 
-/* Before the log takes an empty directory away for it. */
+/* Call before the undo log removes an empty directory for it. */
 int change_check_extract(const struct tool_call *call, struct err *err)
 {
     struct authority_scope *files = call->box->config.files;

@@ -97,7 +97,7 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
     buf_clear(out);
     r = authority_read_pieces(files, tool_name(call, index), &options, &about, take_piece, out,
                               &why);
-    /* It has grown since, past what the buffer may hold. */
+    /* It has grown since, beyond the buffer's limit. */
     if (r == ERR_TOO_LARGE)
         return change_check_size(call, given, about.size, err) < 0
                    ? ERR_TOO_LARGE

@@ -29,7 +29,7 @@ static enum catalog_group group_of(enum catalog_access access)
     return CATALOG_FILESYSTEM_WRITE;
 }
 
-/* The absolute path of a name below a root; a NULL ptr without room. */
+/* The absolute path of a name below a root; ptr is NULL without memory. */
 static struct str join(struct arena *arena, struct str root, struct str name)
 {
     size_t len = root.len;
@@ -74,7 +74,7 @@ static int add(struct gathered *all, enum catalog_access access, const char *roo
 
 /*
  * A root that was named through a link has two paths, and a rule may use either. The second
- * spelling of the given name is needed only where it does not lead to itself: otherwise it is
+ * spelling of the given name is only needed if the name passes through a link: otherwise it equals
  * the resolved one.
  */
 static int add_both(struct gathered *all, enum catalog_access access, struct str name,
@@ -129,8 +129,8 @@ int tool_permission_resources(struct tool_call *call,
 }
 
 /*
- * A directory that something is put into may have got other entries meanwhile; one that would be
- * gone may not.
+ * A directory that receives something may have got other entries meanwhile; one to be deleted may
+ * not.
  */
 static uint64_t mark_of_resource(const struct tool_resource *resource, uint64_t before)
 {
@@ -148,8 +148,7 @@ static uint64_t mark_of_resource(const struct tool_resource *resource, uint64_t 
     return hash_str(hash_process_key(), (struct str){(const char *)facts, sizeof(facts)});
 }
 
-/* What a change was shown to do depends on what is there now. Reading is consent to what will be.
- */
+/* A change depends on the present files. Permission to read covers future content. */
 static uint64_t mark_of_files(const struct tool_call *call)
 {
     uint64_t mark = 0;
@@ -200,7 +199,7 @@ static enum authority_operation operation_of(enum catalog_access access)
     return AUTHORITY_OP_WRITE;
 }
 
-/* What join() has put together, taken apart. */
+/* The inverse of join(). */
 static struct str below_root(const struct tool_call *call, struct str path)
 {
     size_t len = strlen(call->box->config.root_path);

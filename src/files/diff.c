@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines become numbers, equal lines equal ones; then the shortest edit script is
- * searched for from both ends at once (Myers), splitting the problem where the two
- * searches meet, so that memory stays linear. A part whose search gets expensive is
- * split where the search has come furthest instead, and when all work is spent, a
- * part is simply replaced as a whole.
+ * Maps lines to numbers, equal lines to equal ones; then searches the shortest edit script from
+ * both ends at once (Myers), splitting the problem where the two searches meet, so that memory
+ * stays linear. If searching a part becomes expensive, it is split at the furthest point reached
+ * instead, and when all work is spent, a part is simply replaced as a whole.
  */
 #include "files/diff.h"
 
@@ -24,7 +23,7 @@ enum {
     NOTE_BYTES = 80, /* room for the note that a diff is cut */
 };
 
-/* A diagonal that cannot be used: below every position, and adding to it stays there. */
+/* An unusable diagonal: below every position, also after additions. */
 #define UNREACHED (PTRDIFF_MIN / 2)
 
 struct text {
@@ -164,7 +163,7 @@ static void add_part(struct diff *diff, struct part part)
         diff->parts[diff->part_count++] = part;
 }
 
-/* Without what both have at their beginnings and ends. */
+/* Removes the common prefix and suffix. */
 static struct part trim(const struct diff *diff, struct part part)
 {
     const uint32_t *a = diff->a.ids;
@@ -181,7 +180,7 @@ static struct part trim(const struct diff *diff, struct part part)
     return part;
 }
 
-/* A search over one part; positions and diagonals count from its corner. */
+/* A search in one part; positions and diagonals are relative to its corner. */
 struct search {
     struct diff *diff;
     const uint32_t *a;
@@ -203,7 +202,7 @@ static bool is_on_grid(const struct search *search, ptrdiff_t x, ptrdiff_t diago
     return x >= 0 && x <= search->a_len && x - diagonal >= 0 && x - diagonal <= search->b_len;
 }
 
-/* Along equal lines from the near corner. */
+/* Follows equal lines from the near corner. */
 static ptrdiff_t slide(struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
 {
     ptrdiff_t start = x;
@@ -217,7 +216,7 @@ static ptrdiff_t slide(struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
     return x;
 }
 
-/* The same from the far corner, with distances from there. */
+/* Same from the far corner, with distances from there. */
 static ptrdiff_t slide_back(struct search *search, ptrdiff_t x, ptrdiff_t diagonal)
 {
     ptrdiff_t start = x;
@@ -235,7 +234,7 @@ struct point {
     ptrdiff_t x, y;
 };
 
-/* One more edit from the near corner; true where it meets the other search. */
+/* One more edit from the near corner; true if it meets the other search. */
 static bool advance(struct search *search, ptrdiff_t edits, struct point *out_meeting)
 {
     ptrdiff_t delta = search->a_len - search->b_len;
@@ -276,7 +275,7 @@ static bool advance_back(struct search *search, ptrdiff_t edits, struct point *o
     return false;
 }
 
-/* Where the search from the near corner has come furthest. */
+/* The furthest point of the search from the near corner. */
 static struct point furthest(const struct search *search, ptrdiff_t edits)
 {
     struct point best = {0, 0};
@@ -290,7 +289,7 @@ static struct point furthest(const struct search *search, ptrdiff_t edits)
     return best;
 }
 
-/* A point that a short edit script of the part goes through. */
+/* A point on a short edit script of the part. */
 static struct point find_middle(struct search *search)
 {
     struct point point;
@@ -373,7 +372,7 @@ static void put_line(struct buf *out, char mark, struct str line, int *error)
         *error = r;
 }
 
-/* Of an empty range, the line before it is named. */
+/* An empty range names the line before it. */
 static int put_range(struct buf *out, char mark, size_t start, size_t end)
 {
     if (end - start == 1)
@@ -409,7 +408,7 @@ static int put_hunk(const struct diff *diff, const struct hunk *hunk, struct buf
     return error;
 }
 
-/* The next changed lines from *a and *b on, with what lies so near that it shares their context. */
+/* The next changed lines after *a and *b, with changes so near that they share context. */
 static bool next_hunk(const struct diff *diff, size_t *a, size_t *b, struct hunk *out_hunk)
 {
     const struct text *old = &diff->a;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edit_file and edit_files. All edits are made in memory first; then the files are
- * written, each only if it is still what was read, and when one of them fails, those
- * before it get their old content back.
+ * edit_file and edit_files. Makes all edits in memory first; then writes the files, each only if it
+ * is still what was read, and if one fails, restores the ones before it.
  */
 #include "files/change.h"
 
@@ -89,7 +88,7 @@ static int read_first(struct editing *editing, struct edited_file *file, struct 
     return r;
 }
 
-/* The file that resource `index` names, read if this is the first edit of it; NULL on an error. */
+/* The file that resource `index` names, read at its first edit; NULL on an error. */
 static struct edited_file *find_file(struct editing *editing, size_t index, int *out_error,
                                      struct err *err)
 {
@@ -114,7 +113,7 @@ static int not_found(struct str given, struct str text, struct str passage, cons
     return change_fail(err, ERR_NOT_FOUND, given, "%soldString was not found: %s", which, hint);
 }
 
-/* The first occurrence, literally. */
+/* Replaces the first literal occurrence. */
 static int replace_first(struct editing *editing, struct edited_file *file, struct str old,
                          struct str new, const char *which, struct err *err)
 {
@@ -187,7 +186,7 @@ static int write_one(const struct editing *editing, struct edited_file *file, st
     return 0;
 }
 
-/* Its old content, if it is still what we have written. */
+/* Restores the old content, if the file is still what we wrote. */
 static bool put_back(const struct editing *editing, struct edited_file *file)
 {
     static const struct authority_write_options options = {.create = AUTHORITY_REPLACE_OLD};

@@ -10,7 +10,7 @@ static bool has(const void *self, const struct catalog_tool *tool)
     return toolbox_has(self, tool);
 }
 
-/* A name that is refused here is recorded as this tool's. */
+/* A name refused here is recorded under this tool. */
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
                    const struct cancel *cancel, void **out_call, struct err *err)
 {

@@ -64,7 +64,7 @@ int fileuri_decode(struct str text, char out_text[PATH_MAX], size_t *out_len)
     return 0;
 }
 
-/* The path of an address on this machine. */
+/* The path of a URI on this machine. */
 static bool take_path(struct str uri, struct str *out_path)
 {
     const struct str scheme = STR("file://");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_files and get_file_tree. Both read as much as there is and keep no more
- * than they show. Names that are no UTF-8 are shown with U+FFFD and cannot be
- * named back.
+ * list_files and get_file_tree. Both read everything and keep no more than they show. Names that
+ * are not UTF-8 are shown with U+FFFD and cannot be used in calls.
  */
 #include "files/tool.h"
 
@@ -59,7 +58,7 @@ static int list_entry_(void *data, const struct authority_entry *entry)
     return r;
 }
 
-/* Most directories are small: one pass. Of a large one, nobody wants all the sizes. */
+/* Most directories are small: one pass. For a large one, sizes of all entries are not needed. */
 static int read_directory(struct listing *listing, struct err *err)
 {
     const struct tool_call *call = listing->call;
@@ -80,7 +79,7 @@ static int read_directory(struct listing *listing, struct err *err)
                           listing, err);
 }
 
-/* False when it is gone by now, or may not be looked at. */
+/* False if it was deleted meanwhile, or access is denied. */
 static bool find_size(const struct listing *listing, struct str path,
                       const struct shortlist_item *item, uint64_t *out_size)
 {
@@ -122,7 +121,7 @@ static int write_entries(const struct listing *listing, struct buf *out)
     return json_writer_finish(&w);
 }
 
-/* The array as text; the same in an object as structuredContent, which also says if it was cut. */
+/* The array as text; the same in an object as structuredContent, which also tells if it was cut. */
 static int write_listing(struct tool_call *call, const struct listing *listing, struct buf *out)
 {
     const struct str start = STR("{\"entries\":");
@@ -182,7 +181,7 @@ struct tree {
     uint64_t seen;
 };
 
-/* Walked in the directories' own order: what cannot be among the first is not gone into. */
+/* Walks in directory order: does not descend where nothing can be among the first. */
 static int tree_entry(void *data, const struct authority_entry *entry)
 {
     struct tree *tree = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move, copy_file and delete. A last link is moved or deleted itself, never what it leads to. */
+/* move, copy_file and delete. A link at the end is moved or deleted itself, never its target. */
 #include "files/change.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static int end_with_both(const struct tool_call *call, struct buf *out)
 
 /* ---- move ---- */
 
-/* What may be replaced: a file by anything but a directory, an empty directory by a directory. */
+/* A file may be replaced by anything but a directory, an empty directory by a directory. */
 static int check_destination(const struct tool_call *call, const struct authority_stat *source,
                              struct err *err)
 {
@@ -31,7 +31,7 @@ static int check_destination(const struct tool_call *call, const struct authorit
     struct authority_stat target;
 
     if (authority_stat(files, to, &target, NULL) < 0)
-        return 0; /* missing, or the move itself says what is wrong */
+        return 0; /* missing, or the move itself reports the error */
     if (target.type != AUTHORITY_DIRECTORY)
         return is_directory ? change_fail(err, ERR_NOT_A_DIRECTORY, given,
                                           "is a file, and a directory cannot take its place")
@@ -66,7 +66,7 @@ int change_check_move(const struct tool_call *call, struct err *err)
     return check_destination(call, &source, err);
 }
 
-/* Words for a move or copy that failed at one of its ends. */
+/* The message for a move or copy that failed at one of its ends. */
 static int explain(const struct tool_call *call, int code, const struct err *why, struct err *err)
 {
     switch (code) {
@@ -96,7 +96,7 @@ int tool_move(struct tool_call *call, struct buf *out, struct err *err)
 
     if (r < 0)
         return r;
-    if (str_eq(from, to)) /* it is there already */
+    if (str_eq(from, to)) /* nothing to do */
         return end_with_both(call, out);
     change_begin(call);
     r = undo_will_move(call->box->undo, from, to, call->cancel, &why);

@@ -8,12 +8,12 @@
 #include "files/visible.h"
 
 /*
- * The authority's globs also match all that lies below a match. With a component
- * behind both glob and name that no file has, they match the name alone.
+ * The authority's globs also match everything below a match. With an extra component, which no file
+ * has, at the end of both glob and name, they match the name only.
  */
 #define END_MARK "/\x01\xFE\x01"
 
-/* A text as the globs want it. */
+/* A text in the form for the globs. */
 struct spelling {
     size_t len;
     char text[PATH_MAX + sizeof(END_MARK)];
@@ -49,7 +49,7 @@ int nameglob_compile(struct arena *arena, struct str text, bool ignores_case,
         return err_set(err, ERR_INVALID_ARGUMENT, "a glob has 1 to %zu bytes",
                        GLOB_PATTERN_MAX_BYTES - sizeof(END_MARK));
     made.has_slash = memchr(text.ptr, '/', text.len) != NULL;
-    /* As it is first, so that a complaint shows what was written. */
+    /* First the original, so that an error shows what was written. */
     r = glob_compile(arena, spell(&spelling, text, ignores_case, false), &made.glob, err);
     if (r == 0 && made.has_slash)
         r = glob_compile(arena, spell(&spelling, text, ignores_case, true), &made.glob, err);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-/* What is left out before two texts are compared. */
+/* What is ignored when two texts are compared. */
 enum squeeze {
     SQUEEZE_LINE_ENDS, /* the CR of a CR LF */
     SQUEEZE_BLANKS,    /* every run of blanks and line ends becomes one blank */
@@ -17,7 +17,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Whether the byte at `at` stays. */
+/* Whether the byte at `at` is kept. */
 static bool is_kept(struct str text, size_t at, enum squeeze how)
 {
     if (how == SQUEEZE_BLANKS)
@@ -36,7 +36,7 @@ static int squeeze(struct str text, enum squeeze how, struct buf *out)
     return r;
 }
 
-/* The line, from 1, of the byte that became number `wanted`. */
+/* The line, from 1, of the byte that is number `wanted` after squeezing. */
 static size_t line_of_squeezed(struct str text, enum squeeze how, size_t wanted)
 {
     size_t line = 1;
@@ -50,7 +50,7 @@ static size_t line_of_squeezed(struct str text, enum squeeze how, size_t wanted)
     return line;
 }
 
-/* Where the passage is found when both are squeezed; 0 if nowhere. */
+/* The line where the passage is found when both are squeezed; 0 if nowhere. */
 static size_t find_squeezed(struct str text, struct str passage, enum squeeze how)
 {
     cleanup_buf struct buf small_text = BUF_INIT(text.len);
@@ -75,7 +75,7 @@ static size_t line_of(struct str text, size_t at)
     return line;
 }
 
-/* Of the first line of the passage that is not blank; 0 if it is nowhere. */
+/* Finds the first non-blank line of the passage; 0 if it is nowhere. */
 static size_t find_first_line(struct str text, struct str passage)
 {
     struct str rest = passage;

@@ -7,7 +7,7 @@
 #include "authority/names/path.h"
 #include "files/tool.h"
 
-/* The first component of an absolute path; empty for the root of all. */
+/* The first component of an absolute path; empty for "/". */
 static struct str first_of(struct str path)
 {
     while (path.len > 0 && path.ptr[0] == '/')
@@ -55,7 +55,10 @@ static int check(const char *option, struct str pattern, struct err *err)
     return 0;
 }
 
-/* Globs begin at the folder too, so a path of the machine is known by where it begins. */
+/*
+ * Globs with a leading slash begin at the folder, so an absolute path is recognised by its
+ * beginning.
+ */
 static int take_absolute(struct arena *arena, const char *option, struct str pattern,
                          const char *const *roots, const char **out_pattern, struct err *err)
 {

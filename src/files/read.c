@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_file and stat_file. A file within the limit is read whole; of a larger
- * one all bytes pass by and only the lines asked for are kept, so that memory
- * does not grow with the file. Lines end at '\n' and nothing else: what follows
- * the last one is a line too, empty or not.
+ * read_file and stat_file. A file within the limit is read whole; of a larger one all bytes are
+ * read but only the requested lines kept, so that memory does not grow with the file. Lines end at
+ * '\n' only: what follows the last one is a line too, empty or not.
  */
 #include "files/tool.h"
 
@@ -23,10 +22,10 @@ enum {
 
 /* ---- lines ---- */
 
-/* Sixteen bytes that are looked at together, by whatever the processor has for that. */
+/* Sixteen bytes handled together, by whatever vector instructions the processor has. */
 typedef uint8_t row __attribute__((vector_size(16)));
 
-/* Line ends in `text`; it is asked of whole large files. */
+/* Number of newlines in `text`; called for whole large files. */
 static uint64_t count_line_ends(struct str text)
 {
     const row line_end = (row){0} + '\n';
@@ -54,8 +53,7 @@ static uint64_t count_line_ends(struct str text)
     return count;
 }
 
-/* Goes on in `text` from `at` until *line, the line that stands there, is `until`, or to the end.
- */
+/* Advances in `text` from `at` until *line, the present line, is `until`, or to the end. */
 static size_t skip_lines(struct str text, size_t at, uint64_t *line, uint64_t until)
 {
     while (*line < until && at < text.len) {
@@ -69,7 +67,7 @@ static size_t skip_lines(struct str text, size_t at, uint64_t *line, uint64_t un
     return at;
 }
 
-/* Which lines are wanted, and what has come of it. */
+/* The requested lines, and the result. */
 struct window {
     const struct tool_call *call;
     uint64_t first; /* from 1 */
@@ -100,7 +98,7 @@ static void window_init(struct window *window, const struct tool_call *call)
     window->end = window->first + (count < 1 ? 1 : (uint64_t)count > most ? most : (uint64_t)count);
 }
 
-/* A whole file in memory: the content is a view of it. */
+/* For a whole file in memory: the content is a view of it. */
 static void window_of_text(struct window *window, struct str text)
 {
     uint64_t line = 1;
@@ -159,7 +157,7 @@ static int take_piece(void *data, struct str piece)
     return 0;
 }
 
-/* All has passed: what was kept becomes the content, in whole lines where that can be. */
+/* At the end: what was kept becomes the content, in whole lines if possible. */
 static void window_finish(struct window *window)
 {
     struct str kept = buf_view(&window->kept);
@@ -266,7 +264,7 @@ static int append_json_str(struct buf *out, struct str text)
     return json_writer_finish(&w);
 }
 
-/* The whole result by hand, so that the encoded bytes are written once and in their place. */
+/* Writes the whole result itself, so that the encoded bytes are written once and in place. */
 static int write_media(struct tool_call *call, const char *type, struct str bytes, struct buf *out)
 {
     const struct toolbox_config *config = &call->box->config;
@@ -314,7 +312,7 @@ static int write_media(struct tool_call *call, const char *type, struct str byte
 
 /* ---- the tools ---- */
 
-/* Up to `limit` bytes, and one more to tell that there are more. */
+/* Reads up to `limit` bytes, and one more to detect that there are more. */
 static int read_up_to(const struct tool_call *call, uint64_t limit, struct buf *out,
                       struct err *err)
 {
@@ -394,7 +392,7 @@ static const char *type_name(enum authority_type type)
     return "other";
 }
 
-/* By its first bytes; one that may not be read is not told about. */
+/* By its first bytes; false if the file may not be read. */
 static bool look_inside(const struct tool_call *call, bool *out_is_binary)
 {
     const struct authority_read_options options = {.max_bytes = MEDIA_HEAD_BYTES,

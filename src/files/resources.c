@@ -38,7 +38,7 @@ int resource_append_uri(const struct toolbox *box, struct str name, struct buf *
 
 /* ---- reading ---- */
 
-/* The words that the authority has, behind the address as it was given. */
+/* The authority's message, after the URI as given. */
 static int refuse(const struct toolbox *box, struct err *err, int code, struct str uri)
 {
     __attribute__((uninitialized)) char name[PATH_MAX];
@@ -174,7 +174,7 @@ static int page_entry(void *data, const struct authority_entry *entry)
 
     if (!visible_in_tree(visible_last(entry->name), entry->type))
         return AUTHORITY_WALK_SKIP;
-    /* What was told already, and what comes behind this page, is not gone into. */
+    /* Does not descend into what was listed already, or comes after this page. */
     if (is_before && !(is_directory && path_is_within(page->after, entry->name)))
         return AUTHORITY_WALK_SKIP;
     if (!is_directory)
@@ -265,7 +265,7 @@ static int complete_entry(void *data, const struct authority_entry *entry)
 {
     struct completing *completing = data;
 
-    /* What is no UTF-8 could not be typed. */
+    /* A name that is not UTF-8 could not be typed. */
     if (!visible_in_list(entry->name, entry->type) ||
         !str_starts_with(entry->name, completing->beginning) || !utf8_is_valid(entry->name))
         return 0;
@@ -325,7 +325,7 @@ static int write_completions(const struct completing *completing, struct str typ
     return r;
 }
 
-/* Nobody waits for it any more, or nothing can be said: the only errors a completion has. */
+/* Nobody waits for it any more, or there is no memory: the only errors of a completion. */
 static bool ends_completion(int code)
 {
     return code == ERR_CANCELLED || code == ERR_TIMED_OUT || code == ERR_NO_MEMORY;

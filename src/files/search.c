@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_files: files by their names, or the lines in them that match. Both forms
- * of its arguments are one: globs for the names (`name`, `filePattern`), and text
- * (`query`) or a regular expression (`pattern`) for what is in them.
+ * search_files: files by name, or matching lines in them. Both forms of its arguments are treated
+ * alike: globs for the names (`name`, `filePattern`), and text (`query`) or a regular expression
+ * (`pattern`) for the content.
  */
 #include "files/tool.h"
 
@@ -130,7 +130,7 @@ static void write_lines(struct json_writer *w, struct str key, const struct str 
     json_end_array(w);
 }
 
-/* Names as the client gives them: from the root on. */
+/* Names as the client gives them: relative to the root. */
 static bool write_path(const struct search *search, struct json_writer *w, struct str found)
 {
     __attribute__((uninitialized)) struct path_name path;
@@ -150,7 +150,7 @@ static size_t bytes_of(const struct str *lines, size_t count)
     return bytes;
 }
 
-/* Whether so much more fits; what comes behind something that does not is left out too. */
+/* Whether this much more fits; everything after something that does not fit is omitted too. */
 static bool fits(struct search *search, size_t bytes)
 {
     search->answer_bytes += bytes + tool_name(search->call, 0).len;
@@ -190,7 +190,7 @@ static void write_count(struct json_writer *w, struct str key, uint64_t count)
     json_put_int(w, key, (int64_t)count);
 }
 
-/* What was not looked at, so that nobody takes silence for an answer. */
+/* What was not searched, so that silence is not taken for an answer. */
 static void write_skipped(const struct search *search, struct json_writer *w,
                           const struct search_result *result)
 {

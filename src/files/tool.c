@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tools share: arguments, words, results. */
+/* Shared by the tools: arguments, messages, results. */
 #include "files/tool.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
 struct undo_log;
 
 struct toolbox {
-    struct toolbox_config config; /* with the defaults filled in */
+    struct toolbox_config config; /* with defaults filled in */
     struct undo_log *undo;        /* NULL without write access */
     /* private to toolbox.c: schemas, the lock that serialises changes */
     struct toolbox_private *own;

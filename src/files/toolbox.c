@@ -25,7 +25,7 @@ enum {
 };
 #define TOOL_CALL_MAX_BYTES ((size_t)256 << 20)
 
-/* What is not here does not exist, whatever the catalogue says. */
+/* Tools that are not listed here do not exist, whatever the catalogue says. */
 static tool_run_fn *const runs[] = {
     [TOOL_APPEND_FILE] = tool_append_file,
     [TOOL_COPY_FILE] = tool_copy_file,
@@ -45,7 +45,7 @@ static tool_run_fn *const runs[] = {
 };
 
 struct toolbox_private {
-    /* Tools run in workers, several at once; these two are what they share. */
+    /* Tools run in workers, several at once; they share the members with locks. */
     pthread_mutex_t schema_lock;
     struct arena schema_arena;
     _Atomic(const struct schema *) schemas[array_size(runs)]; /* compiled when first needed */
@@ -53,7 +53,7 @@ struct toolbox_private {
     pthread_cond_t turn_is_free;
     bool is_changing;
     struct arena glob_arena;
-    const struct glob_set *denied; /* what the grants have too, for words */
+    const struct glob_set *denied; /* as in the grants, for messages */
     const struct glob_set *allowed;
 };
 
@@ -77,7 +77,7 @@ static int compile_globs(struct toolbox *box, struct toolbox_private *own, struc
 
     if (r == 0)
         r = glob_set_compile(&own->glob_arena, box->config.allowed, &own->allowed, err);
-    box->config.denied = NULL; /* the caller's, who may have let them go */
+    box->config.denied = NULL; /* owned by the caller, who may have freed them */
     box->config.allowed = NULL;
     return r;
 }
@@ -150,7 +150,7 @@ bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool)
 
 /* ---- words ---- */
 
-/* The authority knows the folder by the name that it was asked for; clients also see the other. */
+/* The authority knows the folder by one of its two paths; clients may use either. */
 static struct str below_root(const struct toolbox_config *config, struct str given)
 {
     struct str name = given;
@@ -174,7 +174,7 @@ const char *tool_denial(const struct toolbox *box, struct str given)
     return patterns_verdict(box->own->denied, box->own->allowed, path_view(&name));
 }
 
-/* The authority's refusal in the client's terms, and what to do about it. */
+/* Puts the authority's refusal into the client's terms, with advice. */
 static int explain(const struct toolbox *box, struct err *err, int code, struct str given,
                    bool is_running)
 {
@@ -264,7 +264,7 @@ static int check_arguments(struct toolbox *box, const struct catalog_tool *tool,
     if (why.code != 0)
         return err_set_field(err, r, why.field, "%s %s",
                              why.field[0] != '\0' ? why.field : "the arguments", why.message);
-    /* The catalogue may leave it open, and everything behind this relies on it. */
+    /* The catalogue may leave it open, and everything after this relies on it. */
     if (r == 0 && arguments->type != JSON_OBJECT)
         return err_set(err, ERR_SCHEMA_MISMATCH, "the arguments must be an object");
     return r;
@@ -303,7 +303,7 @@ static size_t count_resources(const struct catalog_tool *tool, const struct json
     return count;
 }
 
-/* What decides whether a last link is followed or is the thing itself. */
+/* Determines whether a link at the end is followed or is the object itself. */
 static enum authority_operation operation_of(const struct catalog_tool *tool,
                                              enum catalog_access access)
 {
@@ -346,7 +346,7 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
     return 0;
 }
 
-/* What one rule names; a missing argument stands for its fallback, or for nothing. */
+/* The resource of one rule; a missing argument stands for its fallback, or for nothing. */
 static int add_argument(struct tool_call *call, const struct catalog_resource *rule,
                         const struct json_value *object, struct str key, struct err *err)
 {
@@ -439,7 +439,7 @@ const struct tool_resource *tool_resources(const struct tool_call *call, size_t 
 
 /* ---- running ---- */
 
-/* One change at a time. A call that is given up stops waiting soon. */
+/* One change at a time. A cancelled call stops waiting soon. */
 int tool_take_turn(struct toolbox *box, const struct cancel *cancel)
 {
     struct toolbox_private *own = box->own;
@@ -469,7 +469,10 @@ void tool_leave_turn(struct toolbox *box)
     pthread_mutex_unlock(&own->turn_lock);
 }
 
-/* In the client's terms, where it came straight from the authority or without words. */
+/*
+ * Puts an error into the client's terms if it came straight from the authority or without a
+ * message.
+ */
 static void describe(const struct tool_call *call, int code, struct err *err)
 {
     const size_t longest = sizeof(err->field) - 1;
@@ -491,7 +494,7 @@ static void describe(const struct tool_call *call, int code, struct err *err)
         (void)err_set_plain(err, code);
 }
 
-/* What is left to the caller: nobody waits for it any more, or there is no room for any result. */
+/* Errors for the caller: nobody waits for the result any more, or there is no memory for any. */
 static bool is_for_caller(int code, const struct err *err)
 {
     return code == ERR_CANCELLED || code == ERR_TIMED_OUT || code == ERR_NO_MEMORY ||
@@ -506,7 +509,7 @@ bool tool_explain(const struct tool_call *call, int code, struct err *err)
     return true;
 }
 
-/* The tool itself, in its turn. */
+/* Runs the tool, with the lock if it changes something. */
 static int run(struct tool_call *call, struct buf *object, struct err *err)
 {
     int r = cancel_check(call->cancel);
@@ -521,7 +524,7 @@ static int run(struct tool_call *call, struct buf *object, struct err *err)
     return r;
 }
 
-/* A result that is whole already is handed over, not copied, where nothing stands before it. */
+/* Moves a complete result instead of copying it, if `out` is empty. */
 static int hand_over(struct buf *whole, struct buf *out)
 {
     struct buf empty = *out;

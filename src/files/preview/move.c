@@ -39,7 +39,7 @@ static void say_destination(struct preview *preview)
     }
 }
 
-/* Both ends of a move or a copy that was checked. */
+/* Both ends of a checked move or copy. */
 static int say_way(struct preview *preview, const char *verb, struct err *err)
 {
     const struct tool_call *call = preview->call;

@@ -35,7 +35,7 @@ static void say_harmless(struct preview *preview, struct str text)
         preview->error = r;
 }
 
-/* A long name is cut in its middle: how it ends matters most. */
+/* Cuts a long name in its middle: its end matters most. */
 static void say_text(struct preview *preview, struct str name)
 {
     struct str tail;
@@ -145,7 +145,7 @@ static preview_fn *const previews[] = {
     [TOOL_WRITE_FILE] = preview_write_file,
 };
 
-/* A tool without words of its own: its name and its arguments say what there is to say. */
+/* For a tool without its own preview: shows its name and arguments. */
 static int preview_other(struct preview *preview, struct err *err)
 {
     (void)err;
@@ -174,7 +174,10 @@ static void clear(struct tool_preview *out)
     out->is_diff = false;
 }
 
-/* Whether it, or the error in its place, tells what is in a file that the call only changes. */
+/*
+ * Whether the preview, or the error in its place, discloses content of a file that the call only
+ * changes.
+ */
 static bool tells_content(const struct tool_call *call)
 {
     switch (call->tool->id) {

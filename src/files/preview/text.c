@@ -78,7 +78,7 @@ int preview_add_harmless(struct buf *out, struct str text)
     return r;
 }
 
-/* One line, cut, with its end. */
+/* One line, cut, with a newline. */
 static int add_line(struct buf *out, struct str line)
 {
     struct str shown = utf8_cut(line, PREVIEW_LINE_BYTES);
@@ -123,7 +123,7 @@ int preview_add_lines(struct buf *out, struct str text)
 
 /* ---- arguments ---- */
 
-/* Outside text is never printed with a format: a NUL would hide what follows. */
+/* Untrusted text is never printed with a format: a NUL would hide the rest. */
 static int add_piece(struct buf *out, struct str before, struct str text)
 {
     int r = buf_append_str(out, before);
@@ -133,7 +133,7 @@ static int add_piece(struct buf *out, struct str before, struct str text)
     return r < 0 ? r : buf_append_char(out, '\n');
 }
 
-/* Set in by four, so that no text can pass for another argument. */
+/* Indented by four, so that no text can imitate another argument. */
 static int add_text(struct buf *out, struct str text)
 {
     struct str shown = utf8_cut(text, ARGUMENT_TEXT_BYTES);

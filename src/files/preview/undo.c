@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A preview of undo_changes: which changes it would take back. */
+/* Preview of undo_changes: which changes it would undo. */
 #include "files/preview/internal.h"
 
 static int add_undone(void *data, const struct undo_told *told)
@@ -24,7 +24,7 @@ static int add_undone(void *data, const struct undo_told *told)
     return r < 0 ? r : buf_append_char(text, '\n');
 }
 
-/* In the turn of those that change something. */
+/* Needs the lock on changes. */
 static int tell_undone(struct preview *preview, uint64_t count)
 {
     const struct undo_log *log = preview->call->box->undo;

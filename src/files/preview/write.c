@@ -9,7 +9,7 @@ enum { NAMED_FILES = 5 }; /* of many, in the sentence */
 
 /* ---- diffs ---- */
 
-/* What is gathered is shown; a part that cannot be compared is said to be left out. */
+/* Adds a diff to the lines; says so if a part cannot be compared. */
 static int compare(struct preview *preview, size_t index, struct str before, struct str after)
 {
     const struct diff_options options = {.name = change_given(preview->call, index)};
@@ -33,7 +33,7 @@ static int show_diff(struct preview *preview)
 
 /* ---- writing ---- */
 
-/* What a file holds now; an error is the one that writing would end with. */
+/* The present content of a file; an error is the one that writing would return. */
 struct present {
     bool exists;
     bool is_readable; /* as text */
@@ -74,7 +74,7 @@ static int look(struct preview *preview, struct present *present, struct err *er
     return 0;
 }
 
-/* The diff; else why there is none, and what would be written. */
+/* Shows the diff; else why there is none, and what would be written. */
 static int show_change(struct preview *preview, const struct present *present, struct str after)
 {
     int r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking changes back. All steps of a change are checked first; one that somebody
- * else has touched leaves the whole change as it is. Then they are reversed, last
- * one first, each leaving the log when it is done: what fails in the middle is
- * still known and still kept. A change whose place is taken waits in the log.
+ * Undoes changes. First checks all steps of a change; if someone else has touched one of them, the
+ * whole change stays. Then reverses them, last one first, removing each from the log when it is
+ * done: what fails in the middle is still known and kept. A change whose place is taken waits in
+ * the log.
  */
 #include "authority/names/path.h"
 #include "files/tool.h"
@@ -40,7 +40,7 @@ static bool has_parent(const struct undo_log *log, struct str name)
 
 static const char later[] = "a later change of it could not be undone";
 
-/* What stands against a step; NULL: nothing. It may pass, and the change waits for that. */
+/* What prevents a step; NULL: nothing. It may be temporary, and then the change waits. */
 struct obstacle {
     const char *why;
     bool may_pass;
@@ -48,7 +48,7 @@ struct obstacle {
 
 static const struct obstacle no_obstacle;
 
-/* Where something comes back to, nothing may be, and its directory must. */
+/* Something can come back if nothing is there and its directory exists. */
 static struct obstacle find_place(const struct undo_log *log, struct str name)
 {
     if (!is_missing(log, name))
@@ -93,7 +93,7 @@ static bool touches(const struct undo_step *step, struct str name)
     return do_overlap(step->name, name) || (step->from.len > 0 && do_overlap(step->from, name));
 }
 
-/* A newer change of the same place waits; what comes back must not get under its feet. */
+/* A newer change of the same place waits, and must not be disturbed. */
 static bool is_behind_waiting(const struct undo_log *log, const struct undo_change *change,
                               const struct undo_step *step)
 {
@@ -113,7 +113,7 @@ static bool is_behind_waiting(const struct undo_log *log, const struct undo_chan
     return false;
 }
 
-/* What somebody did to it does not pass; a later change of ours that waits may. */
+/* What others did is permanent; a later change of ours that waits is not. */
 static struct obstacle compare(const struct undo_log *log, const struct undo_step *step)
 {
     return (struct obstacle){why_changed(log, step),
@@ -166,7 +166,7 @@ static int remove_new(struct undo_log *log, struct undo_step *step, const struct
         &(struct authority_remove_options){.is_recursive = true, .cancel = cancel}, err);
 }
 
-/* A directory on the way that somebody uses by now stays, and shows as theirs. */
+/* An implied directory that others use by now stays. */
 static int remove_made(struct undo_log *log, const struct undo_step *step, struct err *err)
 {
     int r;
@@ -179,7 +179,7 @@ static int remove_made(struct undo_log *log, const struct undo_step *step, struc
     return step->is_soft && r == ERR_NOT_EMPTY ? 0 : r;
 }
 
-/* The prints of older changes follow what is done here. */
+/* Also updates the prints of older changes. */
 static int reverse(struct undo_log *log, const struct undo_change *change, struct undo_step *step,
                    const struct cancel *cancel, struct err *err)
 {
@@ -223,7 +223,7 @@ static int reverse(struct undo_log *log, const struct undo_change *change, struc
 /* An item for each file. */
 struct report {
     struct json_writer *items; /* an array is open */
-    uint64_t told;             /* past UNDO_MAX_TOLD they are only counted */
+    uint64_t told;             /* items beyond UNDO_MAX_TOLD are only counted */
 };
 
 static void tell(struct report *report, const struct undo_change *change, struct str path,
@@ -242,7 +242,7 @@ static void tell(struct report *report, const struct undo_change *change, struct
     json_end_object(items);
 }
 
-/* What the change was about, without what it only passed on its way. */
+/* Whether the step is what the change was about, not an implied one. */
 static bool is_principal(struct undo_change *change, struct undo_step *step)
 {
     return !step->is_soft && !is_covered(change, step);
@@ -258,9 +258,8 @@ static void tell_all(struct report *report, struct undo_change *change, const ch
 /* ---- one change after the other ---- */
 
 /*
- * A change stays: what older ones took from there must not come back, or it would
- * stand where somebody else has removed or changed something since. What they left
- * there is compared anyway.
+ * A change stays: what older ones removed there must not come back, or it would be where others
+ * have removed or changed something since. What they left there is compared anyway.
  */
 static void block_older(struct undo_log *log, const struct undo_change *change,
                         const struct undo_step *step)
@@ -300,11 +299,11 @@ bool undo_forget_waiting(struct undo_log *log)
 
 enum verdict {
     VERDICT_GO,
-    VERDICT_LEFT,  /* as it is, and out of the log */
+    VERDICT_LEFT,  /* left as it is, and removed from the log */
     VERDICT_WAITS, /* stays in the log */
 };
 
-/* Told about the name in question, where the change is not to be taken back now. */
+/* Reports the name in question if the change is not undone now. */
 static enum verdict judge(struct undo_log *log, struct undo_change *change, struct report *report)
 {
     struct obstacle obstacle = no_obstacle;
@@ -315,7 +314,7 @@ static enum verdict judge(struct undo_log *log, struct undo_change *change, stru
         leave(log, change);
         return VERDICT_LEFT;
     }
-    /* One that does not pass counts before all others. */
+    /* A permanent obstacle takes precedence. */
     list_each (node, &change->steps) {
         struct obstacle found = obstacle_of(log, change, undo_step_of(node));
 
@@ -337,7 +336,7 @@ static enum verdict judge(struct undo_log *log, struct undo_change *change, stru
     return VERDICT_LEFT;
 }
 
-/* 0 when it is all reversed. */
+/* 0 if everything was reversed. */
 static int reverse_all(struct undo_log *log, struct undo_change *change,
                        const struct cancel *cancel, struct report *report)
 {
@@ -383,14 +382,14 @@ static int take_back(struct undo_log *log, uint64_t count, const struct cancel *
             count--;
             continue;
         case VERDICT_WAITS:
-            /* Asked for once; from then on it keeps nobody from those below it. */
+            /* Counted once; from then on it does not block those below it. */
             count -= !has_waited;
             continue;
         }
         r = reverse_all(log, change, cancel, report);
         if (r == ERR_CANCELLED || r == ERR_TIMED_OUT)
             return r;
-        /* The older ones stand below this one: they wait for it. */
+        /* The older ones are below this one: they wait for it. */
         if (r < 0)
             return 0;
         undo_change_drop(log, change);

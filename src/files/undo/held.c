@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a small file had in it, in memory. An edit changes little, so what is the
- * same at the beginning and at the end of the new content is not kept: the file
- * itself has it, as long as only we change it, which its print tells.
+ * Keeps the old content of small files in memory. An edit changes little, so the common beginning
+ * and end of old and new content are not kept: the file itself has them, as long as only we change
+ * it, which its print tells.
  */
 #include "files/undo/internal.h"
 
@@ -56,7 +56,7 @@ static int take_piece(void *data, struct str piece)
     return buf_append_str(data, piece);
 }
 
-/* The content as it was: what is kept, between what the file still has. */
+/* Reassembles the old content: what is kept, between what the file still has. */
 static int put_together(struct undo_log *log, const struct undo_step *step,
                         const struct cancel *cancel, struct buf *out, struct authority_stat *about,
                         struct err *err)

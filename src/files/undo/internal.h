@@ -138,7 +138,7 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name,
 void undo_bring_back(struct undo_log *log, uint64_t id, struct str name);
 /* The same, and trees above it are told: before, it was `was` there. */
 void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was);
-/* Something at `name` has changed by our own hand: trees above it look different by that much. */
+/* We changed something at `name` ourselves: adjusts the prints of the trees above it. */
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference);
 /* `name` could not be measured: the trees above it can no longer be compared. */
 void undo_lose_track(struct undo_log *log, struct str name);

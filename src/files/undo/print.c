@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the log tells whether somebody else was there. A print is a keyed hash of
- * a name and what its object is: type, device, inode and mode, and of a file also
- * size and times. The print of a tree combines those of all in it without regard
- * to order, so that it can follow our own changes below: what was there is taken
- * out of it, what is there now put in.
+ * How the log detects changes by others. A print is a keyed hash of a name and its object: type,
+ * device, inode and mode, and of a file also size and times. The print of a tree combines those of
+ * its content independent of order, so that it can be updated for our own changes below: old prints
+ * are removed from it, new ones added.
  */
 #include "files/undo/internal.h"
 
@@ -15,9 +14,9 @@
 #include "base/hash.h"
 
 /*
- * A directory's size and times change with what is in it, and that has prints of its
- * own. What is done to another name of a file or link shows in one of the times; the
- * content of a link never changes, and of a file that shows in the other.
+ * A directory's size and times change with its content, which has prints of its own. What is done
+ * to another name of a file or link shows in ctime, which is left out for these; the content of a
+ * link never changes, and that of a file shows in mtime.
  */
 static uint64_t print_of(struct str name, const struct authority_stat *about)
 {
@@ -105,7 +104,7 @@ int undo_measure(const struct undo_log *log, struct str name, bool is_tree,
 
 /* ---- older changes, seen from a newer one ---- */
 
-/* Whether the step left something that is looked at before it is undone. */
+/* Whether the step left something that is checked before it is undone. */
 static bool has_print(const struct undo_step *step)
 {
     return step->kind != UNDO_GONE && step->kind != UNDO_LOST && !step->is_off;
@@ -122,14 +121,14 @@ void undo_revive(struct undo_log *log, struct undo_step *step)
         list_append(&log->alive, &step->alive_link);
 }
 
-/* It cannot be compared any more. */
+/* The step can no longer be compared. */
 static void lose_track_of(struct undo_step *step)
 {
     step->is_off = true;
     list_remove(&step->alive_link);
 }
 
-/* The print of the step's object: seen already, where it is the very file. */
+/* Compares the print of the step's object; uses `seen` if that is the very file. */
 static bool looks_as_left(const struct undo_log *log, const struct undo_step *step, struct str name,
                           const struct undo_measure *seen)
 {
@@ -187,7 +186,7 @@ void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t wa
     undo_bring_back(log, id, name);
 }
 
-/* Trees that `name` lies in, and that are where they were made. */
+/* Whether the step is a tree that contains `name`, and is still where it was created. */
 static bool holds(const struct undo_step *step, struct str name)
 {
     return step->is_tree && step->name.len < name.len && path_is_within(name, step->name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the log keeps what changes take away: a temporary workspace, which the
- * authority removes with its scope or sweeps at the next start. Its own kind would
- * cut all modes down to the owner's, so a second grant of the same place, of kind
- * workspace, does the work; nobody else gets below the directory, which is 0700.
+ * Where the log keeps what changes remove: a temporary workspace, which the authority removes with
+ * its scope or sweeps at the next start. Its own kind would restrict all modes to the owner's, so a
+ * second grant for the same directory, of kind workspace, does the work; nobody else can enter the
+ * directory, which is 0700.
  */
 #include "files/undo/internal.h"
 
@@ -18,7 +18,7 @@ static const char reason[] = "keeps what a change replaces, so that it can be un
 
 struct path_search {
     uint64_t grant;
-    char path[PATH_MAX]; /* "" when there is none to tell */
+    char path[PATH_MAX]; /* "" if there is none */
 };
 
 static void find_path(void *data, const struct authority_grant *grant)
@@ -40,7 +40,7 @@ int undo_store_open(struct undo_log *log, struct authority *authority, struct er
         return r;
     search.grant = authority_scope_grant(log->temp);
     authority_grants(authority, find_path, &search);
-    /* In memory there is no path, and then the modes of what is kept are the owner's only. */
+    /* In memory there is no path, and then only the owner's modes are kept. */
     log->store = log->temp;
     if (search.path[0] == '\0')
         return 0;
@@ -142,7 +142,7 @@ void undo_store_drop(struct undo_log *log, struct undo_step *step)
     step->slot_bytes = 0;
 }
 
-/* As it is: by a rename where the folder is on the same file system, else by an exact copy. */
+/* Unchanged: by a rename on the folder's file system, else by an exact copy. */
 static struct authority_move_options as_it_is(const struct cancel *cancel)
 {
     return (struct authority_move_options){.may_rename = true, .is_exact = true, .cancel = cancel};
@@ -193,7 +193,7 @@ struct refill {
     int result;
 };
 
-/* What is missing in the files comes back from the store, whole subtrees at once. */
+/* Restores what is missing in the files from the store, whole subtrees at once. */
 static int refill_entry(void *data, const struct authority_entry *entry)
 {
     struct refill *refill = data;
@@ -217,7 +217,7 @@ static int refill_entry(void *data, const struct authority_entry *entry)
     return AUTHORITY_WALK_SKIP;
 }
 
-/* What is kept is whole, and the original gone or gone in part: puts it together again. */
+/* The store has everything, and the original is gone or partly gone: restores it. */
 static int refill(struct undo_log *log, struct str name, struct str slot)
 {
     struct refill refill = {.log = log, .top = name, .slot = slot, .options = as_it_is(NULL)};
@@ -254,7 +254,7 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
     *out_is_removal = authority_exists(log->store, name, &is_kept, NULL) < 0 || is_kept;
     if (!*out_is_removal)
         return r;
-    /* Somebody has changed or removed it meanwhile: what is missing is missed by nobody. */
+    /* Another process has changed or removed it meanwhile: nothing to restore. */
     if (r != ERR_BUSY && r != ERR_NOT_FOUND && refill(log, step->name, name) < 0) {
         /* Both are needed now: the rest here, the whole there. */
         hold(log, step, slot, measure);
@@ -271,8 +271,8 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
 /* ---- giving back ---- */
 
 /*
- * After an error: whether what was kept is in its place all the same, and only what
- * comes behind that failed, the removal of what was kept or a last sync.
+ * After an error: whether the object is in its place all the same, and only what follows failed,
+ * the removal of the copy or a last sync.
  */
 static bool is_given_back(struct undo_log *log, const struct undo_step *step, struct str slot,
                           int code)
@@ -302,7 +302,7 @@ static int give_back(struct undo_log *log, struct undo_step *step, bool may_repl
         return r;
     }
     options.may_replace = may_replace;
-    /* A file that has to be copied is done with when it is there. */
+    /* A file that must be copied is complete once it is there. */
     if (step->is_slot_near || step->is_slot_tree)
         r = authority_move_in(log->files, step->name, log->store, slot, &options, err);
     else
@@ -348,7 +348,7 @@ void undo_store_mend(struct undo_log *log, struct undo_step *step)
 
 /* ---- removing what was made ---- */
 
-/* The same object with the same content; a rename changes the third time. */
+/* The same object with the same content; a rename changes ctime. */
 static bool is_same_file(const struct authority_stat *a, const struct authority_stat *b)
 {
     return a->type == b->type && a->device == b->device && a->inode == b->inode &&
@@ -356,7 +356,7 @@ static bool is_same_file(const struct authority_stat *a, const struct authority_
            a->modified_ns == b->modified_ns;
 }
 
-/* What was taken out of its place is somebody's: back it goes. */
+/* The object that was removed belongs to someone else: puts it back. */
 static int return_file(struct undo_log *log, struct undo_step *step, uint64_t slot,
                        const struct undo_measure *measure, struct err *err)
 {
@@ -399,7 +399,7 @@ int undo_store_discard(struct undo_log *log, struct undo_step *step, const struc
     if (r == ERR_CROSS_DEVICE)
         return authority_remove(log->files, step->name,
                                 &(struct authority_remove_options){.cancel = cancel}, err);
-    /* It may have been taken all the same, and only what comes behind that failed. */
+    /* It may have been moved all the same, and only what follows failed. */
     if (r < 0 &&
         (authority_exists(log->store, slot_name(slot, text), &is_taken, NULL) < 0 || !is_taken))
         return r;

@@ -113,7 +113,7 @@ void undo_open(struct undo_log *log, struct str tool)
     log->open = change;
 }
 
-/* The oldest go when there are too many. */
+/* Drops the oldest changes if there are too many. */
 static void forget_old(struct undo_log *log)
 {
     while (log->change_count > 1 &&
@@ -172,7 +172,7 @@ struct undo_step *undo_step_add(struct undo_log *log, enum undo_kind kind, struc
     return step;
 }
 
-/* Codes after which the change is not made; others only mean that it is not kept. */
+/* Codes that prevent the change; others only mean that it cannot be kept. */
 static bool stops_the_call(int code)
 {
     switch (code) {
@@ -201,7 +201,7 @@ static void lose(struct undo_log *log, struct undo_step *step, int code)
     undo_set_lost(log->open, why);
 }
 
-/* Each directory above `name` that is missing, outermost first. */
+/* Adds a step for each missing directory above `name`, outermost first. */
 static int add_parents(struct undo_log *log, struct str name)
 {
     size_t first = name.len;
@@ -230,12 +230,12 @@ static int add_parents(struct undo_log *log, struct str name)
 
 /* ---- what is about to happen ---- */
 
-/* A file whose content goes: a copy of it, or a note that there is none. */
+/* Keeps a copy of a file whose content is replaced, or notes that there is none. */
 static int keep_file(struct undo_log *log, struct undo_step *step,
                      const struct undo_measure *measure, const struct cancel *cancel,
                      struct err *err)
 {
-    /* What is replaced in its place keeps its mode and owner, so the content is all it takes. */
+    /* A file replaced in place keeps its mode and owner, so only the content is needed. */
     bool is_content = step->kind == UNDO_REPLACED && undo_store_can_hold(log, measure);
     int r;
 
@@ -296,7 +296,7 @@ int undo_will_make_directory(struct undo_log *log, struct str name, struct err *
     return 0;
 }
 
-/* An empty directory that something else will stand in place of. */
+/* Removes an empty directory that will be replaced. */
 static int take_empty(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
                       const struct undo_measure *measure, struct err *err)
 {
@@ -314,7 +314,7 @@ static int take_empty(struct undo_log *log, struct undo_step *step, const struct
     return 0;
 }
 
-/* What stands where something is put: goes to the store, or is lost. */
+/* Moves what is at the destination to the store, or notes the loss. */
 static int clear_place(struct undo_log *log, struct str name, const struct cancel *cancel,
                        struct err *err)
 {
@@ -381,7 +381,7 @@ int undo_will_extract(struct undo_log *log, struct str name, const struct cancel
 
 /* ---- it happened, or not ---- */
 
-/* How the step's object looks now. */
+/* Present print of the step's object. */
 static uint64_t look(struct undo_log *log, struct undo_step *step)
 {
     struct undo_measure measure = {0};
@@ -403,7 +403,7 @@ static void settle(struct undo_log *log, struct undo_step *step)
     case UNDO_LOST:
         step->now = look(log, step);
         undo_shift(log, step->name, step->before ^ step->now);
-        if (step->from.len > 0) /* of a move that could not be looked at */
+        if (step->from.len > 0) /* of a move that could not be measured */
             undo_lose_track(log, step->from);
         return;
     case UNDO_GONE:
@@ -426,7 +426,7 @@ void undo_did(struct undo_log *log)
             settle(log, undo_step_of(node));
 }
 
-/* Nothing of it was lost if no step says so any more. */
+/* The change can be undone if none of its steps is lost any more. */
 static void forget_loss(struct undo_change *change)
 {
     list_each (node, &change->steps)
@@ -472,7 +472,7 @@ static int delete_unkept(struct undo_log *log, struct str name, const struct can
         &(struct authority_remove_options){.is_recursive = true, .cancel = cancel}, err);
 }
 
-/* Not kept: removed for good. What fails in the middle has removed a part. */
+/* Removes it permanently. A failure in the middle has removed a part. */
 static int delete_for_good(struct undo_log *log, struct undo_step *step,
                            const struct cancel *cancel, struct err *err)
 {

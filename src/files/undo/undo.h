@@ -100,7 +100,7 @@ void undo_rolled_back(struct undo_log *log, struct str name);
 
 /* ---- undoing ---- */
 
-/* What the newest `count` changes did, newest first, one for each thing that was changed. */
+/* One object that the newest `count` changes affected; newest first. */
 struct undo_told {
     struct str tool;
     struct str name;

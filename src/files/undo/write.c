@@ -13,14 +13,14 @@ static bool is_small_file(struct undo_log *log, struct str name, const struct au
            measure.bytes <= log->max_bytes - log->kept_bytes;
 }
 
-/* After these the longer way may still lead there. */
+/* After these codes the slower way may still work. */
 static bool has_changed_since(int code)
 {
     return code == ERR_NOT_FOUND || code == ERR_TOO_LARGE || code == ERR_BUSY ||
            code == ERR_PERMISSION_DENIED;
 }
 
-/* What the file was and is, told by the writing itself. */
+/* Notes the file's state before and after, as the write reported it. */
 static void note(struct undo_log *log, struct undo_step *step,
                  const struct authority_exchange *exchange, struct str content)
 {
