@@ -23,13 +23,13 @@ enum {
  *            | |         |
  *            | |     PREVIEWING
  *            | |         |
- *            | `--- ASKING_DESK, ASKING_CLIENT
+ *            | `--- ASKING_USER, ASKING_CLIENT
  *            `--- RUNNING, PREVIEWING, ASKING_...
  *   and from each of them to ENDED
  */
 enum call_state {
     CALL_NEW,
-    CALL_PREPARING, /* the executor has it; one that decides by itself may run it already */
+    CALL_PREPARING, /* at the executor; one that decides by itself may already run it */
     CALL_KEEPING,   /* a worker writes the user's answer into the settings */
     CALL_PREVIEWING,
     CALL_ASKING_USER,
@@ -38,7 +38,7 @@ enum call_state {
     CALL_ENDED,
 };
 
-/* An answer on its way into the settings: it arrives there also when the call has ended. */
+/* An answer being saved to the settings; it is saved even if the call has ended. */
 struct keeping {
     atomic_uint refs; /* the loop's, and the worker's */
     struct call_engine *engine;
@@ -53,7 +53,7 @@ struct call {
     enum call_state state;
     struct call_request request;
     struct executor *executor;
-    struct work *work; /* of the last turn; NULL before the first */
+    struct work *work; /* of the last round; NULL before the first */
     struct timer timer;
     int64_t since_ms;
     int64_t due_ms;
@@ -189,7 +189,7 @@ static void fail_plainly(struct call *call, int code)
     fail(call, &err);
 }
 
-/* Nothing was done for it. */
+/* Fails a call that was not started. */
 static void fail_unbegun(struct call *call, int code)
 {
     struct err err = ERR_INIT;
@@ -201,7 +201,7 @@ static void fail_unbegun(struct call *call, int code)
     fail(call, &err);
 }
 
-/* What the executor still has is given up; on_end may come later, and is the call's end then. */
+/* Cancels what the executor still does; on_end may come later, and then ends the call. */
 static void give_up(struct call *call, int why)
 {
     switch (call->state) {
@@ -211,7 +211,7 @@ static void give_up(struct call *call, int why)
         call->work->ops->cancel(call->work, why);
         return;
     case CALL_NEW:
-    case CALL_KEEPING: /* the answer is kept all the same */
+    case CALL_KEEPING: /* the answer is saved all the same */
     case CALL_ASKING_USER:
     case CALL_ASKING_CLIENT:
         fail_unbegun(call, why);
@@ -231,7 +231,7 @@ unsigned call_engine_choices(const struct call_engine *engine)
     return ONCE | (may_keep && keeper_saves(config->keeper) ? ALWAYS : 0);
 }
 
-/* What the call is decided by at the moment. */
+/* The present terms of the decision. */
 static struct decision_terms terms_of(const struct call *call)
 {
     const struct call_engine *engine = call->engine;
@@ -239,7 +239,7 @@ static struct decision_terms terms_of(const struct call *call)
 
     return (struct decision_terms){
         .keeper = config->keeper,
-        /* A terminal that was named and has gone is not replaced by the client. */
+        /* A named terminal that is gone is not replaced by the client. */
         .can_ask = !engine->is_alone &&
                    (config->queue != NULL
                         ? question_queue_has_surface(config->queue)
@@ -274,7 +274,7 @@ static void on_user_answer(void *data, uint64_t id, enum permission_choice choic
     if (by != NULL)
         try_with(call, choice);
     else
-        prepare(call); /* the terminal is gone: refused, because nobody can be asked */
+        prepare(call); /* the terminal is gone: denied, because nobody can be asked */
 }
 
 void call_answer(struct call *call, enum permission_choice choice)
@@ -283,7 +283,7 @@ void call_answer(struct call *call, enum permission_choice choice)
         try_with(call, choice);
 }
 
-/* The queue may have the answer before it returns; then the call may be gone. */
+/* The queue may answer before it returns; then the call may be freed. */
 static void ask_user(struct call *call)
 {
     struct err err = ERR_INIT;
@@ -343,7 +343,7 @@ static bool is_over_ceiling(struct call *call)
     return engine->held > engine->config.max_held_bytes;
 }
 
-/* False: the call is over. */
+/* False: the call has ended. */
 static bool may_go_on(struct call *call)
 {
     if (!call->engine->is_closed && !is_over_ceiling(call))
@@ -683,8 +683,8 @@ enum permission_source call_source(const struct call *call)
 }
 
 /*
- * What is done to one call may end others, where an executor gives its place to the next: so after
- * each of them the search begins again.
+ * An action on one call may end others, if an executor gives its place to the next one: so the
+ * search restarts after each.
  */
 static struct call *find_call(const struct call_engine *engine,
                               bool (*is_wanted)(const struct call *call, const void *session),

@@ -49,8 +49,8 @@ struct call_engine_config {
 
     /* Asks on the terminal and nowhere else. NULL: the transport asks. */
     struct question_queue *queue;
-    const char *how_to_ask;     /* what the user can do where nobody can be asked */
-    bool keeps_clients_answers; /* "always" is offered when the transport asks, too */
+    const char *how_to_ask;     /* advice for the user when nobody can be asked */
+    bool keeps_clients_answers; /* offer "always" even if the transport asks */
     /* Without a queue: whether the call's client can be asked. NULL: always. */
     bool (*can_ask)(void *data, const struct call *call);
     /*

@@ -25,14 +25,14 @@ enum local_state {
     LOCAL_OVER,
 };
 
-/* What a worker does next, and how far it came. */
+/* A worker's next step, and the stage it reached. */
 enum local_step { STEP_PREPARE, STEP_PREVIEW, STEP_RUN };
 enum local_stage { STAGE_NONE, STAGE_PREPARED, STAGE_ASKS, STAGE_PREVIEWED, STAGE_RAN };
 
 struct local_work {
     struct work work;
     struct workers *workers;
-    struct list link; /* of those that wait, or that are at work */
+    struct list link; /* in the list of those that wait or run */
     /* Copies: a worker that hangs may outlive the executor. */
     struct provider_use use;
     atomic_uint *running;
@@ -66,7 +66,9 @@ struct workers {
     bool is_lost;
 };
 
-/* SAFETY: every work, and the executor itself, was made here as the first member of its struct. */
+/*
+ * SAFETY: every work, and the executor itself, was created here as the first member of its struct.
+ */
 static struct local_work *local_of(const struct work *work)
 {
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer as it was, without its const */
@@ -105,7 +107,7 @@ static int run(struct local_work *local, const struct cancel *token)
     unsigned change = is_change(local);
     int r = cancel_check(token);
 
-    if (r < 0) /* given up before it was begun */
+    if (r < 0) /* cancelled before it was started */
         return err_set_plain(&work->err, r);
     atomic_store(&local->has_begun, true);
     atomic_fetch_add(local->changing, change);
@@ -128,7 +130,7 @@ static int get_subject(struct local_work *local, const struct cancel *token)
                                         &work->subject, &work->err);
 }
 
-/* Decides here where it was given the terms, so that what is allowed runs at once. */
+/* Decides here if it has the terms, so that an allowed call runs at once. */
 static int prepare(struct local_work *local, const struct cancel *token)
 {
     struct work *work = &local->work;
@@ -241,7 +243,7 @@ static void end_with(struct local_work *local, int code)
     end(local, (struct work_end){.err = &err});
 }
 
-/* What a worker brought back. */
+/* Handles the result of a worker. */
 static void take_stage(struct local_work *local)
 {
     struct work *work = &local->work;
@@ -297,7 +299,7 @@ static void look_for_lost(void *data)
     worker_pool_stats(workers->pool, &stats);
     if (stats.abandoned >= workers->config.pool.abandoned_max)
         tell_lost(workers);
-    else if (stats.running > 0) /* maybe one that was given up, within its grace */
+    else if (stats.running > 0) /* maybe a given-up one, within its grace period */
         timer_start(&workers->look, LOOK_MS);
 }
 
@@ -456,7 +458,7 @@ static void on_provider_progress(void *data, uint64_t done, uint64_t total, cons
         local->work.events->on_progress(local->work.data, done, total, what);
 }
 
-/* The executor may be gone by then, where the caller released the work before. */
+/* The executor may have been freed, if the caller released the work before. */
 static void on_provider_done(void *data, int error, struct str result)
 {
     struct local_work *local = data;
