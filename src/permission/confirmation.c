@@ -67,7 +67,7 @@ static int write_resources(const struct question *question, struct buf *out)
     return r;
 }
 
-/* What will be done, and the diff or the arguments below it: the page shows one text. */
+/* The action, and the diff or the arguments below it: the page shows one text. */
 static int write_description(const struct question *question, struct buf *out)
 {
     int r = question_add_line(out, question->action);
@@ -123,7 +123,7 @@ static int compare_keys(const void *a, const void *b)
 
 static int feed_value(struct sha256 *sha, struct arena *arena, const struct json_value *value);
 
-/* By their names: a client that puts its answer in may write the others in another order. */
+/* Sorted by name: a client that adds its answer may write the others in another order. */
 static int feed_members(struct sha256 *sha, struct arena *arena, const struct json_value *object)
 {
     const struct json_value **keys = arena_alloc_array(arena, object->size, sizeof(*keys));
@@ -146,7 +146,7 @@ static int feed_members(struct sha256 *sha, struct arena *arena, const struct js
     return 0;
 }
 
-/* Each value says where it ends, so that no two trees have the same bytes. */
+/* Each value marks its end, so that no two trees have the same bytes. */
 static int feed_value(struct sha256 *sha, struct arena *arena, const struct json_value *value)
 {
     uint64_t size = value->size;
@@ -180,7 +180,9 @@ static int feed_value(struct sha256 *sha, struct arena *arena, const struct json
     return ERR_INTERNAL;
 }
 
-/* The tool, the arguments, and what it is about: a file that leads elsewhere by now is another one.
+/*
+ * Covers the tool, the arguments, and the resources: a file that leads elsewhere by now is another
+ * one.
  */
 static int make_digest(const struct question *question, const struct json_value *arguments,
                        unsigned char out_digest[SHA256_BYTES])
@@ -233,7 +235,7 @@ void confirmations_free(struct confirmations *confirmations)
     free(confirmations);
 }
 
-/* Those whose time is over stand in front. */
+/* Expired ones come first. */
 static void drop_old(struct confirmations *confirmations, int64_t now_ms)
 {
     list_each_safe (node, &confirmations->open) {
@@ -245,7 +247,7 @@ static void drop_old(struct confirmations *confirmations, int64_t now_ms)
     }
 }
 
-/* One at most: what is asked again is the same question. */
+/* One at most: a repeated question is the same. */
 static struct waiting *find(const struct confirmations *confirmations,
                             const unsigned char digest[SHA256_BYTES])
 {
@@ -273,7 +275,7 @@ int confirmations_expect(struct confirmations *confirmations, const struct quest
         free(waiting);
         return r;
     }
-    /* Two that look alike leave room for one answer, or the second would be nobody's. */
+    /* Two equal questions share one answer, or the second would be unaccounted for. */
     same = find(confirmations, waiting->digest);
     if (same != NULL)
         forget(confirmations, same);

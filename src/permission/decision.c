@@ -86,7 +86,7 @@ static int refuse(const struct deciding *deciding, size_t index, enum permission
 
 /* ---- asking ---- */
 
-/* What is typed into a command is another thing each time, which an answer cannot be kept for. */
+/* Text typed into a command differs each time, so a lasting answer makes no sense. */
 static unsigned choices_of(const struct deciding *deciding)
 {
     for (size_t i = 0; i < deciding->subject->count; i++)
@@ -96,8 +96,8 @@ static unsigned choices_of(const struct deciding *deciding)
 }
 
 /*
- * Of what is asked about, and of nothing else: another place to go to is another question, and so
- * is another change to undo.
+ * Covers exactly what is asked about: another target is another question, and so is another change
+ * to undo.
  */
 static uint64_t mark_of(const struct deciding *deciding)
 {
@@ -116,7 +116,7 @@ static uint64_t mark_of(const struct deciding *deciding)
     return key.low;
 }
 
-/* Two names of one file are one thing to decide about. */
+/* Two names of one file are one resource. */
 static bool is_shown(const struct question *question, const struct question_resource *resource)
 {
     for (size_t i = 0; i < question->resource_count; i++)
@@ -127,8 +127,8 @@ static bool is_shown(const struct question *question, const struct question_reso
 }
 
 /*
- * A command is shown with the directory it runs in. Always a copy: the question outlives the call
- * that the names belong to.
+ * A command is shown with its working directory. Always a copy: the question outlives the call that
+ * owns the names.
  */
 static int show_resource(const struct deciding *deciding, size_t index, struct str *out_shown)
 {
@@ -147,7 +147,7 @@ static int show_resource(const struct deciding *deciding, size_t index, struct s
     return 0;
 }
 
-/* A question goes out before anything is allowed: it must not be a way to read. */
+/* A question is sent before anything is allowed: it must not be a way to read. */
 static enum decision_disclosure how_much_to_tell(const struct deciding *deciding)
 {
     const struct decision_subject *subject = deciding->subject;
@@ -206,7 +206,7 @@ static int make_question(const struct deciding *deciding, enum decision_disclosu
 
 /* ---- the answer ---- */
 
-/* Those that were asked about, together. */
+/* Saves rules for all resources that were asked about, together. */
 static void keep_rules(const struct deciding *deciding, enum rule_effect effect, struct err *unkept)
 {
     const struct decision_subject *subject = deciding->subject;
@@ -224,7 +224,7 @@ static void keep_rules(const struct deciding *deciding, enum rule_effect effect,
     (void)keeper_save(deciding->terms->keeper, asked, count, effect, unkept);
 }
 
-/* Past their ceiling it counts for this once. */
+/* Over the limit it counts for this once. */
 static void allow_for_session(const struct deciding *deciding)
 {
     for (size_t i = 0; i < deciding->subject->count; i++)

@@ -67,7 +67,7 @@ struct permission_write permission_write_access(const struct permission_write_so
         write.mode = sources->env_mode;
     if (sources->has_flag_mode)
         write.mode = sources->flag_mode;
-    /* Whoever names a mode for this session wants it; the settings have one from their template. */
+    /* Naming a mode for this session is an opt-in; the settings have one from their template. */
     if (sources->has_flag_mode || sources->has_env_mode)
         write.is_opted_in = write.is_opted_in || write.mode != PERMISSION_DENY;
     if (!write.is_opted_in)

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "permission/permission_internal.h"
 
-/* What was allowed for the session: known again by its digest, which has one size. */
+/* A permission for the session, identified by a digest of fixed size. */
 struct session_rule {
     struct session_rule *next;
     unsigned char digest[SHA256_BYTES];
@@ -155,7 +155,7 @@ void permission_end(struct permission_moment *moment)
 
 /* ---- Resources ---- */
 
-/* A given name that goes back or is written oddly gets its form, with the slash in front. */
+/* Normalises a given name with ".." or an unusual spelling, with a leading slash. */
 static bool form_given(struct permission_subject *subject)
 {
     __attribute__((uninitialized)) struct path_name name;
@@ -289,7 +289,7 @@ enum permission_mode permission_mode_of(const struct permission_moment *moment,
 const struct rule *permission_allowance(const struct permission_moment *moment,
                                         const struct permission_subject *subject, int64_t wall_ms)
 {
-    /* Who allowed the command has not seen what is typed: a pager runs programs by a key. */
+    /* Allowing the command did not show what is typed: a pager runs programs by a key. */
     if (moment->book == NULL || subject->is_typed)
         return NULL;
     return rulebook_find(moment->book, RULE_ALLOW, subject->group, subject->resolved, subject->cwd,

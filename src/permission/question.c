@@ -61,7 +61,7 @@ size_t question_bytes(const struct question *question)
     return total;
 }
 
-/* Moves *room on. */
+/* Copies the text to *room and advances it. */
 static struct str keep(char **room, struct str text)
 {
     struct str kept = {*room, text.len};

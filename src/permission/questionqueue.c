@@ -9,8 +9,8 @@
 #include "base/list.h"
 
 /*
- * A question is on `open` until it ends, and then on `leaving` while the surfaces
- * are told: only so does a surface that goes meanwhile find all that it was shown.
+ * A question is on `open` until it ends, and then on `leaving` while the surfaces are told: so a
+ * surface that is removed meanwhile still finds all that it was shown.
  */
 struct entry {
     struct list node;
@@ -19,7 +19,7 @@ struct entry {
     size_t bytes;
     question_queue_answer_fn *answer;
     void *data;
-    unsigned shown; /* bits of the slots that are to be told when it ends */
+    unsigned shown; /* bits of the slots to notify when it ends */
 };
 
 struct slot {
@@ -48,7 +48,7 @@ static struct entry *find(const struct question_queue *queue, uint64_t id)
     return NULL;
 }
 
-/* The oldest that is younger than this one. */
+/* The oldest question that is newer than this one. */
 static struct entry *first_after(const struct question_queue *queue, uint64_t id)
 {
     list_each (node, &queue->open) {
@@ -78,7 +78,7 @@ static void show(struct question_queue *queue, int slot, struct entry *entry)
     surface.show(surface.data, entry->id, entry->question);
 }
 
-/* Takes it off the open ones, tells those who showed it, and leaves it to the caller to free. */
+/* Removes it from the open ones and tells the surfaces that showed it; the caller frees it. */
 static void end(struct question_queue *queue, struct entry *entry, enum question_queue_end end,
                 const char *by)
 {
@@ -112,7 +112,7 @@ static void conclude(struct question_queue *queue, struct entry *entry,
     entry_free(entry);
 }
 
-/* Nobody is left to answer them. */
+/* Denies open questions if no surface is left. */
 static void deny_open(struct question_queue *queue)
 {
     while (!list_is_empty(&queue->open) && !question_queue_has_surface(queue))
@@ -146,7 +146,7 @@ void question_queue_free(struct question_queue *queue)
 
 int question_queue_add(struct question_queue *queue, const struct question_queue_surface *surface)
 {
-    uint64_t newest = queue->last_id; /* later ones are shown by those who ask */
+    uint64_t newest = queue->last_id; /* later ones are shown by question_queue_ask() */
     int slot = 0;
 
     if (slot_of(queue, surface->name) >= 0)

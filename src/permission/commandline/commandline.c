@@ -6,14 +6,15 @@
 #include "base/err.h"
 #include "permission/commandline/words.h"
 
-/* The way through a command's first words, up to the program that it runs. */
+/* A parser for a command's first words, up to the program that it runs. */
 struct head {
     struct str rest;
-    const struct command_wrapper *wrapper; /* whose options come now; NULL: the shell's own words */
-    bool has_options;                      /* they may still come */
-    bool has_assignments;                  /* NAME=value may still come */
-    bool is_fed;                           /* by one of the wrappers */
-    bool is_assigned_to;                   /* an assignment was left out */
+    /* Whose options come now; NULL: the shell's own words. */
+    const struct command_wrapper *wrapper;
+    bool has_options;     /* they may still come */
+    bool has_assignments; /* NAME=value may still come */
+    bool is_fed;          /* by one of the wrappers */
+    bool is_assigned_to;  /* an assignment was left out */
 };
 
 /* ---- words of the head ---- */
@@ -31,7 +32,7 @@ static bool has_letter(const char *set, char letter)
     return set != NULL && strchr(set, letter) != NULL;
 }
 
-/* A value in the next word. False: there is none, or it is not a plain word. */
+/* Takes a value from the next word. False: there is none, or it is not a plain word. */
 static bool take_value(struct head *head)
 {
     struct command_word word;
@@ -86,14 +87,14 @@ static bool is_number(struct str text)
     return text.len > 0;
 }
 
-/* An option of the wrapper, with its value. False: not one that may be left out. */
+/* Takes an option of the wrapper, with its value. False: it must not be removed. */
 static bool take_option(struct head *head, struct str option)
 {
     if (!command_is_bare_option(option))
         return false;
     if (str_eq_c(option, "--")) {
         head->has_options = false;
-        /* sudo takes none behind it; env does, and gets a question too many. */
+        /* sudo accepts none after it; env does, and gets a superfluous question. */
         head->has_assignments = false;
         return true;
     }
@@ -108,7 +109,7 @@ static bool take_option(struct head *head, struct str option)
     return take_short_options(head, str_slice(option, 1, option.len));
 }
 
-/* Whether this assignment may be left out where it stands. */
+/* Whether this assignment may be removed. */
 static bool take_assignment(struct head *head, const struct command_word *word, struct str name)
 {
     /* To a program it is a word like any other: it may become several. */
@@ -119,7 +120,7 @@ static bool take_assignment(struct head *head, const struct command_word *word, 
     return head->has_assignments && !command_is_weighty_variable(name);
 }
 
-/* The program's name without a directory of PATH. Empty: one that is not taken at its word. */
+/* The program's name without a directory of PATH. Empty: not a plain name. */
 static struct str program_name(struct str text, const char *const *path_dirs)
 {
     struct str name = text;
@@ -145,7 +146,7 @@ static struct str program_name(struct str text, const char *const *path_dirs)
     return command_is_bare_name(name) && !command_is_shell_word(name) ? name : STR_EMPTY;
 }
 
-/* Goes to the program; empty: the command is called by all of its text. */
+/* Advances to the program; empty: the command keeps its whole text. */
 static struct str find_program(struct head *head, const char *const *path_dirs)
 {
     struct command_word word;
@@ -177,7 +178,7 @@ static struct str find_program(struct head *head, const char *const *path_dirs)
 
 /* ---- the whole ---- */
 
-/* Blanks and empty lines at the ends. A CR is a part of a word to shells, and so is `\ `. */
+/* Removes blanks and empty lines at the ends. A CR is part of a word to shells, and so is `\ `. */
 static struct str trim(struct str text)
 {
     size_t end = text.len;
@@ -192,7 +193,7 @@ static struct str trim(struct str text)
     return end > 0 && text.ptr[end - 1] == '\\' ? text : str_slice(text, 0, end);
 }
 
-/* The program and what follows it, one blank between words; 0 when that cannot be told apart. */
+/* The program and the rest, with one blank between words; 0 if they cannot be separated. */
 static size_t write_words(const struct head *head, struct str program, char *out)
 {
     struct str rest = head->rest;

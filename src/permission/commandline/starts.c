@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* No word of the table is longer. */
+/* The longest word of the table. */
 enum { NAME_ROOM = 24 };
 
 enum word_kind { RESERVED, RUNNER, SHELL };
@@ -17,7 +17,7 @@ struct known_word {
     unsigned operands;
 };
 
-/* In the order of strcmp(). */
+/* Sorted by strcmp(). */
 static const struct known_word known_words[] = {
     {"!", RESERVED, 0},
     {"ash", SHELL, 0},
@@ -89,7 +89,7 @@ static const struct known_word known_words[] = {
     {"{", RESERVED, 0},
 };
 
-/* Words of a program's arguments that a command follows. */
+/* Arguments of a program that a command follows. */
 static const char *const starting_options[] = {"-exec", "-execdir", "-ok", "-okdir"};
 
 /* ---- characters ---- */
@@ -126,7 +126,7 @@ static bool is_name_character(char c)
 
 /* ---- words ---- */
 
-/* What a word says without its quotes and, of a path, its directory; as much as the room holds. */
+/* A word without its quotes and, for a path, its directory; as much as fits. */
 struct bare_word {
     char text[NAME_ROOM];
     size_t len;
@@ -188,7 +188,7 @@ static const struct known_word *find_known(const struct bare_word *bare)
     return known != NULL && bare->has_slash && known->kind == RESERVED ? NULL : known;
 }
 
-/* NAME=, NAME+= and NAME[, quoted or not: env takes them so. */
+/* NAME=, NAME+= and NAME[, quoted or not: env accepts them. */
 static bool is_assignment(struct str word)
 {
     size_t at = 0;
@@ -215,7 +215,7 @@ static bool is_descriptor(struct str word)
     return true;
 }
 
-/* The quote that is open behind the word: the character that closes it, or '$' for "$'". */
+/* The quote that is open after the word: the character that closes it, or '$' for "$'". */
 static char quote_behind(struct str word, char quote)
 {
     for (size_t i = 0; i < word.len; i++) {
@@ -260,12 +260,12 @@ static void take_option(struct command_starts *starts, struct str word)
 {
     bool is_long = word.len > 1 && word.ptr[1] == '-';
 
-    /* Behind -c comes no value, but the command. */
+    /* After -c comes the command, not a value. */
     starts->may_be_value =
         !(starts->is_shell && !is_long && memchr(word.ptr, 'c', word.len) != NULL);
 }
 
-/* A word of the head was read: does the head go on behind it? */
+/* A word of the head was read: does the head continue after it? */
 static void pass(struct command_starts *starts, struct str word, bool is_target)
 {
     bool was_in_quote = starts->quote != '\0';
@@ -294,14 +294,14 @@ static void pass(struct command_starts *starts, struct str word, bool is_target)
 
 /* ---- the line ---- */
 
-/* ">&2" and ">|x" still want their target. */
+/* ">&2" and ">|x" still need their target. */
 static void begin_behind(struct command_starts *starts, char operator)
 {
     begin(starts);
     starts->is_target = starts->is_target && (operator== '&' || operator== '|');
 }
 
-/* Up to the next word. False: there is none. */
+/* Advances to the next word. False: there is none. */
 static bool go_to_word(struct command_starts *starts)
 {
     struct str *rest = &starts->rest;

@@ -62,7 +62,7 @@ bool command_is_bare_option(struct str text)
 
 /* ---- splitting ---- */
 
-/* How long the expansion at a dollar is; 0 for one that is more than a variable's name. */
+/* Length of the expansion at a dollar; 0 if it is more than a variable's name. */
 static size_t expansion_length(struct str text, size_t at, bool is_quoted)
 {
     size_t end = at + 1;
@@ -81,7 +81,7 @@ static size_t expansion_length(struct str text, size_t at, bool is_quoted)
     return end - at;
 }
 
-/* Behind the quote that begins at `at`; 0 when it does not end. */
+/* Position after the quote that begins at `at`; 0 if it does not end. */
 static size_t skip_quote(struct str text, size_t at, struct command_word *word)
 {
     char quote = text.ptr[at];
@@ -105,7 +105,7 @@ static size_t skip_quote(struct str text, size_t at, struct command_word *word)
     return 0;
 }
 
-/* Behind the character or the quoted part at `at`; 0 when it is odd. */
+/* Position after the character or the quoted part at `at`; 0 if it is odd. */
 static size_t skip_part(struct str text, size_t at, struct command_word *word)
 {
     char c = text.ptr[at];
@@ -161,10 +161,10 @@ enum command_split command_next_word(struct str *rest, struct command_word *out_
 /* ---- wrappers ---- */
 
 /*
- * Left out on purpose, so that they make a command as is: what runs a shell or an editor (sudo -s
- * -i -e), goes elsewhere (sudo -D -R -h, env -C), splits a text (env -S), reads arguments or writes
- * results somewhere (xargs -a, time -o), names the program in another way (env -a), or runs
- * nothing.
+ * Options omitted on purpose, so that a command with them keeps its whole text: those that run a
+ * shell or an editor (sudo -s -i -e), go elsewhere (sudo -D -R -h, env -C), split a text (env -S),
+ * read arguments or write results somewhere (xargs -a, time -o), name the program in another way
+ * (env -a), or run nothing.
  */
 static const struct command_wrapper wrappers[] = {
     {
@@ -248,7 +248,7 @@ struct str command_assigned_name(struct str text)
     return str_slice(text, 0, len);
 }
 
-/* By how names begin or end, in any case: a question too many is better than a program unseen. */
+/* By prefix or suffix, in any case: asking too often is better than missing a program. */
 static const char *const weighty_beginnings[] = {
     "_java",   "ansible_",  "aws_",      "azure_",  "bash",    "bundle_", "cargo",       "ccache_",
     "cmake_",  "composer_", "coreclr_",  "cross_",  "curl_",   "dbus_",   "debuginfod_", "docker",
@@ -271,7 +271,7 @@ static const char *const weighty_endings[] = {
     "rsh",      "runtime",  "sdk",      "server",    "shell",   "ssh",   "startup", "term",
     "terminal", "terminfo", "tool",     "toolchain", "urls",    "user",  "visual",  "wrapper",
 };
-/* And these by all of it. */
+/* And these by the whole name. */
 static const char *const weighty_names[] = {
     "aclocal",
     "ar",

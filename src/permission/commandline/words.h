@@ -12,7 +12,7 @@
 /* ---- splitting ---- */
 
 struct command_word {
-    struct str text;    /* as it stands there, quotes included */
+    struct str text;    /* raw, with quotes */
     bool has_expansion; /* $NAME */
     bool has_pattern;   /* unquoted: may expand to several words, or to a home directory */
     bool has_redirection;
@@ -40,9 +40,9 @@ bool command_is_compound(struct str text);
 struct command_wrapper {
     struct str name;
     const char *flags;    /* short options without a value; NULL: none, as for the others */
-    const char *values;   /* with one, attached or in the next word */
-    const char *attached; /* with one that can only be attached */
-    /* Up to a NULL: "--null"; "--replace" and "--replace=R"; "--user=U" and "--user U". */
+    const char *values;   /* short options with a value, attached or in the next word */
+    const char *attached; /* short options with a value that can only be attached */
+    /* NULL-terminated: "--null"; "--replace" and "--replace=R"; "--user=U" and "--user U". */
     const char *const *long_flags;
     const char *const *long_maybe;
     const char *const *long_values;

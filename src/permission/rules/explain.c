@@ -3,7 +3,7 @@
 
 #include "base/printable.h"
 
-/* The account so far; after an error nothing more is written. */
+/* The text so far; after an error nothing more is written. */
 struct account {
     struct buf *out;
     int step;
@@ -16,7 +16,7 @@ static void say(struct account *account, const char *text)
         account->result = buf_append_str(account->out, str_from(text));
 }
 
-/* In quotes; nothing in it steers the terminal or ends the line. */
+/* In quotes, escaped. */
 static void quote(struct account *account, struct str text)
 {
     say(account, "\"");
@@ -56,7 +56,7 @@ static void say_until(struct account *account, const struct rule *rule, const ch
     say(account, when);
 }
 
-/* Nothing holds; but did something until it expired? */
+/* No rule applies; mentions one that did until it expired. */
 static void say_none(struct account *account, const struct rule *expired)
 {
     say(account, "none holds");
@@ -95,7 +95,7 @@ static void say_subject(struct account *account, const struct permission_resourc
     say(account, "\n");
 }
 
-/* True when this decides. */
+/* True if this decides. */
 static bool say_denial(struct account *account, const struct permission_moment *moment,
                        const struct permission_subject *subject)
 {
@@ -134,7 +134,7 @@ static bool say_allowance(struct account *account, const struct permission_momen
     return false;
 }
 
-/* True when this decides. */
+/* True if this decides. */
 static bool say_mode(struct account *account, const struct permission_moment *moment,
                      const struct permission_subject *subject)
 {
@@ -155,7 +155,7 @@ static bool say_mode(struct account *account, const struct permission_moment *mo
     return mode != PERMISSION_ASK;
 }
 
-/* Why a path is in no usable form, and which one is. */
+/* Why a path is invalid, and which one would be valid. */
 static void say_bad_path(struct account *account, struct str path)
 {
     __attribute__((uninitialized)) struct path_name room;
@@ -177,7 +177,7 @@ static void say_bad_path(struct account *account, struct str path)
     }
 }
 
-/* Of an address as browsers show it. */
+/* The host of a URL as browsers show it. */
 static struct str host_of_url(struct str url)
 {
     size_t scheme = str_find(url, STR("://"));

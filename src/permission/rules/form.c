@@ -7,7 +7,7 @@
 
 /* ---- Paths ---- */
 
-/* Already in form: most are, and need no copy. */
+/* Already normalised: most are, and need no copy. */
 static bool is_formed(struct str path)
 {
     struct str rest = path;
@@ -90,7 +90,7 @@ static bool form_ipv6(struct str text, struct form_host *out_host)
     return true;
 }
 
-/* Browsers take a host whose last label is a number for an address, in any of the old spellings. */
+/* Browsers take a host whose last label is a number for an address, in any old notation. */
 static bool form_ipv4(struct form_host *host)
 {
     char plain[FORM_HOST_MAX_BYTES + 1];
@@ -123,7 +123,7 @@ static bool is_number(struct str label)
     return is_decimal || is_hexadecimal;
 }
 
-/* Lower case, and nothing else than labels of letters, digits, "-" and "_". */
+/* Lower case, and only labels of letters, digits, "-" and "_". */
 static bool form_labels(struct str text, struct form_host *out_host)
 {
     size_t label_start = 0;
@@ -207,7 +207,7 @@ static bool is_redirection(char c)
     return c == '<' || c == '>';
 }
 
-/* Of a shell: what ends a word without a blank. */
+/* Shell characters that end a word without a blank. */
 static bool is_operator(char c)
 {
     return c == '|' || c == ';' || c == '&' || c == '`' || c == '\n' || c == '<' || c == '>' ||
@@ -236,13 +236,13 @@ bool form_is_plain_command(struct str command)
     return true;
 }
 
-/* They take names of variables, or sums, and evaluate the subscripts in these. */
+/* Builtins that take variable names or arithmetic, and evaluate the subscripts in these. */
 static const char *const evaluating_builtins[] = {
     "[",      "[[",   "declare",   "export",   "getopts", "let",     "local", "mapfile",
     "printf", "read", "readarray", "readonly", "test",    "typeset", "unset", "wait",
 };
 
-/* An assignment, an option, or a word of bash behind which a builtin is still one. */
+/* An assignment, an option, or a word of bash after which a builtin is still one. */
 static bool stands_before_builtin(struct str word)
 {
     static const char *const words[] = {"!", "builtin", "command", "coproc", "time"};
@@ -252,8 +252,8 @@ static bool stands_before_builtin(struct str word)
 }
 
 /*
- * Brackets, or what may become some: the name of a file that a pattern finds, `{Y..a..2}`,
- * `$'\x5b'`, and a variable, since $PWD is a name that a command may have chosen.
+ * Brackets, or what may become some: a file name found by a pattern, `{Y..a..2}`, `$'\x5b'`, and a
+ * variable, since $PWD is a name that a command may have chosen.
  */
 static bool may_become_subscript(struct str text)
 {
@@ -298,7 +298,7 @@ static struct str take_plain_word(struct str *rest)
     return word;
 }
 
-/* A backslash at the end of a line: shells read on as if there were no end. */
+/* A backslash at the end of a line: shells join it with the next one. */
 static bool is_joint(struct str text, size_t at)
 {
     return text.ptr[at] == '\\' && at + 1 < text.len && text.ptr[at + 1] == '\n';

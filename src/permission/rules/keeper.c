@@ -25,11 +25,13 @@ struct keeper {
     struct str root_paths[2];
     size_t root_count;
     atomic_bool denies_paths;
-    /* Of those who save, one after another: they wait for other programs. Taken before the next. */
+    /* Serialises saves, which wait for other programs. Taken before the next lock. */
     pthread_mutex_t saving;
-    /* Of what follows; workers take it as well as the loop, so nobody waits for anything in it. */
+    /*
+     * Guards what follows; workers take it as well as the loop, so nobody blocks while holding it.
+     */
     pthread_mutex_t lock;
-    struct rulebook *filed; /* what the file said last */
+    struct rulebook *filed; /* last read from the file */
     /* What could not be written there. */
     struct arena arena;
     struct rule *own;
@@ -48,7 +50,7 @@ bool keeper_saves(const struct keeper *keeper)
 
 /* ---- the book ---- */
 
-/* What the file said last, and what it could not be told. */
+/* The rules last read from the file, and those that could not be saved there. */
 static int join_rules(const struct keeper *keeper, struct rulebook **out_book, struct err *err)
 {
     size_t filed = rulebook_count(keeper->filed);
@@ -83,7 +85,7 @@ static int use_rules(struct keeper *keeper, struct err *err)
     return 0;
 }
 
-/* Rules that deny may be missing, so nothing happens unasked. */
+/* Deny rules may be missing, so nothing may happen without asking. */
 static void hold_back(struct keeper *keeper, bool rules_are_missing)
 {
     struct permission_modes modes = keeper->modes;
@@ -199,7 +201,7 @@ int keeper_save(struct keeper *keeper, const struct permission_resource *resourc
     for (size_t i = 0; i < count; i++) {
         struct rule rule = rule_for(&resources[i], effect);
 
-        /* Whom the first has waited for in vain the others do not wait for again. */
+        /* If the first save has waited in vain, the others do not wait again. */
         if (!keeper_saves(keeper))
             r = err_set_plain(err, ERR_UNSUPPORTED);
         else if (r != ERR_BUSY)
@@ -259,7 +261,7 @@ static bool filter_denies(void *data, struct str name, bool changes)
     return denies;
 }
 
-/* In the form that rules have, without a slash at the end: names follow behind one. */
+/* In the form of rules, without a trailing slash: names follow after one. */
 static bool add_root(struct keeper *keeper, const char *root_path)
 {
     char *text = keeper->roots[keeper->root_count];

@@ -19,7 +19,7 @@ struct keeper;
 
 struct keeper_config {
     struct permission_modes modes;
-    /* NULL: there are no rules, and none can be kept. Outlives the keeper. */
+    /* NULL: there are no rules, and none can be saved. Must outlive the keeper. */
     struct settings_file *settings;
     bool may_save;             /* save permanent decisions */
     const struct clock *clock; /* NULL: the system clock */

@@ -79,7 +79,7 @@ static int check_glob(struct str pattern, struct err *err)
     cleanup_arena struct arena arena = ARENA_INIT(GLOB_ARENA_BYTES);
     const struct glob *glob;
 
-    /* Anything else would be looked for below "/", where nobody means it. */
+    /* Anything else would be relative to "/", which nobody means. */
     if (memchr(pattern.ptr, '/', pattern.len) != NULL && pattern.ptr[0] != '/' &&
         !str_starts_with(pattern, STR("**/")))
         return refuse(err, "a glob with a slash begins with \"/\" or \"**/\"; one without matches "
@@ -87,7 +87,7 @@ static int check_glob(struct str pattern, struct err *err)
     return glob_compile(&arena, pattern, &glob, err);
 }
 
-/* It means the same to those who read it plainly and to those who read it loosely. */
+/* Whether plain and loose parsing give the same words. */
 static bool is_plain_prefix(struct str given)
 {
     struct form_words words;
@@ -99,7 +99,7 @@ static bool is_plain_prefix(struct str given)
            word.len > 0;
 }
 
-/* Its words with one space between them. */
+/* The words with one space between them. */
 static int normalise_prefix(struct arena *arena, struct str given, struct str *out_words,
                             struct err *err)
 {
@@ -136,7 +136,7 @@ static int refuse_host(struct err *err)
                        "xn--...) or an address, without scheme and path");
 }
 
-/* One colon, or text behind the brackets; addresses of IPv6 have more colons. */
+/* One colon, or text after the brackets; IPv6 addresses have more colons. */
 static bool has_port(struct str given)
 {
     size_t colon = str_find(given, STR(":"));

@@ -44,7 +44,7 @@ enum {
 
 /* ---- Steps ---- */
 
-/* A question to the book: what was found so far, and when it is asked. */
+/* A lookup: what was found so far, and the time it is for. */
 struct search {
     const struct rulebook *book;
     int64_t wall_ms;
@@ -99,7 +99,7 @@ static bool globs_hold(struct search *search, const struct rulebook_node *at, st
     return false;
 }
 
-/* The same for a list that the name may have come by before. */
+/* Same for a list that may have been tried before. */
 static bool new_globs_hold(struct search *search, const struct rulebook_node *at, struct str name)
 {
     for (size_t i = 0; i < search->tried_count; i++)
@@ -110,7 +110,7 @@ static bool new_globs_hold(struct search *search, const struct rulebook_node *at
     return globs_hold(search, at, name);
 }
 
-/* Globs below `head` that want a component of this name, or one that ends like it. */
+/* Globs below `head` that need a component of this name, or one with this extension. */
 static bool globs_of_name_hold(struct search *search, const struct rulebook_node *head,
                                struct str part, uint64_t part_hash, struct str name)
 {
@@ -129,7 +129,7 @@ static bool globs_of_name_hold(struct search *search, const struct rulebook_node
     return at != NULL && new_globs_hold(search, at, name);
 }
 
-/* The same for all that a name has below `head`. */
+/* Same for all components of a name below `head`. */
 static bool globs_below_hold(struct search *search, const struct rulebook_node *head,
                              struct str rest, struct str name)
 {
@@ -143,8 +143,8 @@ static bool globs_below_hold(struct search *search, const struct rulebook_node *
 }
 
 /*
- * Whether a rule holds on the way down, or a glob whose beginning lies there. Each component is
- * hashed once for all beginnings above it, as long as these are few.
+ * Whether a rule matches on the path down, or a glob whose fixed part ends there. Each component is
+ * hashed once for all fixed parts above it, as long as these are few.
  */
 static bool way_holds(struct search *search, const struct rulebook_node *at, struct str name)
 {
@@ -192,7 +192,7 @@ static bool file_holds(struct search *search, const struct rulebook_node *root, 
 
 /* ---- Commands ---- */
 
-/* A command was recognised at `at`: anywhere, or in this directory? */
+/* A command matched at `at`: does the rule apply anywhere, or in this directory? */
 static bool command_holds(struct search *search, const struct rulebook_node *at, struct str cwd,
                           bool is_denied)
 {
@@ -209,7 +209,7 @@ static bool command_holds(struct search *search, const struct rulebook_node *at,
     return way_holds(search, at, name);
 }
 
-/* Whether a rule that allows holds for the first words. */
+/* Whether an allow rule matches the first words. */
 static bool words_hold(struct search *search, const struct rulebook_node *root, struct str command,
                        struct str cwd)
 {
@@ -228,7 +228,7 @@ static bool words_hold(struct search *search, const struct rulebook_node *root, 
     return false;
 }
 
-/* Whether one that denies holds for the words on from `at`, which the program has led to. */
+/* Whether a deny rule matches the words from `at`, which the program has led to. */
 static bool denied_words_hold(struct search *search, const struct rulebook_node *at,
                               struct str behind, struct str cwd, bool skips_redirections)
 {
@@ -286,7 +286,7 @@ static bool denied_prefix_holds(struct search *search, const struct rulebook_nod
     return false;
 }
 
-/* The same words and no others, whatever blanks and quotes are around them. */
+/* Exactly the same words, whatever blanks and quotes are around them. */
 static bool same_words_hold(struct search *search, const struct rulebook_node *root,
                             struct str command, struct str cwd)
 {

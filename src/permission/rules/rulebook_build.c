@@ -40,7 +40,7 @@ static int grow(struct rulebook *book)
     return 0;
 }
 
-/* The text lives as long as the book. */
+/* The text must live as long as the book. */
 static int go(struct rulebook *book, uint32_t *at, enum rulebook_step step, struct str text)
 {
     uint64_t hash = rulebook_hash(hash_str(&book->key, text), *at, step);
@@ -68,7 +68,7 @@ static int go(struct rulebook *book, uint32_t *at, enum rulebook_step step, stru
     return 0;
 }
 
-/* Of rules for the same thing only the one that ends last can ever matter. */
+/* Of several rules for the same resource only the one that expires last matters. */
 static void put(const struct rulebook *book, uint32_t *place, uint32_t rule)
 {
     if (*place == RULEBOOK_NONE ||
@@ -88,7 +88,7 @@ static int go_down(struct rulebook *book, uint32_t *at, struct str path)
 
 /* ---- Kinds of rules ---- */
 
-/* A command was recognised at `at`; its rule holds anywhere, or below its directory. */
+/* A command matches at `at`; its rule applies anywhere, or below its directory. */
 static int put_command(struct rulebook *book, uint32_t at, uint32_t rule)
 {
     struct str cwd = book->rules[rule].cwd;
@@ -106,7 +106,7 @@ static int put_command(struct rulebook *book, uint32_t at, uint32_t rule)
     return 0;
 }
 
-/* `first` is how its first word is reached. */
+/* `first` is the step to its first word. */
 static int add_words(struct rulebook *book, uint32_t root, enum rulebook_step first, uint32_t rule)
 {
     enum rulebook_step step = first;
@@ -178,7 +178,7 @@ struct placing {
     struct rulebook_glob *glob;
 };
 
-/* A place where a glob can be listed: all that match it come by there. */
+/* A node where a glob can be listed: everything that matches it passes there. */
 struct place {
     enum rulebook_step step; /* STEP_ROOT: at the directory itself */
     struct str text;
@@ -209,8 +209,7 @@ static struct place place_of_part(const struct rulebook *book, uint32_t head,
     return place;
 }
 
-/* Each alternative is listed below its written-out beginning, in the place that has fewest so far.
- */
+/* Lists each alternative below its fixed part, at the node that has the fewest so far. */
 static int place_shape(void *data, const struct glob_shape *shape)
 {
     const struct placing *placing = data;
@@ -329,7 +328,7 @@ static int compare_ends(const void *a, const void *b)
     return (one < other) - (one > other);
 }
 
-/* Those that end last come first, so that the first expired one ends the trying. */
+/* Last expiry first, so that the first expired one ends the search. */
 static int sort_globs(struct rulebook *book)
 {
     for (size_t i = 0; i < book->node_count; i++) {

@@ -20,8 +20,8 @@
 enum rulebook_step {
     STEP_ROOT,
     STEP_WHOLE,       /* an exact resource */
-    STEP_LOOSE_WHOLE, /* first word of a denied command; then STEP_WORD */
-    STEP_LOOSE_WORD,  /* first of denied words; then STEP_WORD */
+    STEP_LOOSE_WHOLE, /* first word of an exact deny rule for a command; then STEP_WORD */
+    STEP_LOOSE_WORD,  /* first word of a prefix deny rule; then STEP_WORD */
     STEP_DIRECTORY,   /* component of a path; below a command: of its directory */
     STEP_WORD,        /* word of a command */
     STEP_LABEL,       /* label of a host, last one first */

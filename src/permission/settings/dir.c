@@ -93,7 +93,7 @@ static int check_file(const struct stat *about, const char *name, struct err *er
     return 0;
 }
 
-/* By a descriptor, so that it is the very file that was looked at. */
+/* By file descriptor, so that it is the very file that was checked. */
 static int close_to_others(int dir_fd, const char *name, char out_note[SETTINGSDIR_NOTE_BYTES],
                            struct err *err)
 {
@@ -129,7 +129,7 @@ int settingsdir_check_file(int dir_fd, const char *name, char out_note[SETTINGSD
 
 /* ---- the lock ---- */
 
-/* Somebody may have removed the file meanwhile, and others hold another of that name. */
+/* Someone may have removed the file meanwhile, and others may lock another one of that name. */
 static bool is_still_there(int dir_fd, const char *name, int lock_fd)
 {
     struct stat there;
@@ -139,7 +139,7 @@ static bool is_still_there(int dir_fd, const char *name, int lock_fd)
            there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
 }
 
-/* 0 when it was taken, ERR_BUSY when another has it. */
+/* 0 if it was locked, ERR_BUSY if another process holds it. */
 static int try_lock(int dir_fd, const char *name, int operation, int *out_fd, struct err *err)
 {
     cleanup_fd int fd =

@@ -184,7 +184,7 @@ static int take_piece(void *data, struct str piece)
     return buf_append_str(data, piece);
 }
 
-/* The text, in the arena; ERR_SETTINGS when it is too large to be one. */
+/* Reads the text into the arena; ERR_SETTINGS if it is too large for settings. */
 static int read_text(const struct settings_file *file, struct arena *arena, struct str *out_text,
                      struct authority_stat *out_stat, char out_note[SETTINGSDIR_NOTE_BYTES],
                      struct err *err)
@@ -202,7 +202,7 @@ static int read_text(const struct settings_file *file, struct arena *arena, stru
     return arena_copy_str(arena, buf_view(&text), out_text) ? 0 : err_set_plain(err, arena->error);
 }
 
-/* What is there, as it is. */
+/* Reads the file without changing anything. */
 static int read_settings(const struct settings_file *file, struct arena *arena,
                          struct settings *out_settings, struct authority_stat *out_stat,
                          char out_note[SETTINGSDIR_NOTE_BYTES], struct err *err)
@@ -213,7 +213,7 @@ static int read_settings(const struct settings_file *file, struct arena *arena,
     return r == 0 ? settings_parse(arena, text, out_settings, err) : r;
 }
 
-/* The words get the file's name put before them, which is where whoever reads them has to look. */
+/* Puts the file's name before the message, since that is where the user has to look. */
 static int name_file(const struct settings_file *file, int code, const struct err *why,
                      struct err *err)
 {
@@ -233,10 +233,10 @@ int settings_file_reload(struct settings_file *file, struct arena *arena,
     struct err why = ERR_INIT;
     int r = read_settings(file, arena, &settings, &about, file->note, &why);
 
-    /* Also one that is malformed is looked at once. */
+    /* Even a malformed one is looked at once. */
     file->has_seen = about.inode != 0;
     file->seen = about;
-    /* Looked for last: what is put aside meanwhile is seen then. */
+    /* Looked for last, so that one renamed meanwhile is seen. */
     if (find_aside(file, &aside, r == 0 ? &why : NULL) == 0)
         file->seen_aside = aside.count;
     else if (r == 0)
@@ -268,7 +268,7 @@ static int write_file(struct settings_file *file, struct str text, enum authorit
     return 0;
 }
 
-/* Under the lock. */
+/* The lock is held. */
 static int make_file(struct settings_file *file, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
@@ -279,7 +279,7 @@ static int make_file(struct settings_file *file, struct err *err)
     return write_file(file, buf_view(&text), AUTHORITY_CREATE_NEW, err);
 }
 
-/* Under the lock. A name that is taken is somebody's: it is never replaced. */
+/* The lock is held. An existing file of that name is never replaced. */
 static int put_aside(struct settings_file *file, char out_name[SETTINGS_FILE_NAME_BYTES],
                      struct err *err)
 {
@@ -306,7 +306,7 @@ static int lock(struct settings_file *file, int *out_fd, struct err *err)
     return settingsdir_lock(file->dir_fd, lock_name, file->wait_ms, out_fd, err);
 }
 
-/* Another may have made or mended it before we had the lock. */
+/* Another process may have created or repaired it before we got the lock. */
 static int mend(struct settings_file *file, struct arena *arena,
                 struct settings_findings *out_findings, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules among the settings: what each is called, adding one, taking one out. */
+/* The rules in the settings: their ids, adding and removing them. */
 #include "permission/settings/settings.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 /* ---- names ---- */
 
-/* Its length first: of parts that follow each other none can pass into the next. */
+/* The length first, so that no part can pass into the next. */
 static void add_part(struct sha256 *hash, struct str part)
 {
     char length[32];

@@ -17,7 +17,7 @@ struct parsing {
     struct err *err;
 };
 
-/* A place in the document, for words: "rules[3].cwd". */
+/* A place in the document, for messages: "rules[3].cwd". */
 struct where {
     char text[WHERE_BYTES];
 };
@@ -251,7 +251,7 @@ static int take_resources(struct parsing *parsing, const struct where *where,
     return 0;
 }
 
-/* A member that must be a string; NULL in *out_value when it is missing. */
+/* A member that must be a string; *out_value is NULL if it is missing. */
 static int get_text(struct parsing *parsing, const struct where *where,
                     const struct json_value *object, struct str key,
                     const struct json_value **out_value)
@@ -278,7 +278,7 @@ static int need_text(struct parsing *parsing, const struct where *where,
     return r;
 }
 
-/* What the rule is about, and what it says of that. */
+/* The group, the match and the effect of a rule. */
 static int take_heart(struct parsing *parsing, const struct where *where,
                       const struct json_value *object, struct rule *out_rule)
 {
@@ -421,7 +421,7 @@ static int take_member(struct parsing *parsing, const struct json_value *key)
     return warn_unknown(parsing, &top, json_str(key));
 }
 
-/* Every rule is a value of the document, so there are not more of them than that. */
+/* Every rule is a value of the document, which limits their number. */
 static int make_room(struct parsing *parsing)
 {
     struct settings *settings = parsing->settings;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings on their way back: the document as it was read, value by value, with
- * new rules put in where they belong and revoked ones left out.
+ * Writes settings: the parsed document, value by value, with new rules inserted and revoked ones
+ * omitted.
  */
 #include "permission/settings/settings.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/jsonwrite.h"
 
-/* Whether the original daemon understands it, and as we do. */
+/* Whether the original daemon understands it as we do. */
 static bool is_plain(const struct rule *rule)
 {
     cleanup_buf struct buf text = BUF_INIT(SETTINGS_MAX_BYTES);
@@ -61,7 +61,7 @@ static bool has_new_text(const struct settings *settings, enum catalog_group gro
     return false;
 }
 
-/* `array` is NULL where there was none. */
+/* `array` is NULL if there was none. */
 static void write_texts(struct writing *writing, const struct json_value *array,
                         enum catalog_group group, enum rule_effect effect)
 {
@@ -96,7 +96,7 @@ static void write_group(struct writing *writing, const struct json_value *object
                 json_write_value(&writing->json, key + 1);
             }
         }
-    /* Of a new one both lists, as the original has them. */
+    /* A new one gets both lists, as in the original. */
     for (enum rule_effect effect = RULE_ALLOW; effect <= RULE_DENY; effect++)
         if (object == NULL || (json_get(object, str_from(rule_effect_name(effect))) == NULL &&
                                has_new_text(writing->settings, group, effect)))
