@@ -7,7 +7,7 @@ static const char *const outcomes[] = {
     [AUDIT_SHOWN_INTERRUPTED + 1] = NULL,
 };
 
-/* As records have them: tests/unit/cli/test_audit.c holds both against who writes them. */
+/* As in records; tests/unit/cli/test_audit.c compares both with the code that writes them. */
 static const char *const operations[] = {
     "request-root",   "read",        "write",  "append",
     "list",           "metadata",    "mkdir",  "move",

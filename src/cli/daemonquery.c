@@ -22,7 +22,7 @@ static int no_answer(struct err *err, int errno_value)
                    is_slow ? "it is busy or stopped" : err_errno_text(errno_value));
 }
 
-/* Names of any length fit, because the socket is found from its directory on. */
+/* Paths of any length work, because the socket is reached relative to its directory. */
 static int connect_in(const char *directory, const struct daemon_query *query, int *out_fd,
                       pid_t *out_pid, struct err *err)
 {

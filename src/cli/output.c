@@ -47,7 +47,7 @@ static void flush(struct output *output)
         if (written >= 0)
             text = str_slice(text, (size_t)written, text.len);
         else if (errno == EAGAIN)
-            /* Somebody else who has it open wants it so. */
+            /* Another process that has it open made it nonblocking. */
             (void)poll(&(struct pollfd){.fd = output->fd, .events = POLLOUT}, 1, -1);
         else if (errno != EINTR)
             fail(output, errno);
