@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "gatehouse/audit.h"
 
-/* Of a name that is longer the outcome may have kept less than the intent. */
+/* For a longer name the outcome may have kept less than the intent. */
 enum { COMPARED_NAME_BYTES = 250 };
 
 _Static_assert((int)COMPARED_NAME_BYTES < (int)AUDIT_KEPT_NAME_BYTES - 3,
@@ -61,7 +61,7 @@ void pairs_add(struct pairs *pairs, uint64_t key)
     pairs->keys[(pairs->first + pairs->count++) % PAIRS_MAX] = key;
 }
 
-/* The newest first: an intent and its outcome mostly stand side by side. */
+/* Newest first: an intent and its outcome are mostly adjacent. */
 bool pairs_take(struct pairs *pairs, uint64_t key)
 {
     for (size_t i = pairs->count; i > 0; i--) {

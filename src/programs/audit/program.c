@@ -25,7 +25,7 @@
 #include "session/state.h"
 
 enum {
-    /* Behind --until, outcomes are still looked for of what began before it. */
+    /* After --until, outcomes are still looked for if the intent came before it. */
     OUTCOME_MARGIN_MS = 10 * 60 * 1000,
 };
 
@@ -65,7 +65,7 @@ static bool wants_interrupted(const struct option_values *values)
            options_choice(values, AUDIT_OPTION_OUTCOME) == AUDIT_SHOWN_INTERRUPTED;
 }
 
-/* Unless somebody asks for just that. */
+/* Unless the user asks for exactly that. */
 static bool hides_own(const struct option_values *values)
 {
     return !options_is_on(values, AUDIT_OPTION_ALL) && !options_is_on(values, AUDIT_OPTION_JSON) &&
@@ -85,7 +85,7 @@ static int check_options(const struct option_values *values, struct err *err)
     return 0;
 }
 
-/* What the reader looks for; the view does the rest. */
+/* What the reader searches for; the view does the rest. */
 static int make_query(const struct option_values *values, struct audit_query *out_query,
                       int64_t *out_until_ms, struct err *err)
 {
@@ -197,7 +197,7 @@ static int show_what_is_there(struct showing *showing, struct err *err)
     return r;
 }
 
-/* Until somebody stops it, or nobody reads it any more. */
+/* Until it is stopped, or the reader of the output is gone. */
 static int show_what_comes(struct showing *showing, struct err *err)
 {
     int r = 0;
@@ -205,7 +205,7 @@ static int show_what_comes(struct showing *showing, struct err *err)
     while (r == 0 && stop_signal == 0 && !showing->output->has_no_reader) {
         struct pollfd fds[] = {
             {.fd = audit_reader_fd(showing->reader), .events = POLLIN},
-            {.fd = STDOUT_FILENO, .events = 0}, /* errors are told anyway */
+            {.fd = STDOUT_FILENO, .events = 0}, /* errors are always reported */
         };
 
         if (!stop_wait(fds, array_size(fds)))

@@ -15,7 +15,7 @@
 #define COLOUR_BROKEN STR("\033[1;35m")
 #define COLOUR_END    STR("\033[0m")
 
-/* Wide enough for what there is; what is longer pushes the rest of its line aside. */
+/* Wide enough for usual values; a longer one shifts the rest of its line. */
 enum { WIDTH_TIME = 19, WIDTH_TOOL = 18, WIDTH_OPERATION = 15, WIDTH_OUTCOME = 11, WIDTH_BY = 12 };
 
 static size_t shown_width(struct str text)
@@ -94,7 +94,7 @@ static void put_outcome(struct output *output, bool has_colour, struct str outco
         output_str(output, COLOUR_END);
 }
 
-/* Says so where only the beginning was kept; of a command there is the end, too. */
+/* Says so if only the beginning was kept; for a command the end is shown, too. */
 static bool put_name(struct output *output, const struct json_value *record, struct str field,
                      struct str end_field, struct str length_field)
 {

@@ -87,7 +87,7 @@ static bool is_intent(const struct json_value *record)
            str_eq_c(outcome, authority_outcome_name(AUTHORITY_INTENT));
 }
 
-/* One that may have an intent before it; what only counts others has none. */
+/* Whether it may have an intent before it; records that only count others have none. */
 static bool may_have_intent(const struct json_value *record)
 {
     return audit_record_is_change(record) && json_get(record, STR("more")) == NULL;
@@ -100,8 +100,10 @@ static bool has_text(const struct json_value *holder, struct str field, const ch
     return holder != NULL && json_get_str(holder, field, &text) && str_eq_c(text, wanted);
 }
 
-/* A program's own housekeeping, and the grants with which a session begins; but no record that
- * tells of others. */
+/*
+ * A program's own housekeeping, and the grants at the start of a session; but no record that
+ * reports others.
+ */
 static bool is_own(const struct json_value *record)
 {
     return json_get(record, STR("tool")) == NULL && json_get(record, STR("dropped")) == NULL &&
@@ -123,7 +125,7 @@ static bool makes_pairs(const struct view *view)
     return !view->config.is_json || view->config.only_interrupted;
 }
 
-/* A row's time is that of its last record. */
+/* A row has the time of its last record. */
 static bool is_too_late(const struct view *view, const struct json_value *record)
 {
     return view->config.until_ms != 0 && table_time(record) >= view->config.until_ms;
@@ -242,7 +244,7 @@ static int hold(struct view *view, struct str line, const struct json_value *rec
     return 0;
 }
 
-/* The newest that it can be of. */
+/* The newest one with this key. */
 static void forget_intent(struct view *view, uint64_t key)
 {
     for (struct list *node = view->held.prev; node != &view->held; node = node->prev) {

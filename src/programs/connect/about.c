@@ -55,7 +55,7 @@ static void write_categories(const struct about *about, struct json_writer *json
     json_end_array(json);
 }
 
-/* "bob@laptop", as people know their machines. */
+/* "bob@laptop", as users know their machines. */
 static void write_identifier(struct json_writer *json)
 {
     char text[IDENTIFIER_BYTES];

@@ -33,7 +33,7 @@ const char *advice_for(int code, bool is_static_key, bool is_tls)
 {
     if (code == ERR_GATEWAY_DENIED && is_static_key)
         return "the server does not take this key; a pairing token, which it shows, works too";
-    /* What a port for TLS makes of plain words: it hangs up, or answers in its own way. */
+    /* A TLS port that receives plain text hangs up, or answers in its own way. */
     if (!is_tls && (code == ERR_CONNECTION_LOST || code == ERR_HTTP_ANSWER))
         return "perhaps https is spoken at this port: try https:// in the URL";
     for (size_t i = 0; i < array_size(rows); i++)

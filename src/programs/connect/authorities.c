@@ -16,7 +16,7 @@ static int refuse(struct err *err, const char *path, const char *why)
     return err_set_field(err, ERR_INVALID_OPTION, "--ca-file", "--ca-file %s: %s", path, why);
 }
 
-/* Said at once, and not when a page wants to connect. */
+/* Reported at once, and not when a page wants to connect. */
 static int check(const char *path, struct str pem, struct err *err)
 {
     const struct tls_trust trust = {.authorities_pem = pem};
@@ -31,7 +31,7 @@ static int check(const char *path, struct str pem, struct err *err)
     return 0;
 }
 
-/* O_NONBLOCK: what has that name may be a pipe without a writer. */
+/* O_NONBLOCK: the file may be a pipe without a writer. */
 int authorities_read(const char *path, struct buf *out_pem, struct err *err)
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

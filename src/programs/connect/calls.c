@@ -27,7 +27,7 @@ struct calls {
     struct workers *workers;
     struct executor *executors[2];
     struct call_engine *engine;
-    atomic_uint running; /* what workers have, those that hang included */
+    atomic_uint running; /* jobs on workers, including hanging ones */
     atomic_uint changing;
 };
 
@@ -39,7 +39,7 @@ struct given {
 
 /* ---- what the person who watches is told ---- */
 
-/* What there is nothing to say about is left out. */
+/* Omits empty fields. */
 static void tell(const struct calls *calls, const struct call *call, const char *what_happened,
                  const struct err *err)
 {
@@ -71,7 +71,7 @@ static const char *word_of(const struct err *err)
     return err_category(err->code) == ERR_POLICY ? "refused" : "failed";
 }
 
-/* What a command has printed cannot look like it: quotes are escaped in there. */
+/* A command's output cannot imitate it: quotes are escaped there. */
 static bool has_timed_out(const struct call *call, struct str result)
 {
     return call_input(call)->tool->group == CATALOG_SHELL &&
@@ -109,7 +109,7 @@ static void on_end(void *data, struct call *call, const struct call_end *end)
 
 /* ---- asking by way of the instance ---- */
 
-/* As an error, which is also the structured content: there the instance looks for it. */
+/* As an error, which is also the structured content: the instance looks for it there. */
 static int write_confirmation(struct str text, struct buf *out)
 {
     cleanup_buf struct buf object = BUF_INIT(2 * RESULT_BYTES);
@@ -124,7 +124,7 @@ static int write_confirmation(struct str text, struct buf *out)
     return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
 }
 
-/* The question is the answer, and the next call brings what was said to it. */
+/* The question is sent as the answer, and the next call contains the user's answer. */
 static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
                struct err *err)
 {
@@ -146,7 +146,7 @@ static int ask(void *data, struct call *call, const struct question *question, u
     return 1;
 }
 
-/* The answer that the instance brought, if it was asked just this. It counts once. */
+/* The answer that the instance sent, if exactly this was asked. It counts once. */
 static bool find_answer(void *data, struct call *call, const struct question *question,
                         enum permission_choice *out_choice)
 {
@@ -162,7 +162,7 @@ static bool find_answer(void *data, struct call *call, const struct question *qu
 
 /* ---- arriving ---- */
 
-/* A tool of a group that is denied, which nobody was told of. */
+/* Records a call of a tool in a denied group, which was not offered. */
 static void note_not_offered(const struct calls *calls, const struct catalog_tool *tool)
 {
     const struct authority_call about = {
@@ -223,7 +223,7 @@ static int begin(struct calls *calls, const struct gateway_call *given,
     return r;
 }
 
-/* Before it was a call: said all the same, or a server could try for ever unseen. */
+/* Reports it although it was no call yet, or a server could try forever unnoticed. */
 static void refuse(const struct calls *calls, const struct gateway_call *given,
                    const char *what_happened, const struct err *err)
 {

@@ -7,7 +7,7 @@
 #include "net/http/proxy.h"
 #include "net/tls/tls.h"
 
-/* Debian's, and what OpenSSL itself would look at; SSL_CERT_DIR is its name for another. */
+/* Debian's directory, and OpenSSL's default; OpenSSL names another by SSL_CERT_DIR. */
 #define AUTHORITIES_DIR     "/etc/ssl/certs"
 #define AUTHORITIES_DIR_ENV "SSL_CERT_DIR"
 

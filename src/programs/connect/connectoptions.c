@@ -21,7 +21,7 @@ static const struct {
 
 /* ---- the settings ---- */
 
-/* Made where they are missing, from the template. */
+/* Creates missing settings from the template. */
 static int load(struct session_state *state, struct connect_choices *choices, struct arena *arena,
                 struct settings *settings, struct err *err)
 {

@@ -23,7 +23,7 @@ enum {
     BACKLOG = 16,
     SOCKET_MODE = 0600,
     LOCK_NAME_BYTES = STATUS_NAME_BYTES + 8,
-    /* Whoever asks here sends one line and reads at once. */
+    /* Clients here send one line and read at once. */
     HEAD_MS = 5000,
     IDLE_MS = 5000,
 };
@@ -36,7 +36,7 @@ struct control {
     char lock_name[LOCK_NAME_BYTES];
     void (*report)(void *data, struct report *out_report);
     void *data;
-    const struct control_taker *taker; /* NULL: nobody takes tokens */
+    const struct control_taker *taker; /* NULL: no tokens are accepted */
     struct exchange *brought;          /* with a token that is not answered yet; or NULL */
     struct router router;
     struct httpserver *server;
@@ -114,14 +114,14 @@ static void ask_about_token(const struct control *control, struct exchange *exch
         answer_words(exchange, HANDOVER_GOOD, "status", "wanted");
 }
 
-/* It has the token in it. */
+/* It contains the token. */
 static void wipe_body(struct str body)
 {
     char *bytes;
 
     if (body.len == 0)
         return;
-    /* SAFETY: it is the buffer of this request, which nobody reads again. */
+    /* SAFETY: it is the buffer of this request, which is not read again. */
     memcpy(&bytes, &body.ptr, sizeof(bytes));
     secret_wipe(bytes, body.len);
 }
@@ -189,7 +189,7 @@ static int refuse(struct err *err, const char *directory, int errno_value)
                          directory, err_errno_text(errno_value));
 }
 
-/* Of two daemons that start at once one has the lock; so what lies there is nobody's. */
+/* Of two daemons that start at once only one gets the lock; so an existing socket is stale. */
 static int take_name(struct control *control, const char *directory, uint16_t port, struct err *err)
 {
     int r;
@@ -281,7 +281,10 @@ void control_free(struct control *control)
         exchange_cut(control->brought);
     if (control->server != NULL)
         httpserver_free(control->server);
-    /* Only who has the lock has the name. The lock goes last, and who opened it sees that. */
+    /*
+     * Only the owner of the lock owns the name. The lock file is removed last, and whoever has it
+     * open notices.
+     */
     if (control->lock_fd >= 0) {
         (void)unlinkat(control->dir_fd, control->name, 0);
         (void)unlinkat(control->dir_fd, control->lock_name, 0);

@@ -13,7 +13,7 @@
 #include "loop/timer.h"
 #include "programs/connect/plain.h"
 
-/* By which the program finds the session, and its language. */
+/* How the program finds the session, and its language. */
 static const char *const VARIABLES[] = {
     "DBUS_SESSION_BUS_ADDRESS",
     "XDG_RUNTIME_DIR",
@@ -77,7 +77,7 @@ static bool has_session(void)
     return false;
 }
 
-/* To its group, which is its own as long as we have not waited for it. */
+/* Its process group is its own as long as it was not reaped. */
 static void kill_it(void *data)
 {
     const struct desktop *desktop = data;
@@ -89,7 +89,7 @@ static void on_exit_of_it(void *data, struct child_exit exit)
 {
     struct desktop *desktop = data;
 
-    (void)exit; /* that nobody shows notifications is not worth a word */
+    (void)exit; /* failing to show a notification is not worth a message */
     child_free(desktop->child);
     desktop->child = NULL;
     timer_stop(&desktop->too_long);
@@ -142,7 +142,7 @@ static void put_title(struct str text, char out_title[DESKTOP_TITLE_BYTES + 1])
     snprintf(out_title, DESKTOP_TITLE_BYTES + 1, "%.*s", STR_ARG(buf_view(&line)));
 }
 
-/* Desktops read markup in it, links and pictures too. */
+/* Desktops interpret markup in it, including links and pictures. */
 static void put_text(struct str text, char out_text[ESCAPED_BYTES])
 {
     cleanup_buf struct buf line = BUF_INIT(DESKTOP_TEXT_BYTES);

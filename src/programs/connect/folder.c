@@ -42,7 +42,7 @@ int folder_check(const char *state_dir, const char *path, struct err *err)
     struct err why = ERR_INIT;
     int r = 0;
 
-    /* What is wrong with the state is not the folder's fault: who needs it says so. */
+    /* A problem with the state is not the folder's fault: it is reported elsewhere. */
     if (session_state_open(&config, &state, NULL) == 0)
         r = authority_request_root(state.authority, &request, &scope, &why);
     authority_scope_free(scope);

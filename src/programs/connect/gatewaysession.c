@@ -12,7 +12,7 @@
 #include "programs/connect/gatewaysession_internal.h"
 #include "programs/connect/tree.h"
 
-enum { FLUSH_MS = 1000 }; /* what was read is recorded this late at most */
+enum { FLUSH_MS = 1000 }; /* reads are recorded at the latest after this */
 
 /* ---- the record ---- */
 
@@ -60,7 +60,7 @@ static int describe(void *data, enum gateway_dialect dialect, struct json_writer
 
     if (dialect == GATEWAY_N8N)
         return about_write(&about, writer);
-    /* It is looked at when somebody wants it: see on_failed(). */
+    /* Fetched when it is needed: see on_failed(). */
     return session->has_tree
                ? tree_write(session->file_session->root_path, buf_view(&session->tree), writer)
                : ERR_UNSUPPORTED;
@@ -77,7 +77,7 @@ static void on_answer(void *data, struct str id, struct str result)
 {
     struct gateway_session *session = data;
 
-    /* A call that the server has given up is not known any more, which is no loss. */
+    /* A call that the server has abandoned is unknown by now, which does not matter. */
     (void)gateway_answer(connection_gateway(session->connection), id, result);
     if (!session->flush.is_started)
         timer_start(&session->flush, FLUSH_MS);
@@ -127,7 +127,7 @@ static void forget(struct gateway_session *session)
     const struct session_state *state = &session->file_session->state;
 
     session->is_kept = false;
-    /* A lock leaves a file behind, which is only for those who keep something. */
+    /* A lock leaves a file behind, which is only for sessions that are saved. */
     if (session->kept_lock_fd < 0 &&
         !saved_session_is_there(state->authority, state->state_path, &session->config.url))
         return;
@@ -138,7 +138,7 @@ static void forget(struct gateway_session *session)
     session->kept_lock_fd = -1;
 }
 
-/* A session from before is over, and a token came along: that is another try. */
+/* A saved session has ended, but there is a token: tries again with it. */
 static bool pair_anew(struct gateway_session *session)
 {
     struct err err = ERR_INIT;
@@ -146,7 +146,7 @@ static bool pair_anew(struct gateway_session *session)
 
     if (session->key.len == 0)
         return false;
-    calls_end_session(session->calls); /* what was allowed was for the one before */
+    calls_end_session(session->calls); /* permissions were for the previous one */
     r = gateway_pair(connection_gateway(session->connection), &session->config.url, &session->key,
                      &err);
     secret_done(&session->key);
@@ -171,7 +171,7 @@ static void tell_open(struct gateway_session *session)
     session->is_refusal_told = false;
 }
 
-/* Once for each reason: a server may be away for days. */
+/* Once for each reason: a server may be unavailable for days. */
 void gateway_session_tell_waiting(struct gateway_session *session, int64_t after_ms,
                                   const struct err *why)
 {
@@ -225,7 +225,7 @@ static void tell_state(struct gateway_session *session, const struct gateway_sta
     }
 }
 
-/* Between two refusals it is tried again, which changes nothing about it. */
+/* Between two refusals it retries, which does not change the state. */
 static bool is_between_refusals(enum reconnect_state state)
 {
     return state == RECONNECT_REFUSED || state == RECONNECT_RENEWING ||
@@ -239,7 +239,7 @@ static void on_status(void *data, const struct gateway_status *status)
     session->is_refused = status->state == RECONNECT_REFUSED ||
                           (session->is_refused && is_between_refusals(status->state));
     keep(session, status);
-    /* The server knows one session; until now the other one could have gone on. */
+    /* The server knows one session; until now the other one could have continued. */
     if (is_joined(status->state) && !session->has_joined) {
         session->has_joined = true;
         if (!session->config.keeps)
@@ -269,7 +269,7 @@ void gateway_session_fail(const struct gateway_session *session, const struct er
     config->on_over(config->data, GATEWAY_SESSION_FAILED, &told);
 }
 
-/* A server without the newer paths wants a tree: it is fetched, and the same token tried again. */
+/* A server without the newer paths needs a tree: fetches it, and tries the same token again. */
 static void on_failed(struct gateway_session *session, const struct err *err)
 {
     if (err->code == ERR_UNSUPPORTED && !session->has_tree && session->key.len > 0)
@@ -309,7 +309,7 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
     }
 }
 
-/* The first is told at once; those of the second that follows are counted. */
+/* Logs the first at once and counts the following ones. */
 static void on_undelivered(void *data, struct str id, const struct err *err)
 {
     struct gateway_session *session = data;
@@ -349,7 +349,7 @@ int gateway_session_join(struct gateway_session *session, struct err *err)
     return gateway_pair(gateway, url, &session->key, err);
 }
 
-/* The older dialect is known of a session from before, whose init may be wanted again. */
+/* A saved session may be of the older dialect, whose init may be required again. */
 static int join(struct gateway_session *session, struct err *err)
 {
     if (session->kept.key.len == 0 || session->kept.dialect != GATEWAY_SEED)
@@ -358,7 +358,7 @@ static int join(struct gateway_session *session, struct err *err)
     return 0;
 }
 
-/* What TLS has to prepare is done while the toolhost starts; nobody is spoken to yet. */
+/* Prepares TLS while the toolhost starts; connects to nobody yet. */
 static int make_connection(struct gateway_session *session, struct err *err)
 {
     const struct connection_config connection = {
@@ -404,7 +404,7 @@ static void on_begun(void *data, const struct err *err)
 
 /* ---- making ---- */
 
-/* The same name may lead elsewhere by now, which nobody has agreed to. */
+/* The same name may lead elsewhere by now, which the user has not agreed to. */
 static int check_kept(struct gateway_session *session, struct err *err)
 {
     if (session->config.resumed == NULL)
@@ -492,7 +492,7 @@ void gateway_session_free(struct gateway_session *session)
         calls_end_session(session->calls);
         hangs = !calls_stop_workers(session->calls); /* they use the shell */
     }
-    /* SAFETY: what a thread that hangs may still use is its own from here on, and never freed. */
+    /* SAFETY: what a hanging thread may still use is left to it, and never freed. */
     if (hangs)
         commands_leave(session->commands);
     else
@@ -527,7 +527,7 @@ void gateway_session_leave(struct gateway_session *session)
 {
     struct gateway_status status = {.state = RECONNECT_OFF};
 
-    /* Now: nobody may wait for the server's answer. */
+    /* Now, since nobody may wait for the answer of the server. */
     if (session->has_joined || session->kept.key.len > 0)
         forget(session);
     work_release(steal_ptr(&session->tree_work)); /* or it would be joined */

@@ -3,7 +3,7 @@
 
 #include "gateway/reconnect.h"
 
-/* What another time may go better, and nobody has to do anything for. */
+/* Errors that may go away without anybody's action. */
 static bool passes_by_itself(int code)
 {
     switch (code) {

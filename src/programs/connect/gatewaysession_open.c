@@ -40,7 +40,7 @@ static void on_no_commands(void *data)
               "connect again to run any, or connect anew from the server's page");
 }
 
-/* The launcher is forked here, while there is one thread: those of a session before have ended. */
+/* Forks the launcher, while there is one thread: those of an earlier session have ended. */
 int gateway_session_open_commands(struct gateway_session *session, struct err *err)
 {
     char sockets[PATH_MAX];
@@ -110,7 +110,7 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
     add_words(session, &count, "--record-dir", file_session->state.state_path);
     if (file_session->settings != NULL)
         add_words(session, &count, "--settings-dir", settings_file_dir(file_session->settings));
-    /* What it says at a lower level is about the wire. */
+    /* Its messages below that level are about the protocol. */
     add_words(session, &count, "--log-level",
               config->log->threshold < LOG_WARN ? log_level_name(config->log->threshold) : "warn");
     if (file_session->may_write)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers of the older dialect want the folder's tree at init; others never ask for it. */
+/* Servers of the older dialect need the folder's tree at init; others never ask for it. */
 #include "programs/connect/tree.h"
 
 #include "programs/connect/gatewaysession_internal.h"
@@ -52,7 +52,7 @@ static int fetch(struct gateway_session *session)
     return r;
 }
 
-/* Names are told unasked only where looking needs no asking. */
+/* Sends names only if listing needs no permission. */
 void gateway_session_join_with_tree(struct gateway_session *session)
 {
     if (session->config.choices->modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW ||

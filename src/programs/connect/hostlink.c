@@ -12,8 +12,8 @@
 #include "programs/connect/hostlink_internal.h"
 
 enum {
-    SENT_REQUESTS = 4, /* of the largest size, that it has not read */
-    OLD_MS = 10000,    /* one that lived so long was no failure from the start */
+    SENT_REQUESTS = 4, /* of the largest size, not read yet */
+    OLD_MS = 10000,    /* one that lived this long did not fail at the start */
     FIRST_OWN_FD = 4,  /* of the second descriptor */
 };
 
@@ -44,7 +44,7 @@ void hostlink_kill(struct hostlink *link)
 
 /* ---- its end ---- */
 
-/* It ends with its socket, when it has put back what it was changing. */
+/* The process exits when its socket is closed, after rolling back what it was changing. */
 static void leave_process(struct hostlink *link)
 {
     child_free(link->child);
@@ -72,7 +72,7 @@ static void let_go(struct hostlink *link)
     link->state = LINK_ABSENT;
 }
 
-/* Another one, at once unless they die young. */
+/* Starts another one, at once unless they keep dying early. */
 static void replace(void *data)
 {
     struct hostlink *link = data;
@@ -141,7 +141,7 @@ static int on_ready(struct hostlink *link, struct str body, struct err *err)
     return 0;
 }
 
-/* About the connection: it ends. */
+/* An error about the connection: it ends. */
 static void on_own_error(struct hostlink *link, struct str body)
 {
     struct err err = ERR_INIT;
@@ -215,7 +215,7 @@ static int open_streams(struct hostlink *link)
     return r;
 }
 
-/* What goes wrong here is told as if it had died. */
+/* A failure here is handled as if the process had died. */
 static void start(struct hostlink *link)
 {
     struct companion companion;
@@ -289,7 +289,7 @@ void hostlink_tell_rules(struct hostlink *link)
     if (r == 0)
         r = hostlink_send(link, TOOLWIRE_NO_CALL, TOOLWIRE_RULES, buf_view(&body));
     if (r == 0 || link->writer == NULL)
-        return; /* the next one is told when it starts */
+        return; /* the next one gets them when it starts */
     log_write(link->config.log, LOG_ERROR, "the rules cannot be told to the toolhost",
               LOG_TEXT("error", err_text(r)));
     hostlink_replace_soon(link);

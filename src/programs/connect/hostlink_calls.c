@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that a toolhost has, as works of an executor: sent, answered in turn, cancelled. */
+/* The calls of a toolhost, as works of an executor: sent, answered in turn, cancelled. */
 #include "programs/connect/hostlink_internal.h"
 
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
 
-/* SAFETY: every work and the executor itself were made here, as the first member of their struct.
+/*
+ * SAFETY: every work and the executor itself were created here, as the first member of their
+ * struct.
  */
 static struct host_work *work_of(struct work *work)
 {
@@ -63,7 +65,7 @@ static void enter(struct host_work *work, enum host_phase phase)
     }
 }
 
-/* Gives up the link's own reference. */
+/* Releases the link's own reference. */
 static void leave(struct host_work *work)
 {
     enter(work, PHASE_OVER);
@@ -123,7 +125,7 @@ void hostlink_free_calls(struct hostlink *link)
 
 /* ---- what it is asked for ---- */
 
-/* What cannot be sent means that it has gone, which ends its calls. */
+/* If it cannot be sent, the toolhost has died, which ends its calls. */
 static void send_or_replace(struct host_work *work, enum toolwire_type type, struct str body)
 {
     if (hostlink_send(work->link, work->number, type, body) < 0)
@@ -162,7 +164,7 @@ static void cancel(struct work *data, int why)
     if (events == NULL)
         return;
     if (work->has_run) {
-        send_cancel(work); /* how it ends is for the record */
+        send_cancel(work); /* its outcome is for the audit log */
         return;
     }
     err_set_plain(&err, why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a toolhost says. It may be broken into: it can lie about files alone. */
+/* Parses messages of a toolhost. It may be compromised: it can only lie about files. */
 #include "programs/connect/hostlink_internal.h"
 
 #include <stdio.h>
@@ -41,7 +41,10 @@ static void take_tools(struct hostlink *link, const struct json_value *ready)
         const struct catalog_tool *tool =
             item->type == JSON_STRING ? catalog_find(json_str(item)) : NULL;
 
-        /* Of other families it means nothing. By name, since this program has no tools of files. */
+        /*
+         * Tools of other families are ignored. By name, since this program does not link the file
+         * tools.
+         */
         if (tool != NULL && tool->id < HOSTLINK_MOST_TOOLS &&
             strcmp(tool->provider, FILES_PROVIDER_NAME) == 0)
             link->has_tool[tool->id] = true;
@@ -64,7 +67,7 @@ int hostlink_read_ready(struct hostlink *link, struct str body, struct err *err)
     return 0;
 }
 
-/* An error comes as its name. */
+/* An error is sent by its name. */
 void hostlink_read_error(struct str body, struct err *out_err, bool *out_has_begun)
 {
     cleanup_arena struct arena arena = ARENA_INIT(HOSTLINK_ARENA_BYTES);
@@ -107,7 +110,7 @@ static bool access_from(struct str name, enum authority_operation *out_operation
     return false;
 }
 
-/* The document may go: all texts are copied. */
+/* Copies all texts, since the document is freed. */
 static bool copy_text(struct arena *arena, const struct json_value *object, struct str key,
                       struct str *out_text)
 {
@@ -143,7 +146,7 @@ static bool read_touched(struct host_work *work, const struct json_value *list)
     return true;
 }
 
-/* An answer about anything else would be kept for what no toolhost does. */
+/* An answer about another group would be saved for what no toolhost does. */
 static bool is_of_files(enum catalog_group group)
 {
     return group == CATALOG_FILESYSTEM_READ || group == CATALOG_FILESYSTEM_WRITE;
@@ -171,7 +174,7 @@ static bool read_consent(struct host_work *work, const struct json_value *list)
     }
     work->work.subject.resources = resources;
     work->work.subject.count = count;
-    /* Of files every call touches something: none would pass without a decision. */
+    /* Every call of files touches something: none may pass without a decision. */
     return count > 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the record is told of calls at the toolhost. */
+/* Writes audit records of calls at the toolhost. */
 #include "programs/connect/hostlink_internal.h"
 
 #include "protocol/toolresult.h"
@@ -41,7 +41,7 @@ int hostlink_note_intents(struct host_work *work)
     return 0;
 }
 
-/* What is not known stands there as begun, and never as ended. */
+/* An unknown outcome is recorded as an intent only, never as an outcome. */
 static void note_outcomes(const struct host_work *work, int error, bool is_known)
 {
     for (size_t i = 0; i < work->touched_count; i++) {
@@ -64,7 +64,7 @@ static enum authority_operation operation_of(enum catalog_group group)
     return group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE;
 }
 
-/* A name that the toolhost does not take. */
+/* For a name that the toolhost refuses. */
 static void note_error(const struct host_work *work, const struct err *err)
 {
     struct authority_note refusal = {
@@ -90,7 +90,7 @@ void hostlink_note_end(struct host_work *work, struct str result, const struct e
         note_error(work, err);
 }
 
-/* The name below the folder, if the record has one for it. */
+/* With the name below the folder, if the record has one for it. */
 void hostlink_note_refusal(struct work *data)
 {
     const struct host_work *work = (const struct host_work *)data;

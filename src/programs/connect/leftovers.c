@@ -44,7 +44,7 @@ void leftovers_init(struct leftovers *leftovers, struct loop *loop)
 
 /* ---- at our end ---- */
 
-/* The loop does not run any more, so they are asked for one by one. */
+/* The loop does not run any more, so they are polled one by one. */
 static void take_watches(const struct leftovers *leftovers)
 {
     list_each (node, &leftovers->children)
@@ -98,7 +98,7 @@ void leftovers_add(struct leftovers *leftovers, pid_t pid, bool may_be_changing)
         return;
     }
     list_append(&leftovers->children, &leftover->node);
-    /* One that is stopped does not see the end of its socket. */
+    /* A stopped process does not notice that its socket was closed. */
     (void)child_signal(leftover->child, SIGCONT);
     if (++leftovers->count > LEFTOVERS_MOST)
         (void)child_signal(list_entry(leftovers->children.next, struct leftover, node)->child,

@@ -60,7 +60,7 @@ static int check(int fd, const char *name, struct err *err)
     return 0;
 }
 
-/* O_NONBLOCK: what was put there may be a pipe without a reader. */
+/* O_NONBLOCK: the file may be a pipe without a reader. */
 static int open_name(const struct logfile *file, const char *name, int flags, int *out_fd,
                      struct err *err)
 {
@@ -136,7 +136,7 @@ static void replace_fd(struct logfile *file, int fd)
     file->fd = fd;
 }
 
-/* NAME.1 becomes NAME.2 and so on, the last one goes, NAME becomes NAME.1. */
+/* NAME.1 becomes NAME.2 and so on, the last one is deleted, NAME becomes NAME.1. */
 static int move_on(const struct logfile *file)
 {
     char from[NUMBERED_BYTES];
@@ -154,7 +154,7 @@ static int move_on(const struct logfile *file)
     return 0;
 }
 
-/* The new one is there before anything is moved: on a full disk nothing is lost for nothing. */
+/* Creates the new file before moving anything: on a full disk nothing is lost. */
 static int rotate(struct logfile *file)
 {
     char fresh[NUMBERED_BYTES];
@@ -162,7 +162,7 @@ static int rotate(struct logfile *file)
     int r;
 
     snprintf(fresh, sizeof(fresh), "%s.new", file->name);
-    /* Of one who was killed in the middle. */
+    /* Left by a process that was killed in the middle. */
     (void)unlinkat(file->dir_fd, fresh, 0);
     r = open_name(file, fresh, O_EXCL, &fd, NULL);
     if (r == 0)
@@ -178,7 +178,7 @@ static int rotate(struct logfile *file)
 
 /* ---- lines ---- */
 
-/* All of the line or nothing of it: half of one would run into the next. */
+/* Writes the whole line or nothing: half of one would run into the next. */
 static int append(struct logfile *file, struct str line)
 {
     struct stat about;
@@ -188,7 +188,7 @@ static int append(struct logfile *file, struct str line)
 
     if (fstat(file->fd, &about) < 0)
         return err_from_errno(errno);
-    if (about.st_nlink == 0) { /* somebody has removed it */
+    if (about.st_nlink == 0) { /* it was removed */
         r = open_name(file, file->name, 0, &fd, NULL);
         if (r < 0)
             return r;

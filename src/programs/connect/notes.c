@@ -18,9 +18,9 @@ enum {
     PIPE_BYTES = 1 << 20,
     WORDS_BYTES = 128,
     NAME_BYTES = 32,
-    /* A terminal that is stopped (Ctrl-S) keeps nobody waiting: for all that waits together. */
+    /* A stopped terminal (Ctrl-S) must not block us: limit for everything that waits. */
     WRITE_MS = 200,
-    /* What a terminal that is ready takes, also where writing could block. */
+    /* What a ready terminal takes, even if writing could block. */
     SURE_BYTES = 256,
 };
 
@@ -34,7 +34,7 @@ struct notes {
     size_t lost_bytes;
 };
 
-/* How much was not written. */
+/* Returns how much was not written. */
 static size_t write_until(const struct notes *notes, struct str text, int64_t deadline_ms)
 {
     int fd = notes->own_fd >= 0 ? notes->own_fd : notes->config.out_fd;
@@ -108,7 +108,7 @@ static void on_ready(void *data)
         timer_start_repeating(&notes->look, NOTES_LOOK_MS);
 }
 
-/* Others have the same open file, who count on it to block. */
+/* Other processes share the open file and expect it to block. */
 static int open_again(int fd)
 {
     char name[NAME_BYTES];
@@ -132,7 +132,7 @@ int notes_new(const struct notes_config *config, struct notes **out_notes, struc
     if (pipe2(notes->ends, O_CLOEXEC | O_NONBLOCK) < 0) {
         r = err_set(err, err_from_errno(errno), "the log: %s", err_errno_text(errno));
     } else {
-        (void)fcntl(notes->ends[1], F_SETPIPE_SZ, PIPE_BYTES); /* what there is will do */
+        (void)fcntl(notes->ends[1], F_SETPIPE_SZ, PIPE_BYTES); /* the default size will do */
         r = ready_watch_new(config->loop, notes->ends[0], on_ready, notes, &notes->watch);
         if (r < 0)
             err_set_plain(err, r);

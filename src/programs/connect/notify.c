@@ -22,8 +22,8 @@ enum {
 };
 
 struct notify {
-    int fd; /* -1: nobody is told */
-    /* What was not taken yet. */
+    int fd; /* -1: no service manager */
+    /* Pending messages. */
     bool owes_ready;
     bool owes_stopping;
     bool owes_status;
@@ -35,7 +35,7 @@ struct notify {
 
 /* ---- telling ---- */
 
-/* One message of all that is owed: the manager reads a datagram as one. */
+/* One message with everything pending: the manager reads a datagram as one. */
 static int tell(struct notify *notify)
 {
     cleanup_buf struct buf message = BUF_INIT(MESSAGE_BYTES);
@@ -53,7 +53,7 @@ static int tell(struct notify *notify)
     if (message.len > 0 && write(notify->fd, message.data, message.len) < 0 &&
         (errno == EAGAIN || errno == ENOBUFS || errno == EINTR))
         return ERR_BUSY;
-    /* Else it was taken, or nobody will ever take it. */
+    /* Otherwise it was sent, or never can be. */
     notify->owes_ready = false;
     notify->owes_stopping = false;
     notify->owes_status = false;
@@ -72,7 +72,7 @@ static void give_sign(void *data)
 {
     const struct notify *notify = data;
 
-    /* One that is lost is followed by another in time. */
+    /* A lost one is followed by another in time. */
     (void)!write(notify->fd, "WATCHDOG=1\n", strlen("WATCHDOG=1\n"));
 }
 
@@ -146,7 +146,7 @@ static int connect_to(const char *text, int *out_fd, struct err *err)
     return 0;
 }
 
-/* 0 where no signs are wanted, or not from this process. */
+/* 0 if the watchdog is off, or meant for another process. */
 static int64_t sign_of(const struct notify_environment *environment)
 {
     int64_t usec;

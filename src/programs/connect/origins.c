@@ -15,7 +15,7 @@ static int keep(struct origins *origins, struct str text, struct err *err)
 {
     if (origins->count == ORIGINS_MAX)
         return err_set(err, ERR_TOO_LARGE, "more than %d allowed origins", ORIGINS_MAX);
-    /* Who passed the checks fits; a cut one would be another. */
+    /* What passed the checks fits; a truncated one would be another. */
     if (text.len >= ORIGINS_TEXT_BYTES)
         return err_set(err, ERR_INVALID_OPTION, "an allowed origin is too long");
     memcpy(origins->texts[origins->count], text.ptr, text.len);
@@ -46,7 +46,7 @@ static bool has_star(struct str text)
 }
 
 /*
- * Who may be behind a star: hosts of one owner. Anybody can have a host whose last two labels fit a
+ * A star must only match hosts of one owner. Anybody can have a host whose last two labels match a
  * star in one of them; names below localhost are this machine.
  */
 static const char *why_too_wide(struct str host)
@@ -69,7 +69,7 @@ static const char *why_too_wide(struct str host)
     return NULL;
 }
 
-/* Whether it is an address once its stars are letters: what stands around them is checked so. */
+/* Whether it is a valid URL with letters in place of its stars: checks the rest of it. */
 static int check_form(struct str text, struct str host, bool has_port_star, struct err *err)
 {
     char filled[ORIGINS_TEXT_BYTES];
@@ -93,7 +93,7 @@ static int check_form(struct str text, struct str host, bool has_port_star, stru
     return 0;
 }
 
-/* What stands between "//" and the port. */
+/* The part between "//" and the port. */
 static struct str host_of(struct str text, bool *out_has_port_star)
 {
     size_t slashes = str_find(text, STR("://"));
@@ -151,7 +151,7 @@ bool origins_allow(const struct origins *origins, struct str origin)
     cleanup_buf struct buf again = BUF_INIT(ORIGINS_TEXT_BYTES);
     struct httpurl url;
 
-    /* What a browser would have written otherwise does not come from one. */
+    /* An origin in another spelling does not come from a browser. */
     return httpurl_parse(origin, &url, NULL) == 0 && httpurl_append_origin(&url, &again) == 0 &&
            str_eq(buf_view(&again), origin) && origins_allow_server(origins, &url);
 }

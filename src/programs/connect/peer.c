@@ -46,7 +46,7 @@ static bool is_ipv4(const struct address *address)
     return memcmp(address->ip, mapped, sizeof(mapped)) == 0;
 }
 
-/* The kernel has found it before this returns, so nothing is waited for. */
+/* The kernel has the answer before this returns, so it does not block. */
 static enum answer exchange_messages(const struct question *question, char out_bytes[ANSWER_BYTES],
                                      size_t *out_len)
 {
@@ -60,7 +60,7 @@ static enum answer exchange_messages(const struct question *question, char out_b
     if (send(fd, question, sizeof(*question), 0) != (ssize_t)sizeof(*question))
         return NO_ANSWER;
     got = recvfrom(fd, out_bytes, ANSWER_BYTES, MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
-    /* Nobody but the kernel has the number 0. */
+    /* Only the kernel has pid 0. */
     if (got < 0 || from.nl_pid != 0)
         return NO_ANSWER;
     *out_len = (size_t)got;
@@ -109,7 +109,7 @@ static enum answer ask(const struct address *end, const struct address *other_en
     return answer == FOUND ? read_answer(bytes, len, out_socket) : answer;
 }
 
-/* A socket for IPv6 that speaks IPv4 is told with the addresses of its own family. */
+/* An IPv6 socket that uses IPv4 is reported with the addresses of its own family. */
 static bool is_at(uint8_t family, const uint32_t *words, uint16_t port,
                   const struct address *address)
 {
@@ -125,12 +125,12 @@ static enum answer ask_for_owner(const struct address *peer, const struct addres
     struct inet_diag_msg found;
     enum answer answer = ask(peer, own, &found);
 
-    /* A kernel without this kind of question says the same, so it has to know who listens. */
+    /* A kernel without this kind of query says the same, so check whether it knows the listener. */
     if (answer == NOT_FOUND)
         return ask(own, own, &found) == FOUND ? NOT_FOUND : NEVER_ANSWERS;
     if (answer != FOUND)
         return answer;
-    /* Where there is no connection it finds who listens there, which is somebody else. */
+    /* Without a connection it returns the listener, which is another socket. */
     if (found.idiag_inode == 0 ||
         !is_at(found.idiag_family, found.id.idiag_src, found.id.idiag_sport, peer) ||
         !is_at(found.idiag_family, found.id.idiag_dst, found.id.idiag_dport, own))
@@ -141,10 +141,10 @@ static enum answer ask_for_owner(const struct address *peer, const struct addres
 
 /* ---- looking through the tables ---- */
 
-/* Columns of a line, counted from its beginning. */
+/* Columns of a line, counted from its start. */
 enum { OWN_END = 1, OTHER_END = 2, UID = 7, INODE = 9, COLUMNS };
 
-/* "0100007F:1DE7": its words as the machine reads them. */
+/* "0100007F:1DE7": its words in host byte order. */
 static void write_end(const struct address *address, size_t first_word, char out_text[END_BYTES])
 {
     size_t len = 0;
@@ -172,7 +172,7 @@ static bool read_columns(struct str line, struct str out_columns[COLUMNS])
     return count == COLUMNS;
 }
 
-/* A socket that nobody holds has no inode, and counts as root's with some kernels. */
+/* A socket that nobody holds has no inode, and counts as root's on some kernels. */
 static bool read_owner(struct str line, const char *own_end, const char *other_end, uid_t *out_uid)
 {
     struct str columns[COLUMNS];
@@ -221,7 +221,7 @@ int peer_uid(struct peer_lookup *lookup, const struct address *peer, const struc
         return answer == FOUND ? 0 : ERR_NOT_FOUND;
     /* Asking in vain may have the kernel look for a module each time. */
     lookup->has_only_tables = answer == NEVER_ANSWERS;
-    /* A socket for IPv6 can speak IPv4, and then stands in the other table. */
+    /* An IPv6 socket can use IPv4, and is then in the other table. */
     r = find("/proc/net/tcp", FIRST_OF_IPV4, peer, own, &bytes_left, out_uid);
     return r == ERR_NOT_FOUND ? find("/proc/net/tcp6", 0, peer, own, &bytes_left, out_uid) : r;
 }

@@ -48,7 +48,7 @@ struct port {
 
 /* ---- answers ---- */
 
-/* What a browser wants to read before it shows the answer to the page. */
+/* The headers that a browser needs before it shows the answer to the page. */
 static size_t page_fields(struct str origin, struct http_field out_fields[MAX_FIELDS])
 {
     size_t count = 0;
@@ -66,7 +66,7 @@ static struct str origin_of(const struct exchange *exchange)
     return origin;
 }
 
-/* To a page that was let in. */
+/* For a page that was accepted. */
 static struct localanswer answer_to(struct exchange *exchange, struct http_field fields[MAX_FIELDS])
 {
     size_t count = page_fields(origin_of(exchange), fields);
@@ -130,7 +130,7 @@ static void await(struct port *port, struct asked *asked, struct exchange *excha
     exchange_watch(exchange, &events, asked);
 }
 
-/* The place is free when this returns; NULL when nobody waits. */
+/* The entry is free when this returns; NULL if nobody waits. */
 static struct exchange *take_asked(struct port *port, uint64_t number, bool *out_is_connect)
 {
     struct asked *found = port->connect.number == number ? &port->connect : NULL;
@@ -196,7 +196,7 @@ void port_failed(struct port *port, uint64_t number, const struct err *err)
 static const char NOT_OF_USER[] =
     "it comes from a program of another user, or of nobody who could be told";
 
-/* A header proves nothing about a program that is no browser, but whose it is can be told. */
+/* A header proves nothing about a program that is no browser, but its user can be determined. */
 static bool is_of_user_now(struct port *port, struct exchange *exchange)
 {
     uid_t uid;
@@ -205,7 +205,7 @@ static bool is_of_user_now(struct port *port, struct exchange *exchange)
            (uid == geteuid() || uid == 0);
 }
 
-/* Once for each, and for so many of them: any page can come, as often as it likes. */
+/* Once for each page, and for a limited number: any page can come, as often as it likes. */
 static void tell_stranger(struct port *port, struct exchange *exchange, const char *why)
 {
     struct str origin = STR_EMPTY;
@@ -222,7 +222,7 @@ static void tell_stranger(struct port *port, struct exchange *exchange, const ch
     port->config.owner->stranger(port->config.data, origin, why);
 }
 
-/* Whoever this is learns nothing, and its page may not even read this. */
+/* Reveals nothing, and the page may not even read this answer. */
 static void turn_away(struct port *port, struct exchange *exchange, const char *why)
 {
     const struct http_field vary = {STR("Vary"), STR("Origin")};
@@ -233,8 +233,8 @@ static void turn_away(struct port *port, struct exchange *exchange, const char *
 }
 
 /*
- * What was found out about a connection does not do for what changes something: whoever sent the
- * request may have ended since, and all that was to be feared of it with it.
+ * The earlier check of the connection does not suffice for a request that changes something: the
+ * process that sent it may have ended since.
  */
 static bool is_let_in_now(struct port *port, struct exchange *exchange)
 {
@@ -246,7 +246,7 @@ static bool is_let_in_now(struct port *port, struct exchange *exchange)
 
 /* ---- requests ---- */
 
-/* 0, or a status with words that say what is wrong. */
+/* 0, or a status with a message. */
 static int read_connect(const struct port *port, struct arena *arena, struct str body,
                         struct port_connect *out_request, struct httpurl *out_url,
                         struct secret *out_token, const char **out_words)
@@ -400,7 +400,7 @@ void port_tell(struct port *port)
 
 /* ---- who asks, and for what ---- */
 
-/* Once a connection: where the kernel has only tables, all others wait while they are read. */
+/* Once per connection: if the kernel has only tables, all others wait while they are read. */
 static bool is_of_user(struct port *port, struct exchange *exchange)
 {
     if (!exchange_is_connection_marked(exchange) && is_of_user_now(port, exchange))
@@ -408,7 +408,7 @@ static bool is_of_user(struct port *port, struct exchange *exchange)
     return exchange_is_connection_marked(exchange);
 }
 
-/* NULL: nothing does. The words are for the user's own log. */
+/* NULL: nothing. The text is for the user's own log. */
 static const char *what_keeps_out(struct port *port, struct exchange *exchange)
 {
     const struct http_request *request = exchange_request(exchange);
@@ -522,7 +522,7 @@ void port_free(struct port *port)
 {
     if (port == NULL)
         return;
-    /* Before the server goes: what it cuts off would be told of. */
+    /* Before freeing the server, which would report those it disconnects. */
     for (size_t i = 0; i <= PORT_MAX_LEAVING; i++) {
         struct asked *asked = i < PORT_MAX_LEAVING ? &port->leaving[i] : &port->connect;
 

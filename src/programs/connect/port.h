@@ -27,7 +27,7 @@
 #include "programs/connect/report.h"
 
 enum {
-    PORT_MAX_BODY_BYTES = 8 << 10, /* of /connect: 413 */
+    PORT_MAX_BODY_BYTES = 8 << 10, /* of /connect; 413 beyond */
     PORT_MAX_CONNECTIONS = 256,    /* browsers and their tabs; any page can open some */
     PORT_MAX_STREAMS = 16,         /* event streams; 503 beyond */
     PORT_MAX_LEAVING = 8,          /* pending requests to disconnect; 503 beyond */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gatehouse-daemon: from the command line to a served connection, and out again. */
+/* gatehouse-daemon: reads the command line, serves the connection, and cleans up. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void program_fail(struct program *program, const struct err *err)
     program_stop(program);
 }
 
-/* Terminals can run in services, and their shells inherit the name of such a start. */
+/* Terminals can run in services, and their shells inherit these variables. */
 static bool is_service(void)
 {
     const char *pid = getenv("SYSTEMD_EXEC_PID");
@@ -47,7 +47,7 @@ bool program_keeps_session(const struct program *program)
     return options_is_on(program->values, CONNECT_OPTION_KEEP_SESSION) || is_service();
 }
 
-/* The first one says goodbye to the server, the second does not wait for that. */
+/* The first signal ends the session at the server, the second does not wait for that. */
 static void on_signal(void *data, int signum)
 {
     struct program *program = data;
@@ -64,7 +64,7 @@ static void on_signal(void *data, int signum)
 
 /* ---- from the command line ---- */
 
-/* Everybody sees the words that we were started with, commands in their boxes as well. */
+/* Everybody can see our command line, including sandboxed commands. */
 static void hide(const char *token)
 {
     char *bytes;
@@ -79,7 +79,7 @@ static int read_key(struct program *program, struct err *err)
     const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
     const char *static_key = getenv(CONNECT_KEY_ENV);
 
-    /* Sent to the server it would be a refusal that nobody understands. */
+    /* The server would answer it with an incomprehensible refusal. */
     if (token != NULL && *token != '\0' && strchr("/.~", *token) != NULL)
         return err_set(err, ERR_INVALID_OPTION,
                        "'%s' looks like a folder, and behind the URL the token is expected that "
@@ -89,7 +89,7 @@ static int read_key(struct program *program, struct err *err)
         token = static_key;
         program->attempt.is_static_key = token != NULL && *token != '\0';
     } else if (static_key != NULL) {
-        hide(static_key); /* not needed, and seen all the same */
+        hide(static_key); /* not needed, but visible all the same */
     }
     if (token == NULL || *token == '\0')
         return 0;
@@ -116,7 +116,7 @@ static int read_url(struct program *program, struct err *err)
     return 0;
 }
 
-/* Whose pages may speak to us, and which servers they may name. */
+/* Which pages may talk to us, and which servers they may name. */
 static int read_origins(struct program *program, struct err *err)
 {
     const struct option_list patterns =
@@ -156,7 +156,9 @@ static int check_shell(const struct program *program, struct err *err)
     return shared_check_shell(values, &rows, err);
 }
 
-/* Both sides of it: where one is redirected nobody would see the question, or could answer. */
+/*
+ * Both input and output: if one is redirected, the question could not be seen, or not be answered.
+ */
 bool program_has_terminal(const struct program *program)
 {
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
@@ -215,7 +217,7 @@ static void tell_settings(const struct program *program)
                   LOG_TEXT("error", choices->findings.why));
 }
 
-/* Said once, so that nobody wonders where the tools are. */
+/* Logged once, so that users do not wonder where the tools are. */
 static void tell_lacks(const struct program *program)
 {
     const struct permission_modes *modes = &program->choices.modes;
@@ -269,7 +271,7 @@ static int open_console(struct program *program, struct err *err)
 
     if (!has_terminal && !program->asks_here)
         return 0;
-    r = question_queue_new(&program->queue); /* where nobody sits without a terminal */
+    r = question_queue_new(&program->queue); /* without a terminal there is no user */
     if (r == 0 && has_terminal)
         r = console_new(
             &(struct console_config){

@@ -40,13 +40,13 @@ static bool has_commands(const struct program *program)
            program->agreed.choices.modes.of[CATALOG_SHELL] != PERMISSION_DENY;
 }
 
-/* Then a command, which runs as the user, could write any header and pass for a page. */
+/* Then a command, which runs as the user, could send any header and imitate a page. */
 static bool have_commands_network(const struct program *program)
 {
     return has_commands(program) && (has_network(program) || is_shell_open(program));
 }
 
-/* Those of this session, or of another program of the user's. */
+/* Commands of this session, or of another program of the user. */
 static bool could_command_ask(const struct program *program)
 {
     return have_commands_network(program) || networklock_is_shared();
@@ -54,7 +54,7 @@ static bool could_command_ask(const struct program *program)
 
 /* ---- ends of what somebody wanted ---- */
 
-/* Whoever wanted it no longer waits. The token goes, used or not. */
+/* Nobody waits for it any more. Wipes the token, used or not. */
 static uint64_t end_attempt(struct program *program)
 {
     uint64_t number = program->attempt.number;
@@ -90,7 +90,7 @@ static void drop_session(void *data)
     gateway_session_free(program->session);
     program->session = NULL;
     program->is_over = false;
-    /* Their commands are gone, and what they left to be read would be doubted no more. */
+    /* Its commands are gone, and what they sent before would no longer be doubted. */
     if (had_commands_network && program->port != NULL)
         port_cut(program->port);
 }
@@ -108,12 +108,12 @@ static void follow_attempt(struct program *program)
         answer_attempt(program, NULL);
     } else if (program->attempt.number == 0 && state.state != RECONNECT_OFF &&
                state.state != RECONNECT_PAIRING) {
-        /* The server has taken it and nobody waits: from here on it only tries again. */
+        /* The server has accepted it and nobody waits: from here on it only retries. */
         (void)end_attempt(program);
     }
 }
 
-/* A static key may be taken again; the key of a session that was forgotten never is. */
+/* A static key may be accepted again; the key of a forgotten session never is. */
 static void end_without_hope(struct program *program)
 {
     struct gateway_session_state state;
@@ -218,7 +218,7 @@ void program_terms(const struct program *program, char out_terms[SAVED_SESSION_T
     digest_terms(program, &program->choices, out_terms);
 }
 
-/* What another daemon is using is not for us. */
+/* Ignores a session that another daemon uses. */
 static void look_for_session(struct program *program, const struct session_state *state,
                              const char *terms)
 {
@@ -230,7 +230,7 @@ static void look_for_session(struct program *program, const struct session_state
     secret_done(&seen.key);
     if (r == 0)
         r = saved_session_lock(state->audit_dir_fd, &attempt->url, &lock_fd, NULL);
-    /* Once more: who had the lock may have changed it. */
+    /* Once more: the previous owner of the lock may have changed it. */
     if (r == 0)
         r = saved_session_read(state->authority, state->state_path, &attempt->url, terms,
                                &attempt->kept);
@@ -252,7 +252,7 @@ int program_look_for_session(struct program *program, struct err *err)
     return r;
 }
 
-/* It is the user's to mend, or the page's who came at a bad time: not a failure of ours. */
+/* The user or the page must fix this: it is not our failure. */
 static int check_folder(const struct connect_choices *choices, struct err *err)
 {
     struct err why = ERR_INIT;
@@ -321,7 +321,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
 
 /* ---- agreeing ---- */
 
-/* What the user has edited is for this session alone. */
+/* What the user has edited is for this session only. */
 static int take_answer(const struct program *program, const struct confirm_result *result,
                        struct connect_choices *out_choices, struct err *err)
 {
@@ -338,7 +338,7 @@ static int take_answer(const struct program *program, const struct confirm_resul
     return session_state_absolute_path(dir, out_choices->dir, err);
 }
 
-/* Of a page it is told; of the command line it is the end. */
+/* Reports it to the page; for the command line the program ends. */
 static void refuse_attempt(struct program *program, const struct err *err)
 {
     if (!program->attempt.is_from_outside) {
@@ -552,7 +552,7 @@ const struct port_owner program_port_owner = {
 
 /* ---- what another start brings ---- */
 
-/* A start on the same terms is the user's consent, which he has given to them before. */
+/* A start on the same terms is the user's consent, given before. */
 static int check_handover(const struct program *program, const struct handover *handover,
                           struct err *err)
 {
@@ -610,7 +610,7 @@ static int on_handover(void *data, const struct handover *handover, struct err *
     return 0;
 }
 
-/* It was typed by the user, so it goes on. */
+/* The user typed it, so it continues. */
 static void on_bringer_gone(void *data)
 {
     struct program *program = data;

@@ -7,7 +7,7 @@
 
 #define RUNS_ALREADY "the gatehouse that runs already (pid %d)"
 
-/* A key of both sides is no token, and who has a session from before needs none. */
+/* A static key is no token, and with a saved session none is needed. */
 static bool is_worth_asking(const struct program *program)
 {
     return program->attempt.key.len > 0 && !program->attempt.is_static_key &&
@@ -22,7 +22,7 @@ static void tell_not_taken(const struct program *program, pid_t pid, const char 
               LOG_INT("pid", pid), LOG_TEXT("why", *why != '\0' ? why : "it takes no tokens"));
 }
 
-/* What comes of the token, from the one who has it now. */
+/* Reports the outcome of the token, from the daemon that has it now. */
 static int tell_end(const struct handover_answer *answer, struct err *err)
 {
     if (answer->status != HANDOVER_GOOD)

@@ -34,7 +34,7 @@ static enum report_state state_of(enum reconnect_state state)
     return REPORT_IDLE;
 }
 
-/* Some of the words are the server's. */
+/* Some of the text comes from the server. */
 static void tell_why(const struct err *why, struct report *report)
 {
     cleanup_buf struct buf text = BUF_INIT(4 * ERR_MESSAGE_BYTES);
@@ -65,7 +65,7 @@ void program_report(void *data, struct report *out_report)
     }
 }
 
-/* Nothing is on its way that would have to end before others count on us. */
+/* Nothing is in progress that must end before others rely on us. */
 static bool is_settled(const struct program *program)
 {
     struct gateway_session_state state;
@@ -132,7 +132,7 @@ void program_notify_user(struct program *program, const char *title, struct str 
         desktop_show(program->desktop, str_from(title), text);
 }
 
-/* Of several that wait the first is told: whoever answers it sees the others. */
+/* Only the first of several waiting questions is notified: the user then sees the others. */
 static void on_question(void *data, uint64_t id, const struct question *question)
 {
     struct program *program = data;
@@ -185,7 +185,7 @@ static int open_port(struct program *program, struct err *err)
     return r == 0 ? port_new(&config, fd, &program->port, err) : r;
 }
 
-/* One file for each port that somebody chose, so that they do not become more and more. */
+/* One file per chosen port, so that their number stays limited. */
 static int open_logfile(struct program *program, struct err *err)
 {
     char name[LOGFILE_NAME_BYTES];
@@ -240,7 +240,7 @@ int program_outside_open(struct program *program, struct err *err)
     r = open_port(program, &why);
     if (r < 0 && needs_port)
         return err_set(err, r, "%s", why.message);
-    /* The rest is not what the user came for. */
+    /* The rest is not essential. */
     if (r < 0)
         log_error(&program->log, "there is no local port for the server's pages", &why);
     if (open_logfile(program, &why) < 0)
@@ -258,7 +258,7 @@ int program_outside_open(struct program *program, struct err *err)
     return 0;
 }
 
-/* On standard error the end of the program has it. */
+/* The end of the program writes it to standard error itself. */
 void program_keep_reason(const struct program *program, const struct err *err)
 {
     const struct log_field why = LOG_TEXT("why", err->message);

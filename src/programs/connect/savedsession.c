@@ -20,7 +20,7 @@ enum {
 static const struct authority_remove_options gone = {.may_miss = true};
 static const char *const dialects[] = {[GATEWAY_N8N] = "n8n", [GATEWAY_SEED] = "seed"};
 
-/* With its end, so that no two lists of texts are the same bytes. */
+/* Includes the NUL, so that no two lists of texts have the same bytes. */
 static void add_text(struct sha256 *hash, const char *text)
 {
     sha256_add(hash, (struct str){text, strlen(text) + 1});
@@ -201,7 +201,7 @@ int saved_session_write(struct authority *authority, const char *state_path,
     int r;
 
     name_of(url, "json", name);
-    /* In one piece: growing would leave copies of the key behind. */
+    /* Allocated at once: growing would leave copies of the key. */
     r = buf_reserve(&text, FILE_BYTES);
     if (r == 0)
         r = saved_session_format(kept, &text);
@@ -226,7 +226,7 @@ bool saved_session_is_there(struct authority *authority, const char *state_path,
     name_of(url, "json", name);
     if (open_scope(authority, state_path, &scope, NULL) < 0 ||
         authority_exists(scope, str_from(name), &is_there, NULL) < 0)
-        is_there = true; /* who cannot tell removes it */
+        is_there = true; /* if in doubt, it is removed */
     authority_scope_free(scope);
     return is_there;
 }

@@ -28,7 +28,7 @@ int tree_take(struct str result, struct buf *out_text)
     return ERR_INVALID_JSON;
 }
 
-/* Where the names above an entry are put together. */
+/* Builds the path of an entry. */
 struct path {
     char bytes[PATH_MAX];
     size_t ends[TREE_DEPTH + 1]; /* of the directory at each level, with its slash */
@@ -36,7 +36,7 @@ struct path {
 };
 
 /*
- * An entry is indented, by its level; the first line and the note at the end are not. No name
+ * Entries are indented by their level; the first line and the note at the end are not. No name
  * begins with a blank: see name_in().
  */
 static size_t level_of(struct str line)
@@ -48,7 +48,7 @@ static size_t level_of(struct str line)
     return blanks % INDENT == 0 ? blanks / INDENT : 0;
 }
 
-/* A backslash stands before a name that begins with a blank, or with one. */
+/* A backslash is put before a name that begins with a blank or a backslash. */
 static struct str name_in(struct str line, size_t level)
 {
     struct str name = str_slice(line, level * INDENT, line.len);
@@ -56,7 +56,7 @@ static struct str name_in(struct str line, size_t level)
     return str_starts_with(name, STR("\\")) ? str_slice(name, 1, name.len) : name;
 }
 
-/* One name, with a slash if it is a directory's. The text is a toolhost's, and may be a lie. */
+/* One name, with a slash if it is a directory. The text comes from a toolhost and may be wrong. */
 static bool is_name(struct str name)
 {
     if (str_ends_with(name, STR("/")))
@@ -65,7 +65,7 @@ static bool is_name(struct str name)
            memchr(name.ptr, '/', name.len) == NULL;
 }
 
-/* The entry's path, or an empty one where there can be none. */
+/* The entry's path, or empty if it is invalid. */
 static struct str put(struct path *path, size_t level, struct str name)
 {
     size_t begin;

@@ -9,7 +9,7 @@
 
 enum { MAX_WORDS = 2 * MCP_OPTIONS + 4 * OPTION_MAX_ITEMS + 2, NUMBER_BYTES = 24 };
 
-/* What stands behind the program's name. */
+/* The arguments after the program's name. */
 struct words {
     struct str items[MAX_WORDS];
     size_t count;
@@ -70,7 +70,7 @@ static int add_option(struct words *words, const struct option_values *values, s
     return 0;
 }
 
-/* The command with the flags that were given, and the folder where it will find it again. */
+/* The command with the given flags, and the folder by its absolute path. */
 static int collect(struct words *words, const struct option_values *values, const char *directory,
                    struct err *err)
 {
@@ -85,7 +85,7 @@ static int collect(struct words *words, const struct option_values *values, cons
     return r;
 }
 
-/* n8n's node for local servers takes the arguments as one line and cuts it at spaces. */
+/* n8n's node for local servers takes the arguments as one line and splits it at spaces. */
 static int write_line(struct json_writer *json, const struct words *words, struct err *err)
 {
     cleanup_buf struct buf line = BUF_INIT(1 << 20);

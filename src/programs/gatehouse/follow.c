@@ -19,7 +19,7 @@ enum { STANDARD_FDS = 3, CHUNK_BYTES = 4096, DEFAULT_ROWS = 24, DEFAULT_COLUMNS 
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 
-/* Bytes on their way. */
+/* Bytes in transit. */
 struct pipe_of {
     char bytes[CHUNK_BYTES];
     size_t len;
@@ -69,7 +69,7 @@ void follow_streams(int out_fds[3])
         out_fds[i] = isatty(i) ? BOX_FD_PTY : i;
 }
 
-/* Keys go through as they are: what Ctrl-C means is decided by the box's own terminal. */
+/* Passes keys through: the sandbox's own terminal handles Ctrl-C. */
 static void take_keys(struct follow *follow)
 {
     struct termios raw;
@@ -117,7 +117,7 @@ static void read_typed(struct follow *follow)
         follow->reads_typed = false;
 }
 
-/* False at the end of what the box shows. */
+/* False at the end of the sandbox's output. */
 static bool pass_shown(struct follow *follow)
 {
     ssize_t got = read(follow->process->pty, follow->shown.bytes, sizeof(follow->shown.bytes));
@@ -131,12 +131,12 @@ static bool pass_shown(struct follow *follow)
         if (written > 0)
             drop_front(&follow->shown, (size_t)written);
         else if (written < 0 && errno != EINTR)
-            follow->shown.len = 0; /* nobody looks any more; the command may go on */
+            follow->shown.len = 0; /* the output is gone; the command may continue */
     }
     return true;
 }
 
-/* What was shown before the end and is not read yet. */
+/* Reads the remaining output after the end. */
 static void drain(struct follow *follow)
 {
     struct pollfd wait = {.fd = follow->process->pty, .events = POLLIN};
@@ -205,7 +205,7 @@ static void watch(struct follow *follow)
 
         if (ready < 0 && errno != EINTR)
             (void)box_signal(process, SIGKILL);
-        /* Also when there is always something else to do: a flood does not buy time. */
+        /* Even if there is always something else to do: a flood does not buy time. */
         if (follow->deadline_ms != INT64_MAX && time_left(follow) == 0) {
             follow->is_timed_out = true;
             follow->deadline_ms = INT64_MAX;
@@ -219,7 +219,7 @@ static void watch(struct follow *follow)
             read_typed(follow);
         if ((waits[PTY].revents & POLLOUT) != 0)
             pass_typed(follow);
-        /* When nobody has the terminal open any more, the command may still run. */
+        /* The terminal may be closed by all while the command still runs. */
         if ((waits[PTY].revents & (POLLIN | POLLHUP)) != 0)
             shows = pass_shown(follow);
         if (waits[CHANNEL].revents != 0)

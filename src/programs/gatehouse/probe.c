@@ -125,7 +125,7 @@ static void probe_user_namespaces(struct probe_finding *finding)
     found(finding, PROBE_OK, "available");
 }
 
-/* Reads a small file of the kernel's whole; its length, -1 if it cannot be read. */
+/* Reads a small kernel file whole; its length, or -1 if it cannot be read. */
 static ssize_t read_small(const char *path, char *out_text, size_t size)
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -136,7 +136,7 @@ static ssize_t read_small(const char *path, char *out_text, size_t size)
     return len;
 }
 
-/* This process's own group, as a directory; false without version 2. */
+/* This process's own cgroup, as a directory; false without version 2. */
 static bool own_cgroup(char out_path[PATH_MAX])
 {
     char text[PATH_MAX];
@@ -203,7 +203,7 @@ static void probe_display(struct probe_finding *finding)
     }
 }
 
-/* True for the first directory of PATH that has this program. */
+/* Finds this program in PATH. */
 static bool find_program(const char *name, char out_path[PATH_MAX])
 {
     const char *path = getenv("PATH");

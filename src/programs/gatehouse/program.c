@@ -111,7 +111,7 @@ static size_t terminal_width(int fd)
     return size.ws_col < WIDEST ? size.ws_col : WIDEST;
 }
 
-/* The shell by its name, which the options have checked. */
+/* The shell of that name, which the options have checked. */
 static enum option_shell shell_of(const char *name)
 {
     for (enum option_shell shell = OPTION_BASH; shell <= OPTION_FISH; shell++)
@@ -120,7 +120,7 @@ static enum option_shell shell_of(const char *name)
     abort();
 }
 
-/* Another program does the work of this command, with the words behind it. */
+/* Another program runs this command, with the words after it. */
 static int become(ptrdiff_t command, char *const *argv, struct err *err)
 {
     /* No option of the front door's takes a value: the first such word is the command. */
@@ -165,7 +165,7 @@ static const struct option_values *top_of(const struct option_values *values)
     return values->above != NULL ? top_of(values->above) : values;
 }
 
-/* The front door's own command, which may have commands itself. */
+/* The front door's own command, which may have subcommands. */
 static const struct option_command *command_of(const struct option_values *values)
 {
     while (values->above != NULL && values->above->above != NULL)
@@ -200,7 +200,7 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-/* Without a command: the page that lists them, where errors go. */
+/* Without a command: prints the list of commands to standard error. */
 static int ask_for_command(const struct option_values *values)
 {
     cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -210,13 +210,13 @@ static int ask_for_command(const struct option_values *values)
     return EXIT_WRONG_USE;
 }
 
-/* Of a search 1 says that nothing was found. */
+/* For a search, 1 means that nothing was found. */
 static int status_of_failure(const struct option_command *command)
 {
     return command == &commands[COMMAND_SEARCH] ? EXIT_WRONG_USE : EXIT_FAILURE;
 }
 
-/* Whoever runs a command in a sandbox reads 2 as that command's own. */
+/* For `sandbox`, 2 could be the command's own exit status. */
 static int status_of_wrong_use(char *const *argv)
 {
     return argv[0] != NULL && argv[1] != NULL &&
@@ -225,7 +225,7 @@ static int status_of_wrong_use(char *const *argv)
                : EXIT_WRONG_USE;
 }
 
-/* "connect" of "gatehouse connect --prot 1"; "" where none was named. */
+/* "connect" of "gatehouse connect --prot 1"; "" if none was named. */
 static const char *command_among(char *const *words)
 {
     while (*words != NULL && **words == '-')

@@ -24,7 +24,7 @@ enum {
     UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
 };
 
-/* "2", "0.5", "1.25" as hundredths. */
+/* Parses "2", "0.5", "1.25" to hundredths. */
 static int read_cores(const char *text, unsigned *out_percent, struct err *err)
 {
     struct str rest = str_from(text);
@@ -61,7 +61,7 @@ static int add_list(struct places *places, const struct option_values *values, s
     return 0;
 }
 
-/* What was named holds over the current directory, and over what is hidden by default. */
+/* Named places override the current directory, and what is hidden by default. */
 static int gather_places(const struct option_values *values, struct places *places,
                          const char **out_cwd, struct err *err)
 {
@@ -119,7 +119,7 @@ static void tell_what_holds(const struct box *box)
         fwrite(words.data, 1, words.len, stderr);
 }
 
-/* The status alone does not tell it from others: a script's own 124, a kill by hand. */
+/* The status alone is ambiguous: a script's own 124, or a kill by hand. */
 static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
 {
     if (is_timed_out)
@@ -144,7 +144,7 @@ static void free_box(struct box **box)
     box_free(*box);
 }
 
-/* The command's words with a NULL behind them, as the kernel wants them. */
+/* The command's words, NULL-terminated for the kernel. */
 static const char *const *words_of(struct arena *arena, const struct option_values *values)
 {
     const char **words = arena_alloc_array(arena, values->argument_count + 1, sizeof(*words));
@@ -156,7 +156,7 @@ static const char *const *words_of(struct arena *arena, const struct option_valu
     return words;
 }
 
-/* The exit status, or an error. */
+/* Returns the exit status, or an error. */
 static int run(struct arena *arena, const struct option_values *values, struct err *err)
 {
     cleanup_with(free_box) struct box *box = NULL;
@@ -206,7 +206,7 @@ static int check(struct err *err)
     return r;
 }
 
-/* As a shell says it: there is no such command, or it cannot be run. */
+/* Like a shell: the command does not exist, or cannot be run. */
 static int status_of_error(const struct err *err)
 {
     if (strcmp(err->field, "command") != 0)

@@ -31,7 +31,8 @@ static int ask(uint16_t port, struct buf *out, struct err *err)
         .port = port, .wait_s = WAIT_S, .parts = &request, .part_count = 1};
     char directory[PATH_MAX];
     pid_t pid;
-    int r = status_socket_dir(directory, err); /* where nobody could be is an error of its own */
+    /* Without any possible place that is an error of its own. */
+    int r = status_socket_dir(directory, err);
 
     if (r < 0)
         return r;
@@ -78,7 +79,7 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
     return 0;
 }
 
-/* What it is about a server that it is not connected to. */
+/* The text for each state without a connection. */
 static const struct {
     struct str state;
     struct str before;

@@ -28,7 +28,7 @@ static int choose_tools(struct about *about, const struct toolbox *box, bool has
     return 0;
 }
 
-/* One form of address for all files: the folder's own, and a path below it. */
+/* One form of URI for all files: that of the folder, and a path below it. */
 static int describe_templates(struct about *about, const struct toolbox *box)
 {
     cleanup_buf struct buf address = BUF_INIT(TEMPLATE_BYTES);

@@ -48,8 +48,8 @@ const struct catalog_tool *addresses_request(const struct mcp_request *request,
 }
 
 /*
- * Addresses are told of only where reading needs no consent. That can change while we run, when
- * the user's rules cannot be read any more.
+ * URIs are only offered if reading needs no permission. That can change at run time, when the
+ * user's rules cannot be read any more.
  */
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
                    const struct cancel *cancel, void **out_call, struct err *err)

@@ -48,7 +48,7 @@ static void finish_refused(struct mcp_call *call, const struct err *err)
         mcp_call_fail(call, err);
 }
 
-/* A tool that was refused has a result that says so; other requests, and what broke, an error. */
+/* A refused tool call gets a result that says so; other requests, and failures, an error. */
 static void on_end(void *data, struct call *call, const struct call_end *end)
 {
     struct calls *calls = data;
@@ -81,7 +81,7 @@ static bool can_ask(void *data, const struct call *call)
     return mcp_call_can_ask(call_data(call), MCP_ASK_FORM);
 }
 
-/* A legacy client answers in the middle of the call, a modern one repeats it with the answer. */
+/* A legacy client answers during the call, a modern one repeats it with the answer. */
 static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
                struct err *err)
 {
@@ -129,7 +129,7 @@ static int make_input(const struct mcp_request *request, struct call_input **out
     return 0;
 }
 
-/* A call that repeats an earlier one brings its answer. */
+/* A call that repeats an earlier one contains its answer. */
 static void take_answer(const struct calls *calls, const struct mcp_call *call,
                         struct call_request *request)
 {

@@ -17,7 +17,7 @@ static enum permission_mode write_mode(const struct option_values *values)
     return options_is_on(values, MCP_OPTION_WRITE) ? PERMISSION_ALLOW : PERMISSION_DENY;
 }
 
-/* The terminal is the user's own, by a name from the command line. */
+/* The user's own terminal, named on the command line. */
 static int open_terminal(const char *name, int *out_fd, struct err *err)
 {
     int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);

@@ -13,8 +13,8 @@ enum {
 };
 
 /*
- * The words are the values: a client that shows no titles shows these. They are the only
- * restricted schema that every revision of MCP knows.
+ * The texts are the values: a client that shows no titles shows these. They are the only restricted
+ * schema that every revision of MCP has.
  */
 static const struct str words[CHOICES] = {
     [CHOICE_DENY_ONCE] = STR_LITERAL("Deny once"),
@@ -24,7 +24,7 @@ static const struct str words[CHOICES] = {
     [CHOICE_ALWAYS_DENY] = STR_LITERAL("Always deny"),
 };
 
-/* The rule that is kept names the command and no folder, unlike what is shown. */
+/* The saved rule names the command and no folder, unlike what is shown. */
 static struct str word_of(enum permission_choice choice, bool is_command)
 {
     if (is_command && choice == CHOICE_ALWAYS_ALLOW)
@@ -34,7 +34,7 @@ static struct str word_of(enum permission_choice choice, bool is_command)
     return words[choice];
 }
 
-/* At the end of a line, where there is one near. */
+/* Cuts at the end of a line, if there is one near. */
 static struct str head_of(struct str detail)
 {
     struct str head = str_slice(detail, 0, DETAIL_BYTES / 2);
@@ -58,8 +58,8 @@ static struct str tail_of(struct str detail)
 }
 
 /*
- * Both ends, where it is long, and said so. What is run or typed is there whole: its middle may be
- * what matters, and what is too long for that is not asked about.
+ * Shows both ends of a long text, and says so. What is run or typed is shown whole: its middle may
+ * be what matters, and if it is too long for that, nobody is asked.
  */
 static int write_detail(const struct question *question, struct buf *out)
 {

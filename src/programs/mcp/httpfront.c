@@ -39,7 +39,7 @@ struct httpfront {
     struct httpserver *server;
     struct loop_task give_up;
     bool is_stopping;
-    struct timer look; /* whether clients have taken what they were sent, while others wait */
+    struct timer look; /* whether clients have read their answers, while others wait */
 };
 
 /* ---- work ---- */
@@ -84,7 +84,7 @@ static int authorize(void *data, struct str token, struct str *out_principal)
     return 0;
 }
 
-/* The server knows the router, and that knows us. */
+/* The server's data is the router, whose data is the front end. */
 static void on_access(void *data, const struct http_access *access)
 {
     const struct httpfront *front = ((const struct router *)data)->data;
@@ -95,7 +95,7 @@ static void on_access(void *data, const struct http_access *access)
     if (!log_wants(front->config.log, LOG_INFO))
         return;
     address_format(access->peer, peer);
-    /* Behind the question mark may stand a key that somebody sent to the wrong place. */
+    /* The query may contain a key that was sent to the wrong place. */
     str_cut(&query, '?', &path);
     log_write(front->config.log, LOG_INFO, "request", LOG_TEXT("peer", peer),
               LOG_STR("method", access->method), LOG_STR("path", path),
@@ -132,7 +132,7 @@ static void give_up(void *data)
 {
     struct httpfront *front = data;
 
-    /* Who says it twice does not want to wait for clients. */
+    /* A second signal means not to wait for clients. */
     if (front->is_stopping) {
         front->config.on_end(front->config.data);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gatehouse-mcp: from the command line to a served connection, and out again. */
+/* gatehouse-mcp: reads the command line, serves clients, and cleans up. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,9 +30,9 @@ enum {
     SESSION_BYTES = 24,
     KEY_CHARS = 32, /* 190 bits */
     KEY_MIN_CHARS = 16,
-    /* What was read is recorded this late at most. */
+    /* Reads are recorded at the latest after this. */
     FLUSH_MS = 1000,
-    /* Connections, directories that clients hear of, and what the work itself opens. */
+    /* Connections, watched directories, and files opened by calls. */
     HTTP_DESCRIPTORS = 4096,
 };
 
@@ -154,7 +154,7 @@ static int choose_key(struct secret *key, struct err *err)
     return 0;
 }
 
-/* Many shells allow so few that one client could leave none for the others. */
+/* Many shells allow so few that one client could use them all up. */
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -162,7 +162,7 @@ static void raise_descriptors(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= HTTP_DESCRIPTORS)
         return;
     limit.rlim_cur = limit.rlim_max < HTTP_DESCRIPTORS ? limit.rlim_max : HTTP_DESCRIPTORS;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is there will do */
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* the present limit will do */
 }
 
 static int open_door(struct program *program, const struct option_values *values, struct err *err)
@@ -188,7 +188,7 @@ static int open_door(struct program *program, const struct option_values *values
     return r;
 }
 
-/* The one place that shows the key: to the user who started us. */
+/* The only place that shows the key: to the user who started us. */
 static int tell_door(const struct program *program)
 {
     char text[ADDRESS_TEXT_BYTES];
@@ -289,7 +289,7 @@ static int confine(struct program *program, struct err *err)
     return r;
 }
 
-/* Without it the session is as good, and another one will have the time. */
+/* A failure does not matter for the session; another one will sweep later. */
 static void start_sweeper(struct program *program)
 {
     int r = sweeper_new(program->loop, program->session->state.authority, &program->running,
@@ -375,8 +375,8 @@ static void close_all(struct program *program)
     session_wait_for_changes(&program->changing);
     if (atomic_load(&program->running) > 0) {
         /*
-         * A worker hangs in the kernel and may come back to what it uses, so nothing
-         * is freed. What is left behind is swept at the next start.
+         * A worker hangs in the kernel and may come back to what it uses, so nothing is freed.
+         * Leftovers are swept at the next start.
          */
         write_record(program);
         audit_file_leave(program->session->state.audit);

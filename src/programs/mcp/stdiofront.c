@@ -29,7 +29,7 @@ struct stdiofront {
     struct reader *reader;
     struct writer *writer;
     struct lines lines;
-    struct requestid long_line; /* whose the line is that is passed over */
+    struct requestid long_line; /* finds the id of the skipped line */
     struct loop_task give_up;
     struct loop_task finish;
     struct timer questions; /* to the client, while some are open */
@@ -47,7 +47,7 @@ static void finish(void *data)
     front->config.on_end(front->config.data);
 }
 
-/* The input has ended: when the last answer is out, so have we. */
+/* After the input has ended, ends once the last answer is written. */
 static void finish_if_idle(struct stdiofront *front)
 {
     if (front->has_input || front->is_over || mcp_session_call_count(front->session) > 0 ||
@@ -80,7 +80,7 @@ void stdiofront_stop(struct stdiofront *front)
 
 /* ---- work ---- */
 
-/* None while the client does not take what is finished. */
+/* False while the client does not read finished answers. */
 static bool may_begin(void *data)
 {
     const struct stdiofront *front = data;
@@ -96,8 +96,7 @@ static void on_answered(void *data)
     finish_if_idle(front);
 }
 
-/* What the client works on. We serve what the user named, and only say so when that is elsewhere.
- */
+/* The client's roots. We serve what the user named, and only log if that is elsewhere. */
 static void on_roots(void *data, struct mcp_session *session, const struct json_value *roots)
 {
     struct stdiofront *front = data;
@@ -167,7 +166,7 @@ static void on_send(void *data, const struct mcp_outgoing *about, const struct s
 
     if (about->kind == MCP_SENT_QUESTION && !front->questions.is_started)
         timer_start(&front->questions, MCP_DEFAULT_ASK_MS);
-    /* What cannot be sent is told through on_broken; a backlog that large is broken too. */
+    /* on_broken reports what cannot be sent; a backlog that large counts as broken too. */
     if (r == ERR_TOO_LARGE || r == ERR_NO_MEMORY)
         stdiofront_stop(front);
     if (writer_kept(front->writer) > OUTPUT_PAUSE_BYTES)
@@ -233,7 +232,7 @@ static void on_bytes(void *data, struct str bytes)
     lines_feed(&front->lines, bytes, &events);
 }
 
-/* Requests that came before the end are answered. */
+/* Requests received before the end are answered. */
 static void on_input_end(void *data, int error)
 {
     struct stdiofront *front = data;

@@ -12,12 +12,12 @@
 
 enum { LOOKUP_TIMEOUT_MS = 10000 };
 
-/* An address, in the list of the directory that it lies in. */
+/* A URI, in the list of its directory. */
 struct address {
     struct list link;
     struct mcp_session *session; /* which wants to hear of it */
     struct str uri;
-    struct str last; /* what it is called in there; both behind this struct */
+    struct str last; /* its name in the directory; both are stored after this struct */
 };
 
 struct watched {
@@ -90,7 +90,7 @@ static void on_ready(void *data)
 
 /* ---- looking for it ---- */
 
-/* One address: what the worker finds out about it. */
+/* One URI: what the worker finds out about it. */
 struct wanted {
     struct str uri;
     size_t index; /* in the call */
@@ -132,7 +132,7 @@ static struct str directory_of(const struct wanted *wanted)
     return (struct str){wanted->name, wanted->directory_len};
 }
 
-/* Another address of this call has its directory watched already. */
+/* Whether another URI of this call already has its directory watched. */
 static bool is_watched(const struct search *search, const struct wanted *wanted)
 {
     for (const struct wanted *other = search->items; other < wanted; other++)
@@ -149,7 +149,7 @@ static void look_for(struct search *search, struct wanted *wanted)
     size_t len;
 
     wanted->error = resource_name_of_uri(search->box, wanted->uri, given, &len, &wanted->err);
-    /* Reading follows links that stay inside, so what changes is what they lead to. */
+    /* Reading follows links inside the root, so their targets are watched. */
     if (wanted->error == 0)
         wanted->error =
             authority_resolve(search->names, AUTHORITY_OP_READ, (struct str){given, len},
@@ -264,13 +264,13 @@ static int keep(struct subscriptions *subscriptions, struct mcp_session *session
 
     if (r == 0 && watched == NULL)
         r = add_directory(subscriptions, wanted, &watched);
-    /* MCP counts who is interested; here an address is watched or it is not. */
+    /* MCP counts subscribers; here a URI is watched or not. */
     if (r == 0 && find_address(watched, session, wanted->uri) == NULL)
         r = add_address(watched, session, wanted);
     return r;
 }
 
-/* A call that waits for its search, or whose search is under way. */
+/* A call that waits for its search, or whose search is running. */
 struct asked {
     struct list link;
     struct subscriptions *subscriptions;

@@ -68,7 +68,7 @@ static int short_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES])
     return r;
 }
 
-/* Of several that have these words as their match: whether all are one and the same. */
+/* Of several rules with this match: whether all are the same. */
 struct matches {
     size_t count;                           /* of different ones */
     size_t index;                           /* of the last */
@@ -139,7 +139,7 @@ int change_find(const struct settings *settings, const struct change_search *sea
     if (matches.count == 1) {
         char ids[2][SETTINGS_ID_BYTES];
 
-        /* What is one rule's match may be the id of another. */
+        /* One rule's match may be the id of another. */
         if (found_id == 0 && settings_rule_id(&settings->rules[by_id], ids[0]) == 0 &&
             settings_rule_id(&settings->rules[matches.index], ids[1]) == 0 &&
             strcmp(ids[0], ids[1]) != 0)

@@ -28,7 +28,7 @@ static int read_resource(struct arena *arena, const struct explain_question *que
     return r;
 }
 
-/* As a session has them that is started with these options. */
+/* The modes of a session started with these options. */
 static struct permission_modes modes_of(const struct settings *settings,
                                         const struct explain_question *question)
 {
@@ -45,7 +45,7 @@ static struct permission_modes modes_of(const struct settings *settings,
         if (question->has_mode[group])
             modes.of[group] = question->modes.of[group];
     modes.of[CATALOG_FILESYSTEM_WRITE] = permission_write_access(&sources).mode;
-    /* Where all are denied no session starts, and that is what is told. */
+    /* If all are denied no session starts, and that is what is shown. */
     (void)permission_modes_constrain(&modes, NULL);
     return modes;
 }

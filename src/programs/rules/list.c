@@ -91,7 +91,7 @@ static int add_cell(const struct list_view *view, const struct rule *rule, enum 
     return ERR_INTERNAL;
 }
 
-/* How wide each column has to be; 0 for one that nobody needs. */
+/* The width of each column; 0 for one that is not needed. */
 static int measure(const struct list_view *view, size_t out_widths[COLUMNS])
 {
     cleanup_buf struct buf cell = BUF_INIT(CELL_MAX_BYTES);
@@ -119,7 +119,7 @@ static int measure(const struct list_view *view, size_t out_widths[COLUMNS])
     return 0;
 }
 
-/* Where a cell begins that has something in it: the blanks before it are due only then. */
+/* A non-empty cell: the blanks before it are printed only then. */
 static void put_cell(struct output *output, struct str text, const char *colour, size_t blanks)
 {
     output_printf(output, "%*s", (int)blanks, "");
@@ -140,7 +140,7 @@ static const char *colour_of(const struct list_view *view, const struct rule *ru
     return column == EXPIRES && is_expired(view, rule) ? red : NULL;
 }
 
-/* Without a rule, the titles. */
+/* Without a rule, prints the titles. */
 static int put_line(struct output *output, const struct list_view *view, const struct rule *rule,
                     const size_t widths[COLUMNS])
 {

@@ -24,7 +24,7 @@ enum {
     TEXT_MAX_BYTES = 4 << 20,
 };
 
-/* A signal ends the process where it is: what it was writing is whole or not there. */
+/* A signal kills the process at once: the file it was writing is complete or absent. */
 static const volatile sig_atomic_t never_stopped;
 
 struct program {
@@ -109,7 +109,7 @@ static int use_template(struct program *program, struct err *err)
     return 0;
 }
 
-/* As they are: nothing is made or moved. What there is to know besides is said. */
+/* Reads the settings without creating or renaming anything, and reports the findings. */
 static int look(struct program *program, struct err *err)
 {
     struct settings_findings findings;
@@ -162,7 +162,7 @@ static int tell_change(struct program *program, struct str what, const struct ru
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-/* The mode decides before rules that allow. */
+/* The mode takes precedence over allow rules. */
 static void tell_mode(const struct program *program, const struct rule *rule)
 {
     char words[128];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs. */
+/* Output for programs. */
 #include "programs/search/print.h"
 
 #include "base/jsonwrite.h"
 
-/* A name as a whole is a string in JSON, so it is put together first. */
+/* A name must be one JSON string, so it is assembled first. */
 static void put_path(struct json_writer *w, const struct print_view *view, struct str name)
 {
     __attribute__((uninitialized)) char path[2 * PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For people. */
+/* Output for people. */
 #include "programs/search/print.h"
 
 #include "base/err.h"
@@ -10,7 +10,7 @@
 #define MATCH_COLOUR  "\033[1;31m"
 #define PLAIN         "\033[0m"
 
-/* Of the user's own files. */
+/* For lines of the user's own files. */
 enum { FILE_LINE = PRINTABLE_TABS | PRINTABLE_BLANKS };
 
 static void coloured(struct output *output, const struct print_view *view, const char *colour,
@@ -56,7 +56,7 @@ static void put_match(struct output *output, const struct print_view *view,
     output_line_end(output);
 }
 
-/* Lines around matches that are near each other are the same lines. */
+/* Context lines of nearby matches overlap. */
 static void put_file(struct output *output, const struct print_view *view,
                      const struct search_file *file)
 {

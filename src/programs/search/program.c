@@ -65,7 +65,7 @@ static bool wants_colour(const struct option_values *values)
     return colour_is_wanted(STDOUT_FILENO);
 }
 
-/* Who asks for colours wants to read it himself, whatever it goes through. */
+/* Asking for colours means reading it oneself, whatever it is piped through. */
 static bool wants_json(const struct option_values *values)
 {
     if (options_source(values, SEARCH_OPTION_JSON) != OPTION_UNSET)
@@ -74,7 +74,7 @@ static bool wants_json(const struct option_values *values)
            options_choice(values, SEARCH_OPTION_COLOR) != SEARCH_COLOUR_ALWAYS;
 }
 
-/* The directory as the user named it, without what would make names longer for nothing. */
+/* The directory as given by the user, without redundant parts. */
 static struct str shown_directory(const struct option_values *values)
 {
     const char *given = options_argument(values, SEARCH_ARGUMENT_DIR);
@@ -174,7 +174,7 @@ static int print(const struct option_values *values, const struct search_result 
     return result->total > 0 ? EXIT_FOUND : EXIT_NOT_FOUND;
 }
 
-/* The exit status, or an error. */
+/* Returns the exit status, or an error. */
 static int search(const struct option_values *values, struct search_place *place,
                   struct arena *arena, struct err *err)
 {

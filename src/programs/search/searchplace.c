@@ -16,7 +16,7 @@ static int request(struct search_place *place, const char *path, const char *con
         .reason = "the user searches this folder",
         .source = AUTHORITY_FROM_USER_APPROVAL,
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
-                   /* Who searches may read all of it anyway, by any of its names. */
+                   /* The user may read all of it anyway, by any of its names. */
                    .hardlinks = AUTHORITY_HARDLINKS_ALLOW,
                    .denied_globs = denied},
     };
@@ -30,7 +30,7 @@ static int refuse_folder(const char *directory, int code, const struct err *why,
                    why->code != 0 ? why->message : err_text(code));
 }
 
-/* Both spellings must be known before a glob can be told to lie in the folder. */
+/* Both spellings must be known to tell whether a glob lies in the folder. */
 static int open_folder(struct search_place *place, const struct search_place_config *config,
                        struct err *err)
 {

@@ -18,7 +18,7 @@ enum {
     HELD_REQUESTS = 4, /* of the largest size, in all calls together */
 };
 
-/* A call that the front knows by its number. What a worker does with it is the executor's. */
+/* A call, identified by the front end's number. The executor handles its work. */
 struct host_call {
     struct calls *calls;
     uint32_t id; /* the key in calls->by_id */
@@ -170,7 +170,7 @@ static const struct work_events events = {
     .on_end = on_end,
 };
 
-/* Answers what would wait in vain. */
+/* Tells the front end, which would wait in vain. */
 static void on_lost(void *data)
 {
     answer(data, TOOLWIRE_NO_CALL, TOOLWIRE_LOST, STR_EMPTY);
@@ -301,7 +301,7 @@ static void leave_prepared(struct host_call *call)
     timer_start(&call->timer, call->timeout_ms);
 }
 
-/* RUN, DROP or PREVIEW, which are for prepared calls. */
+/* RUN, DROP or PREVIEW, which need a prepared call. */
 static int go_on(struct host_call *call, const struct toolwire_frame *frame,
                  enum decision_disclosure disclosure, struct err *err)
 {

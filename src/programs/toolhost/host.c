@@ -57,14 +57,14 @@ static void write_frame(struct host *host, uint32_t call, enum toolwire_type typ
     const struct str parts[] = {{header, sizeof(header)}, body};
 
     toolwire_write_header(call, type, body.len, header);
-    /* What cannot be sent is told through on_broken; the ceiling is over all that can be owed. */
+    /* on_broken reports what cannot be sent; the limit is above everything that can be pending. */
     if (writer_send(host->writer, parts, array_size(parts)) == ERR_TOO_LARGE) {
         host->error = ERR_TOO_LARGE;
         finish_soon(host);
     }
 }
 
-/* Nothing more is taken. Why is told last, if the front still reads. */
+/* Reads no more. Sends the reason last, if the front end still reads. */
 static void end(struct host *host, const struct err *err)
 {
     cleanup_buf struct buf body = BUF_INIT(ERROR_BYTES);
@@ -119,7 +119,7 @@ static void on_broken(void *data, int error)
 {
     struct host *host = data;
 
-    (void)error; /* the front has gone: as good an end as any */
+    (void)error; /* the front end has closed: as good an end as any */
     host->is_ending = true;
     reader_pause(host->reader);
     finish_soon(host);
@@ -127,7 +127,7 @@ static void on_broken(void *data, int error)
 
 /* ---- in ---- */
 
-/* They hold for what is begun from now on, and in the middle of what runs. */
+/* They apply to everything from now on, even to running calls. */
 static int take_rules(struct host *host, struct str body, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(RULES_ARENA_BYTES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gatehouse-toolhost: from the command line to a served front, and out again. */
+/* gatehouse-toolhost: reads the command line, serves the front end, and cleans up. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -28,7 +28,7 @@ enum {
     FIRST_OWN_FD = 3,
 };
 
-/* Also for threads that never return. */
+/* Static, since threads may never return. */
 static atomic_uint running;
 static atomic_uint changing;
 
@@ -106,7 +106,7 @@ static int open_session(struct program *program, const struct option_values *val
     return session_open(&config, &program->session, err);
 }
 
-/* What the front passed on, and nothing else. */
+/* Keeps only the descriptors that the front end passed on. */
 static int take_descriptors(struct program *program, const struct option_values *values,
                             struct err *err)
 {
@@ -125,8 +125,8 @@ static int take_descriptors(struct program *program, const struct option_values 
 /* ---- walls, then input ---- */
 
 /*
- * The socket is read by read(), which takes no descriptors out of messages: the kernel closes what
- * somebody sends along. So no calls for messages are needed either.
+ * The socket is read with read(), which receives no descriptors: the kernel closes any that are
+ * sent along. So the system calls for messages are not needed either.
  */
 static int confine(struct program *program, struct confine_report *out_report, struct err *err)
 {
@@ -137,7 +137,7 @@ static int confine(struct program *program, struct confine_report *out_report, s
     return r;
 }
 
-/* Without it the session is as good, and another one will have the time. */
+/* A failure does not matter for the session; another one will sweep later. */
 static void start_sweeper(struct program *program)
 {
     int r =
@@ -208,8 +208,8 @@ static void close_all(struct program *program)
         loop_free(program->loop);
     }
     /*
-     * A worker that has not come back by now hangs in the kernel, with the session under its feet.
-     * What is left behind is swept by the next one.
+     * A worker that has not returned by now hangs in the kernel, and still uses the session. The
+     * next start sweeps the leftovers.
      */
     if (atomic_load(&running) > 0) {
         log_write(&program->log, LOG_WARN, "workers hang; ending without them",
@@ -255,7 +255,7 @@ static const struct runner runner = {
 int main(int argc, char **argv)
 {
     companion_wake_with_parent();
-    /* What a terminal sends to all its programs is the front's to answer: it closes the socket. */
+    /* Signals from a terminal to all its programs are for the front end: it closes the socket. */
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     return runner_main(&runner, argc, argv);
