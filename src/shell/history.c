@@ -82,7 +82,7 @@ int history_read(const struct history *history, uint64_t cursor, size_t max_byte
     if (to < history->total || !is_over) {
         size_t unfinished = text_unfinished(text);
 
-        /* Not where that would be all of it: whoever reads so little gets on all the same. */
+        /* Not if that would be all of it: a reader of so few bytes must still make progress. */
         if (to == history->total || unfinished < text.len) {
             text.len -= unfinished;
             to -= unfinished;

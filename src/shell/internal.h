@@ -18,8 +18,8 @@ struct schema;
 enum { SHELL_TOOLS = TOOL_SHELL_LIST - TOOL_SHELL_EXECUTE + 1 };
 
 struct shell {
-    struct shell_config config; /* with the defaults filled in */
-    struct arena arena;         /* what was copied of the configuration */
+    struct shell_config config; /* with defaults filled in */
+    struct arena arena;         /* holds the copied configuration */
     const struct schema *schemas[SHELL_TOOLS];
     struct str runs;        /* sentence for a command that is started */
     struct str types;       /* sentence for a command that is typed into */
@@ -87,7 +87,7 @@ struct shell_call {
 /* With the object that is still open, as text and as structuredContent; or with an error of before.
  */
 void call_finish(struct shell_call *call, struct json_writer *object, int error, bool is_error);
-/* With an error that the client gets to read. */
+/* The client gets the error message. */
 void call_fail(struct shell_call *call, const struct err *err);
 /* Ends it without a result. */
 void call_end(struct shell_call *call, int error);

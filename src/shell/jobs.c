@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs from their start to their end: commands that go on between calls. */
+/* Jobs from start to end: commands that continue between calls. */
 #include "shell/job.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 enum {
     JOB_ARENA_BYTES = 1 << 20,
-    SETTLE_MS = 20, /* what comes together is told together */
+    SETTLE_MS = 20, /* output that comes together is reported together */
     STATE_BYTES = 4096,
     DEFAULT_ROWS = 24,
     DEFAULT_COLUMNS = 80,
@@ -109,11 +109,11 @@ static void on_stop_grace_over(void *data)
 
     if (!job->is_killed)
         job_kill(job);
-    else /* the launcher hangs, or the kernel does; who waits for the end does not */
+    else /* the launcher or the kernel hangs; calls that wait for the end must not */
         on_over(job, (struct starter_end){.error = ERR_TIMED_OUT}, NULL);
 }
 
-/* Room for one more: one that has ended goes first. */
+/* Makes room for one more by dropping a job that has ended. */
 static int make_room(struct shell *shell, const void *session, struct err *err)
 {
     struct shell_job *oldest = NULL;
@@ -181,7 +181,7 @@ static void on_bytes(void *data, enum process_stream stream, struct str bytes)
     struct shell_job *job = data;
 
     (void)stream; /* in the order in which they come, as on a terminal */
-    /* What could not be told of later does not go on either. */
+    /* Output that could not be reported later must not be produced. */
     if (history_add(&job->history, bytes) < 0)
         process_signal(job->process, SIGKILL);
     list_each (node, &job->waiting) {
@@ -224,7 +224,7 @@ static void wake(struct shell_job *job, bool those_that_stop)
     }
 }
 
-/* Calls that wait for the end begin anew, and find it; those that remove the job come last. */
+/* Calls that wait for the end run again, and find it; those that remove the job come last. */
 static void wake_all(struct shell_job *job)
 {
     wake(job, false);
@@ -308,7 +308,7 @@ static int new_job(const struct shell_call *call, struct shell_job **out_job)
     return 0;
 }
 
-/* A job that stands in the record, and runs nothing yet; NULL: err says why not. */
+/* A job that is recorded but not started yet; NULL: err says why not. */
 static struct shell_job *recorded_job(const struct shell_call *call, struct err *err)
 {
     struct shell_job *job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with jobs that run: reading, typing, stopping, listing. */
+/* Tools for running jobs: reading, typing, stopping, listing. */
 #include "shell/job.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@ enum {
 
 /* ---- output ---- */
 
-/* *out_has_more: of what the job has printed, some is still to be read. */
+/* *out_has_more: some of the job's output is still unread. */
 static int write_output(struct json_writer *w, const struct shell_call *call, struct shell_job *job,
                         bool *out_has_more)
 {
@@ -39,7 +39,7 @@ static int write_output(struct json_writer *w, const struct shell_call *call, st
     return 0;
 }
 
-/* True when there is more to read. */
+/* True if there is more to read. */
 static bool answer_output(struct shell_call *call, struct shell_job *job)
 {
     cleanup_buf struct buf object = BUF_INIT(OBJECT_BYTES);
@@ -196,7 +196,7 @@ void job_stop(struct shell_call *call)
     if (job == NULL)
         return;
     if (has_ended(job)) {
-        /* What nobody has read would go with it. */
+        /* Unread output would be lost with it. */
         if (!answer_output(call, job))
             loop_defer(job->shell->config.loop, &job->bury);
         return;

@@ -11,7 +11,7 @@
 #include "loop/timer.h"
 
 enum {
-    RETRY_MS = 10,    /* until a launcher that is behind takes a kill */
+    RETRY_MS = 10,    /* until a busy launcher accepts a kill */
     HANG_MS = 30000,  /* without a word about a command that is to start */
     NOTICES_MAX = 64, /* in one turn of the loop */
 };
@@ -23,7 +23,7 @@ struct launched {
     struct ready_watch *watch;
     launched_narrow_fn *narrow; /* or NULL */
     void *narrow_data;
-    launched_final_fn *final; /* or NULL: nobody wants to know, or knows already */
+    launched_final_fn *final; /* or NULL: not wanted, or already called */
     void *final_data;
     struct list commands;
     uint32_t last_number;
@@ -32,7 +32,7 @@ struct launched {
     struct timer hang;
 };
 
-/* From the request until nothing of it is left. */
+/* A command, from the request until no process of it is left. */
 struct command {
     struct list link;
     uint32_t number;
@@ -65,7 +65,7 @@ static void drop(struct command *command)
 
 static void kill_now(struct launched *launched, struct command *command)
 {
-    /* Of all messages this one must arrive; a launcher that has gone has killed already. */
+    /* This message must arrive; a launcher that has died has killed everything. */
     command->is_kill_due =
         launcher_signal(launched->launcher, command->number, SIGKILL) == ERR_BUSY;
     if (command->is_kill_due && !launched->retry.is_started)
@@ -104,7 +104,7 @@ static void forget(void *data, uint64_t id)
 
     if (command == NULL)
         return;
-    /* It stays in the list until the launcher has told its end. */
+    /* It stays in the list until the launcher reports its end. */
     command->is_forgotten = true;
     send_signal(launched, id, SIGKILL);
 }
@@ -114,7 +114,7 @@ static void forget(void *data, uint64_t id)
 static void on_ready(void *data);
 static void end(struct command *command, const struct err *refusal, struct starter_end how);
 
-/* Of those that were there: who hears of it may start others. */
+/* Ends only those that existed before: a callback may start others. */
 static void end_all(struct launched *launched, const struct err *err)
 {
     const uint32_t last = launched->last_number;
@@ -257,7 +257,7 @@ static void close_fds(const struct launcher_fds *fds)
             close(fds->fds[i]);
 }
 
-/* We may open no more: what nobody can read from does not go on. */
+/* We cannot open more files: a command whose output nobody can read must not continue. */
 static void give_up_start(struct launched *launched, struct command *command)
 {
     struct err err = ERR_INIT;
@@ -288,7 +288,7 @@ static void on_start_told(struct launched *launched, struct command *command,
     command->events.on_started(command->events.data, 0, NULL, ours);
 }
 
-/* The command is gone from the list before anybody hears of its end. */
+/* Unlinks the command before reporting its end. */
 static void end(struct command *command, const struct err *refusal, struct starter_end how)
 {
     const struct command told = *command;
@@ -309,7 +309,7 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
     struct command *command = find(launched, notice->number);
     struct err unknown = ERR_INIT;
 
-    /* One that was not asked for, or was started already: what came with it is not kept. */
+    /* Not requested, or already started: what came with it is closed. */
     if (command == NULL || (notice->kind == LAUNCHER_STARTED && command->is_started)) {
         if (notice->kind == LAUNCHER_STARTED)
             close_fds(fds);
@@ -323,7 +323,7 @@ static void take_notice(struct launched *launched, const struct launcher_notice 
         end(command, &notice->err, (struct starter_end){0});
         break;
     case LAUNCHER_ENDED:
-        /* Without a start before it there is no telling what happened. */
+        /* Without a start before it, it is unclear what happened. */
         err_set_plain(&unknown, ERR_IO);
         end(command, &unknown,
             (struct starter_end){.is_signal = notice->is_signal, .value = notice->value});

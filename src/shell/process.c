@@ -14,11 +14,11 @@
 #include "loop/writer.h"
 
 enum {
-    PIPE_BYTES = 1 << 20, /* fewer turns for a flood; what the system refuses stays as it was */
+    PIPE_BYTES = 1 << 20, /* fewer iterations for a flood; if refused, the default size stays */
     DRAIN_MS = 1000,      /* for what was printed before the end */
 };
 
-/* What a terminal takes for the end of its input. */
+/* The terminal's end-of-file character. */
 #define END_OF_INPUT STR("\x04")
 
 /*
@@ -91,7 +91,7 @@ static void fail(struct process *process, int error)
     be_over(process, &err);
 }
 
-/* Nobody is left who could print, or they had their time. */
+/* Nobody is left who could print, or the time for that is over. */
 static void on_drained_long_enough(void *data)
 {
     be_over(data, NULL);
@@ -258,7 +258,7 @@ void process_signal(struct process *process, int signum)
         process->starter->signal(process->starter->data, process->id, signum);
         break;
     case PROCESS_ENDED:
-        /* Nobody is there any more; what is left to read is not waited for. */
+        /* Nobody is left; the remaining output is not waited for. */
         if (signum == SIGKILL)
             timer_start(&process->drain, 0);
         break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands in the authority's record: what was about to run, how it ended, what was refused. */
+/* Commands in the audit log: what was about to run, how it ended, what was refused. */
 #include "shell/internal.h"
 
 #include <stdio.h>

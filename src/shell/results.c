@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What results have in common. */
+/* Shared by results. */
 #include "shell/internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell_execute: one command, to its end or to the end of its time. */
+/* shell_execute: runs one command until its end or its deadline. */
 #include "shell/internal.h"
 
 #include <signal.h>
@@ -7,7 +7,7 @@
 enum {
     PROGRESS_MS = 500,
     LAST_LINE_BYTES = 160,
-    GONE_MS = 5000,           /* for a command that was killed: then nobody will tell of its end */
+    GONE_MS = 5000,           /* for a killed command: then its end is not reported any more */
     OBJECT_BYTES = 512 << 20, /* the captures have ceilings of their own */
 };
 
@@ -86,7 +86,7 @@ static void tell_progress(void *data)
 
 static void end_call(struct shell_call *call, struct starter_end end, const struct err *why);
 
-/* The launcher hangs, or the kernel does: the call does not. */
+/* The launcher or the kernel hangs: the call must not. */
 static void on_not_gone(void *data)
 {
     end_call(data, (struct starter_end){.error = ERR_TIMED_OUT}, NULL);
@@ -119,7 +119,7 @@ static void on_bytes(void *data, enum process_stream stream, struct str bytes)
 {
     struct shell_call *call = data;
 
-    /* Without memory they are counted all the same, and the text says that they are missing. */
+    /* Without memory they are still counted, and the text says that they are missing. */
     (void)capture_add(&call->streams[stream], bytes);
 }
 

@@ -72,14 +72,14 @@ static int make_words(struct shell *shell, struct err *err)
 {
     const char *reach = shell->config.reach;
 
-    shell->config.reach = NULL; /* the caller's, who may let it go */
+    shell->config.reach = NULL; /* owned by the caller, who may free it */
     return say(&shell->arena, STR("Runs a command"), reach, &shell->runs) &&
                    say(&shell->arena, STR("Types into a command that runs"), reach, &shell->types)
                ? 0
                : err_set_plain(err, shell->arena.error);
 }
 
-/* Where a command, or a tool, may have put what is called like a program of the system. */
+/* A directory where a command, or a tool, may have put a file named like a system program. */
 static bool is_changeable(const struct shell *shell, struct str dir)
 {
     const char *const *writable = shell->config.writable;
@@ -93,10 +93,7 @@ static bool is_changeable(const struct shell *shell, struct str dir)
     return false;
 }
 
-/*
- * Relative ones would mean something else in every directory, and where ".." leads depends on
- * links.
- */
+/* Relative ones would depend on the working directory, and where ".." leads depends on links. */
 static bool names_programs(const struct shell *shell, struct str dir)
 {
     return str_starts_with(dir, STR("/")) && str_find(dir, STR("/..")) == SIZE_MAX &&
@@ -109,7 +106,7 @@ static int split_path(struct shell *shell, struct err *err)
     struct str dir;
     size_t count = 0;
 
-    shell->config.path = NULL; /* the caller's, who may let it go */
+    shell->config.path = NULL; /* owned by the caller, who may free it */
     shell->path_dirs = arena_alloc_array(&shell->arena, MAX_PATH_DIRS + 1, sizeof(char *));
     if (shell->path_dirs == NULL)
         return err_set_plain(err, shell->arena.error);
@@ -266,14 +263,14 @@ static int name_command(struct shell_call *call, struct err *err)
                              COMMAND_MAX_BYTES - 1);
     if (str_trim(given).len == 0)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "command", "command is empty");
-    if (!arena_copy_str(&call->arena, given, &call->command.whole)) /* with a NUL behind it */
+    if (!arena_copy_str(&call->arena, given, &call->command.whole)) /* NUL-terminated */
         return err_set_plain(err, call->arena.error);
     r = command_normalise(&call->arena, call->command.whole, call->shell->path_dirs,
                           call->tool->id == TOOL_SHELL_START, &call->command.name, &is_as_is);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-/* Typing into what was started under a grant needs it still. */
+/* Typing into a command requires that the grant still holds. */
 static int check_grant(const struct shell *shell, struct err *err)
 {
     __attribute__((uninitialized)) char root[PATH_MAX];
@@ -283,7 +280,7 @@ static int check_grant(const struct shell *shell, struct err *err)
                              err);
 }
 
-/* Whether the tool starts a command that its arguments hold. */
+/* Whether the tool starts a command from its arguments. */
 static bool is_starting(const struct catalog_tool *tool)
 {
     return tool->id == TOOL_SHELL_EXECUTE || tool->id == TOOL_SHELL_START;
@@ -365,7 +362,7 @@ struct shell_words shell_words(const struct shell *shell, const struct catalog_t
                                const struct permission_resource *resource, struct str text)
 {
     bool is_typing = tool->id == TOOL_SHELL_INPUT;
-    /* Of several lines the resource has but one. */
+    /* Of several lines the resource shows only one. */
     bool is_said = !is_typing && str_eq(text, permission_resource_name(resource)) &&
                    str_find(text, STR("\n")) == SIZE_MAX;
 
@@ -500,7 +497,7 @@ void shell_cancel(struct shell *shell, uint64_t id)
 
 void shell_end_session(struct shell *shell, const void *session)
 {
-    /* One call's end may not take another's away: each is only told. */
+    /* Ending one call must not free another: each is only notified. */
     list_each (node, &shell->calls) {
         struct shell_call *call = list_entry(node, struct shell_call, link);
 

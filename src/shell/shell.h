@@ -33,19 +33,19 @@ struct shell_call;
 struct shell_config {
     struct loop *loop;
     const struct starter *starter;
-    /* Finds out where a name leads: follows links inside the root; AUTHORITY_METADATA suffices. */
+    /* Resolves names: follows links inside the root; AUTHORITY_METADATA suffices. */
     struct authority_scope *names;
     const char *root_path;            /* in which commands run; without links */
-    const char *given_path;           /* as the user named it; or NULL */
-    struct authority_scope *recorded; /* in whose name commands stand in the record */
-    const char *path;                 /* what commands have as PATH */
+    const char *given_path;           /* as given by the user; or NULL */
+    struct authority_scope *recorded; /* the scope under which commands are recorded */
+    const char *path;                 /* PATH of the commands */
     const char *const *writable;      /* what they may change besides the root, up to a NULL */
-    /* What a command can do, for whoever is asked: goes on from "Runs a command"; or NULL. */
+    /* What a command can do, for the question to the user: continues "Runs a command"; or NULL. */
     const char *reach;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
     size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
     int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */
-    size_t max_jobs;          /* that run in one session; 0: SHELL_MAX_JOBS */
+    size_t max_jobs;          /* running in one session; 0: SHELL_MAX_JOBS */
 };
 
 enum {
@@ -105,8 +105,8 @@ struct shell_events {
      */
     void (*on_done)(void *data, int error, struct str result);
     void *data;
-    const void *session;  /* whose call it is; compared only */
-    const char *decision; /* what let it through, for the record: static; or NULL */
+    const void *session;  /* that the call belongs to; only compared */
+    const char *decision; /* what allowed it, for the audit log; static; or NULL */
 };
 
 /* Takes ownership of the call. Returns an id for shell_cancel(). */

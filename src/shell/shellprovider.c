@@ -24,7 +24,7 @@ static void free_call(void *call)
     shell_drop(call);
 }
 
-/* The texts of a job's command are not the call's own, and the others go when the call runs. */
+/* The call does not own the texts of a job's command, and its own are freed when it runs. */
 static int subject(void *data, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err)

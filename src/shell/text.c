@@ -29,7 +29,7 @@ static bool is_tail(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* How long a character is that begins with this byte; 1 where none of several bytes does. */
+/* Length of a character that begins with this byte; 1 if it starts no multi-byte character. */
 static size_t length_by_lead(char byte)
 {
     unsigned char lead = (unsigned char)byte;
@@ -39,12 +39,12 @@ static size_t length_by_lead(char byte)
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* Whether some bytes behind these would make a character of them. */
+/* Whether further bytes could complete a character. */
 static bool can_be_finished(struct str start, size_t length)
 {
     char whole[CHARACTER_MAX];
 
-    /* What the second byte may be depends on the first; any others will do. */
+    /* The valid second bytes depend on the first; any others will do. */
     for (unsigned second = 0x80; second < 0xC0; second += 0x10) {
         whole[0] = start.ptr[0];
         whole[1] = start.len > 1 ? start.ptr[1] : (char)second;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is typed into a job, in words. */
+/* Describes what is typed into a job. */
 #include "shell/internal.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum {
     KEPT_BYTES = 48,                     /* in the record: whole, or half of it from each end */
 };
 
-/* One line in quotes, with its end: a break that was typed differs from one that is only shown. */
+/* One quoted line, with its newline: a typed line break differs from one that is only displayed. */
 static int add_line(struct str line, struct buf *out)
 {
     struct json_writer w;
