@@ -10,7 +10,7 @@ enum { PRINT_BYTES = 1 << 20 };
 
 /* ---- the values ---- */
 
-/* For changing files, asking for a mode is asking for write access, and deny is going without. */
+/* For changing files, choosing a mode opts in to write access, and deny opts out. */
 static void set_mode(struct confirm *confirm, size_t group, enum permission_mode mode)
 {
     if (!catalog_has_group((enum catalog_group)group))
@@ -28,7 +28,7 @@ static void step_mode(struct confirm *confirm, size_t group, int by)
     set_mode(confirm, group, (enum permission_mode)((mode + 3) % 3));
 }
 
-/* False: it cannot be used, for the reason that is shown, and the one before stays. */
+/* False: it cannot be used, the reason is shown, and the previous one stays. */
 static bool set_dir(struct confirm *confirm, struct str typed)
 {
     cleanup_buf struct buf dir = BUF_INIT(CONFIRM_MAX_TEXT);
@@ -47,7 +47,7 @@ static bool set_dir(struct confirm *confirm, struct str typed)
     return true;
 }
 
-/* What holds becomes what is written, so that nobody has to know the exceptions. */
+/* Writes out the effective modes, so that nobody has to know the exceptions. */
 static int settle(struct confirm *confirm)
 {
     struct permission_modes modes = confirm->modes;
@@ -90,7 +90,7 @@ static void answer(struct confirm *confirm, enum answer given)
     bool can_be = is_yes && settle(confirm) == 0 && set_dir(confirm, buf_view(&confirm->dir));
 
     if (given == ANSWER_EDIT || (is_yes && !can_be)) {
-        move_to(confirm, CONFIRM_EDITING, 0); /* which says what is wrong */
+        move_to(confirm, CONFIRM_EDITING, 0); /* which shows what is wrong */
         stage_renew(confirm->console->stage);
         return;
     }
@@ -100,7 +100,7 @@ static void answer(struct confirm *confirm, enum answer given)
     loop_defer(confirm->console->config.loop, &confirm->console->turn);
 }
 
-/* Back to the question, with its own time: the Enter of the editor is not its answer. */
+/* Back to the question, with a new guard time: the editor's Enter is not its answer. */
 static void end_editor(struct confirm *confirm)
 {
     if (settle(confirm) == 0)
@@ -115,7 +115,7 @@ static void choose(struct confirm *confirm, size_t index, size_t count)
     stage_redraw(confirm->console->stage);
 }
 
-/* True when the key was for moving about. */
+/* True if the key moved the selection. */
 static bool move_by_key(struct confirm *confirm, const struct key *key, size_t count)
 {
     char c = key->code == KEY_TEXT ? key->text[0] : '\0';
@@ -247,7 +247,7 @@ static void line_asking(struct confirm *confirm, struct str line)
         ask_again(confirm, str_eq_c(line, "m"));
 }
 
-/* "2 ask": false when it is no row with a mode. */
+/* "2 ask": false if it is not a row with a mode. */
 static bool set_row(struct confirm *confirm, struct str line)
 {
     struct str row;
@@ -301,7 +301,7 @@ void confirm_begin(struct confirm *confirm)
     confirm->look = stage_look_of(confirm->console->stage);
     move_to(confirm, CONFIRM_ASKING, ANSWER_NO);
     if (stage_begin(confirm->console->stage, &act) < 0)
-        confirm->state = CONFIRM_WAITING; /* gone: it is refused in a moment */
+        confirm->state = CONFIRM_WAITING; /* gone: it is denied in a moment */
 }
 
 bool confirm_is_over(const struct confirm *confirm)

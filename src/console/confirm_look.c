@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the question before a session and its editor look. */
+/* The layout of the question before a session and of its editor. */
 #include "console/confirm_internal.h"
 
 #include <stdio.h>

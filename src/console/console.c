@@ -139,7 +139,7 @@ static void begin_prompt(struct console *console)
     }
 }
 
-/* Answering may free the console, so it is the last thing that is done. */
+/* Answering may free the console, so it must come last. */
 static void answer_first(struct console *console, enum permission_choice choice)
 {
     uint64_t id = console->queue[0].id;

@@ -39,7 +39,7 @@ struct key keys_end_escape(struct keys *keys)
     return key_of(is_open ? KEY_ESCAPE : KEY_NONE);
 }
 
-/* ESC [ A and ESC O A are the same key, as the terminal's mode has it. */
+/* ESC [ A and ESC O A are the same key, depending on the terminal's mode. */
 static enum key_code arrow(char last)
 {
     switch (last) {
@@ -90,7 +90,7 @@ static struct key take_in_sequence(struct keys *keys, char byte)
     return key_of(KEY_NONE);
 }
 
-/* A lone Escape before this byte was one, but for what begins a sequence. */
+/* The Escape before this byte was a key of its own, unless this starts a sequence. */
 static struct key take_after_escape(struct keys *keys, char byte)
 {
     keys->state = KEYS_PLAIN;

@@ -17,7 +17,7 @@ enum {
     TAB_COLUMNS = 4,
 };
 
-/* One character as it is shown. */
+/* One character as shown. */
 struct token {
     char text[PRINTABLE_BLANKS_BYTES];
     size_t len;
@@ -25,15 +25,15 @@ struct token {
 };
 
 /*
- * Tables of widths differ between terminals, so what may be wide counts as wide: a
- * line may then end early, and never runs over.
+ * Width tables differ between terminals, so a character that may be wide counts as wide: a line may
+ * then end early, but never overflows.
  */
 static size_t columns_of(uint32_t code_point)
 {
     return code_point < 0x1100 ? 1 : 2;
 }
 
-/* Variation selectors and what stacks up on other characters: a name could hide in them. */
+/* Variation selectors and combining characters: a name could hide in them. */
 static bool is_mark(uint32_t code_point)
 {
     static const uint32_t marks[][2] = {
@@ -49,8 +49,8 @@ static bool is_mark(uint32_t code_point)
 }
 
 /*
- * Private use, what is no character or has no shape: shown by each terminal in its own way. So are
- * letters that run from right to left: some terminals turn what stands around them.
+ * Private use, unassigned or invisible characters: each terminal shows them in its own way. So are
+ * right-to-left letters: some terminals reorder what is around them.
  */
 static bool is_uncertain(uint32_t code_point)
 {
@@ -82,7 +82,7 @@ static bool is_uncertain(uint32_t code_point)
     }
 }
 
-/* As everywhere, and what terminals do not agree about is escaped, too. */
+/* Also escapes what terminals do not agree about. */
 static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct token *out)
 {
     struct str ahead = *rest;
@@ -134,7 +134,7 @@ static void end_line(struct page *page)
     page->lines++;
 }
 
-/* Wraps as it goes. */
+/* Wraps lines. */
 struct flow {
     struct page *page;
     enum page_style style;
@@ -152,7 +152,7 @@ static void flow_put(struct flow *flow, const struct token *token)
     flow->columns += token->columns;
 }
 
-/* Many blanks are told by their number; false: there are not many. */
+/* Replaces many blanks by their number; false: there are not many. */
 static bool flow_blanks(struct flow *flow, struct str *text, bool takes_tabs)
 {
     struct token token;
@@ -234,7 +234,7 @@ static enum page_style diff_style(struct str line)
     return str_starts_with(line, STR("@@")) ? PAGE_FAINT : PAGE_PLAIN;
 }
 
-/* Lines of code are read by people: a tab there is space. */
+/* In lines of code, a tab is shown as space. */
 static void quote_code(struct page *page, enum page_style style, struct str line)
 {
     const struct token space = {"    ", TAB_COLUMNS, TAB_COLUMNS};
@@ -281,8 +281,7 @@ void page_quote(struct page *page, enum page_style style, struct str text, enum 
     }
 }
 
-/* Our words may hold names in quotes, which are no ASCII: counted by characters, all of them wide.
- */
+/* Our text may contain quoted names, which are not ASCII: every character counts as wide. */
 void page_say(struct page *page, enum page_style style, const char *format, ...)
 {
     char said[SAID_BYTES];

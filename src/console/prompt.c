@@ -19,7 +19,7 @@ static const struct {
     [CHOICE_ALWAYS_DENY] = {"Always deny", "Always denied"},
 };
 
-/* The rule that is kept names the command and no folder, unlike what is shown. */
+/* The saved rule names the command and no folder, unlike what is shown. */
 static const char *label_of(const struct question *question, enum permission_choice choice)
 {
     if (question->group == CATALOG_SHELL && choice == CHOICE_ALWAYS_ALLOW)
@@ -99,7 +99,7 @@ static void write_resources(struct page *page, const struct question *question)
 
         if (resource->group != question->group)
             page_say(page, PAGE_FAINT, "(%s)", group_words(resource->group));
-        /* The end of a command may be what matters, so it is there, however long it is. */
+        /* The end of a command may be what matters, so it is shown, however long. */
         page_quote(page, style, resource->shown,
                    resource->group == CATALOG_SHELL ? PAGE_LINE : PAGE_NAME);
     }
@@ -121,7 +121,7 @@ static void write_body(struct page *page, const struct question *question)
     }
 }
 
-/* Made once for a width: it may be long, and keys only move in it. */
+/* Built once for a width: it may be long, and keys only scroll it. */
 static const struct page *body_for(struct prompt *prompt, size_t columns)
 {
     struct page page;
@@ -138,7 +138,7 @@ static const struct page *body_for(struct prompt *prompt, size_t columns)
 
 /* ---- on a screen, and in lines ---- */
 
-/* What a sheet needs besides the prompt. */
+/* A sheet's data besides the prompt. */
 struct layout {
     struct sheet sheet;
     const char *labels[CHOICES];
@@ -174,7 +174,7 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
                        "Up/Down or 1-%zu choose, Enter answers, Esc denies", prompt->offered_count);
 }
 
-/* Without memory for all of it, a part might be allowed that is not what was shown. */
+/* Without memory for all of it, the user might allow something that was not shown. */
 static bool is_unshowable(const struct prompt *prompt)
 {
     return prompt->body.error != 0;
@@ -198,7 +198,7 @@ void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t mo
 
 /* ---- what is answered ---- */
 
-/* What is to be hidden stands behind a long beginning: nobody allows what he was not shown. */
+/* Something could be hidden after a long beginning: nobody may allow what was not shown. */
 static bool is_too_early(const struct prompt *prompt, enum permission_choice choice)
 {
     return permission_choice_allows(choice) && !prompt->place.has_shown_end;

@@ -42,7 +42,7 @@ void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t mo
 enum prompt_result prompt_key(struct prompt *prompt, const struct key *key,
                               enum permission_choice *out_choice);
 
-/* PROMPT_REDRAW: *out is to be printed. */
+/* PROMPT_REDRAW: print *out. */
 enum prompt_result prompt_line(struct prompt *prompt, struct str line, struct buf *out,
                                enum permission_choice *out_choice);
 

@@ -13,7 +13,7 @@ static struct sigaction before[array_size(crashes)];
 static struct termios saved;
 static volatile sig_atomic_t armed_fd = -1;
 
-/* SAFETY: nothing but calls that are allowed in a signal handler, on values set before it. */
+/* SAFETY: only async-signal-safe calls, on values set before. */
 static void on_crash(int signum)
 {
     static const char leave[] = "\x1b[?2004l\x1b[?1049l\x1b[?7h\r";
@@ -29,7 +29,7 @@ static void on_crash(int signum)
         if (crashes[i] == signum)
             (void)sigaction(signum, &before[i], NULL);
     errno = error;
-    /* It is blocked until we return, and then does what it would have done. */
+    /* It is blocked until we return, and then has its usual effect. */
     (void)raise(signum);
 }
 

@@ -18,7 +18,7 @@ static size_t at_most(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One row, whatever is in it. */
+/* Exactly one row, whatever it contains. */
 __attribute__((format(printf, 5, 6))) static void row(const struct stage_look *look, size_t columns,
                                                       enum page_style style, struct buf *out,
                                                       const char *format, ...)

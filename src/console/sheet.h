@@ -37,7 +37,7 @@ struct sheet_place {
  */
 void sheet_show(const struct sheet *sheet, const struct stage_look *look,
                 const struct stage_size *size, struct sheet_place *place, struct buf *out);
-/* True when there is something else to be seen. */
+/* True if the view changed. */
 bool sheet_turn(struct sheet_place *place, bool is_forward);
 bool sheet_turn_to_end(struct sheet_place *place);
 

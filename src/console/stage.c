@@ -17,10 +17,10 @@
 #include "loop/timer.h"
 #include "loop/writer.h"
 
-/* A screen of its own, so that nothing of the user's is drawn over; pastes are marked as such. */
+/* The alternate screen, so that nothing of the user's is overwritten; with bracketed paste. */
 #define SCREEN_ENTER "\x1b[?1049h\x1b[?2004h"
 #define SCREEN_LEAVE "\x1b[?2004l\x1b[H\x1b[2J\x1b[?1049l\r"
-/* Without wrapping at the edge: a line that is wider than we think stays one line. */
+/* Without wrapping at the edge: a line wider than expected stays one line. */
 #define FRAME_BEGIN  "\x1b[?7l\x1b[H\x1b[2J"
 #define FRAME_END    "\x1b[?7h"
 
@@ -31,9 +31,9 @@ enum { CONTROL_C = 0x03 };
  *      ^----------`-----------`--------'    every one of them -> GONE
  */
 enum stage_state {
-    STAGE_RESTING, /* nothing is on; what was said last may still be on its way */
+    STAGE_RESTING, /* no act; the last message may still be on its way */
     STAGE_WAITING, /* another job of the shell has the terminal */
-    STAGE_GUARDED, /* the act is on, or on its way to the screen: what is typed is thrown away */
+    STAGE_GUARDED, /* the act is on, or on its way to the screen: input is dropped */
     STAGE_OPEN,
     STAGE_GONE,
 };
@@ -94,7 +94,7 @@ static void close_ends(struct stage *stage)
     terminal_restore_flags(&stage->terminal);
 }
 
-/* Clears our screen away and gives the modes back. What was typed at us is not for the shell. */
+/* Clears our screen and restores the modes. Drops input that was typed for us, not the shell. */
 static void leave(struct stage *stage, struct str words)
 {
     const struct str parts[] = {
@@ -151,7 +151,7 @@ static bool has_disposition(int signum, void (*handler)(int))
 
 static void watch_signal(struct stage *stage, size_t index);
 
-/* Before it returns, also where the loop runs on a thread that has signals blocked. */
+/* Delivered before it returns, even if the loop runs on a thread with signals blocked. */
 static void raise_here(int signum)
 {
     sigset_t one;
@@ -164,7 +164,7 @@ static void raise_here(int signum)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The program has the last word; if it says nothing, the signal does what it would have done. */
+/* The program decides; if it does nothing, the signal has its default effect. */
 static void end_by_signal(struct stage *stage, size_t index)
 {
     int signum = watched_signals[index];
@@ -186,7 +186,7 @@ static void stop_by_signal(struct stage *stage)
 {
     leave(stage, STR_EMPTY);
     close_ends(stage);
-    raise_here(SIGTSTP); /* with our watch gone it stops us here, until the shell says otherwise */
+    raise_here(SIGTSTP); /* without our watch it stops us here, until the shell continues us */
     enter(stage);
 }
 
@@ -213,7 +213,7 @@ static void on_signal(void *data, int signum)
     }
 }
 
-/* What was ignored before us stays ignored. */
+/* Signals ignored before stay ignored. */
 static void watch_signal(struct stage *stage, size_t index)
 {
     int signum = watched_signals[index];
@@ -242,7 +242,7 @@ static void draw(struct stage *stage, bool is_new)
     struct stage_size size;
     int r;
 
-    /* One frame at a time: what a stopped terminal has not taken is not piled up. */
+    /* One frame at a time: frames do not pile up for a stopped terminal. */
     if (writer_kept(stage->writer) > 0) {
         stage->needs_draw = true;
         return;
@@ -268,7 +268,7 @@ static void draw(struct stage *stage, bool is_new)
         put_out(stage, buf_view(&frame));
 }
 
-/* Something new to answer. Its time begins when it can be seen. */
+/* Something new to answer. Its guard time begins when it is visible. */
 static void show(struct stage *stage)
 {
     stage->state = STAGE_GUARDED;
@@ -302,7 +302,7 @@ void stage_redraw(struct stage *stage)
     if ((stage->state != STAGE_GUARDED && stage->state != STAGE_OPEN) || is_plain(stage))
         return;
     draw(stage, false);
-    /* Nobody answers what they cannot see yet. */
+    /* Nobody answers what is not visible yet. */
     if (stage->state == STAGE_OPEN && writer_kept(stage->writer) > 0)
         stage->state = STAGE_GUARDED;
 }
@@ -359,7 +359,7 @@ static void take_key_byte(struct stage *stage, char byte)
     give_key(stage, &key);
 }
 
-/* What ends the act, or makes it something new, leaves the open state: the rest is dropped. */
+/* What ends or renews the act leaves the open state: the rest of the input is dropped. */
 static void on_bytes(void *data, struct str bytes)
 {
     struct stage *stage = data;
@@ -390,7 +390,7 @@ static void on_timer(void *data)
     if (stage->state == STAGE_WAITING) {
         enter(stage);
     } else if (stage->state == STAGE_GUARDED && writer_kept(stage->writer) == 0) {
-        /* Also what came while the loop was busy with something else. */
+        /* Also what came while the loop was busy. */
         terminal_discard_input(&stage->terminal);
         keys_reset(&stage->keys);
         buf_clear(&stage->line);
@@ -454,7 +454,7 @@ void stage_end(struct stage *stage, struct str words)
     stage->state = STAGE_RESTING;
     if (stage->reader != NULL)
         reader_pause(stage->reader);
-    /* Not from inside a callback of the reader; and what is on its way arrives first. */
+    /* Not from inside a callback of the reader; and pending output is written first. */
     if (stage->writer != NULL && writer_kept(stage->writer) == 0)
         loop_defer(stage->config.loop, &stage->rest);
 }

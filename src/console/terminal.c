@@ -25,7 +25,7 @@ bool terminal_is_ours(const struct terminal *terminal)
 {
     pid_t foreground = 0;
 
-    /* One that is not the terminal of our session has no jobs that take turns. */
+    /* A terminal that is not our session's has no foreground jobs. */
     return !terminal->is_terminal || ioctl(terminal->in_fd, TIOCGPGRP, &foreground) < 0 ||
            terminal->group <= 0 || foreground == terminal->group;
 }
@@ -98,7 +98,7 @@ void terminal_restore_flags(struct terminal *terminal)
     (void)fcntl(terminal->out_fd, F_SETFL, terminal->out_flags);
 }
 
-/* A pipe has no way to be emptied but reading; while it is read here it does not block. */
+/* A pipe can only be emptied by reading; it is nonblocking while it is read here. */
 static void read_away(int fd)
 {
     char bytes[4096];
