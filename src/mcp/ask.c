@@ -327,7 +327,7 @@ static void close_question(struct mcp_session *session, struct mcp_asked *asked)
         list_remove(&asking->link);
 }
 
-/* The client may still be showing it to somebody. */
+/* The client may still be showing it. */
 static void tell_closed(struct mcp_session *session, const struct mcp_asked *asked, int error)
 {
     char params[MCP_QUESTION_ID_BYTES + ERR_MESSAGE_BYTES];
@@ -366,7 +366,7 @@ void mcp_asking_done(struct mcp_session *session, struct mcp_asking *asking)
     }
 }
 
-/* The message stays as long as the answer that points into it. */
+/* The message must live as long as the answer that points into it. */
 static void keep_answer(struct mcp_session *session, struct mcp_asked *asked,
                         struct mcp_message *message)
 {
@@ -394,7 +394,7 @@ void mcp_take_response(struct mcp_session *session, struct mcp_message *message,
     struct mcp_call *call;
 
     if (asked == NULL) {
-        /* An answer to anything else is a mistake that harms nobody. */
+        /* An answer to anything else is a harmless mistake. */
         mcp_take_roots(session, rpc);
         return;
     }

@@ -36,7 +36,7 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
     return call;
 }
 
-/* Those that wait to be subscribed to. */
+/* Number of URIs waiting to be subscribed to. */
 static size_t uri_count(const struct mcp_call *call)
 {
     return call->request.kind == MCP_SUBSCRIBE ? call->request.subscribe.count : 0;
@@ -83,7 +83,7 @@ void mcp_call_cancel(struct mcp_session *session, struct mcp_call *call)
     session->host->cancel(session->data, call);
 }
 
-/* Out of the session's books. */
+/* Unlinks the call from the session's lists and counts. */
 static void unlink_call(struct mcp_session *session, struct mcp_call *call)
 {
     list_remove(&call->link);
@@ -118,7 +118,7 @@ void mcp_call_end(struct mcp_call *call)
     mcp_message_unref(session, call->message);
 }
 
-/* An address that was watched for nothing. */
+/* Unsubscribes from a URI that nobody wants. */
 static void unwatch(struct mcp_session *session, struct str uri)
 {
     if (uri.ptr != NULL && map_get(&session->watched, uri) == NULL)
@@ -238,7 +238,7 @@ void mcp_call_finish(struct mcp_call *call, struct str result)
     mcp_call_end(call);
 }
 
-/* Each era has its own way to say that there is no such resource. */
+/* Each era has its own error for a missing resource. */
 static void answer_not_found(struct mcp_session *session, const struct mcp_call *call,
                              const struct err *err)
 {
@@ -267,7 +267,7 @@ static void answer_not_found(struct mcp_session *session, const struct mcp_call 
                      buf_view(&data));
 }
 
-/* What the client would have had to declare. */
+/* Names the capabilities that the client would have to declare. */
 static void answer_missing_capability(struct mcp_session *session, const struct mcp_call *call,
                                       const struct err *err)
 {

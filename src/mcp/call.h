@@ -86,7 +86,7 @@ bool mcp_call_is_modern(const struct mcp_call *call);
 /* The origin passed to mcp_session_take(). */
 uint64_t mcp_call_origin(const struct mcp_call *call);
 
-/* The host's own. */
+/* For the host's own use. */
 void mcp_call_set_data(struct mcp_call *call, void *data);
 void *mcp_call_data(const struct mcp_call *call);
 

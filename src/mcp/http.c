@@ -36,14 +36,14 @@ void mcp_http_refuse(struct exchange *exchange, int status, int error, const cha
     answer_refusal(exchange, status, STR_EMPTY, &err);
 }
 
-/* The same about a message whose id is known. */
+/* Same for a message whose id is known. */
 static void refuse_message(struct exchange *exchange, const struct mcp_message *message,
                            const struct err *err)
 {
     answer_refusal(exchange, 400, mcp_message_id(message), err);
 }
 
-/* Says where a token can be had, and which was wrong with the one that came. */
+/* Says where to get a token, and what was wrong with the one sent. */
 static void refuse_stranger(const struct mcp_http *http, struct exchange *exchange, int error,
                             bool had_token)
 {
@@ -95,7 +95,7 @@ static struct str bearer_token(const struct exchange *exchange)
     return str_trim(str_slice(value, scheme.len, value.len));
 }
 
-/* False when it was answered. */
+/* False if it was answered. */
 static bool admit(const struct mcp_http *http, struct exchange *exchange, struct str *out_principal)
 {
     struct str token;
@@ -122,7 +122,7 @@ struct incoming {
     struct str principal;
 };
 
-/* Hands the message over. What it leaves open has its connection watched by the stream. */
+/* Passes the message on. If it leaves something open, the stream watches its connection. */
 static void take(struct mcp_http_client *client, struct mcp_http_stream *stream,
                  struct mcp_message *message)
 {
@@ -130,7 +130,7 @@ static void take(struct mcp_http_client *client, struct mcp_http_stream *stream,
     uint64_t origin = stream != NULL ? stream->origin : 0;
 
     mcp_session_take(client->session, message, origin);
-    /* The stream may be gone; the client is not, until it is reaped. */
+    /* The stream may be freed; the client is not, until it is reaped. */
     mcp_http_streams_settle(client);
     if (client->is_modern && list_is_empty(&client->streams))
         mcp_http_client_finish(client);
@@ -147,7 +147,7 @@ static bool is_busy(const struct mcp_http *http)
     return http->is_closed || http->stream_count >= http->config.max_requests;
 }
 
-/* The request on a client of its own, or on its session. */
+/* Handles the request on a client of its own, or on its session. */
 static void take_request(const struct incoming *in, struct mcp_http_client *client, bool is_batch,
                          bool opens_session)
 {
@@ -166,7 +166,7 @@ static void take_request(const struct incoming *in, struct mcp_http_client *clie
     take(client, stream, in->message);
 }
 
-/* On a client that lives no longer than this message. */
+/* On a client that lives only for this message. */
 static void take_alone(const struct incoming *in, bool is_modern, bool opens_session)
 {
     struct mcp_http_client *client;
@@ -210,7 +210,7 @@ static void take_modern(const struct incoming *in)
 
 /* ---- POST, legacy ---- */
 
-/* False when it was answered. */
+/* False if it was answered. */
 static bool find_session(struct mcp_http *http, struct exchange *exchange, struct str principal,
                          struct mcp_http_client **out_client)
 {
@@ -270,7 +270,7 @@ static void on_body(void *data, struct exchange *exchange)
     enum mcp_era era = mcp_revision_era(revision);
     int r;
 
-    /* Asked again: what came with the head is not kept meanwhile. */
+    /* Checked again: what came with the head is not kept meanwhile. */
     if (!admit(in.http, exchange, &in.principal))
         return;
     r = mcp_message_parse(in.http->service, exchange_request(exchange)->body, &in.message);

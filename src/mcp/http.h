@@ -71,7 +71,7 @@ int mcp_http_new(const struct mcp_http_config *config, struct mcp_http **out_htt
 /* An exchange_handler; `data` is the endpoint. */
 void mcp_http_handle(void *data, struct exchange *exchange);
 
-/* For mcp_service_set_offer() and kin. */
+/* For mcp_service_set_offer() and the like. */
 struct mcp_service *mcp_http_service(const struct mcp_http *http);
 
 /*

@@ -8,7 +8,7 @@
 
 enum { IDLE_STEP_MS = 60 * 1000 };
 
-/* Somebody waits for it, or it has something to do. */
+/* Someone waits for it, or it has something to do. */
 static bool is_in_use(const struct mcp_http_client *client)
 {
     list_each (node, &client->streams) {
@@ -20,7 +20,7 @@ static bool is_in_use(const struct mcp_http_client *client)
     return mcp_session_call_count(client->session) > 0;
 }
 
-/* The one that nobody has used for longest makes room, if there is one that nobody uses. */
+/* Drops the least recently used session, if one is unused. */
 static bool make_room(struct mcp_http *http)
 {
     list_each (node, &http->clients) {
@@ -83,7 +83,7 @@ struct mcp_http_client *mcp_http_client_find(struct mcp_http *http, struct str i
 {
     struct mcp_http_client *client = map_get(&http->sessions, id);
 
-    /* A session is of use to nobody but the one who opened it. */
+    /* A session can only be used by the principal who opened it. */
     return client != NULL && str_eq(client->principal, principal) ? client : NULL;
 }
 

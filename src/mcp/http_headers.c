@@ -33,7 +33,7 @@ bool mcp_http_is_repeated(const struct exchange *exchange, struct str name)
     return count > 1;
 }
 
-/* "=?base64?…?=" stands for what a header cannot hold. False when that is malformed. */
+/* "=?base64?…?=" encodes what a header cannot hold. False if malformed. */
 static bool decode(struct str value, struct buf *decoded, struct str *out_text)
 {
     const struct str start = STR("=?base64?");
@@ -50,7 +50,7 @@ static bool decode(struct str value, struct buf *decoded, struct str *out_text)
     return true;
 }
 
-/* Numbers are the same whatever their form: 42 and 42.0. */
+/* Numbers are equal in any form: 42 and 42.0. */
 static bool is_number(struct str text, const struct json_value *wanted)
 {
     cleanup_arena struct arena arena = ARENA_INIT(SCHEMA_BYTES);
@@ -120,8 +120,8 @@ static int check_param(const struct exchange *exchange, struct str param,
 }
 
 /*
- * Each argument whose schema has the word, and those inside of objects. What is not given needs no
- * header. As deep as the schema was read.
+ * Checks each argument whose schema has the keyword, and those inside of objects. A missing
+ * argument needs no header. Recursion is limited by the depth of the parsed schema.
  */
 static int check_properties(const struct exchange *exchange, const struct json_value *schema,
                             const struct json_value *given, struct err *err)

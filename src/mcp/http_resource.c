@@ -3,7 +3,7 @@
 
 #include "base/jsonwrite.h"
 
-/* Cuts "https://gate.example/mcp" into what stands before the path, and the path. */
+/* Splits "https://gate.example/mcp" into the part before the path, and the path. */
 static bool split(struct str address, struct str *out_server, struct str *out_path)
 {
     size_t start;

@@ -10,10 +10,10 @@
 
 enum { ANSWER_MAX_BYTES = 1 << 30 };
 
-/* Something that was said, as long as the client may come back for it. */
+/* A sent message, kept while the client may return for it. */
 struct event {
     struct list link;
-    uint64_t origin; /* of the stream it was said on */
+    uint64_t origin; /* of its stream */
     uint64_t number; /* in there, from 1 */
     size_t len;
     char data[];
@@ -36,7 +36,7 @@ void mcp_http_forget_events(struct mcp_http_client *client)
         forget_event(client, list_entry(node, struct event, link));
 }
 
-/* Nothing is replayed with a hole in it. */
+/* Events are never replayed with a gap. */
 static void forget_events_of(struct mcp_http_client *client, uint64_t origin)
 {
     list_each_safe (node, &client->events) {
@@ -47,7 +47,7 @@ static void forget_events_of(struct mcp_http_client *client, uint64_t origin)
     }
 }
 
-/* Those who were away longest are least likely to come back. */
+/* Clients that were away longest are least likely to return. */
 static void make_room(struct mcp_http *http, size_t len)
 {
     list_each (node, &http->clients) {
@@ -58,8 +58,8 @@ static void make_room(struct mcp_http *http, size_t len)
 }
 
 /*
- * What is too large, or for which there is no memory, cannot be come back for, nor what was said
- * before it: that is no error.
+ * If it is too large, or there is no memory, neither it nor earlier events can be replayed: that is
+ * no error.
  */
 static void keep_event(struct mcp_http_stream *stream, struct str data)
 {
@@ -88,7 +88,7 @@ static void keep_event(struct mcp_http_stream *stream, struct str data)
 
 /* ---- connections ---- */
 
-/* Nobody reads it any more. A modern call ends with that; a legacy client may come back. */
+/* Nobody reads it any more. A modern call ends; a legacy client may return. */
 static void lose(struct mcp_http_stream *stream)
 {
     struct mcp_http_client *client = stream->client;
@@ -150,7 +150,7 @@ struct mcp_http_stream *mcp_http_stream_find(struct mcp_http_client *client, uin
     return NULL;
 }
 
-/* Clients of the newest legacy revision know what to do with an event that says nothing. */
+/* Clients of the newest legacy revision understand an empty event. */
 static bool can_come_back(const struct mcp_http_client *client)
 {
     return !client->is_modern &&
@@ -169,7 +169,7 @@ static struct str event_id(const struct mcp_http_stream *stream, uint64_t number
     return (struct str){out_text, (size_t)len};
 }
 
-/* Who is too slow for it is cut off, and on_gone tells. */
+/* A client that is too slow is disconnected, and on_gone follows. */
 static void write_event(struct mcp_http_stream *stream, uint64_t number, struct str data)
 {
     char text[MCP_HTTP_EVENT_ID_BYTES];
@@ -181,7 +181,7 @@ static void write_event(struct mcp_http_stream *stream, uint64_t number, struct 
     stream->seen = number;
 }
 
-/* One that a client can come back to before anything was said; with it, how long to wait. */
+/* An event from which a client can resume before any message; also sets the retry time. */
 static void write_first_event(struct mcp_http_stream *stream)
 {
     char text[MCP_HTTP_EVENT_ID_BYTES];
@@ -286,7 +286,7 @@ static void answer_at_once(struct mcp_http_stream *stream, const struct mcp_outg
 
 /* ---- where it goes ---- */
 
-/* All that is said about a request that is no batch ends with its answer. */
+/* Messages about a request that is no batch end with its answer. */
 static bool ends_stream(const struct mcp_http_stream *stream, const struct mcp_outgoing *about)
 {
     return !stream->is_batch && stream->origin != 0 &&
@@ -297,7 +297,7 @@ static struct mcp_http_stream *stream_of(struct mcp_http_client *client, uint64_
 {
     struct mcp_http_stream *stream = mcp_http_stream_find(client, origin);
 
-    /* What a session says by itself waits for the client to listen. */
+    /* Messages of the session itself wait until the client listens. */
     if (stream == NULL && origin == 0 && !client->is_modern &&
         mcp_http_stream_new(client, 0, NULL, &stream) == 0)
         client->standing = stream;
@@ -317,7 +317,7 @@ void mcp_http_send(void *data, const struct mcp_outgoing *about, const struct st
     stream = stream_of(client, about->origin);
     if (stream == NULL)
         return;
-    /* It may be over before those that are open. */
+    /* Its deadline may come before those of open ones. */
     if (about->kind == MCP_SENT_QUESTION)
         timer_start(&http->questions, 0);
     is_last = ends_stream(stream, about);
@@ -352,7 +352,7 @@ void mcp_http_streams_settle(struct mcp_http_client *client)
 
         if (!is_over)
             continue;
-        /* What was cancelled, and a batch of notifications, have no answer at all. */
+        /* A cancelled request, and a batch of notifications, have no answer at all. */
         if (stream->exchange != NULL) {
             exchange_answer(stream->exchange, &(struct http_answer){.status = 202});
             stream->exchange = NULL;
@@ -376,7 +376,7 @@ static bool parse_event_id(struct str text, uint64_t *out_origin, uint64_t *out_
     return true;
 }
 
-/* Whether all behind this one is still kept. */
+/* Whether everything after this one is still kept. */
 static bool is_kept_from(const struct mcp_http_client *client, uint64_t origin, uint64_t number,
                          uint64_t last)
 {

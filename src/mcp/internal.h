@@ -189,7 +189,7 @@ struct mcp_envelope {
     const struct json_value *params; /* never NULL */
     bool is_modern;
     struct str progress_token;             /* as JSON; empty: none */
-    enum mcp_level level;                  /* modern: what the request asked for */
+    enum mcp_level level;                  /* modern: from the request */
     const struct json_value *capabilities; /* modern: the client's */
 };
 

@@ -31,7 +31,9 @@ const char *mcp_level_name(enum mcp_level level)
     return level_names[level];
 }
 
-/* What the client asked for if we know it, else our newest; the client then decides. */
+/*
+ * The revision that the client requested if we know it, else our newest; the client then decides.
+ */
 static enum mcp_revision choose_revision(struct str asked)
 {
     for (size_t i = 0; i < MCP_REVISIONS; i++) {
@@ -141,7 +143,7 @@ int mcp_unsubscribe(struct mcp_session *session, const struct mcp_envelope *requ
 
     if (r < 0)
         return r;
-    /* Not to hear of what was never subscribed to is no failure. */
+    /* Unsubscribing from what was never subscribed to is no error. */
     mcp_stream_remove(session, &session->legacy, uri);
     mcp_answer(session, NULL, request->id, NULL, STR("{}"));
     return 0;

@@ -77,7 +77,7 @@ void mcp_message_unref(struct mcp_session *session, struct mcp_message *message)
     service->spare = message;
 }
 
-/* An empty message with one user. */
+/* An empty message with one reference. */
 static struct mcp_message *message_new(struct mcp_service *service, size_t max_bytes)
 {
     struct mcp_message *message = steal_ptr(&service->spare);
@@ -88,7 +88,7 @@ static struct mcp_message *message_new(struct mcp_service *service, size_t max_b
         return NULL;
     message->service = service;
     message->arena.max = max_bytes > MCP_SMALL_MESSAGE_BYTES ? max_bytes : MCP_SMALL_MESSAGE_BYTES;
-    /* What the last one left behind must not count as over the ceiling. */
+    /* Memory left from the last message must not count as over the limit. */
     if (message->arena.held > message->arena.max)
         arena_done(&message->arena);
     message->users = 1;

@@ -206,7 +206,7 @@ static int read_progress_token(struct mcp_envelope *request, struct err *err)
     return 0;
 }
 
-/* The request itself is wrong, whatever it asks for. */
+/* The request itself is invalid, whatever it asks for. */
 static int refuse(struct mcp_session *session, const struct mcp_envelope *request, int code,
                   int http_status, const struct err *err)
 {
@@ -222,7 +222,7 @@ static int refuse_envelope(struct mcp_session *session, const struct mcp_envelop
     return refuse(session, request, JSONRPC_INVALID_PARAMS, MCP_HTTP_BAD_REQUEST, err);
 }
 
-/* The method's turn, if this request may use it. */
+/* Calls the method, if this request may use it. */
 static int handle(struct mcp_session *session, const struct mcp_envelope *request, struct str name,
                   struct err *err)
 {
@@ -233,7 +233,7 @@ static int handle(struct mcp_session *session, const struct mcp_envelope *reques
     if (method == NULL || (request->is_modern && (method->eras & MODERN) == 0)) {
         err_set(err, ERR_UNSUPPORTED, "no method is called \"%.*s\"",
                 STR_ARG(str_slice(name, 0, 64)));
-        /* To a legacy client a 404 would say that its session is gone. */
+        /* A legacy client would take a 404 for the end of its session. */
         return refuse(session, request, JSONRPC_METHOD_NOT_FOUND,
                       request->is_modern ? MCP_HTTP_NOT_FOUND : MCP_HTTP_OK, err);
     }
@@ -247,7 +247,7 @@ static int handle(struct mcp_session *session, const struct mcp_envelope *reques
     return method->handle(session, request, err);
 }
 
-/* What all requests have in common. */
+/* Reads what all requests have in common. */
 static int read_request(struct mcp_session *session, struct mcp_envelope *request, struct err *err)
 {
     int r;

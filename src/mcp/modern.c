@@ -100,7 +100,7 @@ int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request
     return 0;
 }
 
-/* A wish that may be absent; anything but a boolean is a mistake. */
+/* An optional boolean; anything else is an error. */
 static int read_wish(const struct json_value *filter, struct str key, bool *out_is_wanted,
                      struct err *err)
 {
@@ -144,7 +144,7 @@ static int read_uris(const struct mcp_session *session, struct mcp_call *call,
     return 0;
 }
 
-/* What was asked for and can be had; the acknowledgement says which. */
+/* What was requested and is available; the acknowledgement says which. */
 static int read_filter(const struct mcp_session *session, const struct mcp_envelope *request,
                        struct mcp_call *call, struct err *err)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* One of the lists that we have ourselves: the finished text of an entry. */
+/* Returns the prepared text of an entry in one of our own lists. */
 typedef struct str listing_fn(const struct mcp_offer *offer, size_t index);
 
 static struct str tool_listing(const struct mcp_offer *offer, size_t index)
@@ -17,8 +17,8 @@ static struct str prompt_listing(const struct mcp_offer *offer, size_t index)
 }
 
 /*
- * A cursor of ours is the number of the first entry that was not sent. A list that changes
- * meanwhile is told of, and then asked for again.
+ * Our cursor is the number of the first entry that was not sent. If a list changes meanwhile, the
+ * client is notified and asks again.
  */
 static int answer_page(struct mcp_session *session, const struct mcp_envelope *request,
                        struct str opening, listing_fn *listing, size_t count, struct err *err)
@@ -134,7 +134,7 @@ int mcp_prompts_get(struct mcp_session *session, const struct mcp_envelope *requ
     return r < 0 ? r : mcp_call_begin(session, call, err);
 }
 
-/* What is to be completed: an argument of a prompt, or a part of an address. */
+/* What is to be completed: an argument of a prompt, or a part of a URI. */
 static int read_reference(const struct mcp_session *session, const struct mcp_envelope *request,
                           struct str *out_uri, const struct mcp_prompt **out_prompt,
                           struct err *err)

@@ -3,10 +3,10 @@
 
 #include <assert.h>
 
-/* What the service keeps of its output buffer between messages. */
+/* Size of the output buffer kept between messages. */
 enum { KEPT_OUT_BYTES = 64 << 10 };
 
-/* An answer belongs to its call, or to the message that is being taken. */
+/* An answer belongs to its call, or to the message being handled. */
 static struct mcp_outgoing answer_to(const struct mcp_session *session, const struct mcp_call *call,
                                      struct str id)
 {
@@ -19,7 +19,7 @@ static struct mcp_outgoing answer_to(const struct mcp_session *session, const st
     };
 }
 
-/* The buffer for the next message, empty. */
+/* The empty buffer for the next message. */
 static struct buf *fresh_out(struct mcp_session *session)
 {
     struct buf *out = &session->service->out;
@@ -37,7 +37,7 @@ const struct buf *mcp_stamp(const struct mcp_session *session, bool is_modern, b
     return is_cacheable ? &session->service->cacheable_stamp : &session->service->stamp;
 }
 
-/* An object without its braces and the space inside them. */
+/* An object without its braces and surrounding space. */
 static struct str members_of(struct str object)
 {
     assert(object.len >= 2 && object.ptr[0] == '{' && object.ptr[object.len - 1] == '}');
@@ -145,7 +145,7 @@ void mcp_notify(struct mcp_session *session, const struct mcp_call *call, struct
         .http_status = MCP_HTTP_OK,
     };
 
-    /* One that finds no memory is lost, which nobody waits for. */
+    /* Without memory it is lost, but nobody waits for it. */
     send_unasked(session, &about, STR_EMPTY, method, params);
 }
 

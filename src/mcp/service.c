@@ -104,7 +104,7 @@ static int write_constants(struct mcp_service *service)
         r = write_stamp(service, "complete", &service->stamp);
     if (r == 0)
         r = write_stamp(service, "input_required", &service->input_stamp);
-    /* Nothing here is costly to ask for again, and files change behind our back. */
+    /* Nothing here is expensive to request again, and files change without notice. */
     if (r == 0)
         r = buf_printf(&service->cacheable_stamp, "%.*s,\"ttlMs\":0,\"cacheScope\":\"private\"",
                        STR_ARG(buf_view(&service->stamp)));

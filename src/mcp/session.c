@@ -19,7 +19,7 @@ int mcp_session_new(struct mcp_service *service, const struct mcp_session_config
     session->data = config->data;
     session->principal = config->principal;
     session->is_stateless = config->is_stateless;
-    /* Silence unless something is wrong, until the client says what it wants. */
+    /* Only warnings, until the client sets a level. */
     session->level = MCP_WARNING;
     session->call_ids.max = MCP_MAX_CALLS;
     session->questions.max = MCP_MAX_OPEN_QUESTIONS;
@@ -86,7 +86,7 @@ int mcp_write_refusal(struct buf *out, struct str id, const struct err *err)
         str_from(err->message[0] != '\0' ? err->message : err_text(err->code)), buf_view(&data));
 }
 
-/* Refused as a whole, but whoever waits for its answer gets one. */
+/* Refuses it as a whole, but answers its id if there is one. */
 static void refuse_unread(struct mcp_session *session, struct str bytes, const struct err *err)
 {
     struct requestid scan;
@@ -122,7 +122,7 @@ static void take_notification(struct mcp_session *session, struct mcp_message *m
     else if (str_eq(rpc->method, STR("notifications/initialized")) ||
              str_eq(rpc->method, STR("notifications/roots/list_changed")))
         mcp_ask_for_roots(session);
-    /* Any other is for somebody else, or of a later revision. */
+    /* Any other is for another recipient, or of a later revision. */
 }
 
 static void take_one(struct mcp_session *session, struct mcp_message *message,
@@ -141,7 +141,7 @@ static void take_one(struct mcp_session *session, struct mcp_message *message,
     }
 }
 
-/* Batches were in one revision only; elsewhere they are a mistake worth naming. */
+/* Only one revision has batches; in others they are an error worth naming. */
 static int check_batch(const struct mcp_session *session, const struct json_value *batch,
                        struct err *err)
 {
@@ -179,7 +179,7 @@ static void take_batch(struct mcp_session *session, struct mcp_message *message)
     }
 }
 
-/* Everything but what could not be read. */
+/* Handles everything except unreadable messages. */
 static void take(struct mcp_session *session, struct mcp_message *message)
 {
     if (message->kind == MCP_BATCH)

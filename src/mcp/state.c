@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A state is what the host wants back and the keys of its questions, with a
- * MAC over that and over everything it belongs to: this service, the one who
- * was asked, the tool, its arguments. It is text to the client.
+ * A state contains the host's data and the keys of its questions, with a MAC over that and over
+ * everything it belongs to: this service, the principal that was asked, the tool, its arguments. It
+ * is opaque text to the client.
  *
  *     version 1 | slot 2 | nonce 16 | due 8 | round 1 | count 1
  *     count times: kind 1 | length 1 | key
  *     the host's bytes | MAC 32
  *
- * It counts once: the slot forgets the nonce when it comes back. Slots are few;
- * who asks too often loses his own oldest first, and then begins anew.
+ * It is valid once: the slot drops the nonce when it comes back. Slots are few; a principal with
+ * too many loses its own oldest first, and must then start again.
  */
 #include "mcp/internal.h"
 
@@ -35,7 +35,10 @@ static struct str bytes_of(const void *bytes, size_t len)
     return (struct str){bytes, len};
 }
 
-/* Values in reading order, each with its kind and size before it: no two documents look alike. */
+/*
+ * Values in document order, each preceded by its kind and size: no two documents have the same
+ * bytes.
+ */
 static void digest_value(const struct json_value *value, unsigned char out_digest[SHA256_BYTES])
 {
     struct sha256 hash;
@@ -94,7 +97,7 @@ static uint64_t owner_of(const struct mcp_session *session)
     return hash_str(hash_process_key(), session->principal);
 }
 
-/* A free one; else the oldest of an owner who has too many, else the oldest of all. */
+/* A free one; else the oldest of an owner with too many, else the oldest of all. */
 static struct mcp_issued *choose_slot(const struct mcp_service *service, uint64_t owner,
                                       int64_t now_ms)
 {
@@ -182,7 +185,7 @@ static int refuse(struct err *err, int code)
     return err_set_field(err, code, "requestState", "%s", err_text(code));
 }
 
-/* Whether the nonce is the one that is out; it is not any more. */
+/* Whether the nonce is the issued one; it is then used up. */
 static bool take_nonce(struct mcp_service *service, const char *header)
 {
     struct mcp_issued *slot;
@@ -199,7 +202,7 @@ static bool take_nonce(struct mcp_service *service, const char *header)
     return true;
 }
 
-/* The body has our MAC, so it is as we wrote it; it is read as if it were not. */
+/* The body has our MAC, so it is as we wrote it; it is parsed as if it were not. */
 static int read_body(struct mcp_call *call, struct str body, struct mcp_asking **out_asking)
 {
     struct arena *arena = &call->message->arena;

@@ -7,7 +7,7 @@
 
 #include "base/jsonwrite.h"
 
-/* An address, and who wants to hear of it. It is watched as long as somebody does. */
+/* A URI, and its subscribers. It is watched as long as there is one. */
 struct watched {
     struct list interests;
     struct str uri;
@@ -69,7 +69,7 @@ static int watched_new(struct mcp_session *session, struct str uri, struct watch
     return 0;
 }
 
-/* Takes one interest away, and with the last one the address. */
+/* Removes one subscriber, and with the last one the URI. */
 static void drop_interest(struct mcp_session *session, struct interest *interest)
 {
     struct watched *watched = interest->watched;
@@ -164,7 +164,7 @@ void mcp_stream_close(struct mcp_session *session, struct mcp_stream *stream)
     free(stream);
 }
 
-/* Tells one stream; the uri is empty where the list itself changed. */
+/* Notifies one stream; the uri is empty if the list itself changed. */
 static void tell(struct mcp_session *session, const struct mcp_stream *stream, struct str method,
                  struct str uri)
 {
