@@ -59,7 +59,7 @@ static void give_up(struct pending *pending, const struct err *err)
     char id[GATEWAY_MAX_ID_BYTES];
     size_t len = pending->id_len;
 
-    /* Forgotten before the owner is told, who may end the session. */
+    /* Dropped before the owner is told, who may end the session. */
     memcpy(id, pending->id, len);
     forget(pending);
     if (owner->on_undelivered != NULL)
@@ -84,7 +84,7 @@ static void on_retry(void *data)
     }
 }
 
-/* Keeps the body for another try, where that makes sense. */
+/* Keeps the body for a retry, if that makes sense. */
 static void retry(struct pending *pending, struct buf *body, const struct err *err)
 {
     struct gateway *gateway = pending->gateway;
@@ -103,7 +103,7 @@ static void retry(struct pending *pending, struct buf *body, const struct err *e
     timer_start(&pending->timer, (int64_t)GATEWAY_RETRY_MS << (pending->tries - 1));
 }
 
-/* What the server did not take whole goes as a word about that. */
+/* Replaces an answer that the server did not accept by an error message. */
 static void send_refusal(struct pending *pending, struct str text)
 {
     cleanup_buf struct buf body = BUF_INIT(GATEWAY_MAX_ANSWER_BYTES);
@@ -150,7 +150,7 @@ static void on_posted(void *data, const struct httpclient_result *result)
 
 static const struct httpclient_events POSTED = {.on_done = on_posted};
 
-/* The body is moved on success. */
+/* Moves the body on success. */
 static int post(struct pending *pending, struct buf *body)
 {
     struct gateway *gateway = pending->gateway;
@@ -252,7 +252,7 @@ int gateway_answer(struct gateway *gateway, struct str id, struct str result)
 
 void gateway_answers_init(struct gateway *gateway)
 {
-    /* Beyond the ceiling there is room for as many refusals. */
+    /* Beyond the limit there is room for as many refusals. */
     gateway->pending = (struct map)MAP_INIT(2 * GATEWAY_MAX_CALLS);
 }
 

@@ -12,7 +12,7 @@ static const struct sse_limits LIMITS = {.max_line_bytes = GATEWAY_MAX_EVENT_BYT
 
 struct http_field gateway_key_field(const struct gateway *gateway)
 {
-    /* The server knows us by it; the client wipes what it makes of it. */
+    /* The server identifies us by it; the HTTP client wipes its copy. */
     return (struct http_field){STR("X-Gateway-Key"), secret_reveal(&gateway->key)};
 }
 
@@ -116,7 +116,7 @@ static int send_init(struct gateway *gateway)
                                          .field_count = array_size(fields),
                                          .body = &body,
                                          .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
-                                         /* A token counts once: no second try behind its back. */
+                                         /* A token is valid once: no automatic second try. */
                                          .may_repeat = false,
                                          .whole_ms = GATEWAY_INIT_MS};
     struct json_writer writer;
@@ -263,7 +263,7 @@ int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struc
 
     if (gateway->has_ended || (state != RECONNECT_OFF && state != RECONNECT_REFUSED))
         return err_set(err, ERR_ALREADY_EXISTS, "there is a session already");
-    /* What the server asked in a session that it has forgotten. */
+    /* Drops calls of a session that the server has forgotten. */
     gateway_answers_drop(gateway);
     gateway->url = *url;
     gateway->key = *key;

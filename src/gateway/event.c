@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 
-/* The operations of the older dialect are tools that take the same arguments. */
+/* The operations of the older dialect correspond to tools with the same arguments. */
 static const struct {
     struct str operation;
     struct str tool;
@@ -14,7 +14,7 @@ static const struct {
 
 static const struct json_value NO_ARGUMENTS = {.type = JSON_OBJECT, .span = 1};
 
-/* It becomes a part of a path, so nothing in it may be read in two ways. */
+/* It becomes a part of a path, so it must be unambiguous. */
 static bool is_id(struct str id)
 {
     for (size_t i = 0; i < id.len; i++)

@@ -30,7 +30,7 @@ static enum reconnect_action wait_in(struct reconnect *reconnect, enum reconnect
     return go(reconnect, state, RECONNECT_DO_WAIT);
 }
 
-/* A session that was paired: what ends it, in every state alike. */
+/* What ends a paired session, in every state alike. */
 static bool moves_all(struct reconnect *reconnect, enum reconnect_event event,
                       enum reconnect_action *out_action)
 {
@@ -59,7 +59,7 @@ static enum reconnect_action move_pairing(struct reconnect *reconnect, enum reco
 {
     if (event == RECONNECT_INIT_DONE)
         return go(reconnect, RECONNECT_OPENING, RECONNECT_DO_OPEN);
-    /* Whoever gave the key is waiting for the outcome, and decides what comes next. */
+    /* The caller who gave the key waits for the outcome, and decides what comes next. */
     if (event == RECONNECT_INIT_DENIED || event == RECONNECT_INIT_FAILED ||
         event == RECONNECT_LEAVE)
         return go(reconnect, RECONNECT_OFF, RECONNECT_DO_END);

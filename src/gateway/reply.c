@@ -57,7 +57,7 @@ int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_ke
     return r;
 }
 
-/* Before anything is cut: half of a key is not recognised any more. */
+/* Must run before anything is cut: half of a key would not be recognised. */
 static int hide_key(struct str text, const struct secret *key, struct buf *out)
 {
     struct str known = secret_reveal(key); /* to find it, and nothing else */
@@ -151,8 +151,8 @@ static int finish(struct json_writer *writer, struct buf *text, size_t before)
 }
 
 /*
- * The protocol has the object of an error in both forms; tools leave the second one to us, since
- * other clients hold it against the schema of results that went well. False: nothing is missing.
+ * The protocol has the object of an error in both forms; tools omit the second one, since other
+ * clients validate it against the schema of successful results. False: nothing is missing.
  */
 static bool complete_error(struct str result, struct buf *out)
 {

@@ -53,7 +53,7 @@ static void on_event(void *data, const struct sse_event *event)
     struct gateway *gateway = data;
     struct gateway_event read;
 
-    /* What stands behind the end of the session, in the same piece, is nobody's. */
+    /* What follows the end of the session, in the same piece, is ignored. */
     if (gateway->stream == NULL)
         return;
     /* Without memory for it the call is lost, as if the stream had been cut before it. */
