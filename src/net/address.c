@@ -124,7 +124,7 @@ int address_parse(struct str text, struct address *out_address)
     return 0;
 }
 
-/* What accepted sockets inherit costs nothing per connection. */
+/* Options that accepted sockets inherit cost nothing per connection. */
 static int set_options(int fd, bool is_v6_of_all)
 {
     static const struct {

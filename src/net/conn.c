@@ -18,7 +18,10 @@ struct conn_space {
     char bytes[CONN_READ_BYTES];
 };
 
-/* One write is under way and a second one gathers: two blocks, however many sends there were. */
+/*
+ * One write is in progress and a second one is collected: two blocks, however many sends there
+ * were.
+ */
 struct conn_kept {
     uv_write_t write;
     struct conn *conn;
@@ -32,7 +35,7 @@ int conn_space_new(struct conn_space **out_space)
 
     if (space == NULL)
         return ERR_NO_MEMORY;
-    /* A peer that is gone is an error of the write, not the end of the program. */
+    /* A peer that is gone is an error of the write, and must not kill the program. */
     signal(SIGPIPE, SIG_IGN);
     space->references = 1;
     space->kept_bytes = 0;
@@ -80,7 +83,7 @@ static void tell_end(struct conn *conn, int error)
 
 /* ---- reading ---- */
 
-/* SAFETY: libuv asks for memory right before it reads, and hands it on before it asks again. */
+/* SAFETY: libuv asks for memory right before it reads, and passes it on before it asks again. */
 static void lend_space(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
 {
     struct conn *conn = handle->data;
@@ -213,7 +216,7 @@ static int append_parts(struct conn_space *space, struct buf *buf, const struct 
     return r;
 }
 
-/* Keeps all but the first `sent` bytes, and lets libuv write them when it can. */
+/* Keeps all but the first `sent` bytes, and lets libuv write them. */
 static int keep(struct conn *conn, const struct str *parts, size_t count, size_t sent)
 {
     struct conn_kept *kept;
@@ -239,7 +242,7 @@ static int keep(struct conn *conn, const struct str *parts, size_t count, size_t
     return 0;
 }
 
-/* To the socket itself. What fails in the middle leaves a stream that cannot go on. */
+/* Writes to the socket itself. A failure in the middle leaves an unusable stream. */
 static int send_wire(struct conn *conn, const struct str *parts, size_t count)
 {
     uv_buf_t bufs[CONN_MAX_PARTS];
@@ -317,7 +320,9 @@ static int on_wire(void *data, struct str bytes)
 
     if (conn->is_closing || conn->is_broken)
         return ERR_IO;
-    /* The plain bytes were held against the ceiling; a filter adds to them, and talks by itself. */
+    /*
+     * The plain bytes were checked against the limit; a filter adds to them, and sends by itself.
+     */
     if (conn_kept(conn) > 2 * conn->max_kept)
         return ERR_TOO_LARGE;
     return send_wire(conn, &bytes, 1);
@@ -376,7 +381,7 @@ int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, in
     conn->wants_shut = false;
     r = domain == AF_UNIX ? uv_pipe_open(&conn->pipe, fd) : uv_tcp_open(&conn->tcp, fd);
     if (r < 0) {
-        /* The handle is on the loop already: it goes like any other, and the owner is told. */
+        /* The handle is on the loop already: it is closed like any other, and the owner is told. */
         close(fd);
         conn_close(conn);
     }

@@ -31,7 +31,7 @@ struct dialer {
     dial_lookup_fn *lookup;
 };
 
-/* One address. Its own object, because libuv lets go of a handle only a turn later. */
+/* One address. A separate object, because libuv releases a handle only an iteration later. */
 struct attempt {
     uv_poll_t poll;
     struct dial *dial; /* NULL when it is over */
@@ -103,7 +103,7 @@ static int run_lookup(void *data, struct cancel *token)
     return lookup->run(lookup->host, lookup->port, &lookup->found);
 }
 
-/* No name needs to be looked up. */
+/* True for a numeric address, which needs no lookup. */
 static bool set_numeric(struct dial *dial, const char *host, uint16_t port)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -153,7 +153,10 @@ static void finish(struct dial *dial, int error, int fd)
 
 static void try_next(struct dial *dial);
 
-/* A port of this machine that nobody listens on can be answered by the very socket that asks. */
+/*
+ * On this machine, a connect to a port nobody listens on can be answered by the very socket that
+ * connects.
+ */
 static bool is_connected_to_itself(int fd)
 {
     struct sockaddr_storage here = {0};

@@ -89,7 +89,7 @@ bool assets_has(const struct assets *assets, struct str path)
     return map_get(&assets->by_path, path) != NULL;
 }
 
-/* A list of tags, some of them marked as weak, or a star. */
+/* Whether an If-None-Match list (tags, some weak, or a star) contains the tag. */
 static bool names_tag(struct str list, struct str tag)
 {
     struct str item;

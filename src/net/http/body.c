@@ -13,11 +13,11 @@ static int on_headers_complete(llhttp_t *llhttp)
 {
     struct httpbody *body = llhttp->data;
 
-    /* Before it is asked: what has no body does not last until the end of the connection. */
+    /* Must come first: a message without a body does not last until the connection ends. */
     if (body->has_none)
         llhttp->flags |= F_SKIPBODY;
     body->keeps_alive = llhttp_should_keep_alive(llhttp) != 0;
-    /* Nobody changes protocols here, so the next bytes are a message like this one. */
+    /* Protocols are never changed here, so the next bytes are a message like this one. */
     llhttp->upgrade = 0;
     return body->has_none ? 1 : 0;
 }
@@ -44,7 +44,7 @@ static const llhttp_settings_t SETTINGS = {
     .on_message_complete = on_message_complete,
 };
 
-/* All of the bytes are read, or it is an error: the message ends where we expect it. */
+/* All bytes must be consumed: the message must end where we expect it. */
 static int read_too(struct httpbody *body, struct str bytes)
 {
     llhttp_errno_t outcome = llhttp_execute(&body->llhttp, bytes.ptr, bytes.len);
@@ -115,7 +115,7 @@ void httpbody_begin(struct httpbody *body, enum httpbody_framing framing, uint64
     }
 }
 
-/* Hands on what belongs to the body, or to the chunk with its CRLF. */
+/* Passes on what belongs to the body, or to the chunk with its CRLF. */
 static int pass_on(struct httpbody *body, struct str *bytes)
 {
     struct str part = str_slice(*bytes, 0, body->left < SIZE_MAX ? (size_t)body->left : SIZE_MAX);

@@ -33,19 +33,19 @@ static void free_call(struct httpclient_call *call)
     free(call);
 }
 
-/* "host:port: words", which is whom was spoken to, and the first thing to look at. */
+/* "host:port: words": names the peer, which is the first thing to check. */
 static void say(const struct httpclient_call *call, struct err *err, int code, const char *words)
 {
     cleanup_buf struct buf name = BUF_INIT(HTTPURL_HOST_BYTES + 16);
 
-    /* A name that nobody knows has no port. */
+    /* An unknown name has no port. */
     if (httpurl_append_authority(&call->url, code != ERR_HOST_UNKNOWN, &name) < 0)
         err_set_plain(err, code);
     else
         err_set(err, code, "%.*s: %s", STR_ARG(buf_view(&name)), words);
 }
 
-/* Told before the link is free for others: the views of the answer stand in there. */
+/* Called before the link is free for others: it holds the strings of the answer. */
 void httpclient_call_finish(struct httpclient_call *call, int code)
 {
     struct httpclient *client = call->client;
@@ -65,7 +65,7 @@ void httpclient_call_finish(struct httpclient_call *call, int code)
         result.response = httpresponse_get(link->parse);
     result.body = buf_view(&call->answer);
     result.sent = &call->body;
-    /* From here on nothing that the link is told reaches the call. */
+    /* From here on events of the link do not reach the call. */
     if (link != NULL)
         link->call = NULL;
     call->link = NULL;
@@ -99,7 +99,7 @@ bool httpclient_call_is_sent(const struct httpclient_call *call)
            conn_kept(&call->link->conn) == 0;
 }
 
-/* Gives the connection as much as it takes; goes on when that has left. */
+/* Sends as much as the connection takes; continues when that was sent. */
 void httpclient_call_send_more(struct httpclient_call *call)
 {
     int r = 0;
@@ -119,7 +119,7 @@ void httpclient_call_send_more(struct httpclient_call *call)
         }
     }
     if (r < 0) {
-        /* The server closed; it may have said why, and the end of what it says comes anyway. */
+        /* The server closed; it may have said why, and the end of its answer comes anyway. */
         timer_start(&call->phase, call->idle_ms);
         return;
     }
@@ -144,7 +144,7 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Where it would lead, without what may be secret in it. */
+/* The target of a redirect, without what may be secret in it. */
 static void name_redirect(struct httpclient_call *call, const struct http_response *response)
 {
     struct str location = STR("nowhere");
@@ -166,7 +166,7 @@ void httpclient_call_on_head(struct httpclient_call *call, const struct http_res
         httpclient_call_finish(call, ERR_HTTP_REDIRECT);
         return;
     }
-    /* What is left of the request does not matter to a server that has answered. */
+    /* The rest of the request does not matter to a server that has answered. */
     call->state = CALL_ANSWERED;
     timer_start(&call->phase, call->idle_ms);
     if (call->events->on_head != NULL)
@@ -232,10 +232,10 @@ static bool close_an_idle(struct httpclient *client)
     return false;
 }
 
-/* False when it has to wait on. */
+/* False if it must keep waiting. */
 static bool serve(struct httpclient *client, struct httpclient_call *call)
 {
-    /* One that was closed on us is not tried with another that may have been, too. */
+    /* After one kept connection was found closed, another one is not tried. */
     struct link *link = call->may_repeat && !call->was_repeated ? find_idle(client, call) : NULL;
     int r;
 
@@ -252,7 +252,7 @@ static bool serve(struct httpclient *client, struct httpclient_call *call)
     call->state = CALL_CONNECTING;
     r = httpclient_link_new(client, call, &call->link);
     if (r < 0) {
-        /* Told by the timer, since somebody may be in the middle of sending. */
+        /* Reported by the timer, since the caller may be in the middle of sending. */
         err_set_plain(&call->err, r);
         timer_start(&call->phase, 0);
         return true;

@@ -48,7 +48,7 @@ void httpclient_link_close(struct link *link)
         free_link(link);
 }
 
-/* The call, if there is one, ends with that; the link is gone. */
+/* Ends the call, if there is one, with this code; the link is freed. */
 static void fail(struct link *link, int code)
 {
     struct httpclient_call *call = link->call;
@@ -134,7 +134,7 @@ static void open_tunnel(struct link *link)
         fail(link, ERR_PROXY);
 }
 
-/* Whose fault it is; the credentials stand elsewhere. */
+/* Blames the proxy in the error; does not contain credentials. */
 static void blame_proxy(struct link *link, const char *words)
 {
     cleanup_buf struct buf name = BUF_INIT(HTTPURL_HOST_BYTES + 16);
@@ -158,7 +158,7 @@ static void on_tunnel_bytes(struct link *link, struct str bytes)
 
     if (event == HTTPRESPONSE_MORE)
         return;
-    /* In TLS the client speaks first: more would be bytes of somebody else. */
+    /* In TLS the client talks first: more bytes would be someone else's. */
     if (event == HTTPRESPONSE_HEAD && status / 100 == 2 && bytes.len == 0) {
         secure(link);
         return;
@@ -195,7 +195,7 @@ static void on_bytes(struct conn *conn, struct str bytes)
         on_tunnel_bytes(link, bytes);
         return;
     }
-    /* Nobody asked. */
+    /* There is no request. */
     if (link->state != LINK_BUSY || link->call == NULL) {
         fail(link, ERR_HTTP_ANSWER);
         return;

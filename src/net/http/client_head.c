@@ -3,10 +3,10 @@
 
 #include "base/base64.h"
 
-/* The address twice, the path before the target, and what a proxy wants to know. */
+/* The URL twice, the path before the target, and headers for a proxy. */
 enum { REST_BYTES = 4 << 10 };
 
-/* Said by the client, and by nobody else. */
+/* Headers that only the client itself sets. */
 static const struct str RESERVED[] = {
     STR_LITERAL("host"),
     STR_LITERAL("connection"),
@@ -33,7 +33,7 @@ static bool is_usable_target(struct str target)
     return target.len > 0 && target.len <= HTTPCLIENT_MAX_TARGET_BYTES && target.ptr[0] == '/';
 }
 
-/* At most so many bytes; the rest is short. */
+/* Upper limit of the bytes; the rest is short. */
 static size_t room_for(const struct httpclient_request *request)
 {
     size_t room = REST_BYTES + request->target.len;
@@ -83,7 +83,7 @@ int httpclient_head_write(const struct httpclient_request *request, const struct
 
     if (!is_usable_target(request->target) || request->field_count > HTTPCLIENT_MAX_FIELDS)
         return err_set(err, ERR_INVALID_ARGUMENT, "not a path that can be asked for");
-    /* In one piece from the start: growing would leave keys behind in memory. */
+    /* Allocated at once: growing would leave keys in memory. */
     r = buf_reserve(out, room_for(request));
     if (r == 0)
         r = write_first_line(request, proxy, out);

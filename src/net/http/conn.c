@@ -27,7 +27,7 @@ static void watch_sending(struct exchange *exchange)
     deadline_start(exchange->server->send_ring, &exchange->deadline);
 }
 
-/* The one place where the state changes; each has its own time-out. */
+/* The only function that changes the state; each state has its own timeout. */
 static void enter(struct exchange *exchange, enum exchange_state state)
 {
     const struct httpserver *server = exchange->server;
@@ -251,7 +251,7 @@ static void complete_body(struct exchange *exchange)
         httpconn_release_incoming(exchange);
 }
 
-/* The request is read and answered. */
+/* The request was read and answered. */
 static void finish(struct exchange *exchange)
 {
     write_log(exchange, true);
@@ -276,7 +276,7 @@ static bool read_on(struct exchange *exchange, struct str *bytes)
         return false;
     if (event >= 0 && exchange->incoming->error < 0)
         event = exchange->incoming->error;
-    /* A body that is thrown away behind its answer is not worth another one. */
+    /* A body that is dropped after its answer is not worth another answer. */
     if (exchange->answer == ANSWER_DONE && (event < 0 || !exchange->keeps_alive)) {
         exchange->keeps_alive = false;
         finish(exchange);
@@ -307,7 +307,7 @@ static bool go_on_handled(struct exchange *exchange)
     return false;
 }
 
-/* True when there may be more to do. */
+/* True if there may be more to do. */
 static bool step(struct exchange *exchange, struct str *bytes)
 {
     switch (exchange->state) {
@@ -346,7 +346,7 @@ void httpconn_ask_turn(struct exchange *exchange)
     loop_defer(server->loop, &server->turn_task);
 }
 
-/* After every change: what waits gets its turn, and reading goes on or stops. */
+/* After every change: handles what waits, and continues or stops reading. */
 static void look_after(struct exchange *exchange)
 {
     struct conn *conn = &exchange->conn;
@@ -438,8 +438,10 @@ static void on_end(struct conn *conn, int error)
 {
     struct exchange *exchange = exchange_of(conn);
 
-    /* A client that closes and one that only stops sending look the same. Those who want to know
-     * of the first take it for that; for the others the answer is still written. */
+    /*
+     * A client that closes and one that only stops sending look the same. Handlers with on_gone
+     * take it for the first; for the others the answer is still written.
+     */
     if (error < 0 || exchange->state == EXCHANGE_LINGER || httpconn_is_watched(exchange))
         httpconn_cut(exchange);
     else

@@ -13,7 +13,7 @@ enum {
     SMALL_BODY_BYTES = 2 << 10, /* copied behind the head: one block is written quicker than two */
 };
 
-/* The server's own: a second one would let two readers of the answer disagree. */
+/* Set by the server: a second one would make the answer ambiguous. */
 static const struct str OWN_FIELDS[] = {
     STR_LITERAL("connection"), STR_LITERAL("content-length"),    STR_LITERAL("content-type"),
     STR_LITERAL("date"),       STR_LITERAL("transfer-encoding"),
@@ -52,7 +52,7 @@ static bool is_over(const struct exchange *exchange)
     return exchange->answer == ANSWER_DONE || exchange->state == EXCHANGE_CLOSED;
 }
 
-/* Clients that wait for a word before they send a body get it. */
+/* Sends 100 Continue to clients that wait for it. */
 static void invite_body(struct exchange *exchange)
 {
     const struct str invitation = STR("HTTP/1.1 100 Continue\r\n\r\n");
@@ -72,7 +72,7 @@ void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_hand
     struct incoming *incoming = exchange->incoming;
 
     if (is_over(exchange)) {
-        /* The client went meanwhile; there is nothing to collect and nobody to answer. */
+        /* The client left meanwhile; there is nothing to collect and nobody to answer. */
         exchange->is_owed = false;
         httpconn_settle(exchange);
         return;
@@ -168,7 +168,7 @@ static int append_fields(struct buf *head, const struct http_answer *answer)
     return r;
 }
 
-/* An unread body is thrown away if that is cheap; a client that waits for a word gets none. */
+/* Drops an unread body if that is cheap; a client that waits for 100 Continue gets none. */
 static void decide_keeping(struct exchange *exchange)
 {
     const struct http_request *request = httpparse_request(exchange->incoming->parse);
@@ -180,7 +180,7 @@ static void decide_keeping(struct exchange *exchange)
         exchange->keeps_alive = false;
 }
 
-/* `length` of the body, or of one in pieces, UINT64_MAX. */
+/* `length` of the body; UINT64_MAX for one in pieces. */
 static int put_head(struct exchange *exchange, const struct http_answer *answer, uint64_t length)
 {
     struct httpserver *server = exchange->server;
@@ -223,7 +223,7 @@ static bool has_no_body(const struct exchange *exchange, int status)
 
 /* ---- whole answers ---- */
 
-/* The head in the server's scratch, then the parts. */
+/* Sends the head in the server's scratch buffer, then the parts. */
 static int send_with_head(struct exchange *exchange, const struct str *parts, size_t count)
 {
     struct buf *head = &exchange->server->scratch;
@@ -285,7 +285,7 @@ void exchange_answer(struct exchange *exchange, const struct http_answer *answer
     if (answer->is_last)
         exchange->keeps_alive = false;
     r = try_answer(exchange, answer);
-    /* Nothing has gone out when the head is wrong or the whole is larger than anybody may keep. */
+    /* Nothing was sent if the head is invalid or the whole is over the limit. */
     if (r == ERR_INVALID_ARGUMENT || r == ERR_TOO_LARGE)
         r = try_answer(exchange, &broken);
     mark_answered(exchange);
@@ -333,13 +333,13 @@ void exchange_refuse(struct exchange *exchange, int error)
     }
     mark_answered(exchange);
     httpconn_end(exchange);
-    /* What came of it is not kept while the client reads this. */
+    /* What was received of it is not kept while the client reads this. */
     httpconn_release_incoming(exchange);
 }
 
 /* ---- answers in pieces ---- */
 
-/* The request's memory goes; the log still wants to know what it was. */
+/* Frees the request's memory; keeps the target for the log. */
 static void forget_request(struct exchange *exchange)
 {
     struct str target = str_slice(exchange_request(exchange)->target, 0, LOGGED_TARGET_BYTES);
@@ -377,7 +377,7 @@ void exchange_begin(struct exchange *exchange, const struct http_answer *head)
     forget_request(exchange);
     if (r == 0)
         return;
-    /* Told by the loop, not from inside this call: whoever begins a stream has not got it yet. */
+    /* Reported by the loop, not from inside this call: the caller does not have the stream yet. */
     exchange->conn.is_broken = true;
     httpconn_ask_turn(exchange);
 }
@@ -417,7 +417,7 @@ int exchange_write(struct exchange *exchange, const struct str *parts, size_t co
     r = write_piece(exchange, parts, count);
     if (r == ERR_TOO_LARGE)
         return r;
-    /* A broken connection is told by the loop, not from inside this call. */
+    /* The loop reports a broken connection, not this call. */
     httpconn_after_write(exchange);
     return 0;
 }

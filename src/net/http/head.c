@@ -4,17 +4,17 @@
 #include "base/err.h"
 #include "net/http/path.h"
 
-/* Longer numbers would pass what anybody can send, and the 64 bits. */
+/* Longer numbers would exceed what anybody can send, and 64 bits. */
 enum { MAX_LENGTH_DIGITS = 18 };
 
-/* Two of these would let two readers choose differently. */
+/* Duplicates of these would be ambiguous. */
 static const struct str SINGLETONS[] = {
     STR_LITERAL("host"),          STR_LITERAL("content-length"), STR_LITERAL("transfer-encoding"),
     STR_LITERAL("authorization"), STR_LITERAL("content-type"),   STR_LITERAL("origin"),
     STR_LITERAL("expect"),        STR_LITERAL("if-none-match"),  STR_LITERAL("last-event-id"),
 };
 
-/* The line without its CR; false when there is none. */
+/* Removes the CR from the line; false if there is none. */
 static bool strip_cr(struct str *line)
 {
     if (line->len == 0 || line->ptr[line->len - 1] != '\r')
@@ -126,7 +126,7 @@ static bool is_port(struct str port)
     return port.len <= 5;
 }
 
-/* A name or address, and maybe a port. */
+/* A name or address, and optionally a port. */
 static bool is_host(struct str host)
 {
     size_t at = 0;
@@ -148,7 +148,7 @@ static bool is_host(struct str host)
     return at == host.len || (host.ptr[at] == ':' && is_port(str_slice(host, at + 1, SIZE_MAX)));
 }
 
-/* Behind "http://": what stands before the path is the host that the header names, too. */
+/* After "http://": the part before the path must equal the Host header. */
 static int cut_absolute(struct http_request *request, struct str rest, struct str *out_path)
 {
     size_t end = 0;

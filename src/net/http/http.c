@@ -133,7 +133,7 @@ static bool is_value_char(unsigned char c)
     return (c >= 0x20 || c == '\t') && c != 0x7f;
 }
 
-/* Eight at a time: whether one of them is below a space or is DEL. Tabs have to be looked at. */
+/* Whether one of eight bytes is below a space or is DEL. Tabs need a closer look. */
 static bool may_have_control(const char *bytes)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -159,7 +159,7 @@ bool http_is_field_value(struct str text)
     return true;
 }
 
-/* A quality of zero in the parameters behind a media type. */
+/* A quality of zero in the parameters after a media type. */
 static bool is_refused(struct str parameters)
 {
     struct str part;

@@ -5,7 +5,7 @@
 
 enum { PORT_HTTP = 80, PORT_HTTPS = 443 };
 
-/* "[::1]:8080" is "[::1]" and 8080; without a port, the one that its scheme means. */
+/* "[::1]:8080" is "[::1]" and 8080; without a port, the default of its scheme. */
 static bool split_host(struct str text, uint16_t default_port, struct str *out_name,
                        uint16_t *out_port)
 {
@@ -50,7 +50,7 @@ int origin_check_host(const struct origin_policy *policy, struct str host)
     return is_own_host(policy, host, PORT_HTTP) ? 0 : ERR_HOST_DENIED;
 }
 
-/* "http://localhost:*" stands for every port. */
+/* "http://localhost:*" matches every port. */
 static bool fits(struct str origin, struct str pattern)
 {
     struct str rest;

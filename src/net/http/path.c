@@ -5,7 +5,7 @@
 #include "base/hex.h"
 #include "base/utf8.h"
 
-/* The byte that "%41" at `at` stands for, or -1. */
+/* The byte encoded by "%41" at `at`, or -1. */
 static int decode_at(struct str text, size_t at)
 {
     return text.ptr[at] == '%' ? hex_byte(text, at + 1) : -1;

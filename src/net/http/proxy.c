@@ -10,7 +10,7 @@
 
 enum { MAPPED_BITS = 96, IP_BITS = 128 };
 
-/* "%40" is an at sign. What cannot be decoded, or would end a header, is refused. */
+/* "%40" is an at sign. Refuses what cannot be decoded, or would end a header. */
 static int decode_credentials(struct str text, struct secret *out)
 {
     char bytes[SECRET_MAX_BYTES];
@@ -118,7 +118,7 @@ void httpproxies_done(struct httpproxies *proxies)
     *proxies = (struct httpproxies){0};
 }
 
-/* The address in the form that struct address has, IPv4 within IPv6. */
+/* The address in the form of struct address, IPv4 mapped to IPv6. */
 static bool ip_of(struct str text, uint8_t out_ip[ADDRESS_IP_BYTES])
 {
     char host[INET6_ADDRSTRLEN];

@@ -20,7 +20,7 @@ struct httpresponse {
     unsigned interim;
 };
 
-/* Two of these would let two readers choose differently. */
+/* Duplicates of these would be ambiguous. */
 static const struct str SINGLETONS[] = {
     STR_LITERAL("content-length"),
     STR_LITERAL("transfer-encoding"),
@@ -54,7 +54,7 @@ bool http_response_header(const struct http_response *response, struct str name,
 
 /* ---- the head ---- */
 
-/* "HTTP/1.1 200 OK", of which the words and the space before them may be missing. */
+/* "HTTP/1.1 200 OK"; the reason and the space before it may be missing. */
 static int read_status_line(struct http_response *response, struct str line)
 {
     struct str words;
@@ -128,7 +128,7 @@ static int check_framing(struct httpresponse *parse)
     for (size_t i = 0; i < array_size(SINGLETONS); i++)
         if (has_twice(response, SINGLETONS[i]))
             return ERR_HTTP_FRAMING;
-    /* Checked also where no body follows: what is said about it has to make sense. */
+    /* Checked even if no body follows: the headers about it must make sense. */
     if (has_length && has_coding)
         return ERR_HTTP_FRAMING;
     if (has_coding && (response->minor == 0 || !str_eq_nocase(coding, STR("chunked"))))
@@ -175,7 +175,7 @@ static int finish_head(void *owner)
         parse->message.state = HTTPMESSAGE_TOLD;
         return 0;
     }
-    /* Nobody asked to change the protocol. */
+    /* A change of protocol was not requested. */
     if (response->status == 101 || ++parse->interim > HTTPRESPONSE_MAX_INTERIM)
         return ERR_HTTP_SYNTAX;
     forget_head(response);

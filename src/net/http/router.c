@@ -14,7 +14,7 @@ static bool fits(const struct route *route, struct str path)
     return str_eq(path, pattern);
 }
 
-/* "GET, HEAD, POST": what the set names. */
+/* Sets Allow: "GET, HEAD, POST". */
 static void answer_methods(struct exchange *exchange, unsigned methods, int status)
 {
     char space[ALLOW_BYTES];

@@ -15,7 +15,7 @@ enum {
     V6_NETWORK_BYTES = 8,
 };
 
-/* Apart from the server, because libuv gives up a handle only a turn later. */
+/* Separate from the server, because libuv releases a handle only an iteration later. */
 struct listener {
     uv_poll_t poll;
     struct httpserver *server;
@@ -85,7 +85,7 @@ static struct str key_of(const struct address_count *count)
     return (struct str){(const char *)count->key, sizeof(count->key)};
 }
 
-/* NULL when there are too many from there, or no memory. */
+/* NULL if there are too many from there, or no memory. */
 static struct address_count *count_in(struct httpserver *server, const struct address *peer)
 {
     static const uint8_t mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -138,7 +138,7 @@ void httpserver_forget(struct httpserver *server, struct exchange *exchange)
 
 /* ---- accepting ---- */
 
-/* One write, and whether it arrives is not worth waiting for. */
+/* One write, without waiting whether it arrives. */
 static void turn_away(struct httpserver *server, int fd)
 {
     static const char words[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
@@ -181,12 +181,12 @@ static void resume_accepting(void *data)
         uv_poll_start(&server->listener->poll, UV_READABLE, on_poll);
 }
 
-/* Some a turn, so that a flood of connections does not keep those that are open. */
+/* Accepts a few per iteration, so that a flood of connections does not starve the open ones. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct httpserver *server = ((struct listener *)poll->data)->server;
 
-    (void)status; /* what is wrong is found by accepting */
+    (void)status; /* accepting shows what is wrong */
     (void)events;
     for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
         struct sockaddr_storage storage = {0};
@@ -197,7 +197,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         if (fd >= 0) {
             welcome(server, fd, &storage);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            /* They would be told about without end, and wait in the backlog as well. */
+            /* They would be reported endlessly, and can wait in the backlog. */
             uv_poll_stop(poll);
             timer_start(&server->retry, RETRY_MS);
             return;
@@ -246,7 +246,7 @@ static int start_listening(struct httpserver *server)
 
 /* ---- turns and ends ---- */
 
-/* Moves the whole ring. */
+/* Moves the whole list. */
 static void take_all(struct list *from, struct list *to)
 {
     list_init(to);
@@ -263,7 +263,7 @@ static void take_turns(void *data)
     struct httpserver *server = data;
     struct list batch;
 
-    /* Those that are not done wait for the next turn. */
+    /* Unfinished ones wait for the next iteration. */
     take_all(&server->turns, &batch);
     while (!list_is_empty(&batch)) {
         struct exchange *exchange = list_entry(batch.next, struct exchange, turn);
@@ -278,7 +278,7 @@ static bool is_busy(const struct exchange *exchange)
     return exchange->state != EXCHANGE_IDLE || exchange->held.len > 0;
 }
 
-/* A handler that is told may end other exchanges: none is held on to while one is cut. */
+/* A handler that is told may end other exchanges: no pointer is held while one is cut. */
 static void cut_each(struct httpserver *server, bool (*is_kept)(const struct exchange *exchange))
 {
     struct list batch;
@@ -385,7 +385,7 @@ void httpserver_free(struct httpserver *server)
     loop_task_cancel(&server->finish_task);
     server->on_finished = NULL;
     cut_each(server, NULL);
-    /* Their sockets are closing; what is left of them goes with those. */
+    /* Their sockets are closing; the rest is freed with those. */
     while (!list_is_empty(&server->exchanges)) {
         struct exchange *exchange = list_entry(server->exchanges.next, struct exchange, node);
 

@@ -81,8 +81,8 @@ struct exchange {
     enum answer_state answer : 8;
     enum http_method method : 8;
     bool is_owed : 1;      /* the handler has it and has not answered */
-    bool is_advancing : 1; /* further up the stack */
-    bool is_complete : 1;  /* the request is, with its body */
+    bool is_advancing : 1; /* a function further up the stack is processing it */
+    bool is_complete : 1;  /* the request was read, with its body */
     bool is_chunked : 1;   /* the answer */
     bool has_no_body : 1;  /* of the answer: HEAD, 204, 304 */
     bool is_http10 : 1;

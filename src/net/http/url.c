@@ -32,7 +32,7 @@ static bool cut_scheme(struct str *rest, bool *out_is_tls)
     return false;
 }
 
-/* Host and port of "host:port" or "[::1]:port"; the port's text is empty where there is none. */
+/* Splits "host:port" or "[::1]:port"; the port is empty if there is none. */
 static bool split_authority(struct str authority, struct str *out_host, struct str *out_port)
 {
     size_t end = 0;
@@ -66,7 +66,7 @@ static bool read_port(struct str text, bool is_tls, uint16_t *out_port)
     return true;
 }
 
-/* Digits and dots only: to the system that is an address, and it reads more of them than we do. */
+/* Digits and dots only: the system takes that for an address, in more notations than we do. */
 static bool looks_like_ipv4(const char *host)
 {
     size_t last = strlen(host);
@@ -193,7 +193,7 @@ bool httpurl_same_origin(const struct httpurl *a, const struct httpurl *b)
     return a->is_tls == b->is_tls && a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-/* A star stands for some characters of one label. Steps: at most the product of both lengths. */
+/* A star matches some characters of one label. Steps: at most the product of both lengths. */
 static bool fits_host(struct str pattern, struct str host)
 {
     size_t p = 0;

@@ -34,7 +34,7 @@ static int set(struct buf *buf, struct str text)
     return buf_append_str(buf, text);
 }
 
-/* Empty again; what one large event needed is not held for ever. */
+/* Empties the buffer; memory for a large event is not kept forever. */
 static void forget(struct buf *buf)
 {
     size_t max = buf->max;
@@ -63,7 +63,7 @@ void sse_reader_restart(struct sse_reader *reader)
     reader->failure = set(&reader->id, buf_view(&reader->last_id));
 }
 
-/* The empty line. An event without data is none, but its id holds. */
+/* The empty line. An event without data is not reported, but its id counts. */
 static int end_event(struct sse_reader *reader, const struct sse_handler *handler)
 {
     int r = set(&reader->last_id, buf_view(&reader->id));
@@ -133,8 +133,8 @@ static int take_line(struct sse_reader *reader, struct str line, const struct ss
 }
 
 /*
- * Where the line ends, or the end of the piece. In blocks: where all lines end
- * with a CR, each would otherwise search the whole piece for an LF.
+ * Position of the line end, or the end of the piece. In blocks: if all lines end with a CR, each
+ * would otherwise search the whole piece for an LF.
  */
 static size_t line_length(struct str bytes)
 {
@@ -168,7 +168,7 @@ static int end_line(struct sse_reader *reader, struct str piece, const struct ss
     return r;
 }
 
-/* Takes a part of a line off *bytes, with its end if it is there. */
+/* Takes a part of a line off *bytes, with its end if present. */
 static int take_piece(struct sse_reader *reader, struct str *bytes,
                       const struct sse_handler *handler)
 {
@@ -188,7 +188,7 @@ static int take_piece(struct sse_reader *reader, struct str *bytes,
     return end_line(reader, piece, handler);
 }
 
-/* One byte at the start of all: of the mark, which is left out, or of the first line. */
+/* One byte at the very start: of the byte order mark, which is dropped, or of the first line. */
 static int take_bom(struct sse_reader *reader, struct str *bytes)
 {
     size_t came = reader->bom_len;

@@ -20,7 +20,7 @@ struct sse_hub {
     struct deadline_ring *quiet;
     struct list streams;
     size_t count;
-    struct list cut; /* too slow; their owners are told by the loop */
+    struct list cut; /* too slow; the loop tells their owners */
     struct loop_task tell;
     struct buf scratch;
 };
@@ -56,7 +56,7 @@ static int append_line(struct buf *out, struct str name, struct str value)
     return buf_append_char(out, '\n');
 }
 
-/* CR, LF and the two together all end a line for the client, so each begins a new one here. */
+/* CR, LF and CRLF all end a line for the client, so each begins a new data line here. */
 static int append_data(struct buf *out, struct str data)
 {
     size_t start = 0;
@@ -177,7 +177,7 @@ int sse_send(struct sse_stream *stream, const struct sse_event *event)
     return r;
 }
 
-/* A proxy or a client that hears nothing for long takes the connection for dead. */
+/* Proxies and clients consider a silent connection dead. */
 static void on_quiet(struct deadline *deadline)
 {
     sse_send_formatted(list_entry(deadline, struct sse_stream, deadline), STR(":\n\n"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates, keys and what is agreed to: all that many connections share. */
+/* Certificates, keys and parameters: everything that connections share. */
 #include "net/tls/internal.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* Forward secrecy and authenticated ciphers alone; TLS 1.3 has no others. */
+/* Only forward secrecy and authenticated ciphers; TLS 1.3 has no others. */
 #define CIPHERS_OF_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define GROUPS           "X25519:P-256:P-384"
 #define SIGNATURES                                                                                 \
@@ -24,7 +24,7 @@ enum {
     MAX_CHAIN = 10,
 };
 
-/* The length, then the name, as the protocol wants it. */
+/* The length, then the name, as the protocol requires. */
 static const unsigned char alpn[] = "\x08http/1.1";
 
 static void free_bio(BIO **bio)
@@ -47,7 +47,7 @@ static void unref_context(struct tls_context **context)
     tls_context_unref(*context);
 }
 
-/* OpenSSL would ask at the terminal. */
+/* Otherwise OpenSSL would ask at the terminal. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is OpenSSL's */
 static int no_passphrase(char *bytes, int size, int is_writing, void *data)
 {
@@ -58,7 +58,7 @@ static int no_passphrase(char *bytes, int size, int is_writing, void *data)
     return -1;
 }
 
-/* RFC 7301: a client that names protocols, but not ours, is told so. */
+/* RFC 7301: a client that names protocols, but not ours, gets an alert. */
 static int choose_protocol(SSL *ssl, const unsigned char **out_name, unsigned char *out_len,
                            const unsigned char *offered, unsigned offered_len, void *data)
 {
@@ -137,7 +137,7 @@ void tls_context_unref(struct tls_context *context)
     free(context);
 }
 
-/* `what` is the field of the error, and how its words begin. */
+/* `what` is the field of the error, and the beginning of its message. */
 static int open_pem(struct str pem, const char *what, BIO **out_bio, struct err *err)
 {
     if (pem.len > TLS_MAX_PEM_BYTES)
@@ -147,7 +147,7 @@ static int open_pem(struct str pem, const char *what, BIO **out_bio, struct err 
     return *out_bio != NULL ? 0 : err_set_plain(err, ERR_NO_MEMORY);
 }
 
-/* 1 for a certificate, 0 behind the last. */
+/* 1 for a certificate, 0 after the last. */
 static int next_certificate(BIO *bio, const char *what, X509 **out_certificate, struct err *err)
 {
     unsigned long error;
@@ -202,7 +202,7 @@ static int use_key(SSL_CTX *ssl_ctx, const struct secret_text *pem, struct err *
     static const char what[] = "key";
     cleanup_with(free_bio) BIO *bio = NULL;
     cleanup_with(free_key) EVP_PKEY *key = NULL;
-    /* OpenSSL is the one who must see it; the BIO reads where it lies. */
+    /* OpenSSL must see it; the BIO reads it in place. */
     int r = open_pem(secret_text_reveal(pem), what, &bio, err);
 
     if (r < 0)

@@ -7,7 +7,7 @@
 
 enum { HOST_BYTES = 96 };
 
-/* Whom the client wanted to reach. */
+/* The host that the client wanted to reach. */
 static void name_host(const struct tls_filter *tls, char out_host[HOST_BYTES])
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
@@ -60,7 +60,7 @@ static int explain_certificate(const struct tls_filter *tls, long result, struct
     }
 }
 
-/* What the peer said before it hung up. */
+/* The alert that the peer sent before it closed. */
 static int explain_alert(int alert, struct err *err)
 {
     const char *detail = SSL_alert_desc_string_long(alert);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ticket lets a client come back without the whole handshake, and the server
- * keeps nothing for it but the key. OpenSSL would use one key for as long as the
- * process lives; whoever got hold of it could then read all that TLS 1.2 sent
- * since the start. So keys are replaced, and forgotten.
+ * A ticket lets a client return without the whole handshake, and the server stores only the key.
+ * OpenSSL would use one key for the lifetime of the process; whoever got hold of it could then
+ * decrypt everything that TLS 1.2 sent since the start. So keys are rotated, and wiped.
  */
 #include "net/tls/internal.h"
 
@@ -48,7 +47,7 @@ static bool is_named(const struct tls_ticket_key *key, const unsigned char *name
     return key->bytes.len > 0 && memcmp(key->name, name, sizeof(key->name)) == 0;
 }
 
-/* OpenSSL is the one who must see the key. */
+/* OpenSSL must see the key. */
 static bool set_key(const struct tls_ticket_key *key, const unsigned char *iv, int is_encrypting,
                     EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
 {
@@ -69,7 +68,7 @@ static bool set_key(const struct tls_ticket_key *key, const unsigned char *iv, i
     return is_set;
 }
 
-/* 1 for a key that is good, 2 for one that should be replaced, 0 for none, -1 for a failure. */
+/* Returns 1 for a valid key, 2 for one that should be replaced, 0 for none, -1 for a failure. */
 static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                       EVP_MAC_CTX *mac, int is_encrypting)
 {

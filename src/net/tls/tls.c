@@ -17,8 +17,8 @@ enum {
 };
 
 /*
- * The BIO under OpenSSL: it takes bytes from where the caller has them and hands
- * bytes to the sink from where OpenSSL has them.
+ * The BIO under OpenSSL: it reads bytes from the caller's memory and passes bytes to the sink from
+ * OpenSSL's memory.
  */
 static int wire_read(BIO *bio, char *bytes, int len)
 {
@@ -62,8 +62,8 @@ static long wire_control(BIO *bio, int command, long number, void *pointer)
 }
 
 /*
- * Counts what keeps us busy without data: OpenSSL reads on inside one call as
- * long as that comes, so the next read is where it ends.
+ * Counts work without data: OpenSSL continues reading inside one call as long as that comes, so the
+ * next read is where it ends.
  */
 static void count_idle(const SSL *ssl, int where, int value)
 {
@@ -106,7 +106,7 @@ static int fail(struct tls_filter *tls, struct err *err)
     return code;
 }
 
-/* A server may answer with what was never offered. */
+/* A server may select a protocol that was never offered. */
 static bool is_protocol_ours(const SSL *ssl)
 {
     const unsigned char *name;
@@ -148,8 +148,7 @@ static int read_plain(struct tls_filter *tls, struct err *err)
         }
         switch (SSL_get_error(tls->ssl, 0)) {
         case SSL_ERROR_WANT_READ:
-            /* A ticket or a new key leaves a buffer for writing behind, until something is written.
-             */
+            /* A ticket or a new key leaves a write buffer allocated, until something is written. */
             SSL_free_buffers(tls->ssl);
             return 0;
         case SSL_ERROR_ZERO_RETURN:
@@ -227,7 +226,7 @@ static int write_plain(struct tls_filter *tls, struct str bytes)
     return fail(tls, NULL);
 }
 
-/* Small parts go into one record: a head and its body should not cost two. */
+/* Combines small parts into one record: a head and its body should not cost two. */
 static int tls_send(struct filter *filter, const struct str *parts, size_t count)
 {
     struct tls_filter *tls = (struct tls_filter *)filter;
@@ -247,7 +246,7 @@ static int tls_send(struct filter *filter, const struct str *parts, size_t count
             size_t taken = part.len < room ? part.len : room;
 
             if (filled == 0 && part.len >= sizeof(record)) {
-                /* Whole records without a copy; the rest meets the parts behind it. */
+                /* Whole records without a copy; the rest is combined with the next parts. */
                 taken = part.len - part.len % sizeof(record);
                 r = write_plain(tls, str_slice(part, 0, taken));
             } else {
@@ -296,7 +295,7 @@ static const struct filter_ops tls_ops = {
     .free = tls_free,
 };
 
-/* One for a context, made with its first filter. */
+/* One per context, created with its first filter. */
 static BIO_METHOD *wire_method(struct tls_context *context)
 {
     BIO_METHOD *method = context->wire_method;
@@ -354,7 +353,7 @@ int tls_server_new(struct tls_context *context, struct filter **out_filter)
     return 0;
 }
 
-/* The certificate must name it; a name is also told to the server, which may have several. */
+/* The certificate must have this name; a DNS name is also sent to the server (SNI). */
 static bool expect_host(SSL *ssl, char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
@@ -368,7 +367,7 @@ static bool expect_host(SSL *ssl, char *host)
            SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* Letters, digits and what else stands in names and addresses. */
+/* Only characters that occur in names and addresses. */
 static bool is_host(struct str host)
 {
     if (host.len == 0 || host.len > MAX_HOST_BYTES || host.ptr[0] == '.')
@@ -391,7 +390,7 @@ int tls_client_new(struct tls_context *context, struct str host, struct filter *
     int r;
 
     assert(!context->is_server);
-    /* The root of the DNS may be written, but stands in no certificate. */
+    /* The final dot of a DNS name is allowed, but is in no certificate. */
     if (host.len > 1 && host.ptr[host.len - 1] == '.')
         host.len--;
     if (!is_host(host))

@@ -62,7 +62,7 @@ static int check_second(const struct wsframe_scan *scan, uint8_t first, uint8_t 
     return is_control(first) && (second & LENGTH) > WSFRAME_CONTROL_BYTES ? ERR_WS_PROTOCOL : 0;
 }
 
-/* How many bytes of length come behind the second byte. */
+/* Number of length bytes after the second byte. */
 static size_t length_bytes(uint8_t second)
 {
     switch (second & LENGTH) {
@@ -115,7 +115,7 @@ static void end_head(struct wsframe_scan *scan)
         scan->message_bytes = 0;
 }
 
-/* A byte of a head. Refused as early as it can be known, since wslay comes right behind. */
+/* Handles a byte of a header. Refuses as early as possible, since wslay parses right after. */
 static int take_head(struct wsframe_scan *scan, uint8_t byte)
 {
     size_t length_end;
@@ -136,7 +136,7 @@ static int take_head(struct wsframe_scan *scan, uint8_t byte)
     return r;
 }
 
-/* A part of a payload; that of a close is kept. */
+/* Handles a part of a payload; that of a close is kept. */
 static void take_payload(struct wsframe_scan *scan, struct str part)
 {
     const uint8_t *mask = scan->head + 2;

@@ -9,7 +9,7 @@
 
 enum { KEY_BYTES = 16 };
 
-/* RFC 6455, 1.3: shows that the answer is to a WebSocket's request and to this one. */
+/* RFC 6455, 1.3: proves that the answer is to a WebSocket request and to this one. */
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 struct headers {
@@ -17,7 +17,7 @@ struct headers {
     size_t count;
 };
 
-/* How often a header stands there; the value of the last. */
+/* Number of occurrences of a header; the value of the last. */
 static size_t find(struct headers headers, struct str name, struct str *out_value)
 {
     size_t count = 0;
@@ -31,7 +31,7 @@ static size_t find(struct headers headers, struct str name, struct str *out_valu
     return count;
 }
 
-/* Whether a header that is a list, in one line or in several, has this among its parts. */
+/* Whether a list header, in one line or in several, contains this item. */
 static bool lists(struct headers headers, struct str name, struct str wanted)
 {
     for (size_t i = 0; i < headers.count; i++) {
@@ -93,7 +93,7 @@ static void make_accept(struct str key, char out_accept[WSHANDSHAKE_ACCEPT_CHARS
            WSHANDSHAKE_ACCEPT_CHARS);
 }
 
-/* The first that the client names and the server speaks. */
+/* The client's first protocol that the server supports. */
 static struct str choose_protocol(struct headers headers, const struct str *protocols, size_t count)
 {
     for (size_t i = 0; i < headers.count; i++) {

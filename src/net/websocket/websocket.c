@@ -17,7 +17,7 @@ enum {
     CLOSE_MAX_BYTES = CODE_BYTES + WEBSOCKET_MAX_REASON_BYTES,
 };
 
-/* A close: its code and reason as they go over the wire. */
+/* A close: its code and reason in wire format. */
 struct farewell {
     size_t len;
     uint8_t bytes[CLOSE_MAX_BYTES];
@@ -35,7 +35,7 @@ struct websocket {
     size_t head_len;     /* the head of a frame, which goes out with its payload */
     uint8_t head[WSFRAME_HEAD_BYTES];
     uint8_t opcode;          /* of the frame that is being received */
-    struct farewell waiting; /* ours, until what was sent before it is out: wslay would drop that */
+    struct farewell waiting; /* ours, until earlier messages are sent: wslay would drop those */
     int failure;             /* a code, after which nothing works */
     bool is_closing;         /* ours waits or is on its way */
     bool is_close_queued;    /* wslay has one */
@@ -45,7 +45,7 @@ struct websocket {
     unsigned depth; /* callbacks may be under way */
 };
 
-/* What a frame takes on the wire. */
+/* Size of a frame on the wire. */
 static size_t frame_bytes(const struct websocket *websocket, size_t payload)
 {
     size_t head = payload > UINT16_MAX ? 10 : payload > 125 ? 4 : 2;
@@ -88,7 +88,7 @@ static void forget_message(struct websocket *websocket)
     }
 }
 
-/* Hands a close to wslay, ahead of all that waits there; the first one counts. */
+/* Passes a close to wslay, ahead of everything that waits there; the first one counts. */
 static void queue_close(struct websocket *websocket, const struct farewell *farewell)
 {
     uint16_t code = 0;
@@ -99,7 +99,7 @@ static void queue_close(struct websocket *websocket, const struct farewell *fare
         code = (uint16_t)(farewell->bytes[0] << 8 | farewell->bytes[1]);
     if (wslay_event_queue_close(websocket->wslay, code, farewell->bytes + CODE_BYTES,
                                 farewell->len < CODE_BYTES ? 0 : farewell->len - CODE_BYTES) != 0) {
-        websocket->failure = ERR_NO_MEMORY; /* nobody would be told, so nobody would answer */
+        websocket->failure = ERR_NO_MEMORY; /* nobody would be notified, so nobody would answer */
         return;
     }
     websocket->is_closing = true;
@@ -134,7 +134,7 @@ static uint16_t code_for(int error)
     }
 }
 
-/* Nothing more is read or sent but a close with the code for it. */
+/* Stops reading and sending, except for a close with the matching code. */
 static void fail(struct websocket *websocket, int error)
 {
     struct farewell farewell = farewell_of(code_for(error), STR_EMPTY);
@@ -162,7 +162,7 @@ static ssize_t on_recv(wslay_event_context_ptr wslay, uint8_t *bytes, size_t len
     return (ssize_t)taken;
 }
 
-/* The head that was kept and what comes behind it: how much of the second was taken, or -1. */
+/* Sends the kept header and what follows it: how much of the latter was taken, or -1. */
 static ssize_t send_parts(struct websocket *websocket, const uint8_t *bytes, size_t len)
 {
     const struct str parts[] = {{(const char *)websocket->head, websocket->head_len},
@@ -222,7 +222,7 @@ static void on_frame_start(wslay_event_context_ptr wslay,
     websocket->opcode = arg->opcode;
 }
 
-/* wslay does not keep messages: it would make room at once for what a head announces. */
+/* wslay does not buffer messages: it would allocate at once what a header announces. */
 static void on_frame_chunk(wslay_event_context_ptr wslay,
                            const struct wslay_event_on_frame_recv_chunk_arg *arg, void *data)
 {
@@ -237,7 +237,7 @@ static void on_frame_chunk(wslay_event_context_ptr wslay,
         fail(websocket, r);
 }
 
-/* As much as the wire takes. */
+/* Sends as much as the wire takes. */
 static void flush(struct websocket *websocket)
 {
     bool has_more = !websocket->has_wire_failed;
@@ -253,7 +253,7 @@ static void flush(struct websocket *websocket)
             websocket->waiting.len = 0;
         }
     }
-    /* A close leaves behind what it overtook. */
+    /* A close drops what it overtook. */
     if (wslay_event_get_close_sent(websocket->wslay))
         websocket->queued = 0;
 }
@@ -280,7 +280,7 @@ static void on_message(wslay_event_context_ptr wslay, const struct wslay_event_o
             websocket->sink.pong(websocket->sink.data, arg->msg_length > 0 ? bytes : STR_EMPTY);
         break;
     case WSLAY_PING:
-        /* wslay has queued the answer, as it does however many there are. */
+        /* wslay has queued the answer, as it does for any number of pings. */
         if (!websocket->is_close_queued)
             websocket->queued += frame_bytes(websocket, arg->msg_length);
         flush(websocket);
@@ -315,7 +315,7 @@ static bool may_be_sent(uint16_t code)
            (code >= 3000 && code <= 4999);
 }
 
-/* The peer's close is whole. It gets its own back, unless ours is under way. */
+/* The peer's close is complete. Echoes it, unless ours is being sent. */
 static void take_close(struct websocket *websocket)
 {
     const struct wsframe_scan *scan = &websocket->scan;
