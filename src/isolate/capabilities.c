@@ -12,9 +12,9 @@ enum { CAPABILITIES_END = 64 };
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* Files that belong to others: to be found, read and written; the mode of our record set. */
+/* For files of others: finding, reading and writing them; and setting the mode of our audit log. */
 #define TO_READ   (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER))
-/* What is written, moved or brought back keeps its owner and all of its mode. */
+/* Files that are written, moved or restored keep their owner and full mode. */
 #define TO_CHANGE (TO_READ | BIT(CAP_CHOWN) | BIT(CAP_FSETID))
 
 struct sets {
@@ -23,7 +23,7 @@ struct sets {
 
 static const struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 
-/* Its pid of 0 is the calling thread. SAFETY: the kernel writes to the header only to refuse it. */
+/* pid 0 is the calling thread. SAFETY: the kernel writes to the header only to refuse it. */
 static int get_sets(struct sets *out_sets)
 {
     struct __user_cap_header_struct own = header;
@@ -38,7 +38,7 @@ static int set_sets(const struct sets *sets)
     return (int)syscall(SYS_capset, &own, sets->halves);
 }
 
-/* What a program that is started could have; none is, so what cannot be dropped does not matter. */
+/* Limits programs started later; none is, so capabilities that cannot be dropped do not matter. */
 static void drop_bounds(void)
 {
     for (unsigned long i = 0; i < CAPABILITIES_END; i++)
@@ -78,7 +78,10 @@ int capabilities_drop_all(void)
 {
     const struct sets none = {0};
 
-    /* While there is one left to do it with, and for all: root's number brings back the rest. */
+    /*
+     * While we still have the capability to do it, and for all: root's uid would bring back the
+     * rest.
+     */
     for (unsigned long i = 0; i < CAPABILITIES_END; i++) {
         if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
             continue;

@@ -32,7 +32,7 @@ static const struct {
 
 /* ---- Where we are ---- */
 
-/* Of the kernel's files: all of it, if it fits. */
+/* Reads a kernel file whole, if it fits. */
 static bool read_text_at(int dir_fd, const char *path, char *out_text, size_t size)
 {
     cleanup_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
@@ -78,7 +78,7 @@ static bool find_own(const char *groups, const char *controller, struct str *out
     return false;
 }
 
-/* Where a hierarchy is mounted, and which part of it: fields 5 and 4 of its line. */
+/* The mount point of a hierarchy, and which part of it: fields 5 and 4 of its line. */
 static bool find_mount(const char *mounts, const char *controller, struct str *out_point,
                        struct str *out_root)
 {
@@ -177,7 +177,7 @@ static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limi
     case CGROUP_MEMORY:
         if (!write_number(dir_fd, leaf, is_v2 ? "memory.max" : "memory.limit_in_bytes", value))
             return false;
-        /* Without swap counted on this machine there is nothing to limit. */
+        /* If this machine does not account swap, there is nothing to limit. */
         (void)(is_v2 ? write_number(dir_fd, leaf, "memory.swap.max", 0)
                      : write_number(dir_fd, leaf, "memory.memsw.limit_in_bytes", value));
         return true;
@@ -195,7 +195,7 @@ static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limi
     return false;
 }
 
-/* What killed processes left: its owner is gone, and the kernel removes only what is empty. */
+/* Removes cgroups of dead processes; the kernel removes only empty ones. */
 static void sweep(int dir_fd)
 {
     int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -357,7 +357,7 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
             (void)write_at(leaf->dirs[i].parent_fd, leaf->name, "cgroup.kill", "1");
 }
 
-/* A line "oom_kill 1", in version 1 among the settings. */
+/* A line "oom_kill 1"; in version 1 among the settings. */
 bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf)
 {
     for (size_t i = 0; i < leaf->dir_count; i++) {

@@ -17,7 +17,7 @@
 #include "isolate/environment.h"
 #include "isolate/sanitized.h"
 
-/* Which directory this program lies in. */
+/* The directory of this program. */
 static int own_directory(char out_path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", out_path, PATH_MAX - 1);
@@ -43,7 +43,7 @@ static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int 
     return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, COMPANION_FD + 1) : r;
 }
 
-/* Ours, without what opens something: a key is not the child's. NULL without memory. */
+/* Our environment without secrets. NULL without memory. */
 static char **own_environment(void)
 {
     size_t count = 0;
@@ -59,7 +59,7 @@ static char **own_environment(void)
     return variables;
 }
 
-/* What we ignore or block is ours alone. */
+/* The child does not inherit ignored and blocked signals. */
 static int set_signals(posix_spawnattr_t *attributes)
 {
     sigset_t none;
@@ -76,7 +76,7 @@ static int set_signals(posix_spawnattr_t *attributes)
                   : r;
 }
 
-/* An errno. */
+/* Returns an errno value. */
 static int spawn_in(const char *directory, const char *name, const char *const *argv, int socket,
                     int error_fd, pid_t *out_pid)
 {
@@ -134,8 +134,8 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
 void companion_wake_with_parent(void)
 {
     /*
-     * No signal that kills: a change that was begun is finished or put back. And the end of a mere
-     * thread of who started us sends it as well.
+     * Not a signal that kills: a change in progress is finished or rolled back. And it is also sent
+     * when a mere thread of the parent ends.
      */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 }

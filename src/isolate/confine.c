@@ -24,7 +24,7 @@
 
 enum { STANDARD_FDS = 3, FD_SET_MAX = CONFINE_MAX_KEPT + STANDARD_FDS };
 
-/* The distribution's own, readable to everybody. What is not there is not missed. */
+/* Data of the distribution, readable to everybody; missing ones do not matter. */
 static const char *const library_data[] = {
     "/usr/lib/locale",
     "/usr/share/locale",
@@ -38,12 +38,12 @@ static const char *const library_data[] = {
 #endif
 };
 
-/* Of a sanitizer's runtime: the process's own maps and threads. */
+/* For a sanitizer's runtime: the process's own maps and threads. */
 static const char sanitizer_data[] = "/proc";
 
 /* ---- Descriptors ---- */
 
-/* Sorted, without repetitions. */
+/* Sorted, without duplicates. */
 struct fd_set_sorted {
     size_t count;
     int fds[FD_SET_MAX];
@@ -67,7 +67,7 @@ static bool is_kept(const struct fd_set_sorted *kept, int fd)
     return bsearch(&fd, kept->fds, kept->count, sizeof(kept->fds[0]), compare_fds) != NULL;
 }
 
-/* Where closing by ranges is not to be had. */
+/* If close_range() is not available. */
 static int close_listed(const struct fd_set_sorted *kept)
 {
     cleanup_dir DIR *dir = opendir("/proc/self/fd");
@@ -85,7 +85,7 @@ static int close_listed(const struct fd_set_sorted *kept)
     return 0;
 }
 
-/* All but the set; it holds 0, 1 and 2. */
+/* Closes all except the set, which contains 0, 1 and 2. */
 static int close_others(const struct fd_set_sorted *kept)
 {
     for (size_t i = 0; i < kept->count; i++) {
@@ -99,7 +99,7 @@ static int close_others(const struct fd_set_sorted *kept)
     return 0;
 }
 
-/* Nothing that is opened later may take the place of a standard stream. */
+/* Nothing opened later may become a standard stream. */
 static int fill_standard(int fd, struct err *err)
 {
     cleanup_fd int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -122,7 +122,7 @@ static void add_fd(struct fd_set_sorted *set, int fd)
     set->fds[set->count++] = fd;
 }
 
-/* Drops what is not in `kept`, which has no more than FD_SET_MAX - STANDARD_FDS. */
+/* Closes what is not in `kept`, which has no more than FD_SET_MAX - STANDARD_FDS. */
 static int close_all_but(struct fd_set_sorted *kept, struct err *err)
 {
     bool is_named[STANDARD_FDS] = {false};
@@ -163,9 +163,9 @@ int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err)
 }
 
 /*
- * A mistake of ours: a ring takes orders, for files and sockets too, that pass no filter, and who
- * has one cannot use it as it expects to. Behind the filter there is no making one, and whoever
- * would like it does without; so libuv's loops, which bring one, come after the walls.
+ * A mistake of ours: a ring accepts operations, also for files and sockets, that pass no filter,
+ * and its owner cannot use it as expected. Behind the filter none can be created, and libraries do
+ * without; so libuv's loops, which create one, must be created after confining.
  */
 static int check_no_ring(struct err *err)
 {

@@ -7,7 +7,7 @@
 #include "base/redact.h"
 #include "base/str.h"
 
-/* A '*' at the end is for names that go on. */
+/* A '*' at the end matches any rest. */
 static const char *const kept[] = {
     /* Who and where. */
     "HOME",
@@ -123,8 +123,8 @@ bool environment_is_kept(const char *variable)
 }
 
 /*
- * PATH without what means another directory wherever a command runs: a program there would be
- * taken for one of the system. NULL: no memory.
+ * PATH without relative directories, where a program could pass for one of the system. NULL: no
+ * memory.
  */
 static const char *absolute_path(struct arena *arena, const char *variable)
 {

@@ -34,7 +34,7 @@ static int describe(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr
     return r;
 }
 
-/* SAFETY: the C library takes pointers to char and changes nothing behind them. */
+/* SAFETY: the C library takes pointers to char and does not write to them. */
 static char *const *words(const char *const *from)
 {
     char *const *to;

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "isolate/threads.h"
 
-/* The kernel's own numbers: the headers of a distribution may be older than its kernel. */
+/* The kernel's own numbers: a distribution's headers may be older than its kernel. */
 enum { CREATE_VERSION = 1, RULE_PATH_BENEATH = 1 };
 
 #define FILES_EXECUTE     (UINT64_C(1) << 0)
@@ -29,18 +29,18 @@ enum { CREATE_VERSION = 1, RULE_PATH_BENEATH = 1 };
 #define FILES_TRUNCATE    (UINT64_C(1) << 14)
 #define FILES_IOCTL_DEV   (UINT64_C(1) << 15)
 
-/* The making of devices is bits 6 and 11: nobody is given those. */
+/* Creating devices is bits 6 and 11: nobody gets those. */
 #define FILES_OF_ABI_1 ((UINT64_C(1) << 13) - 1)
 
 #define NETWORK_TCP ((UINT64_C(1) << 0) | (UINT64_C(1) << 1))
 #define SCOPES_ALL  ((UINT64_C(1) << 0) | (UINT64_C(1) << 1))
 
 #define RIGHTS_READ (FILES_READ_FILE | FILES_READ_DIR)
-/* A move is the making of what is moved at its new place: so fifos, sockets and links too. */
+/* A move creates the object at its new place: so also fifos, sockets and links. */
 #define RIGHTS_WRITE                                                                               \
     (FILES_WRITE_FILE | FILES_REMOVE_DIR | FILES_REMOVE_FILE | FILES_MAKE_DIR | FILES_MAKE_REG |   \
      FILES_MAKE_SOCK | FILES_MAKE_FIFO | FILES_MAKE_SYM | FILES_REFER | FILES_TRUNCATE)
-/* The kernel refuses a rule that gives a file what only a directory can have. */
+/* The kernel refuses a rule that gives a file a right that only directories have. */
 #define RIGHTS_OF_A_FILE                                                                           \
     (FILES_EXECUTE | FILES_WRITE_FILE | FILES_READ_FILE | FILES_TRUNCATE | FILES_IOCTL_DEV)
 
@@ -60,7 +60,7 @@ static int create_ruleset(const struct landlock_masks *masks)
 {
     const struct ruleset_attr attr = {masks->files, masks->network, masks->scopes};
 
-    /* An older kernel takes a longer struct as long as what it does not know is zero. */
+    /* An older kernel accepts a longer struct if the part it does not know is zero. */
     return (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 }
 

@@ -19,7 +19,9 @@ enum {
     MAX_ANSWERS = 8, /* that are remembered */
 };
 
-/* The numbers from `start` to the next range's have one fate: these rules, then `otherwise`. */
+/*
+ * The numbers from `start` to the next range's have the same result: these rules, then `otherwise`.
+ */
 struct range {
     uint32_t start;
     size_t first_rule; /* in the sorted order */
@@ -41,7 +43,7 @@ struct compiler {
     bool is_full;
 };
 
-/* By number; rules of one call keep the order in which they were written. */
+/* By number; rules of one call keep their order. */
 static int compare_rules(const void *a_pointer, const void *b_pointer)
 {
     const struct seccomp_rule *a = *(const struct seccomp_rule *const *)a_pointer;
@@ -67,7 +69,7 @@ static bool is_sound(const struct seccomp_rule *rule)
     return true;
 }
 
-/* Rules of one call, all but the last with tests; anything else that meets is a mistake. */
+/* Rules of one call, all but the last with tests; any other overlap is a mistake. */
 static bool may_follow(const struct seccomp_rule *before, const struct seccomp_rule *rule)
 {
     return before->last < rule->first || (before->test_count > 0 && rule->first == rule->last);
@@ -94,7 +96,7 @@ static void add_range(struct compiler *c, uint32_t start, size_t first_rule, siz
     c->ranges[c->range_count++] = (struct range){start, first_rule, rule_count};
 }
 
-/* The whole line of numbers, cut into ranges. */
+/* Divides all numbers into ranges. */
 static int cut_ranges(struct compiler *c, struct err *err)
 {
     const struct seccomp_policy *policy = c->policy;
@@ -124,8 +126,8 @@ static int cut_ranges(struct compiler *c, struct err *err)
 }
 
 /*
- * A program is written from its end to its beginning, because jumps lead forward only: whatever
- * a step leads to has its place already. Places are counted from the end, the last step is 1.
+ * Programs are written from end to beginning, because jumps only lead forward: the target of a step
+ * has its place already. Places are counted from the end, the last step is 1.
  */
 static size_t put(struct compiler *c, struct sock_filter step)
 {
@@ -136,13 +138,13 @@ static size_t put(struct compiler *c, struct sock_filter step)
     return c->length;
 }
 
-/* How many steps the next one to be put would jump over on its way there. */
+/* How many steps the next one would jump over to get there. */
 static size_t distance(const struct compiler *c, size_t place)
 {
     return c->length - place;
 }
 
-/* The same answer is written once, and again where the last one gets out of reach. */
+/* The same answer is written once, and again if the last one gets out of reach. */
 static size_t answer(struct compiler *c, uint32_t value)
 {
     size_t i = 0;
@@ -160,7 +162,7 @@ static size_t answer(struct compiler *c, uint32_t value)
     return c->answers[i].place;
 }
 
-/* That place, or a jump to it, within reach also when `more` steps come in between. */
+/* That place, or a jump to it, within reach even if `more` steps are inserted. */
 static size_t within_reach(struct compiler *c, size_t place, size_t more)
 {
     if (distance(c, place) + more <= LONGEST_JUMP)
@@ -208,7 +210,7 @@ static size_t decide_rule(struct compiler *c, const struct seccomp_rule *rule, s
     return yes;
 }
 
-/* The steps that decide a call of this range; where they begin. */
+/* The steps that decide a call of this range; returns their start. */
 static size_t decide_range(struct compiler *c, const struct range *range)
 {
     size_t place = answer(c, c->policy->otherwise);
@@ -218,7 +220,7 @@ static size_t decide_range(struct compiler *c, const struct range *range)
     return place;
 }
 
-/* Of the ranges from `first` up to `end`. As deep as the logarithm of our own rules. */
+/* For the ranges from `first` up to `end`. Recursion depth is the logarithm of our own rules. */
 static size_t decide_ranges(struct compiler *c, size_t first, size_t end)
 {
     size_t middle = first + (end - first) / 2;
@@ -263,7 +265,7 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
     start = decide_ranges(c, 0, c->range_count);
     if (start != c->length)
         put(c, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)distance(c, start)));
-    /* A filter that allows what it does not name would allow everything by its x32 number. */
+    /* A filter that allows what it does not name would allow everything by x32 numbers. */
     if (policy->otherwise == SECCOMP_RET_ALLOW) {
         start = c->length;
         compare(c, BPF_JGE, SECCOMP_NUMBERS_END, answer(c, SECCOMP_RET_ERRNO | ENOSYS), start);

@@ -248,7 +248,7 @@ CALLS(X, L)
 #define ALLOW  SECCOMP_RET_ALLOW
 #define AN_INT UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
 
-/* What says thread, process or namespace in clone's flags. */
+/* The bits of clone's flags that tell threads, processes and namespaces apart. */
 #define CLONE_KIND                                                                                 \
     ((uint64_t)(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_VFORK | CLONE_PARENT |             \
                 CLONE_PTRACE | CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |        \
@@ -263,7 +263,7 @@ static const struct {
     /* Threads and nothing else. clone3 hides its flags in memory: as on a kernel without it. */
     {CALL_clone, ALWAYS, {0, 0, ALLOW, 1, {{0, CLONE_KIND, CLONE_A_THREAD}}}},
     {CALL_clone3, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
-    /* What a ring is told to do passes no filter. Libraries do without: as on a kernel without. */
+    /* Operations on a ring pass no filter. Libraries do without, as on a kernel without it. */
     {CALL_io_uring_setup, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
     {CALL_io_uring_enter, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
     {CALL_io_uring_register, ALWAYS, {0, 0, SECCOMP_RET_ERRNO | ENOSYS, 0, {{0}}}},
@@ -295,7 +295,7 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FIONCLEX}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TCGETS}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
-    /* Who asks there sets its mode, throws typed keys away and sees whose turn it is. */
+    /* A process that asks there sets its mode, drops typed keys and checks the foreground group. */
     {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETS}}}},
     {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSW}}}},
     {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSF}}}},
@@ -309,19 +309,19 @@ static const struct {
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_GET_SECCOMP}}}},
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_VMA}}}},
 
-    /* Its own limits may be asked, nobody's set. */
+    /* Its own limits may be read, none set. */
     {CALL_prlimit64, ALWAYS, {0, 0, ALLOW, 2, {{0, AN_INT, 0}, {2, UINT64_MAX, 0}}}},
     /* A thread's own niceness. */
     {CALL_setpriority, ALWAYS, {0, 0, ALLOW, 2, {{0, AN_INT, PRIO_PROCESS}, {1, AN_INT, 0}}}},
     /* abort() and pthread_kill(); the process's number is filled in. */
     {CALL_tgkill, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, 0}}}},
 
-    /* Who only reads still closes its record to others, and seals what it has turned over. */
+    /* A process that only reads still makes its audit log private, and seals rotated files. */
     {CALL_fchmod, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, 0600}}}},
     {CALL_fchmod, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, 0400}}}},
     {CALL_fchmod, TO_CHANGE, {0, 0, ALLOW, 0, {{0}}}},
 
-    /* Times by descriptor, not by name; messages to whom the socket is connected with. */
+    /* Times by descriptor, not by name; messages only to the connected peer. */
     {CALL_utimensat, TO_CHANGE, {0, 0, ALLOW, 1, {{1, UINT64_MAX, 0}}}},
     {CALL_sendto, TO_PASS, {0, 0, ALLOW, 1, {{4, UINT64_MAX, 0}}}},
 
@@ -337,8 +337,10 @@ static const struct {
      TO_SERVE,
      {0, 0, ALLOW, 2, {{1, AN_INT, IPPROTO_TCP}, {2, AN_INT, TCP_NODELAY}}}},
 
-    /* The tracer that looks for leaks shares our memory; a fork does not, and stays refused. It
-     * ends with us, or whoever waits for us when we were killed would wait for ever. */
+    /*
+     * The tracer that looks for leaks shares our memory; a fork does not, and stays refused. It
+     * ends with us, or whoever waits for us after we were killed would wait forever.
+     */
     {CALL_clone, SANITIZED, {0, 0, ALLOW, 1, {{0, CLONE_VM, CLONE_VM}}}},
     {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_DUMPABLE}}}},
     {CALL_prctl, SANITIZED, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_PTRACER}}}},
@@ -396,7 +398,7 @@ void syscalls_list(enum seccomp_machine machine, const struct syscalls_needs *ne
             rule.tests[0].value = (uint32_t)needs->pid;
         add(out_list, calls[ruled[i].call].numbers[machine], &rule);
     }
-    /* What does not exist yet is told as such, so that libraries take their older way. */
+    /* Calls that do not exist yet are reported as missing, so that libraries fall back. */
     out_list->rules[out_list->count++] = (struct seccomp_rule){
         .first = SYSCALLS_LAST_KNOWN + 1,
         .last = SECCOMP_NUMBERS_END - 1,

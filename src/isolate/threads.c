@@ -11,7 +11,7 @@
 
 enum { STEP_NS = 1000000 };
 
-/* How many there are, -1 if /proc does not say. */
+/* Number of threads, -1 if /proc does not tell. */
 static int count_threads(void)
 {
     cleanup_dir DIR *dir = opendir("/proc/self/task");

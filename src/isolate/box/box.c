@@ -22,7 +22,7 @@
 
 enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768 };
 
-/* Below these a place would hand out the machine itself. */
+/* A place below these would expose the machine itself. */
 static const char *const never_places[] = {"/proc", "/sys", "/dev"};
 static const char shared_memory[] = "/dev/shm"; /* holds files like any other */
 
@@ -163,7 +163,7 @@ static int check_command(const struct box_command *command, struct err *err)
     return 0;
 }
 
-/* Why the first step fails, for those who could change it. */
+/* Why the first step failed, for users who could change it. */
 static const char *why_no_namespaces(int errno_value)
 {
     switch (errno_value) {
@@ -221,7 +221,7 @@ static int explain(const struct box *box, const struct box_news *news, struct er
 
 /*
  * SAFETY: the raw call, as a fork. We have one thread, so the C library's locks are free in the
- * child, and it keeps nothing of the process's number.
+ * child, and it caches no process id.
  */
 static pid_t copy_process(unsigned long flags, int *out_pidfd)
 {
@@ -234,7 +234,7 @@ static void set_all(int *fds, size_t count)
         fds[i] = -1;
 }
 
-/* What it leaves in *process after an error is for box_finish(). */
+/* After an error, what remains in *process is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
@@ -321,8 +321,8 @@ int box_signal(const struct box_process *process, int signal_number)
     if (signal_number == SIGKILL) {
         cgroup_leaf_kill(&process->leaf);
         /*
-         * The first process of an open one has to live on to find the others: it hears the same as
-         * when we are gone, which no full socket holds up, and is woken if somebody stopped it.
+         * The first process of an open plan must stay alive to find the others: it is told the same
+         * way as when we die, which no full socket delays, and is woken if it was stopped.
          */
         if (process->is_open)
             (void)shutdown(process->channel, SHUT_WR);
@@ -384,7 +384,7 @@ void box_let_go(struct box_process *process, struct box_end *out_end)
 
 /* ---- For people ---- */
 
-/* The walls, or that there are none. */
+/* The restrictions, or that there are none. */
 static int describe_walls(const struct box *box, struct buf *out)
 {
     int r;

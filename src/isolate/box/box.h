@@ -89,7 +89,7 @@ static inline void cleanup_box_(struct box *const *box)
     box_free(*box);
 }
 #define cleanup_box cleanup_with(cleanup_box_)
-/* In place of a descriptor. */
+/* Instead of a file descriptor. */
 enum { BOX_FD_NULL = -1, BOX_FD_PTY = -2 };
 
 /*
@@ -112,7 +112,7 @@ struct box_command {
 struct box_end {
     bool is_known; /* false: the sandbox was killed before it could report */
     bool is_signal;
-    bool ran_out; /* something in it was killed for want of memory: box_finish() knows */
+    bool ran_out; /* a process was killed for lack of memory; set by box_finish() */
     int value;    /* exit code or signal */
 };
 

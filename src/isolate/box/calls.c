@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls that a command in a box is refused. A list of what is refused, not of what is
- * allowed, since the commands are anybody's: what would need a capability anyway, what has its
- * own way around names and files, and the parts of the kernel that were broken out of before.
+ * The system calls that a sandboxed command is refused. A deny list, not an allow list, since
+ * commands can be anything: what would need a capability anyway, what bypasses names and files, and
+ * the parts of the kernel that were exploited before.
  */
 #include "isolate/box/internal.h"
 
@@ -20,13 +20,13 @@
 /* No such call on this machine. */
 enum { NONE = -1 };
 
-/* Numbers above are younger than the list, and answered as by a kernel without them. */
+/* Higher numbers are newer than the list, and answered as by a kernel without them. */
 enum { LAST_KNOWN = 469 };
 
 enum fate { REFUSED, ABSENT, RULED };
 
 /*
- * As in syscalls.c: both machines' numbers, L for those that arm64 does not have. ABSENT is told
+ * As in syscalls.c: both machines' numbers, L for those that arm64 does not have. ABSENT pretends
  * to be missing, so that libraries take another way.
  */
 /* clang-format off */
@@ -134,7 +134,7 @@ CALLS(X, L)
 #define ENOSYS_ (SECCOMP_RET_ERRNO | ENOSYS)
 #define AN_INT  UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
 
-/* They came after the headers of Debian 12; the same numbers everywhere. */
+/* Newer than the headers of Debian 12; the same numbers everywhere. */
 enum { OPEN_TREE_ATTR = 467, FCHMODAT2 = 452 };
 
 static const struct {
@@ -152,10 +152,10 @@ static const struct {
     /* Typing for others into a terminal, and pasting. */
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCSTI}}}},
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCLINUX}}}},
-    /* What the console shows would come to whoever asks, on older kernels. */
+    /* Otherwise, on older kernels, anybody would receive the console's output. */
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCCONS}}}},
 
-    /* A program that makes others the user stays when the box is gone. */
+    /* A set-user-ID program would remain after the sandbox. */
     {CALL_chmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
     {CALL_fchmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
     {CALL_fchmodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
@@ -163,14 +163,14 @@ static const struct {
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET}}}},
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET6}}}},
-    /* Which interfaces there are is asked by libraries: NETLINK_ROUTE. */
+    /* Libraries ask for the interfaces: NETLINK_ROUTE. */
     {CALL_socket, {0, 0, ALLOW, 2, {{0, AN_INT, AF_NETLINK}, {2, AN_INT, 0}}}},
     {CALL_socket, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
-    /* The kernel would load what a family needs for a pair of them too. */
+    /* The kernel would load a family's module for a socket pair too. */
     {CALL_socketpair, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
     {CALL_socketpair, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
 
-    /* Who holds a lease on a file of the user keeps everybody from opening it for a while. */
+    /* A lease on a file of the user blocks everybody from opening it for a while. */
     {CALL_fcntl, {0, 0, EPERM_, 1, {{1, AN_INT, F_SETLEASE}}}},
 };
 

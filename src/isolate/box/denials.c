@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is hidden and what rules deny: where it lies, the way to it, and its covers, on every tree
+ * What is hidden and what rules deny: finds it, pins the path to it, and covers it, on every tree
  * that shows it.
  */
 #include "isolate/box/internal.h"
@@ -30,7 +30,7 @@ bool box_is_in_writable(const struct box_build *build, const char *path)
     return false;
 }
 
-/* No such name, or none that there could be. */
+/* No such name, or an impossible one. */
 static bool is_nothing(int errno_value)
 {
     return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP ||
@@ -46,9 +46,9 @@ static bool is_writable_place(const struct box_build *build, const char *path)
 }
 
 /*
- * Our rights end before it, in a folder that is closed to its user. Where that is in a writable
- * place and the user's own, a command could open it again, and of what is covered in its stead all
- * would be seen by one that gets behind the cover: no command starts. Another's can be covered.
+ * We cannot reach it, because a folder is closed to its user. If that folder is in a writable place
+ * and the user's own, a command could open it again, and one that gets behind the cover would see
+ * everything: no command starts. Another user's folder can be covered.
  */
 static int find_closed(struct box_build *build, const char *path, char **out_found)
 {
@@ -68,7 +68,7 @@ static int find_closed(struct box_build *build, const char *path, char **out_fou
     return *out_found != NULL ? 0 : ENOMEM;
 }
 
-/* *out_found stays NULL where there is nothing to be covered. */
+/* *out_found stays NULL if there is nothing to cover. */
 static int find(struct box_build *build, const char *path, bool is_rule, char **out_found)
 {
     struct stat about;
@@ -84,7 +84,7 @@ static int find(struct box_build *build, const char *path, bool is_rule, char **
     return *out_found != NULL || is_nothing(errno) ? 0 : errno;
 }
 
-/* A place in what is denied is denied with it, however it was granted. */
+/* A place inside what is denied is denied too, however it was granted. */
 static void take_from_places(struct box_build *build, const char *found, enum box_access at_most)
 {
     for (size_t i = 0; i < build->box->place_count; i++)
@@ -120,8 +120,8 @@ int box_find_denied(struct box_build *build)
 /* ---- The way ---- */
 
 /*
- * The folders on the way, as far as they lie in a writable place: renamed by one command, they
- * would take it along, and the next would find it under another name, or not start.
+ * Pins the folders on the path, as far as they lie in a writable place: if a command renamed them,
+ * the next one would find it under another name, or not start.
  */
 static int pin_way(struct box_build *build, const char *path)
 {
@@ -166,7 +166,7 @@ int box_pin_ways(struct box_build *build)
 
 /* ---- The covers ---- */
 
-/* A tree that was laid on for one of the first `count` places shows it, and was covered itself. */
+/* A tree mounted for one of the first `count` places shows it, and was covered itself. */
 static bool is_in_tree(const struct box_build *build, const char *path, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -175,7 +175,7 @@ static bool is_in_tree(const struct box_build *build, const char *path, size_t c
     return false;
 }
 
-/* Something that is to be seen lies in what is hidden: the cover has to bear its mount point. */
+/* Something visible lies in what is hidden: the cover must have its mount point. */
 static bool bears_places(const struct box_build *build, size_t hidden)
 {
     const struct box *box = build->box;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first process of a box: it builds the box around itself, starts the command with nothing
- * but what the command may have, reaps, and tells how it ended. It is a copy of whoever started
- * the box and runs no other program, so what is in here has to be little.
+ * The first process of a sandbox: builds the sandbox around itself, starts the command with nothing
+ * but what it may have, reaps, and reports how it ended. It is a copy of the starter and runs no
+ * other program, so it must be small.
  */
 #include "isolate/box/internal.h"
 
@@ -31,8 +31,9 @@
 enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, SIGNALS_END = _NSIG };
 
 /*
- * What the starter ignored would be ignored by the command too, and of an ignored SIGCHLD nobody
- * would hear that the command ended; what the starter handled, the command could call in us.
+ * Signals that the starter ignored would be ignored by the command too, and with SIGCHLD ignored we
+ * would not learn that the command ended; handlers of the starter could be triggered by the command
+ * in us.
  */
 static void forget_signals(void)
 {
@@ -43,14 +44,14 @@ static void forget_signals(void)
 /* ---- Steps that are no mounts ---- */
 
 /*
- * When the starter goes, so does the box: the kernel kills its first process, and with that all
- * others. The starter may have gone before this was asked for, which shows on the channel.
+ * When the starter dies, so does the sandbox: the kernel kills its first process, and with it all
+ * others. The starter may have died before this was set, which shows on the channel.
  */
 static int tie_to_starter(struct box_build *build)
 {
     struct pollfd channel = {.fd = build->channel, .events = POLLIN};
 
-    /* Whoever starts us may have shut others out of its memory; /proc/self is then root's. */
+    /* The starter may not be dumpable; /proc/self then belongs to root. */
     if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return errno;
     if (poll(&channel, 1, 0) < 0)
@@ -76,7 +77,10 @@ static int write_file(const char *path, const char *text)
     return fd < 0 || write(fd, text, strlen(text)) < 0 ? errno : 0;
 }
 
-/* One user and one group, as outside: files stay whose they are, and nobody else can be become. */
+/*
+ * One user and one group, same as outside: files keep their owner, and no other identity is
+ * possible.
+ */
 static int map_identity(struct box_build *build)
 {
     char map[64];
@@ -107,7 +111,7 @@ static bool wants_terminal(const struct box_command *command)
     return false;
 }
 
-/* A terminal of the box's own: what is done to it reaches nobody's else. */
+/* The sandbox's own terminal: nothing done to it reaches another one. */
 static int open_terminal(struct box_build *build)
 {
     const struct winsize size = {.ws_row = build->command->rows, .ws_col = build->command->columns};
@@ -148,7 +152,7 @@ static int set_streams(struct box_build *build)
 {
     int sources[STANDARD_FDS];
 
-    /* Out of the way first: one may stand where another is to go. */
+    /* Move them out of the way first: one may be where another must go. */
     for (int i = 0; i < STANDARD_FDS; i++) {
         int source = box_open_stream(build, i);
 
@@ -239,7 +243,7 @@ const char *box_step_words(enum box_step step)
     return step < BOX_STEP_COUNT ? steps[step].words : "an unknown step";
 }
 
-/* From one step up to the one before `end`; 0 or an errno value and the step. */
+/* Executes steps up to the one before `end`; 0 or an errno value and the step. */
 static int take_steps(struct box_build *build, enum box_step first, enum box_step end,
                       enum box_step *out_step)
 {
@@ -276,7 +280,7 @@ struct start {
     int report_fd; /* closed by the start of the command */
 };
 
-/* Runs in the memory of the first process, which waits; it may not return. */
+/* Runs in the memory of the first process, which waits; it must not return. */
 static int run_command(void *data)
 {
     struct start *start = data;
@@ -289,7 +293,7 @@ static int run_command(void *data)
     _exit(0);
 }
 
-/* The command's number; or 0, and *out_failure says why. */
+/* The command's pid; or 0, with the reason in *out_failure. */
 static pid_t start_command(struct box_build *build, struct box_news *out_failure)
 {
     static char stack[COMMAND_STACK_BYTES] __attribute__((aligned(16)));
@@ -330,7 +334,7 @@ static _Noreturn void end_with(struct box_build *build, const struct box_news *n
     _exit(0);
 }
 
-/* Everybody that ended; true and *out_news when the command was among them. */
+/* Reaps all ended processes; true and *out_news if the command was among them. */
 static bool reap(pid_t command, struct box_news *out_news)
 {
     bool has_ended = false;
@@ -351,8 +355,8 @@ static bool reap(pid_t command, struct box_news *out_news)
 }
 
 /*
- * Whoever lost its parent is our child, so without one there is nobody left. That is asked first:
- * to signal all, the kernel goes through every process of the machine.
+ * Orphans become our children, so without any children nobody is left. Checks that first: to signal
+ * all, the kernel goes through every process of the machine.
  */
 static void end_others(void)
 {
@@ -365,7 +369,7 @@ static void end_others(void)
         }
 }
 
-/* When the command has ended, so has everything else in the box, and only then is it told. */
+/* When the command has ended, ends everything else in the sandbox, and only then reports it. */
 static _Noreturn void end_all(struct box_build *build, const struct box_news *news)
 {
     if (build->box->is_open)
@@ -375,7 +379,7 @@ static _Noreturn void end_all(struct box_build *build, const struct box_news *ne
     end_with(build, news);
 }
 
-/* Without a word: the starter has gone or wants none, and we are all that holds the others. */
+/* Reports nothing: the starter has died or wants no report, and only we hold the others. */
 static _Noreturn void leave(const struct box_build *build)
 {
     if (build->box->is_open)
@@ -383,7 +387,7 @@ static _Noreturn void leave(const struct box_build *build)
     _exit(EXIT_FAILURE);
 }
 
-/* All that it still needs: who ended, and what its starter says. */
+/* Waits for ended processes, and for messages of its starter. */
 static _Noreturn void watch(struct box_build *build, pid_t command, int children)
 {
     struct pollfd waits[] = {{.fd = children, .events = POLLIN},
@@ -431,7 +435,7 @@ _Noreturn void box_live(struct box_build *build)
         sigaddset(&mask, BOX_OPEN_DEATH_SIGNAL);
     if (r == 0) {
         step = BOX_STEP_SESSION;
-        /* From here on nobody in the box looks into us: we are a copy of our starter. */
+        /* From here on nobody in the sandbox may trace us: we are a copy of our starter. */
         children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         if (children < 0 || sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ||
             prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

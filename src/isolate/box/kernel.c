@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * File systems that are the kernel's own and are mounted elsewhere than in /proc, /sys and /dev,
- * below the root of a system that somebody enters with chroot, for one: through a second /proc in
- * a writable place, root's number alone would set what the kernel runs when a program crashes.
+ * Kernel file systems that are mounted elsewhere than in /proc, /sys and /dev, for example below a
+ * chroot system: through a second /proc in a writable place, root's uid alone could set what the
+ * kernel runs when a program crashes.
  */
 #include "isolate/box/internal.h"
 
@@ -68,7 +68,7 @@ static bool unescape(struct str text, char out_path[BOX_PATH_BYTES])
     return len < BOX_PATH_BYTES - 1;
 }
 
-/* What the steps before have put there: all of /proc and /sys, terminals, and devices. */
+/* What earlier steps have mounted: all of /proc and /sys, terminals, and devices. */
 static bool is_ours(const char *path)
 {
     static const char dev[] = "/dev/";
@@ -79,8 +79,8 @@ static bool is_ours(const char *path)
 }
 
 /*
- * Whether a path leads to this mount, and not to one that covers it. Where our rights end before
- * it, a command's do too, unless it could open the way: then what hides it says that it cannot.
+ * Whether a path leads to this mount, and not to one that covers it. If we cannot reach it, a
+ * command cannot either, unless it could open the path: then hiding it fails and says so.
  */
 static bool is_visible(const struct box_build *build, const char *path, int64_t id)
 {

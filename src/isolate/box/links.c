@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is hidden is hidden where links lead to as well. One command may leave a link for the boxes
- * of later ones, though, and none of those could start if it led to the system's programs.
+ * Hidden files are hidden at the targets of links as well. But a command may leave a link for the
+ * sandboxes of later ones, and none of those could start if it led to the system's programs.
  */
 #include "isolate/box/internal.h"
 
@@ -13,16 +13,16 @@
 
 #include "base/cleanup.h"
 
-/* What commands need, with all in it, and where no user's secrets are. */
+/* What commands need, with everything in it, and where no user's secrets are. */
 static const char *const system_folders[] = {
     "/bin",    "/boot", "/dev",  "/etc", "/lib",  "/lib32", "/lib64",
     "/libx32", "/opt",  "/proc", "/run", "/sbin", "/sys",   "/usr",
 };
 
-/* As a whole: what lies in them may well be somebody's own. */
+/* Only as a whole: files in them may well be a user's own. */
 static const char *const shared_folders[] = {"/home", "/media", "/mnt", "/srv", "/tmp", "/var"};
 
-/* Files like any other, and whose they are. */
+/* Ordinary files, owned by users. */
 static const char shared_memory[] = "/dev/shm";
 
 bool box_is_of_system(const char *path)
@@ -48,7 +48,7 @@ bool box_is_astray(const char *path, const char *found)
 
 enum { MOST_LINKS = 40 }; /* as the kernel has it */
 
-/* Of a way that is walked name by name, without links so far. */
+/* A path that is resolved name by name, without links so far. */
 struct way {
     char so_far[PATH_MAX]; /* "" is the root */
     char rest[2 * PATH_MAX];
@@ -76,7 +76,7 @@ static const char *take_name(struct way *way, char name[NAME_MAX + 1])
     return name;
 }
 
-/* False where it is too long to go on. */
+/* False if it is too long. */
 static bool follow(struct way *way, const char *target)
 {
     char rest[sizeof(way->rest)];
@@ -91,7 +91,7 @@ static bool follow(struct way *way, const char *target)
 
 enum step { STEP_ON, STEP_END, STEP_CLOSED };
 
-/* One name further; *out_link is set where it was a link, which is followed. */
+/* Resolves one more name; *out_link is set if it was a link, which is followed. */
 static enum step take_step(struct way *way, char out_folder[PATH_MAX], bool *out_link)
 {
     char name[NAME_MAX + 1];

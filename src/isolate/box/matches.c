@@ -11,7 +11,7 @@
 #include "authority/names/glob.h"
 #include "base/streams.h"
 
-/* A folder that waits for its turn. */
+/* A folder that waits to be visited. */
 struct folder {
     struct folder *next;
     const char *path;
@@ -42,7 +42,7 @@ static int compile(struct walk *walk, const struct box_denial *denials, size_t c
     return glob_set_compile(walk->arena, patterns, &walk->sets[at_most], err);
 }
 
-/* Patterns know names without the first slash. */
+/* Patterns use names without the leading slash. */
 static struct str name_of(const char *path)
 {
     return str_from(path + 1);
@@ -79,7 +79,7 @@ static int deny(struct walk *walk, const char *path, enum box_access at_most)
     return 0;
 }
 
-/* What is hidden hides all below it; what is only read may hold what is hidden. */
+/* A hidden folder hides everything below it; a read-only one may contain hidden files. */
 static int look_at(struct walk *walk, const char *path, bool is_folder)
 {
     int r = 0;
@@ -94,7 +94,7 @@ static int look_at(struct walk *walk, const char *path, bool is_folder)
                                                                               : 0;
 }
 
-/* A command is its owner, who could open it again, or enters it by names that he knows. */
+/* The command runs as its owner, who could open it again, or enter it by known names. */
 static bool is_our_own(const char *path)
 {
     struct stat about;
@@ -108,7 +108,7 @@ static int pass_by(struct walk *walk, const char *path, int errno_value)
     case ENOENT:
     case ENOTDIR:
     case ELOOP:
-        return 0; /* somebody took it away meanwhile */
+        return 0; /* removed meanwhile */
     case EACCES:
     case EPERM:
         if (is_our_own(path)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a box sees. Its mount namespace is a copy of ours, so nothing has to be built from the
- * ground: writable places are cut out of the copy, all of it becomes read-only, and the cut-outs,
- * the covers and what is the box's own are laid on top. There is no old root to get rid of, and
- * what lies beneath a cover could be bared only with a capability that no command has.
+ * What a sandbox sees. Its mount namespace is a copy of ours, so nothing has to be built from
+ * scratch: writable places are cloned from the copy, all of it becomes read-only, and the clones,
+ * the covers and the sandbox's own mounts are put on top. There is no old root to remove, and a
+ * cover could be removed only with a capability that no command has.
  */
 #include "isolate/box/internal.h"
 
@@ -21,7 +21,7 @@
 
 enum { MODE_DIRECTORY = 0755, MODE_SHARED = 01777 };
 
-/* Folders that are the box's own, below the mount point of its memory file system. */
+/* The sandbox's own folders, below the mount point of its tmpfs. */
 static const char scratch[] = "/tmp";
 
 static const struct {
@@ -38,7 +38,7 @@ static const struct {
     {"tmp", MODE_SHARED, "/tmp"},
 };
 
-/* What hides a file: empty and readable, since programs give up over a file that cannot be read. */
+/* Covers a hidden file: empty and readable, since programs fail over an unreadable file. */
 static const char nothing[] = "nothing";
 static const char empty[] = "empty";
 
@@ -53,7 +53,7 @@ static const struct {
     {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
 };
 
-/* Of covered folders: names of hosts with the network, and how many cores there are. */
+/* Kept from covered folders: host names with the network, and the number of cores. */
 static const struct {
     const char *path;
     bool is_for_network;
@@ -64,8 +64,8 @@ static const struct {
 };
 
 /*
- * Of /proc: where root, even without capabilities, would see other people's memory at work, and
- * the names of the keys that the user's session holds, which no namespace keeps.
+ * Parts of /proc where root, even without capabilities, would see other processes' memory, and the
+ * names of the keys in the user's session, which no namespace separates.
  */
 static const struct {
     const char *path;
@@ -133,7 +133,7 @@ int box_open_place(const char *path)
 
 /* ---- Cutting out and laying on ---- */
 
-/* Recursive, since what is mounted below may not be left out by somebody without privileges. */
+/* Recursive, since an unprivileged process may not omit mounts below. */
 static int cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree)
 {
     cleanup_fd int tree = open_tree(dir_fd, path,
@@ -155,7 +155,7 @@ static int lay(int tree, int dir_fd, const char *path)
     return move_mount(tree, "", dir_fd, path, flags) < 0 ? errno : 0;
 }
 
-/* The way to a target that a cover took away: in our own memory, where nobody else is yet. */
+/* Creates the path to a target that a cover hides: in our own tmpfs, where nobody else is yet. */
 static int make_way(const char *path, bool is_directory)
 {
     char so_far[BOX_PATH_BYTES];
@@ -261,7 +261,7 @@ enum box_access box_access_now(const struct box_build *build, size_t place)
     return build->left[place] < access ? build->left[place] : access;
 }
 
-/* What is to be read is there already, unless something is laid over it. */
+/* A readable place is visible already, unless something is mounted over it. */
 static bool is_covered(const struct box_build *build, size_t place)
 {
     const char *path = build->box->places[place].path;
@@ -311,7 +311,7 @@ int box_mount_devices(struct box_build *build)
     if (dev < 0)
         return errno;
     for (size_t i = 0; i < array_size(devices); i++) {
-        /* They are written to all the same, but root cannot change their modes for the host. */
+        /* They can still be written to, but root cannot change their modes for the host. */
         int r = cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
                         &build->device_trees[i]);
 
@@ -459,7 +459,7 @@ int box_mount_covers(struct box_build *build)
         box_say(build, kept[i].path);
         if (fstat(build->kept_trees[i], &about) < 0)
             return errno;
-        /* What is a link here leads to something that is kept itself, or to nothing in a box. */
+        /* A link here leads to something that is kept itself, or to nothing in a sandbox. */
         if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
             continue;
         r = lay_at(build->kept_trees[i], kept[i].path, S_ISDIR(about.st_mode));

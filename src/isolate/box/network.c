@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A network of the box's own: a loopback interface that leads nowhere. Making one takes the kernel
- * as long as all the mounts together, so another process makes it beside them, in the memory and
+ * The sandbox's own network: a loopback interface that leads nowhere. Creating one takes the kernel
+ * as long as all the mounts together, so another process does it in parallel, in the memory and
  * with the descriptors of the first one, and is gone before the command starts.
  */
 #include "isolate/box/internal.h"
@@ -21,7 +21,7 @@
 
 enum { MAKER_STACK_BYTES = 1 << 16 };
 
-/* Programs talk to themselves over its loopback. 0 or an errno value. */
+/* Programs may use its loopback interface. 0 or an errno value. */
 static int make_network(int *out_network)
 {
     cleanup_fd int any = -1;
@@ -42,9 +42,9 @@ static int make_network(int *out_network)
 }
 
 /*
- * SAFETY: runs in the memory of the first process, beside it. They share errno, so when this fails
- * either may take its error for another one, but not for a success: there is then no network to
- * enter, and the box fails.
+ * SAFETY: runs in the memory of the first process, in parallel. They share errno, so when this
+ * fails either may see the other's error, but not a success: there is then no network to enter, and
+ * the sandbox fails.
  */
 static int run_maker(void *data)
 {

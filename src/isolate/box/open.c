@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command without a box still has: a first process that outlives what may be thrown at it,
- * and that ends with its starter everything that descends from the command. No namespace does that
- * here, so the first process is the one that orphans fall to, and looks for its children itself.
+ * For a command without a sandbox: a first process that survives what may happen to the command,
+ * and that kills all descendants of the command when its starter dies. No namespace does that here,
+ * so the first process is the subreaper, and looks for its children itself.
  */
 #include "isolate/box/internal.h"
 
@@ -22,17 +22,17 @@
 #include "base/streams.h"
 
 /*
- * A look that finds nobody to signal, after which nobody has ended either, will find nobody next
- * time; once more is for what /proc had not shown yet.
+ * If a scan finds nobody to signal, and nobody has ended since, the next one finds nobody either;
+ * one more is for what /proc had not shown yet.
  */
 enum { MAX_IDLE_LOOKS = 3, STAT_BYTES = 512 };
 
 /* ---- Steps ---- */
 
 /*
- * SIGKILL on the starter's end would leave the descendants to the system, so the end is a signal
- * that is read, and the channel's. All signals are blocked, and the session is another one than the
- * starter's and the command's: what is sent to their groups is not for this process.
+ * SIGKILL when the starter dies would leave the descendants running, so that is reported by a
+ * signal that is read, and by the channel. All signals are blocked, and the session differs from
+ * the starter's and the command's: signals to their groups do not reach this process.
  */
 int box_open_tie_to_starter(struct box_build *build)
 {
@@ -47,7 +47,7 @@ int box_open_tie_to_starter(struct box_build *build)
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_PDEATHSIG, BOX_OPEN_DEATH_SIGNAL, 0, 0, 0) < 0)
         return errno;
-    /* It may have gone before this was asked for, which shows on the channel. */
+    /* It may have died before this was set, which shows on the channel. */
     build->starter = getppid();
     if (poll(&channel, 1, 0) < 0)
         return errno;
@@ -55,8 +55,8 @@ int box_open_tie_to_starter(struct box_build *build)
 }
 
 /*
- * The command's own, since the first process has to survive what they do. It goes with the first
- * process, should somebody kill that: the rest of the tree would not.
+ * Applied to the command only, since the first process must survive them. The command is killed
+ * with the first process, should somebody kill that: the rest of its tree would not be.
  */
 int box_open_enter_limits(struct box_build *build)
 {
@@ -71,7 +71,7 @@ int box_open_enter_limits(struct box_build *build)
 
 /* ---- The end of all ---- */
 
-/* Parent and group of a process; its own name in the line may hold anything, brackets too. */
+/* Parent and group of a process; its name in the line may contain anything, also brackets. */
 static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, pid_t *out_group)
 {
     char path[NAME_MAX + sizeof("/stat")];
@@ -104,9 +104,9 @@ static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, p
 }
 
 /*
- * Signals each child, and its group in one: nobody in it forks past that. How many it reached.
- * SAFETY: the number of a child that we have not reaped is nobody else's, and its group stays in a
- * session that began below us. Grandchildren are left to the next look, when they are ours.
+ * Signals each child together with its group, so that nobody in it can fork past that. Returns how
+ * many it reached. SAFETY: the pid of an unreaped child is not reused, and its group stays in a
+ * session that began below us. Grandchildren are left to the next scan, when they are ours.
  */
 static int kill_children(void)
 {

@@ -114,15 +114,15 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
     }
 }
 
-/* Granted places are known by their real paths, and a home may be a link. */
+/* Granted places have real paths, and a home may be a link. */
 static const char *real_or_given(const char *path, char found[PATH_MAX])
 {
     return realpath(path, found) != NULL ? found : path;
 }
 
 /*
- * Where a secret really lies, when a link is on the way there: a command may remove the link, and
- * places are laid over a box in the order of real paths. True: it is hidden by its own name, too.
+ * Hides the real location of a secret, if its path has a link: a command may remove the link, and
+ * places are mounted in the order of real paths. True: hide it by its own name, too.
  */
 static bool hide_behind_links(struct places *places, size_t named, const char *path, int *out_r,
                               struct err *err)
@@ -139,14 +139,14 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
         return true;
     if (is_among(places, named, found))
         return false;
-    /* A command may have made the link, so that nothing works in the boxes of others. */
+    /* A command may have made the link, to break the sandboxes of others. */
     if (box_is_astray(path, found))
         return true;
     *out_r = put(places, found, BOX_HIDDEN, 0, err);
     return *out_r == 0;
 }
 
-/* The first `named` are what somebody named; among themselves secrets are never the same. */
+/* The first `named` places were named by the user; no two secrets are the same. */
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
     int r = 0;
@@ -163,7 +163,7 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
     return r;
 }
 
-/* Where programs keep what is otherwise in the home, for those who have moved it. */
+/* Variables that move what is otherwise in the home. */
 static const struct {
     const char *variable;
     const char *usual;
@@ -182,7 +182,7 @@ static int hide_moved(struct places *places, size_t named, const char *folder, c
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
         char path[PATH_MAX];
 
-        /* Only what is there: all of them would leave too little room for other places. */
+        /* Only existing ones: all of them would leave too little room for other places. */
         if (str_starts_with(str_from(secrets[i].path), str_from(usual)) &&
             snprintf(path, sizeof(path), "%s/%s", folder, secrets[i].path + strlen(usual)) <
                 PATH_MAX &&
@@ -192,7 +192,7 @@ static int hide_moved(struct places *places, size_t named, const char *folder, c
     return r;
 }
 
-/* The socket by which a daemon of ours takes tokens (cli/status.h). */
+/* The socket on which our daemon accepts tokens (cli/status.h). */
 static int hide_daemon(struct places *places, size_t named, struct err *err)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -208,7 +208,7 @@ static int hide_daemon(struct places *places, size_t named, struct err *err)
                                                            : r;
 }
 
-/* What names a secret itself, for those who keep it elsewhere; one or several with colons. */
+/* Variables that name a secret itself; one path or several with colons. */
 static const char *const naming[] = {
     "AWS_CONFIG_FILE",
     "AWS_SHARED_CREDENTIALS_FILE",
@@ -283,7 +283,7 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
     return r == 0 ? hide_daemon(places, named, err) : r;
 }
 
-/* By depth alone: a path is longer than all that it lies beneath. */
+/* By length: a path is longer than all its parents. */
 static int compare_lengths(const void *a_pointer, const void *b_pointer)
 {
     size_t a = strlen(((const struct box_place *)a_pointer)->path);

@@ -39,7 +39,7 @@ int places_add(struct places *places, const char *path, enum box_access access, 
  */
 bool places_has_link_to(const struct places *places, const char *path);
 
-/* The roots of all grants that allow something now. */
+/* Adds the roots of all grants that allow something at present. */
 int places_add_grants(struct places *places, const struct authority_grant *grants, size_t count,
                       int64_t now_wall_ms, struct err *err);
 

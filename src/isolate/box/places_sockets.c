@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockets of the host that somebody answers. A read-only mount does not keep a command from
- * connecting, and what answers may do for it what the box does not.
+ * Sockets of the host that someone listens on. A read-only mount does not prevent a command from
+ * connecting, and the server may do for it what the sandbox does not allow.
  */
 #include "isolate/box/places.h"
 
@@ -23,10 +23,12 @@ enum {
 
 static const char host_sockets[] = "/proc/net/unix";
 
-/* A box has its own, whatever is there outside, but for places in them. */
+/* A sandbox has its own of these, except for places in them. */
 static const char *const own_folders[] = {"/run", "/var/run", "/dev", "/proc", "/sys"};
 
-/* Of "Num RefCount Protocol Flags Type St Inode Path"; NULL where there is none, or no file's. */
+/*
+ * Of "Num RefCount Protocol Flags Type St Inode Path"; NULL if there is no path, or not a file's.
+ */
 static const char *path_in(char *line)
 {
     char *at = line;
@@ -51,7 +53,7 @@ static bool is_own(const struct places *places, size_t named, const char *path)
     return false;
 }
 
-/* What a command may change is its own to talk to as well. */
+/* A command may talk to sockets in what it may change. */
 static bool is_in_writable(const struct places *places, size_t named, const char *path)
 {
     for (size_t i = 0; i < named; i++)

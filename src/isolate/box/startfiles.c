@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-/* From a home on: run at a login, in a new terminal, or in place of a program. */
+/* Relative to a home: run at login, in a new terminal, or instead of a program. */
 static const char *const started[] = {
     ".bash_aliases", ".bash_login",
     ".bash_logout",  ".bash_profile",
@@ -24,7 +24,7 @@ static const char *const started[] = {
     ".zshrc",        "bin",
 };
 
-/* A home that is not known to be one has these. */
+/* Files that indicate a home directory. */
 static const char *const homely[] = {".bashrc", ".profile", ".zshrc", ".bash_profile"};
 
 /* By whole components. */

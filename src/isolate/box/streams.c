@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The standard streams of a command. A descriptor from outside belongs to a mount from outside,
- * which is writable: though it was opened for reading, it is enough to change the mode, the times
- * and the attributes of its file. So what is only to be read is opened again where all is
- * read-only.
+ * which is writable: even if opened for reading, it suffices to change the mode, times and
+ * attributes of its file. So files that are only read are reopened where everything is read-only.
  */
 #include "isolate/box/internal.h"
 
@@ -18,7 +17,7 @@
 
 enum { PATH_OF_FD_BYTES = 32, MEMORY_DEVICES = 1 };
 
-/* Of the box's own, by their minor number. */
+/* The sandbox's own devices, by minor number. */
 static const struct {
     unsigned minor;
     const char *path;
@@ -33,7 +32,7 @@ static bool is_read_only(int fd)
     return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY;
 }
 
-/* The same file by its name, at the same place in it; an errno value. */
+/* Reopens the same file by name, at the same offset; an errno value. */
 static int open_again(int fd, const struct stat *about, int *out_fd)
 {
     char by_number[PATH_OF_FD_BYTES];
@@ -69,19 +68,19 @@ int box_reopen_files(struct box_build *build)
             continue;
         if (fstat(fd, &about) < 0)
             return errno;
-        /* One without a name ends with its descriptors, and nobody finds it changed. */
+        /* A file without a name ends with its descriptors, and nobody finds it changed. */
         if (!S_ISREG(about.st_mode) || about.st_nlink == 0 || !is_read_only(fd))
             continue;
         snprintf(build->what, sizeof(build->what), "descriptor %d", i);
         r = open_again(fd, &about, &build->files[i]);
-        /* Somebody else's is theirs to change, and they may have opened it for us. */
+        /* Another user's file is theirs to change, and they may have opened it for us. */
         if (r != 0 && about.st_uid == build->box->uid)
             return r;
     }
     return 0;
 }
 
-/* A device that the box has too is taken from there; its descriptor, or -1: it has none. */
+/* Opens a device from the sandbox if it has it; its descriptor, or -1. */
 static int open_own_device(int fd)
 {
     int flags = fcntl(fd, F_GETFL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between a client and its launcher: a process that does nothing but fork launchers, so that one
- * that died or hangs can be replaced when the client has threads, or walls, and cannot fork itself.
+ * The guard between a client and its launcher: a process that only forks launchers, so that one
+ * that died or hangs can be replaced when the client has threads, or is confined, and cannot fork
+ * itself.
  */
 #include "isolate/launcher/internal.h"
 
@@ -18,10 +19,13 @@
 #include "ipc/packet.h"
 #include "isolate/launcher/wire.h"
 
-/* For the last ones to go, which takes some milliseconds; one that hangs in the kernel longer. */
+/*
+ * For the last processes to end, which takes some milliseconds; one that hangs in the kernel takes
+ * longer.
+ */
 enum { STEP_NS = 1000 * 1000, MAX_STEPS = 2000 };
 
-/* The client's end comes back; -1 with errno. */
+/* Returns the client's end; -1 with errno. */
 static int fork_launcher(int guard_fd, const struct launcher_service *service, pid_t *out_pid)
 {
     const int size = 2 * LAUNCHER_MAX_MESSAGE;
@@ -56,8 +60,8 @@ static void hand_over(int guard_fd, int fd)
 }
 
 /*
- * The launchers, and what they ran: who waits for our end may rely on theirs. The first process of
- * a box is gone only when all others in it are.
+ * Waits for the launchers and what they ran, so that our end implies theirs. The first process of a
+ * sandbox ends only when all others in it have.
  */
 static void wait_for_all(void)
 {
@@ -79,7 +83,7 @@ _Noreturn void launcher_guard(int guard_fd, const struct launcher_service *servi
     pid_t launcher = -1;
     char byte;
 
-    /* Boxes whose launcher has gone become our children. */
+    /* Sandboxes whose launcher has died become our children. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (;;) {
         ssize_t got = recv(guard_fd, &byte, sizeof(byte), 0);
@@ -94,7 +98,7 @@ _Noreturn void launcher_guard(int guard_fd, const struct launcher_service *servi
             wait_for_all();
             _exit(EXIT_SUCCESS);
         }
-        /* One that hangs in the kernel is waited for some other time. */
+        /* One that hangs in the kernel is reaped later. */
         launcher = -1;
         do
             gone = waitpid(-1, NULL, WNOHANG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side; what answers is launcher/serve.c, which launcher/guard.c forks. */
+/* The client's side; launcher/serve.c answers, which launcher/guard.c forks. */
 #include "isolate/launcher/launcher.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "isolate/launcher/internal.h"
 #include "isolate/threads.h"
 
-/* For a fork, on a machine that is short of everything; a guard that needs longer is given up. */
+/* For a fork, on an overloaded machine; a guard that needs longer is given up. */
 enum { GUARD_SECONDS = 10 };
 
 struct launcher {
@@ -99,7 +99,7 @@ bool launcher_is_final(const struct launcher *launcher)
 {
     char byte;
 
-    /* It says nothing unasked, so there is its end to be read or nothing. */
+    /* It sends nothing unasked, so only its end could be read. */
     return launcher->guard_fd < 0 ||
            recv(launcher->guard_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
@@ -144,7 +144,7 @@ void launcher_free(struct launcher *launcher)
         close(launcher->fd);
     if (launcher->guard_fd >= 0)
         close(launcher->guard_fd);
-    /* Both go by themselves when their sockets close; inside our walls nobody may wait for them. */
+    /* Both exit when their sockets close; a confined process may not wait for them. */
     if (launcher->guard > 0)
         while (waitpid(launcher->guard, NULL, 0) < 0 && errno == EINTR)
             ;

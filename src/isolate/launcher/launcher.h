@@ -44,7 +44,7 @@ void launcher_free(struct launcher *launcher);
 
 /*
  * Starts another launcher in place of one that has died or hangs, and kills what that ran. Takes
- * about as long as a fork, two seconds at most; after that, or if the guard was killed, it fails
+ * about as long as a fork, ten seconds at most; after that, or if the guard was killed, it fails
  * for good: ERR_IO. Command numbers may be reused, and launcher_fd() changes.
  */
 int launcher_renew(struct launcher *launcher, struct err *err);
@@ -56,14 +56,14 @@ bool launcher_is_final(const struct launcher *launcher);
 int launcher_fd(const struct launcher *launcher);
 
 struct launcher_command {
-    const char *const *argv; /* up to a NULL */
+    const char *const *argv; /* NULL-terminated */
     const char *cwd;
-    const char *const *variables; /* NAME=value, up to a NULL; or NULL */
+    const char *const *variables; /* NAME=value, NULL-terminated; or NULL */
     bool wants_stdin;             /* a pipe; else it reads from /dev/null */
     bool wants_pty;               /* one terminal instead of three streams */
     unsigned short rows;
     unsigned short columns;
-    /* For the envelope's places, in its order: what is left of each this time; or NULL. */
+    /* Access that remains to the envelope's places, in its order; or NULL. */
     const enum box_access *at_most;
     size_t at_most_count;
     /* Denied in addition to the envelope's; LAUNCHER_MAX_DENIALS at most. */

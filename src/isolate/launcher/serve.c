@@ -18,7 +18,7 @@
 
 enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS, MATCHES_BYTES = 32 << 20 };
 
-/* A command, from its start until nothing of it is left. */
+/* A command, from its start until no process of it is left. */
 struct running {
     bool is_used;
     uint32_t number;
@@ -33,13 +33,13 @@ struct server {
     struct box_denial denials[BOX_MAX_DENIALS + LAUNCHER_MAX_DENIALS]; /* of one start */
 };
 
-/* Everything goes with us: the boxes are tied to this process. */
+/* Everything dies with us: the sandboxes are tied to this process. */
 static _Noreturn void give_up(void)
 {
     _exit(EXIT_FAILURE);
 }
 
-/* A client that does not read what it is told is not served on. */
+/* A client that does not read notices is not served any more. */
 static void tell(const struct server *server, const struct launcher_notice *notice, const int *fds,
                  size_t fd_count)
 {
@@ -87,7 +87,7 @@ static void make_env(const struct server *server, const struct launcher_request 
     out_env[count] = NULL;
 }
 
-/* Ours and the command's ends of its streams; closed where they are not handed on. */
+/* Both ends of the command's streams; closed unless passed on. */
 struct streams {
     int ours[LAUNCHER_MAX_FDS];
     int theirs[LAUNCHER_MAX_FDS];
@@ -154,7 +154,7 @@ static void tell_started(const struct server *server, const struct launcher_requ
     tell(server, &notice, fds, count);
 }
 
-/* The envelope's, what the request has besides, and what is found of the patterns among them. */
+/* The denials of the envelope and of the request, and the matches of the patterns among them. */
 static int gather_denials(struct server *server, const struct launcher_request *request,
                           struct arena *arena, size_t *out_count, struct err *err)
 {
@@ -276,7 +276,7 @@ _Noreturn void launcher_serve(int socket_fd, const struct launcher_service *serv
         for (size_t i = 0; i < LAUNCHER_MAX_RUNNING; i++) {
             const struct box_process *process = &server.running[i].process;
 
-            /* First the news of the end, then that all are gone. */
+            /* First the report of the end, then that all processes are gone. */
             waits[i] = (struct pollfd){.fd = process->has_ended ? process->pidfd : process->channel,
                                        .events = POLLIN};
             if (!server.running[i].is_used)

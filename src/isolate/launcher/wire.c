@@ -10,7 +10,7 @@
 enum { WANTS_STDIN = 1 << 0, WANTS_PTY = 1 << 1, ALL_FLAGS = (1 << 2) - 1 };
 enum { DENIAL_IS_PATTERN = 1 << 2, DENIAL_ACCESS = DENIAL_IS_PATTERN - 1 };
 
-/* The parts of fixed size, written whole so that no padding of ours gets out. */
+/* The parts of fixed size, fully initialised so that no padding leaks. */
 struct request_head {
     uint32_t kind;
     uint32_t number;
@@ -152,7 +152,7 @@ int launcher_wire_write_notice(const struct launcher_notice *notice, struct buf 
 
 /* ---- Reading ---- */
 
-/* A text with its NUL off the front; the message holds it on. */
+/* Takes a NUL-terminated text off the front; it stays in the message. */
 static bool take_text(struct str *rest, const char **out_text)
 {
     const char *end = rest->len > 0 ? memchr(rest->ptr, '\0', rest->len) : NULL;
@@ -173,7 +173,7 @@ static bool take_texts(struct str *rest, size_t count, const char **out_list)
     return true;
 }
 
-/* The access and the path of each, to the end of the message. */
+/* Access and path of each, up to the end of the message. */
 static bool take_denials(struct str rest, size_t count, struct launcher_request *out)
 {
     for (size_t i = 0; i < count; i++) {

@@ -26,7 +26,10 @@ struct launcher_request {
     enum launcher_request_kind kind;
     uint32_t number; /* the client's id of the command */
     int signal;
-    /* Of a start. The lists end with a NULL; after reading, all point into the message. */
+    /*
+     * For a start. The lists are NULL-terminated; after parsing, all strings point into the
+     * message.
+     */
     bool wants_stdin; /* else it reads from /dev/null */
     bool wants_pty;
     unsigned short rows;
