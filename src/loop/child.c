@@ -38,7 +38,7 @@ enum child_state {
 struct child {
     struct loop *loop;
     enum child_state state;
-    struct list node; /* without a pidfd: in loop->children, then among those that have ended */
+    struct list node; /* without a pidfd: in loop->children, then in the list of ended ones */
     pid_t pid;
     int pidfd; /* -1 without, and after the end */
     uv_poll_t poll;
@@ -61,8 +61,8 @@ static int pidfd_signal_raw(int pidfd, int signum)
 }
 
 /*
- * Both calls that the pidfd way needs are tried on this process: one kernel has
- * pidfd_open() but not P_PIDFD, and old syscall filters answer EPERM.
+ * Tries both calls that the pidfd way needs on this process: one kernel has pidfd_open() but not
+ * P_PIDFD, and old syscall filters answer EPERM.
  */
 static enum child_method probe_method(void)
 {
@@ -77,7 +77,7 @@ static enum child_method probe_method(void)
     return CHILD_METHOD_PIDFD;
 }
 
-/* True when the process has ended; it is reaped then and child->exit filled. */
+/* True if the process has ended; then it was reaped and child->exit filled in. */
 static bool try_reap(struct child *child)
 {
     siginfo_t info = {0};
@@ -123,7 +123,7 @@ static void stop_watching(struct child *child)
         uv_signal_stop(&loop->sigchld);
 }
 
-/* The one place where a watch changes its state. FREED may take the child away. */
+/* The only function that changes a watch's state. FREED may free the child. */
 static void child_enter(struct child *child, enum child_state next)
 {
     enum child_state from = child->state;
@@ -167,7 +167,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     if (try_reap(child))
         tell(child);
     else
-        /* It stays readable and there is nothing to wait for: polling it would never rest. */
+        /* It stays readable and there is nothing to wait for: polling would spin. */
         child_enter(child, CHILD_HELD);
 }
 
@@ -212,12 +212,12 @@ static int watch_sigchld(struct child *child)
     if (r < 0)
         return loop_error(r);
     list_append(&loop->children, &child->node);
-    /* One that ended before the handler stood sends no signal any more: look once. */
+    /* A child that ended before the handler was installed sends no signal any more: check once. */
     loop_defer(loop, &loop->reap);
     return 0;
 }
 
-/* SIGCHLD does not say for whom and may stand for several: every watched pid is asked. */
+/* SIGCHLD does not tell which child, and may stand for several: checks every watched pid. */
 void child_reap(void *loop_pointer)
 {
     struct loop *loop = loop_pointer;
@@ -232,7 +232,7 @@ void child_reap(void *loop_pointer)
         child_enter(child, CHILD_REAPED);
         list_append(&ended, &child->node);
     }
-    /* A callback may free any child, also one that is still on this list. */
+    /* A callback may free any child, even one still on this list. */
     while (!list_is_empty(&ended)) {
         struct child *child = list_entry(ended.next, struct child, node);
 

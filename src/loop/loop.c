@@ -24,7 +24,9 @@ static void run_deferred(uv_idle_t *idle)
     struct loop *loop = idle->data;
     struct list batch;
 
-    /* What a task defers waits for the turn after, so that no chain of tasks starves the rest. */
+    /*
+     * What a task defers waits for the next iteration, so that no chain of tasks starves the rest.
+     */
     loop_list_take(&loop->deferred, &batch);
     while (!list_is_empty(&batch)) {
         struct loop_task *task = list_entry(batch.next, struct loop_task, node);
@@ -116,7 +118,7 @@ void loop_run_once(struct loop *loop)
 void loop_stop(struct loop *loop)
 {
     loop->is_stopped = true;
-    /* Between two turns libuv would keep it for whoever runs next. */
+    /* Between two iterations libuv would apply it to the next run. */
     if (loop->is_turning)
         uv_stop(&loop->uv);
 }

@@ -45,7 +45,7 @@ static void on_closed(uv_handle_t *handle)
     release(reader);
 }
 
-/* Neither bytes nor the end come any more. */
+/* No more bytes and no end will be reported. */
 static void stop(struct reader *reader)
 {
     if (reader->is_file)
@@ -61,7 +61,7 @@ static void end(struct reader *reader, int error)
     reader->events.on_end(reader->events.data, error);
 }
 
-/* One read a turn: others have theirs, and a flood does not keep us. */
+/* One read per iteration, so that a flood does not starve others. */
 static void read_some(struct reader *reader)
 {
     ssize_t got = read(reader->fd, reader->bytes, sizeof(reader->bytes));

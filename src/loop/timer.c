@@ -30,8 +30,8 @@ static struct timer *meld(struct timer *a, struct timer *b)
 }
 
 /*
- * One heap of a row of siblings. Melding them in pairs first, and the pairs
- * from the last to the first, is what keeps a removal at O(log n) on average.
+ * Melds a row of siblings into one heap. Melding them in pairs first, and the pairs from the last
+ * to the first, keeps a removal at O(log n) on average.
  */
 static struct timer *meld_siblings(struct timer *row)
 {
@@ -96,9 +96,8 @@ static void on_wakeup(uv_timer_t *wakeup)
 }
 
 /*
- * A stopped timer leaves the wake-up where it is: waking once for nothing is
- * cheaper than moving it at every stop. Only the last one must take it away,
- * or the loop would stay alive for it.
+ * Stopping a timer does not move the wake-up: one idle wake-up is cheaper than moving it at every
+ * stop. Only the last timer must disarm it, or the loop would stay alive for it.
  */
 static void arm(struct loop *loop)
 {
@@ -159,7 +158,10 @@ void timer_stop(struct timer *timer)
 void loop_run_due_timers(struct loop *loop)
 {
     int64_t now_ms = loop_now_ms(loop);
-    /* Those started from here on wait for the next run, or one that restarts itself never ends. */
+    /*
+     * Timers started from here on wait for the next run, or one that restarts itself would never
+     * end.
+     */
     uint64_t first_new = loop->timer_order;
 
     assert(!loop->is_firing && "timers fired from inside a timer");

@@ -10,19 +10,19 @@
 #include "loop/internal.h"
 #include "loop/worker_thread.h"
 
-/* How long jobs that have no thread at all wait for the next try to start one. */
+/* How long jobs without any thread wait for the next try to start one. */
 enum { WORKER_RETRY_MS = 100 };
 
 /*
- * Starts threads until a free one is there for each waiting job, or no more are
- * allowed. The lock is held.
+ * Starts threads until there is an idle one for each waiting job, or no more are allowed. The lock
+ * is held.
  */
 static int start_threads(struct worker_pool *pool)
 {
     const struct worker_config *config = &pool->config;
     const struct worker_shared *shared = pool->shared;
 
-    /* One that the thread of the loop will do needs none. */
+    /* A job for the loop's own thread needs none. */
     while (shared->queued > shared->threads - shared->running + pool->is_job_due) {
         struct worker_thread *thread;
         int r;
@@ -38,7 +38,7 @@ static int start_threads(struct worker_pool *pool)
     return 0;
 }
 
-/* While one thread is left its return leads back here; without any, nothing else would. */
+/* While one thread is left its return leads back here; without any, only the timer does. */
 void worker_replace_threads(struct worker_pool *pool)
 {
     if (start_threads(pool) < 0 && pool->shared->threads == 0)
@@ -54,7 +54,7 @@ static void on_retry(void *data)
     worker_unlock(pool->shared);
 }
 
-/* The job is answered: nobody finds it by its id from here on. */
+/* The job is answered: it can no longer be found by its id. */
 static void conclude(struct worker_pool *pool, struct job *job, int result, void *data)
 {
     timer_stop(&job->timer);
@@ -135,7 +135,7 @@ static void on_grace_over(void *data)
     worker_unlock(shared);
 }
 
-/* Answers an outstanding job now, with this result unless it has one already. */
+/* Answers an outstanding job now, with this result unless it already has one. */
 static void give_up(struct worker_pool *pool, struct job *job, int result)
 {
     struct worker_shared *shared = pool->shared;
@@ -225,7 +225,7 @@ void worker_pool_free(struct worker_pool *pool)
     assert(pool->done_depth == 0 && "a pool was freed from inside a done");
     shared = pool->shared;
     pool->is_closing = true;
-    /* First of all: or a thread whose job is given up would begin with the next. */
+    /* First of all, or a thread whose job is given up would start the next one. */
     worker_lock(shared);
     shared->is_closing = true;
     pthread_cond_broadcast(&shared->work_came);
@@ -236,7 +236,7 @@ void worker_pool_free(struct worker_pool *pool)
     worker_lock(shared);
     shared->async = NULL;
     worker_threads_wait(shared, pool->config.grace_ms);
-    /* All is answered, so these are only forgotten; what is given up then still hangs. */
+    /* Everything is answered, so these are only dropped; what is given up then still hangs. */
     loop_list_take(&shared->finished, &pool->arrived);
     receive_arrived(pool);
     while (!list_is_empty(&pool->given_up)) {
@@ -300,7 +300,7 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
         free(job);
         return r;
     }
-    /* After the lock, or whoever wakes up would have to wait for it first. */
+    /* After releasing the lock, or the woken thread would have to wait for it. */
     if (!is_for_loop)
         pthread_cond_signal(&shared->work_came);
 

@@ -24,7 +24,7 @@ struct worker_config {
     unsigned threads;       /* jobs that run at a time, at least 1; started on demand */
     unsigned queue_max;     /* jobs that may wait in addition */
     unsigned abandoned_max; /* hanging threads before the pool refuses work, at least 1 */
-    int64_t grace_ms;       /* between cancelling a job and abandoning its thread */
+    int64_t grace_ms;       /* between giving up a job and abandoning its thread */
     int nice;               /* added to the threads' niceness; 0: unchanged */
 };
 
@@ -41,8 +41,8 @@ struct worker_job {
      */
     void (*done)(void *context, int result, void *data);
     /*
-     * Called exactly once, after done or after the abandoned run; so on either thread, and maybe
-     * after the pool was freed. May be NULL.
+     * Called exactly once, after done or after the run that was given up; so on either thread, and
+     * maybe after the pool was freed. May be NULL.
      */
     void (*free_data)(void *data);
     void *data;
@@ -85,7 +85,7 @@ bool worker_cancel(struct worker_pool *pool, uint64_t id);
 
 struct worker_stats {
     unsigned queued;
-    unsigned running;   /* including cancelled ones within their grace period */
+    unsigned running;   /* including given-up ones within their grace period */
     unsigned abandoned; /* hanging threads, not counted in `threads` */
     unsigned threads;
 };

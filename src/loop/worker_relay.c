@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop on the threads of its pool. A thread that runs it is the runner, and no
- * worker as long as it does. It takes a job that comes alone upon itself. The caller
- * of worker_run_loop() watches: when the runner does not come back from a job within a
- * moment it makes a worker of it and calls another thread to the loop. So the caller,
- * who has to clean up in the end, never does anything that may hang.
+ * Runs the loop on the threads of its pool. The thread that runs it is the runner, and not a worker
+ * meanwhile. It runs a job that comes alone itself. The caller of worker_run_loop() watches: if the
+ * runner does not return from a job within a moment, the caller makes it a worker and calls another
+ * thread to the loop. So the caller, who must clean up in the end, never does anything that may
+ * hang.
  */
 #include "loop/worker_thread.h"
 
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "loop/internal.h"
 
-/* How long the loop may stand still for a job. */
+/* How long a job may block the loop. */
 enum { RELAY_MOMENT_MS = 2 };
 
 /* ---- the runner ---- */
@@ -30,14 +30,14 @@ bool worker_relay_takes(struct worker_pool *pool)
     return true;
 }
 
-/* False when the loop is over. */
+/* False if the loop has ended. */
 static bool turn_until_due(struct worker_pool *pool)
 {
     struct loop *loop = pool->loop;
     bool is_alive = true;
 
     while (is_alive && !loop->is_stopped) {
-        /* What is due already waits for one turn, or a chain of jobs would starve the rest. */
+        /* A due job waits for one iteration, or a chain of jobs would starve the rest. */
         is_alive = loop_turn(loop, pool->is_job_due ? UV_RUN_NOWAIT : UV_RUN_ONCE);
         if (pool->is_job_due && !loop->is_stopped)
             return true;
@@ -45,7 +45,7 @@ static bool turn_until_due(struct worker_pool *pool)
     return false;
 }
 
-/* False, with the lock held, when the loop has gone to another thread: this one is a worker now. */
+/* False, with the lock held, if another thread runs the loop now: this one is a worker. */
 static bool run_due(struct worker_pool *pool, struct worker_thread *thread)
 {
     struct worker_shared *shared = pool->shared;
@@ -103,7 +103,7 @@ void worker_relay_run(struct worker_thread *thread)
 
 /* ---- the watch ---- */
 
-/* A free thread, or a new one, is called to the loop. The lock is held. */
+/* Calls an idle thread, or a new one, to the loop. The lock is held. */
 static int call_runner(struct worker_pool *pool)
 {
     struct worker_shared *shared = pool->shared;
@@ -121,7 +121,7 @@ static int call_runner(struct worker_pool *pool)
     return 0;
 }
 
-/* The runner is held up: it is a worker from here on. The lock is held. */
+/* The runner is blocked: makes it a worker. The lock is held. */
 static void pass_on(struct worker_pool *pool)
 {
     struct worker_shared *shared = pool->shared;
@@ -134,7 +134,7 @@ static void pass_on(struct worker_pool *pool)
     shared->running++;
 }
 
-/* True when the moment has passed without news. The lock is held, and let go while waiting. */
+/* True if the moment has passed without news. The lock is held, and released while waiting. */
 static bool wait_a_moment(struct worker_shared *shared)
 {
     const struct timespec end = clock_after_ms(RELAY_MOMENT_MS);
@@ -142,7 +142,7 @@ static bool wait_a_moment(struct worker_shared *shared)
     return pthread_cond_timedwait(&shared->loop_news, &shared->lock, &end) == ETIMEDOUT;
 }
 
-/* Looks from time to time, and rests while no jobs come. The lock is held. */
+/* Checks periodically, and rests while no jobs come. The lock is held. */
 static void watch(struct worker_pool *pool)
 {
     struct worker_shared *shared = pool->shared;

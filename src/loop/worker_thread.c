@@ -17,14 +17,14 @@
 #endif
 #endif
 
-/* Jobs keep large things on the heap. Instrumented code needs far larger frames. */
+/* Jobs keep large objects on the heap. Instrumented code needs far larger frames. */
 #if defined(WORKER_IS_INSTRUMENTED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { WORKER_STACK_BYTES = 1024 * 1024 };
 #else
 enum { WORKER_STACK_BYTES = 512 * 1024 };
 #endif
 
-/* The lock is held: the pool closes its handle only after it has taken the pointer away. */
+/* The lock is held: the pool clears the pointer before it closes its handle. */
 static void wake_loop(struct worker_shared *shared)
 {
     if (shared->async != NULL)
@@ -87,7 +87,7 @@ static void run_job(struct worker_thread *thread)
     worker_return_job(shared, job, result);
 }
 
-/* Waits for something to do and does it. The lock is held. False when the pool is closing. */
+/* Waits for something to do and does it. The lock is held. False if the pool is closing. */
 static bool work(struct worker_thread *thread)
 {
     struct worker_shared *shared = thread->shared;

@@ -18,7 +18,7 @@ enum {
     /* Over this, a pipe is made wider: each turn of the two sides costs more than the bytes. */
     LARGE_BYTES = 64 << 10,
     PIPE_BYTES = 1 << 20,
-    /* What a burst needed is not held for ever. */
+    /* Memory for a burst is not kept forever. */
     SPARE_BYTES = 256 << 10,
 };
 
@@ -98,7 +98,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     writer->events.on_drained(writer->events.data);
 }
 
-/* What is left of the parts after `skip` bytes of them. */
+/* Keeps the parts except their first `skip` bytes. */
 static int keep(struct writer *writer, const struct str *parts, size_t count, size_t skip)
 {
     for (size_t i = 0; i < count; i++) {
