@@ -57,7 +57,7 @@ void arena_reset(struct arena *arena)
     use_block(arena, kept);
 }
 
-/* A block of `size` bytes, header included, if the ceiling has room for it. */
+/* A block of `size` bytes, including its header, if the limit allows it. */
 static struct arena_block *new_block(struct arena *arena, size_t size)
 {
     struct arena_block *block;

@@ -13,9 +13,9 @@ enum { WORD_IN = 6, WORD_OUT = 8 };
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /*
- * Eight digits, one a byte, become eight characters at once. Digits stand in
- * ranges of the alphabet whose characters follow each other, so a character is
- * its digit plus an offset that changes where a range begins; all sums fit a byte.
+ * Converts eight digits, one per byte, to eight characters at once. Digits are in ranges of the
+ * alphabet whose characters are consecutive, so a character is its digit plus an offset that
+ * changes where a range begins; all sums fit a byte.
  */
 static inline uint64_t to_characters(uint64_t digits)
 {
@@ -31,7 +31,7 @@ static inline uint64_t to_characters(uint64_t digits)
     return digits + each * 65 + is_lower * 6 - is_number * 75 - is_plus * 15 + is_slash * 3;
 }
 
-/* Six bytes, in the low part of a big-endian word, spread to eight digits of six bits. */
+/* Spreads six bytes, in the low part of a big-endian word, to eight digits of six bits. */
 static inline uint64_t spread(uint64_t word)
 {
     uint64_t digits = (word & 0xFFFFFF000000U) << 8 | (word & 0xFFFFFFU);
@@ -96,7 +96,7 @@ int base64_append(struct buf *out, struct str bytes)
     return 0;
 }
 
-/* 64 and more for what is no digit. */
+/* 64 or more if it is no digit. */
 static uint32_t digit_of(char c)
 {
     if (c >= 'A' && c <= 'Z')

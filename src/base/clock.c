@@ -56,7 +56,7 @@ void clock_fake_advance(struct clock *clock, int64_t by_ms)
 
 /* ---- ISO 8601 ---- */
 
-/* Of the Gregorian calendar, counted in years that begin in March: a leap day is the last one. */
+/* The Gregorian calendar, in years that begin in March: a leap day is the last one. */
 enum { ERA_DAYS = 146097, ERA_YEARS = 400, DAYS_TO_1970 = 719468 };
 
 static int64_t days_of_date(int year, int month, int day)
@@ -79,7 +79,7 @@ static char *put_number(char *at, unsigned number, unsigned digits, char behind)
     return at + digits + 1;
 }
 
-/* By hand: gmtime_r() and snprintf() would take longer than all the rest of a record. */
+/* Own code: gmtime_r() and snprintf() would take longer than all the rest of a record. */
 void clock_format_iso(int64_t wall_ms, char out_text[CLOCK_ISO_BYTES])
 {
     const int64_t day_ms = 86400000;
@@ -109,7 +109,7 @@ void clock_format_iso(int64_t wall_ms, char out_text[CLOCK_ISO_BYTES])
     *at = '\0';
 }
 
-/* Takes exactly so many digits off *rest. */
+/* Takes exactly `digits` digits off *rest. */
 static bool take_number(struct str *rest, size_t digits, int *out_number)
 {
     int number = 0;

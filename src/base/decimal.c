@@ -9,15 +9,15 @@
 
 enum { INT64_TEXT_BYTES = 24 };
 
-/* An exponent as it was written: it may have any number of digits, or none at all. */
+/* An exponent as written: it may have any number of digits, or none at all. */
 struct exponent {
     int sign; /* -1 or 1 */
     struct str digits;
 };
 
 /*
- * sign * 0.d1d2d3… * 10^(shift + exponent), with d1 not 0 and the last digit not
- * 0. The digits stay where they were written, around the point if there is one.
+ * sign * 0.d1d2d3… * 10^(shift + exponent), with d1 not 0 and the last digit not 0. The digits stay
+ * in the text, around the point if there is one.
  */
 struct decimal {
     int sign; /* -1, 0, 1; 0 is zero, and the rest is then unused */
@@ -28,7 +28,7 @@ struct decimal {
     struct exponent exponent;
 };
 
-/* More than two shifts can make up for, since the size of a text fits 32 bits. */
+/* More than two shifts can compensate, since the size of a text fits 32 bits. */
 static const int64_t difference_limit = INT64_C(1) << 40;
 
 static struct exponent read_exponent(const char *at, const char *end)
@@ -41,7 +41,7 @@ static struct exponent read_exponent(const char *at, const char *end)
     return exponent;
 }
 
-/* The digit `place` places before the last one; zeros go on before the first. */
+/* The digit `place` places before the last one; 0 before the first. */
 static int exponent_digit(const struct exponent *exponent, size_t place)
 {
     const struct str digits = exponent->digits;
@@ -71,7 +71,7 @@ static bool is_filler(char c)
     return c == '0' || c == '.';
 }
 
-/* `text` is a number as the JSON grammar has it. */
+/* `text` is a number by the JSON grammar. */
 static struct decimal read_decimal(struct str text)
 {
     const char *at = text.ptr;

@@ -23,7 +23,7 @@ static const struct err_row rows[ERR_COUNT] = {
 #undef X
 };
 
-/* A code outside the table is a mistake of ours; it must still read as an error. */
+/* A code outside the table is a bug of ours; it must still read as an error. */
 static const struct err_row *row_of(int code)
 {
     if (code >= 0 || code < -(int)ERR_COUNT)
@@ -31,7 +31,7 @@ static const struct err_row *row_of(int code)
     return &rows[-code - 1];
 }
 
-/* Whether a character begins here that the end of the text cut off. */
+/* Whether a character begins here that is cut off by the end of the text. */
 static bool is_cut_off(struct str text)
 {
     unsigned char first = (unsigned char)text.ptr[0];
@@ -45,7 +45,7 @@ static bool is_cut_off(struct str text)
     return true;
 }
 
-/* Names and texts from outside come in here, and JSON takes UTF-8 alone. */
+/* Untrusted names and texts are used here, and JSON needs UTF-8. */
 static void make_valid(char *bytes)
 {
     struct str rest = str_from(bytes);

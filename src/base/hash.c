@@ -15,7 +15,9 @@ static uint64_t rotate_left(uint64_t x, unsigned bits)
     return (x << bits) | (x >> (64 - bits));
 }
 
-/* In the middle of hash_str() the state stays in registers, which halves its time for short names.
+/*
+ * Inlined into hash_str(), so that the state stays in registers, which halves its time for short
+ * names.
  */
 static inline __attribute__((always_inline)) void sip_round(struct sip *s)
 {

@@ -128,7 +128,7 @@ static int32_t read_hex4(const char *at, const char *end)
     return number;
 }
 
-/* \uXXXX, or a pair of them; `at` is behind the u. */
+/* \uXXXX, or a pair of them; `at` is after the u. */
 static int decode_unicode(struct parser *p, const char **at, char **to)
 {
     const char *escape = *at - 2;
@@ -156,7 +156,7 @@ static int decode_unicode(struct parser *p, const char **at, char **to)
     return 0;
 }
 
-/* The escape at `at`, which is behind its backslash. */
+/* The escape at `at`, which is after its backslash. */
 static int decode_escape(struct parser *p, const char **at, char **to)
 {
     char c;
@@ -197,8 +197,10 @@ static int decode_escape(struct parser *p, const char **at, char **to)
     return 0;
 }
 
-/* A byte that is not plain and neither quote nor backslash: a control, or the start of a sequence.
- * Its length, or an error. */
+/*
+ * A byte that is not plain and neither quote nor backslash: a control, or the start of a sequence.
+ * Returns its length, or an error.
+ */
 static int check_other(struct parser *p, const char *at)
 {
     size_t len;
@@ -214,7 +216,7 @@ static int check_other(struct parser *p, const char *at)
     return (int)len;
 }
 
-/* The rest of a string, from its first escape on; `start` is its first byte. */
+/* The rest of a string, from its first escape; `start` is its first byte. */
 static int read_escaped_string(struct parser *p, const char *start, const char **at)
 {
     const char *from = *at;
@@ -259,7 +261,7 @@ static int read_escaped_string(struct parser *p, const char *start, const char *
         (struct json_value){.type = JSON_STRING, .size = (uint32_t)(to - text), .text = text});
 }
 
-/* A string; *at is behind its opening quote and ends behind its closing one. */
+/* A string; *at is after its opening quote and ends after its closing one. */
 static inline int read_string(struct parser *p, const char **at)
 {
     const char *start = *at;
@@ -417,9 +419,8 @@ static int check_keys(struct parser *p, const struct json_value *object, const c
 }
 
 /*
- * The grammar, without recursion: `container` is the index of the innermost
- * open one. Until it is closed, its span holds the index of the one around it,
- * and its size grows with every item.
+ * The grammar, without recursion: `container` is the index of the innermost open one. Until it is
+ * closed, its span holds the index of its parent, and its size grows with every item.
  */
 static int read_document(struct parser *p)
 {
@@ -553,7 +554,7 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
         return report(&p, r, err);
     }
     kept = p.values;
-    /* Gives back what was reserved too much, where that is worth the while. */
+    /* Returns surplus memory, if that is worthwhile. */
     if ((p.capacity - p.count) * sizeof(*p.values) > WORTH_RETURNING_BYTES) {
         kept = arena_regrow(arena, p.values, p.count * sizeof(*p.values));
         if (kept == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked of a value once it was read; the reading itself is json.c. */
+/* Accessors of parsed values; json.c parses. */
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ bool json_get_whole(const struct json_value *object, struct str key, int64_t *ou
 
 static bool objects_eq(const struct json_value *a, const struct json_value *b)
 {
-    /* Equal objects mostly agree on the order too: look at the same place first. */
+    /* Equal objects mostly have the same order: look at the same position first. */
     const struct json_value *twin = b + 1;
 
     if (a->size != b->size)

@@ -28,7 +28,10 @@ void json_writer_set_pretty(struct json_writer *writer)
     writer->is_pretty = true;
 }
 
-/* After an error there is no room for anything, so the usual check for room also finds errors. */
+/*
+ * After an error there is no room for anything, so that the usual check for room also detects
+ * errors.
+ */
 static void fail(struct json_writer *writer, int code)
 {
     if (writer->error == 0)
@@ -36,7 +39,7 @@ static void fail(struct json_writer *writer, int code)
     writer->limit = writer->at;
 }
 
-/* The buffer's own idea of its length, which lags behind while the writer works. */
+/* Updates the buffer's own length, which lags behind while the writer works. */
 static void sync_length(struct json_writer *writer)
 {
     if (writer->out->data != NULL)
@@ -61,7 +64,7 @@ static bool make_room(struct json_writer *writer, size_t extra)
     return true;
 }
 
-/* Room for `extra` bytes, not 0; false after an error. */
+/* Reserves `extra` bytes, not 0; false after an error. */
 static inline bool reserve(struct json_writer *writer, size_t extra)
 {
     return extra <= (size_t)(writer->limit - writer->at) || make_room(writer, extra);
@@ -85,7 +88,7 @@ static void new_line(struct json_writer *writer)
     writer->at += spaces;
 }
 
-/* The comma and line end before an item or a key, and room for `extra` bytes behind them. */
+/* Writes the comma and newline before an item or a key, and reserves `extra` bytes. */
 static inline bool separate(struct json_writer *writer, size_t extra)
 {
     if (!reserve(writer, extra + 1))
@@ -99,8 +102,10 @@ static inline bool separate(struct json_writer *writer, size_t extra)
     return true;
 }
 
-/* What comes before any value, and room for it. A member's value follows its key, anything else
- * needs a comma. */
+/*
+ * Writes what comes before any value, and reserves room for it. A member's value follows its key,
+ * anything else needs a comma.
+ */
 static inline bool begin_value(struct json_writer *writer, size_t extra)
 {
     if (writer->has_key) {
@@ -192,8 +197,8 @@ static size_t escape(unsigned char c, char out_text[LONGEST_ESCAPE])
 }
 
 /*
- * One character that is not plain, from `from` to *at; how many bytes of the
- * source it took, 0 for a byte that belongs to no valid character.
+ * Writes one character that is not plain, from `from` to *at; returns how many bytes of the source
+ * it took, 0 for a byte that belongs to no valid character.
  */
 static size_t write_special(const char *from, size_t left, bool replace_invalid, char **at)
 {
@@ -217,9 +222,9 @@ static size_t write_special(const char *from, size_t left, bool replace_invalid,
 }
 
 /*
- * The next SCAN_STEP bytes up to the first that is not ASCII, escaped; how many
- * those were. Twice as many can be read at `from`: all that is special among
- * them is found at once, which is what text full of quotes needs.
+ * Writes the next SCAN_STEP bytes up to the first that is not ASCII, escaped; returns how many.
+ * Twice as many must be readable at `from`: finds all special ones among them at once, which helps
+ * with text full of quotes.
  */
 static inline size_t write_block(const char *from, char **at)
 {
@@ -247,7 +252,7 @@ static inline size_t write_block(const char *from, char **at)
 
 /* Room beside the text itself: one escape at any moment, whole-step copies, quotes, a colon. */
 enum { QUOTED_SLACK = LONGEST_ESCAPE + SCAN_STEP + 4 };
-/* The same where all of a block may have to be escaped; not asked for, used where it is there. */
+/* Same if all of a block may have to be escaped; not reserved, but used if available. */
 enum { BLOCK_SLACK = LONGEST_ESCAPE * SCAN_STEP + QUOTED_SLACK };
 
 static inline size_t quoted_room(struct str text)
@@ -256,8 +261,8 @@ static inline size_t quoted_room(struct str text)
 }
 
 /*
- * The rest of a quoted text, from its first character that is not plain on.
- * NULL after an error.
+ * Writes the rest of a quoted text, from its first character that is not plain. NULL after an
+ * error.
  */
 static char *write_quoted_rest(struct json_writer *writer, struct str text, bool replace_invalid,
                                char *at)
@@ -293,8 +298,8 @@ static char *write_quoted_rest(struct json_writer *writer, struct str text, bool
 }
 
 /*
- * Quotes included. quoted_room() bytes are reserved; where the text ends, with
- * room for a few more. NULL after an error.
+ * With quotes. quoted_room() bytes are reserved; returns the end of the text, with room for a few
+ * more. NULL after an error.
  */
 static inline char *write_quoted(struct json_writer *writer, struct str text, bool replace_invalid)
 {
@@ -362,7 +367,7 @@ static inline size_t count_digits(uint64_t number)
     return count + (number >= 10) + (number >= 100);
 }
 
-/* The digits that end at `end`, two at a time: half the divisions. */
+/* Writes the digits before `end`, two at a time: half the divisions. */
 static inline void put_digits(uint64_t number, char *end)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -426,7 +431,7 @@ void json_splice(struct json_writer *writer, struct str finished)
     write_literal(writer, finished);
 }
 
-/* Recursion ends with the reader's depth limit. */
+/* The parser's depth limit bounds the recursion. */
 void json_write_value(struct json_writer *writer, const struct json_value *value)
 {
     switch ((enum json_type)value->type) {

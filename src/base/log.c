@@ -20,7 +20,7 @@ static const char *const level_names[] = {
 static const int journal_levels[] = {
     [LOG_ERROR] = 3, [LOG_WARN] = 4, [LOG_INFO] = 6, [LOG_DEBUG] = 7};
 
-/* systemd names the stream it gave us by device and inode. */
+/* systemd identifies the stream it gave us by device and inode. */
 static bool is_journal(int fd)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -132,9 +132,8 @@ static int append_field(struct buf *out, const struct log_field *field)
 }
 
 /*
- * Each piece is made apart and goes in whole: half of one, or the one behind a
- * piece that did not fit, would say something that nobody logged. Room for the
- * mark is kept behind every piece.
+ * Each piece is formatted separately and appended whole: half of one, or one after a piece that did
+ * not fit, would say something that nobody logged. Room for the mark is kept after every piece.
  */
 void log_format_line(const struct log *log, enum log_level level, const char *message,
                      const struct log_field *fields, size_t count, struct buf *out)
@@ -182,7 +181,7 @@ void log_write_fields(const struct log *log, enum log_level level, const char *m
 
         if (written < 0 && errno == EINTR)
             continue;
-        /* There is nowhere left to say that the log cannot be written. */
+        /* There is nowhere left to report that the log cannot be written. */
         if (written <= 0)
             return;
         rest = str_slice(rest, (size_t)written, rest.len);

@@ -102,7 +102,7 @@ void *map_remove(struct map *map, struct str key)
     value = slot->value;
     if (value == NULL)
         return NULL;
-    /* Close the hole: move back every follower whose own place is not behind the hole. */
+    /* Closes the gap: moves back every follower whose own place is not after the gap. */
     hole = (size_t)(slot - map->slots);
     for (size_t i = (hole + 1) & mask; map->slots[i].value != NULL; i = (i + 1) & mask) {
         size_t home = map->slots[i].hash & mask;

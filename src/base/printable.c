@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-/* Looks like a space and is none: to a shell it is a part of the word, or of the program's name. */
+/* Looks like a space but is none: to a shell it is part of a word, or of the program's name. */
 static bool is_odd_blank(uint32_t code_point)
 {
     return code_point == 0xA0 || code_point == 0x1680 ||
@@ -55,7 +55,7 @@ static int escape(uint32_t code_point, bool is_valid, unsigned char byte, unsign
                : snprintf(out, PRINTABLE_BYTES, "\\x%02x", byte);
 }
 
-/* The beginning that stays as it is. */
+/* Length of the prefix that stays unchanged. */
 static size_t kept_length(struct str text, unsigned rule)
 {
     struct str rest = text;
@@ -90,7 +90,7 @@ bool printable_is_plain(struct str text, unsigned rule)
     return kept_length(text, rule) == text.len;
 }
 
-/* Kept text goes out in pieces as long as can be; `mark` is NULL where the rest is escaped. */
+/* Appends unchanged text in the longest possible pieces; `mark` is NULL if the rest is escaped. */
 static int append(struct buf *out, struct str text, unsigned rule, const struct str *mark)
 {
     while (text.len > 0) {

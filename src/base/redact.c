@@ -6,10 +6,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-/*
- * The last letters of a name that speaks of a secret. "tokens" is not among
- * them: where that word stands, somebody counts.
- */
+/* Endings of names that indicate a secret. "tokens" is not among them: that is usually a count. */
 static const struct str secret_words[] = {
     STR_LITERAL("token"),       STR_LITERAL("secret"),    STR_LITERAL("secrets"),
     STR_LITERAL("password"),    STR_LITERAL("passwords"), STR_LITERAL("passwd"),
@@ -20,29 +17,29 @@ static const struct str secret_words[] = {
     STR_LITERAL("credentials"),
 };
 
-/* These may stand between a name and its secret; the first two announce one without any name. */
+/* These may be between a name and its secret; the first two announce one without any name. */
 static const struct str auth_schemes[] = {
     STR_LITERAL("bearer"), STR_LITERAL("basic"),     STR_LITERAL("token"),
     STR_LITERAL("digest"), STR_LITERAL("negotiate"),
 };
 
-/* What keys of ours start with, wherever they stand. */
+/* Prefixes of our own keys, wherever they occur. */
 static const struct str key_prefixes[] = {STR_LITERAL("gw_"), STR_LITERAL("sess_")};
 
 enum {
     LONGEST_WORD = 16,
     SCHEMES_WITHOUT_NAME = 2,
     MAX_SCHEMES = 2,     /* that are skipped before one value; a row of them stays linear */
-    LEAST_OF_SCHEME = 4, /* characters behind "Bearer " that are no plain word */
+    LEAST_OF_SCHEME = 4, /* characters after "Bearer " that are no plain word */
     LEAST_OF_KEY = 8,
-    LEAST_INSIDE_WORD = 16, /* "log_gw_events" is somebody's file name */
+    LEAST_INSIDE_WORD = 16, /* "log_gw_events" may be a file name */
     PORT_DIGITS = 5,
 };
 
-/* What ends a value that has no quotes. */
+/* Characters that end a value without quotes. */
 static const char value_stops[] = " \t\n\v\f\r&\"',;}";
 
-/* Half open; empty where there is nothing to hide. */
+/* Half open; empty if there is nothing to hide. */
 struct span {
     size_t from;
     size_t to;
@@ -80,15 +77,15 @@ static bool is_key_char(char c)
     return is_letter(c) || is_digit(c) || is_one_of(c, "_-.~+/");
 }
 
-/* Whether `word` stands right before `end`, in any case. */
+/* Whether `word` is right before `end`, in any case. */
 static bool ends_before(struct str text, size_t end, struct str word)
 {
     return end >= word.len && str_eq_nocase(str_slice(text, end - word.len, word.len), word);
 }
 
 /*
- * The word of a secret at the end of a text, or NULL. "session_key",
- * "Session-Key" and "sessionKey2" are the same word.
+ * The secret's word at the end of a text, or NULL. "session_key", "Session-Key" and "sessionKey2"
+ * are the same word.
  */
 static const struct str *secret_word_at_end(struct str text)
 {
@@ -110,7 +107,7 @@ static const struct str *secret_word_at_end(struct str text)
     return NULL;
 }
 
-/* The same for the name before the '=' or ':' that ends at `end`; both may come from a URL. */
+/* Same for the name before the '=' or ':' that ends at `end`; both may be percent-encoded. */
 static const struct str *secret_name_before(struct str text, size_t end)
 {
     if (end > 0 && is_one_of(text.ptr[end - 1], "=:"))
@@ -129,7 +126,7 @@ static const struct str *secret_name_before(struct str text, size_t end)
     }
 }
 
-/* A scheme and the blank behind it; 0 if there is none at `from`. */
+/* Length of a scheme and the blank after it; 0 if there is none at `from`. */
 static size_t scheme_length(struct str text, size_t from)
 {
     for (size_t i = 0; i < array_size(auth_schemes); i++) {
@@ -142,8 +139,8 @@ static size_t scheme_length(struct str text, size_t from)
 }
 
 /*
- * Up to the quote that closes what was opened by one behind `depth` backslashes:
- * text quoted inside quoted text has its own quotes behind more of them.
+ * Position of the quote that closes what was opened by one after `depth` backslashes: text quoted
+ * inside quoted text has its own quotes after more of them.
  */
 static size_t quoted_end(struct str text, size_t from, char quote, size_t depth)
 {
@@ -157,7 +154,7 @@ static size_t quoted_end(struct str text, size_t from, char quote, size_t depth)
     return text.len;
 }
 
-/* Behind the bracket that closes the one at `from`. */
+/* Position after the bracket that closes the one at `from`. */
 static size_t bracket_end(struct str text, size_t from)
 {
     char open = text.ptr[from];
@@ -173,7 +170,7 @@ static size_t bracket_end(struct str text, size_t from)
     return text.len;
 }
 
-/* The value at `from`, without what stands before it and without its quotes. */
+/* The value at `from`, without what precedes it and without its quotes. */
 static struct span value_at(struct str text, size_t from, const char *stops)
 {
     size_t schemes = 0;
@@ -202,7 +199,7 @@ static struct span value_at(struct str text, size_t from, const char *stops)
     return (struct span){from, to};
 }
 
-/* The value behind a secret's name that ends, with its '=' or ':', at `at`. */
+/* The value after a secret's name that ends, with its '=' or ':', at `at`. */
 static struct span named_secret(struct str text, size_t at)
 {
     const struct str *word = secret_name_before(text, at);
@@ -228,7 +225,7 @@ static struct span scheme_secret(struct str text, size_t at)
     return no_span;
 }
 
-/* What follows gw_ or sess_: the random part of a key of ours. */
+/* What follows gw_ or sess_: the random part of our own key. */
 static struct span key_secret(struct str text, size_t at)
 {
     for (size_t i = 0; i < array_size(key_prefixes); i++) {
@@ -243,7 +240,7 @@ static struct span key_secret(struct str text, size_t at)
             least = LEAST_INSIDE_WORD;
         while (to < text.len && is_key_char(text.ptr[to]))
             to++;
-        /* Somebody may have cut the text before it came here. */
+        /* The text may have been cut before. */
         if (to - at >= least || to == text.len)
             return (struct span){at, to};
     }
@@ -276,7 +273,7 @@ static struct span url_password(struct str text, size_t from)
             colon = i;
         if (c == '@')
             at_sign = i;
-        /* A password may hold an '@' of its own, but not behind a slash. */
+        /* A password may contain an '@', but not after a slash. */
         if (c == '@' && !is_in_host)
             break;
     }
@@ -295,7 +292,7 @@ static struct span url_password(struct str text, size_t from)
     return is_in_host && i == text.len ? (struct span){colon + 1, i} : no_span;
 }
 
-/* The secret that is announced by what ends at `at`. */
+/* The secret announced by what ends at `at`. */
 static struct span secret_behind(struct str text, size_t at)
 {
     switch (at > 0 ? fold(text.ptr[at - 1]) : '\0') {
@@ -314,8 +311,10 @@ static struct span secret_behind(struct str text, size_t at)
     }
 }
 
-/* Everything that announces a secret stands before it, so what was passed once is decided, and the
- * search goes on behind what was hidden. */
+/*
+ * Everything that announces a secret comes before it, so what was scanned once is decided, and the
+ * search continues after what was hidden.
+ */
 int redact_cut(struct str text, size_t max, struct buf *out, size_t *out_used)
 {
     struct span url = no_span;
@@ -337,7 +336,7 @@ int redact_cut(struct str text, size_t max, struct buf *out, size_t *out_used)
         }
         i = secret.to;
         before = str_slice(text, done, secret.from - done);
-        /* Right behind the last one it is the same to the reader. */
+        /* Directly after the last one it is redundant. */
         if (before.len > 0 || done == 0) {
             if (before.len + STR(REDACT_MARK).len > max) {
                 text = str_slice(text, 0, secret.from);

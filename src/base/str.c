@@ -18,8 +18,9 @@ static uint64_t load8(const char *bytes)
     return word;
 }
 
-/* Eight characters at a time: 0x20 is added to each byte from A to Z, and carries stay in their
- * byte. */
+/*
+ * Eight characters at a time: adds 0x20 to each byte from A to Z, and carries stay in their byte.
+ */
 static uint64_t ascii_lower8(uint64_t word)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);

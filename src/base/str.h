@@ -82,7 +82,7 @@ static inline size_t str_index(struct str s, const char *const *names, size_t co
     return SIZE_MAX;
 }
 
-/* Where `needle` begins in `s`, or SIZE_MAX. */
+/* Position of `needle` in `s`, or SIZE_MAX. */
 size_t str_find(struct str s, struct str needle);
 
 /* Parses the whole view as a decimal int64_t: no spaces, no plus sign, no overflow. */

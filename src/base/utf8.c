@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* Past the ASCII at p, a machine word at a time. */
+/* Skips the ASCII at p, several words at a time. */
 static size_t skip_ascii(const char *p, size_t len)
 {
     const uint64_t high_bits = 0x8080808080808080U;

@@ -7,13 +7,13 @@
 
 #include "base/str.h"
 
-/* A command and those around it. */
+/* A command and its parents. */
 struct level {
     const struct option_command *command;
     const struct level *above;
 };
 
-/* The first error stays, and only the end is checked. */
+/* The first error is kept, and only the end is checked. */
 struct script {
     struct buf *out;
     int error;
@@ -50,7 +50,7 @@ static void put_path(struct script *s, const struct level *level)
     put(s, "%s", level->command->name);
 }
 
-/* A function's name: the path with '_' for all that may not stand in one. */
+/* A function's name: the path with '_' for all invalid characters. */
 static void put_function(struct script *s, const struct level *level)
 {
     if (level->above != NULL)
@@ -76,7 +76,7 @@ static void put_template(struct script *s, const struct level *program, const ch
 typedef void row_fn(struct script *s, const struct level *level, const struct option *row);
 typedef void level_fn(struct script *s, const struct level *level);
 
-/* The options that hold for a command: its own and those of the commands around it. */
+/* The options that apply to a command: its own and those of its parents. */
 static void each_row(struct script *s, const struct level *level, row_fn *fn)
 {
     for (const struct level *l = level; l != NULL; l = l->above)
@@ -100,7 +100,7 @@ static void put_choices(struct script *s, const char *const *choices, char separ
     }
 }
 
-/* The spellings of an option: "--name", "--no-name" where that is useful, "--alias", "-x". */
+/* The spellings of an option: "--name", "--no-name" if useful, "--alias", "-x". */
 enum { SPELLINGS = 4, SPELLING_BYTES = OPTION_NAME_BYTES };
 
 static size_t spell(const struct option *row, char out_words[SPELLINGS][SPELLING_BYTES])
@@ -117,7 +117,7 @@ static size_t spell(const struct option *row, char out_words[SPELLINGS][SPELLING
     return count;
 }
 
-/* Bash: a table as text, and one function that walks the words along it. */
+/* Bash: a table as text, and one function that follows the words along it. */
 
 /* "@dir", "@file", "@text", or the choices with commas. */
 static void put_bash_kind(struct script *s, enum option_type type, const char *const *choices)
@@ -258,7 +258,7 @@ static const char bash_tail[] =
     "complete -F %f %p\n";
 /* clang-format on */
 
-/* Zsh: a function a command, for _arguments. */
+/* Zsh: one function per command, for _arguments. */
 
 static void put_zsh_value(struct script *s, const char *name, enum option_type type,
                           const char *const *choices)
@@ -294,7 +294,7 @@ static void put_zsh_row(struct script *s, const struct level *level, const struc
     }
 }
 
-/* The commands below, in _describe and then in the choice of the next function. */
+/* The subcommands, in _describe and then in the choice of the next function. */
 static void put_zsh_commands(struct script *s, const struct level *level)
 {
     const struct option_command *command = level->command;
@@ -341,7 +341,7 @@ static void put_zsh_level(struct script *s, const struct level *level)
     put(s, "}\n\n");
 }
 
-/* Fish: a condition that walks the words, and a line for each option of each command. */
+/* Fish: a condition that follows the words, and a line for each option of each command. */
 
 static void put_fish_valued_row(struct script *s, const struct level *level,
                                 const struct option *row)

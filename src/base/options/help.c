@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-/* The first error stays, and only the end is checked. */
+/* The first error is kept, and only the end is checked. */
 struct page {
     struct buf *out;
     struct buf text; /* being put together, not yet wrapped */
@@ -58,7 +58,7 @@ static void put_heading(struct page *page, const char *text)
     end_line(page);
 }
 
-/* Goes on in the current line; a word that fits no line stands alone and sticks out. */
+/* Continues in the current line; a word that fits no line stands alone and overflows. */
 static void put_wrapped(struct page *page, size_t indent)
 {
     struct str text = buf_view(&page->text);
@@ -198,7 +198,7 @@ static void put_usage(struct page *page, const struct option_values *values)
     put_wrapped(page, 2 * LEFT_MARGIN);
 }
 
-/* Takes the text so far as a left side that is to find room. */
+/* Measures the text so far as a left side. */
 static void measure(struct page *page, size_t *widest)
 {
     size_t width = LEFT_MARGIN + utf8_count(buf_view(&page->text)) + GAP;
@@ -207,7 +207,7 @@ static void measure(struct page *page, size_t *widest)
     buf_clear(&page->text);
 }
 
-/* Wide enough for most names, but never so wide that nothing is left for the descriptions. */
+/* Wide enough for most names, but never so wide that no room is left for the descriptions. */
 static size_t description_column(struct page *page, const struct option_values *values)
 {
     const struct option_command *command = values->command;

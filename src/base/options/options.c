@@ -57,7 +57,7 @@ static bool names_row(const struct option *row, struct str name, enum option_spe
     return true;
 }
 
-/* `value` is what stood behind '=' or the letter; when NULL and needed, the next word is it. */
+/* `value` is what followed '=' or the letter; if NULL and needed, the next word is used. */
 static int give_flag(struct option_values *values, const struct option_given *given,
                      const char *value, struct words *words, struct err *err)
 {
@@ -129,7 +129,10 @@ static int take_letters(struct option_values *values, const char *letters, struc
     for (; *letters != '\0'; letters++) {
         struct option_given given = {NULL, OPTION_FLAG, OPTION_BY_LETTER};
         struct option_values *owner = find_letter(values, *letters, &given.row);
-        /* What is glued to a letter may be a secret: of an unknown one, no more is shown. */
+        /*
+         * What is attached to a letter may be a secret: for an unknown letter nothing of it is
+         * shown.
+         */
         char shown[OPTION_SHOWN_ROOM];
         int r;
 
@@ -173,7 +176,7 @@ static int too_many(const struct option_command *command, const char *word, stru
     struct str last = str_from(word);
     char shown[OPTION_SHOWN_ROOM];
 
-    /* Whoever gives a word too many may have the secret in the wrong place. */
+    /* With a surplus word the secret may be in the wrong place. */
     for (size_t i = 0; i < command->argument_count; i++)
         if (command->arguments[i].is_secret)
             last = STR("(not shown)");

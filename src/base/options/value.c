@@ -174,7 +174,7 @@ int option_value_add_item(struct arena *arena, const struct option_given *given,
     return 0;
 }
 
-/* Up to the next comma that stands in no braces: "*.{key,pem}" is one item. */
+/* Up to the next comma outside of braces: "*.{key,pem}" is one item. */
 static bool cut_item(struct str *rest, struct str *out_item)
 {
     struct str whole = *rest;
@@ -273,7 +273,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits from a to b, two swapped neighbours being one. Neither is longer than LONGEST_GUESS. */
+/* Edits from a to b, where swapping two neighbours is one. Neither is longer than LONGEST_GUESS. */
 static size_t edit_distance(struct str a, struct str b)
 {
     size_t rows[3][LONGEST_GUESS + 1];

@@ -43,7 +43,7 @@ static void print_part(const struct schema_path *path, struct schema_text *text)
     }
 }
 
-/* From the end to the front: what does not fit is the beginning, which says least. */
+/* From the end to the front: if it does not fit, the beginning is dropped, which says least. */
 static const char *print_path(const struct schema_path *path, char room[ERR_FIELD_BYTES])
 {
     static const struct str more = STR_LITERAL("...");
@@ -67,7 +67,7 @@ static const char *print_path(const struct schema_path *path, char room[ERR_FIEL
     return room + start;
 }
 
-/* Apart from schema_complain(), so that trying forms does not pay for this room. */
+/* Separate from schema_complain(), so that trying forms does not pay for its stack. */
 static int SCHEMA_ASIDE __attribute__((format(printf, 3, 0)))
 report(struct schema_checking *c, const struct schema_path *path, const char *format, va_list args)
 {
@@ -122,7 +122,7 @@ static inline int spend(struct schema_checking *c, size_t steps, const struct sc
     return 0;
 }
 
-/* For looking at one value, what it holds not counted. */
+/* Cost of looking at one value, without its content. */
 static size_t text_steps(const struct json_value *value)
 {
     if (value->type == JSON_NUMBER)
@@ -130,7 +130,7 @@ static size_t text_steps(const struct json_value *value)
     return 1 + (value->type == JSON_STRING ? value->size / COMPARED_BYTES_A_STEP : 0);
 }
 
-/* For comparing this value and all it holds with another, as far as this side is concerned. */
+/* Cost of comparing this value and its content with another, for this side. */
 static int spend_on_value(struct schema_checking *c, const struct json_value *value,
                           const struct schema_path *path)
 {
@@ -153,7 +153,7 @@ static bool is_number(const struct json_value *value)
     return value->type == JSON_INT || value->type == JSON_NUMBER;
 }
 
-/* 1 the same value, 0 another, or an error. */
+/* 1 for the same value, 0 for another, or an error. */
 static int is_literal(struct schema_checking *c, const struct json_value *literal,
                       const struct json_value *value, const struct schema_path *path)
 {
@@ -404,9 +404,8 @@ static int check_tag(struct schema_checking *c, const struct schema *schema,
 }
 
 /*
- * Is all there that must be, and do the fields fit that tell forms apart? Before
- * anything is descended into: a form that is not meant is left at once, so
- * trying forms inside forms stays cheap.
+ * Checks that all required fields are there, and that the fields that tell forms apart fit. Before
+ * descending: a form that is not meant is left at once, so that nested forms stay cheap.
  */
 static int SCHEMA_ASIDE check_required(struct schema_checking *c,
                                        const struct schema_object *object,
@@ -444,7 +443,7 @@ static int SCHEMA_ASIDE check_required(struct schema_checking *c,
     while ((seen[i / 64] >> i % 64 & 1) != 0)
         i++;
     missing = schema_path_to_name(path, object->required[i]);
-    /* Whoever tries forms compares their complaints, and so their names. */
+    /* Trying forms compares their failures, and so their names. */
     r = spend(c, missing.name.len / COMPARED_BYTES_A_STEP, path);
     if (r < 0)
         return r;

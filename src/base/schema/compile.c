@@ -19,7 +19,7 @@ enum {
 
 static const uint32_t no_note = UINT32_MAX;
 
-/* One name of a JSON pointer, with its slash. */
+/* One token of a JSON pointer, with its slash. */
 static void print_token(struct str name, struct schema_text *text)
 {
     schema_text_add(text, STR("/"));
@@ -99,7 +99,7 @@ void *schema_allocate(struct schema_compiler *c, size_t count, size_t size, int 
     void *block = arena_alloc_array(c->arena, count, size);
 
     if (block == NULL) {
-        /* The arena does not say which it was; ask its ceiling. */
+        /* The arena does not tell which it was; check its limit. */
         size_t wanted;
         bool is_over = !checked_mul(count, size, &wanted) ||
                        !checked_add(wanted, ARENA_OVERHEAD_BYTES, &wanted) ||
@@ -145,7 +145,7 @@ static int spend(struct schema_compiler *c, size_t steps)
     return 0;
 }
 
-/* In place: the result is never longer. False when a percent sign has no two digits. */
+/* In place: the result is never longer. False if a percent sign has no two digits. */
 static bool decode_percent(char *bytes, size_t *len)
 {
     struct str rest = {bytes, *len};
@@ -196,7 +196,7 @@ static const struct json_value *get_item(const struct json_value *array, struct 
     return NULL;
 }
 
-/* The schema at the place that "#" and the pointer behind it name. */
+/* The schema at the location of "#" and the pointer after it. */
 static int follow_pointer(struct schema_compiler *c, struct schema *schema,
                           const struct json_value *key, char *pointer, size_t len)
 {
@@ -226,7 +226,7 @@ static int follow_pointer(struct schema_compiler *c, struct schema *schema,
                                     : json_get(at, (struct str){token, token_len});
         if (at == NULL)
             return schema_refuse(c, key, "leads nowhere");
-        /* Behind an $id of its own, references would start from another place. */
+        /* Below another $id, references would start from another place. */
         r = spend(c, at->type == JSON_OBJECT ? at->size : 0);
         if (r < 0)
             return r;
@@ -264,7 +264,7 @@ static int compile_schema(struct schema_compiler *c, const struct schema_note *n
         note->schema->types = location->integer != 0 ? SCHEMA_ANY_TYPE : 0;
         return 0;
     }
-    /* Draft 7: what stands beside $ref does not count. */
+    /* Draft 7: siblings of $ref do not count. */
     if (ref != NULL)
         return compile_ref(c, note->schema, ref - 1);
     json_each_member (key, location) {
@@ -282,7 +282,7 @@ static int compile_schema(struct schema_compiler *c, const struct schema_note *n
     return 0;
 }
 
-/* The schemas that look at the same value as this one does, one after the other; then NULL. */
+/* The schemas applied to the same value as this one, one after the other; then NULL. */
 static const struct schema *edge(const struct schema *schema, size_t index)
 {
     if (schema->ref != NULL)
@@ -298,8 +298,8 @@ static const struct schema *edge(const struct schema *schema, size_t index)
 }
 
 /*
- * A schema that comes back to itself without having gone into a member or an
- * item would be applied for ever. Depth first, without recursion.
+ * A schema that refers to itself without descending into a member or an item would be applied
+ * forever. Depth first, without recursion.
  */
 static int refuse_loops(struct schema_compiler *c, uint32_t start)
 {
@@ -313,7 +313,7 @@ static int refuse_loops(struct schema_compiler *c, uint32_t start)
         struct schema_note *next_note;
 
         if (next == NULL) {
-            /* What it refers to is done, so a chain of references ends one step on. */
+            /* Its target is done, so a chain of references ends one step further. */
             if (note->schema->ref != NULL)
                 note->schema->ref = schema_target(note->schema->ref);
             note->state = SCHEMA_NOTE_DONE;

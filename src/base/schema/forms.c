@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-/* The verdict alone: 0, ERR_SCHEMA_MISMATCH with c->failure, or a limit reached. */
+/* Only the result: 0, ERR_SCHEMA_MISMATCH with c->failure, or a limit exceeded. */
 static int try_form(struct schema_checking *c, const struct schema *schema,
                     const struct json_value *value, const struct schema_path *path)
 {
@@ -17,7 +17,7 @@ static int try_form(struct schema_checking *c, const struct schema *schema,
     return r;
 }
 
-/* How near a value came to a form, from far to near. */
+/* How near a value is to a form, from far to near. */
 enum nearness {
     NEAR_NOTHING,
     NEAR_TYPE,    /* another type altogether */
@@ -27,7 +27,7 @@ enum nearness {
     NEAR_TAGGED,  /* a const or enum says that this form is meant */
 };
 
-/* The nearest of the forms that did not fit. */
+/* The nearest of the forms that do not fit. */
 struct nearest {
     enum nearness nearness;
     struct schema_failure failure;
@@ -72,7 +72,10 @@ static enum comparison SCHEMA_ASIDE consider(struct nearest *best, enum nearness
     return NEARER;
 }
 
-/* Does a const or an enum in the value's own fields say that this form is meant? 1, 0, error. */
+/*
+ * Whether a const or an enum in the value's own fields says that this form is meant: 1, 0, or an
+ * error.
+ */
 static int is_tagged(struct schema_checking *c, const struct schema *form,
                      const struct json_value *value, const struct schema_path *path)
 {
@@ -100,7 +103,7 @@ static int is_tagged(struct schema_checking *c, const struct schema *form,
     return 0;
 }
 
-/* What all the forms had to say that are as near as the nearest. */
+/* What the nearest forms have in common. */
 struct common {
     enum schema_rule rule;
     struct str tag; /* SCHEMA_RULE_TAG: the field that tells the forms apart */
@@ -108,7 +111,7 @@ struct common {
     bool is_common; /* all broke the same rule, a tag in the same field */
 };
 
-/* c->list collects what the forms would have taken there. */
+/* c->list collects what the forms would accept there. */
 static void collect(struct common *common, struct schema_text *list,
                     const struct schema_failure *failure, bool is_first)
 {
@@ -136,8 +139,8 @@ static struct schema_failure form_failure(const struct schema_path *path,
 }
 
 /*
- * No form fits: says what helps most. Forms are tried again, now also asking
- * which one the value claims to be. 0 when the nearest may speak for itself.
+ * No form fits: reports what helps most. Tries the forms again, also checking which one the value
+ * claims to be. 0 if the nearest form shall report its own failure.
  */
 static int SCHEMA_ASIDE explain_forms(struct schema_checking *c, const struct schema_list *forms,
                                       const struct json_value *value,
@@ -186,7 +189,7 @@ static int SCHEMA_ASIDE explain_forms(struct schema_checking *c, const struct sc
     return schema_complain(c, failure, path, "fits none of the allowed forms");
 }
 
-/* Keeps the nearest complaint of forms that were tried, of which none fits. */
+/* Keeps the nearest failure of the forms, of which none fits. */
 static void SCHEMA_ASIDE keep_failure(struct schema_checking *c, const struct nearest *best,
                                       const struct json_value *value,
                                       const struct schema_path *path)
@@ -201,8 +204,8 @@ static void SCHEMA_ASIDE keep_failure(struct schema_checking *c, const struct ne
 }
 
 /*
- * How many of the forms fit, at most two of them counted and only one when that
- * is enough; or an error. When none does, c->failure says how near it was.
+ * How many of the forms fit, at most two of them counted and only one if that is enough; or an
+ * error. If none does, c->failure says how near it was.
  */
 static int SCHEMA_ASIDE count_fitting(struct schema_checking *c, const struct schema_list *forms,
                                       bool only_one, const struct json_value *value,
@@ -227,7 +230,7 @@ static int SCHEMA_ASIDE count_fitting(struct schema_checking *c, const struct sc
     return fitting;
 }
 
-/* anyOf, and oneOf which wants no second that fits. */
+/* anyOf, and oneOf, which allows no second one that fits. */
 static int check_forms(struct schema_checking *c, const struct schema_list *forms, bool only_one,
                        const struct json_value *value, const struct schema_path *path)
 {

@@ -94,7 +94,7 @@ void schema_text_add_literal(struct schema_text *text, const struct json_value *
     }
 }
 
-/* Behind the last choice there is always room for the mark that more follow. */
+/* After the last choice there is always room for the mark that more follow. */
 static void add_choice(struct schema_text *text, struct str choice)
 {
     static const struct str more = STR_LITERAL(", ...");

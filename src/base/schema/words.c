@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a schema, each with what it means for the compiled one. */
+/* The keywords of a schema, each with its effect on the compiled one. */
 #include "base/schema/compile_internal.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int ignore_word(struct schema_compiler *c, struct schema *schema,
     return 0;
 }
 
-/* Inside, $id would change what references mean. */
+/* Below the top, $id would change the meaning of references. */
 static int compile_id(struct schema_compiler *c, struct schema *schema,
                       const struct json_value *key, int argument)
 {
@@ -259,7 +259,7 @@ static int read_required(struct schema_compiler *c, struct schema_object *object
     return 0;
 }
 
-/* Brings the two entries of a name that has a property and is required together. */
+/* Merges the two entries of a name that is a property and required. */
 static bool sort_fields(struct schema_object *object)
 {
     struct schema_field *fields = object->fields;
@@ -284,7 +284,7 @@ static bool sort_fields(struct schema_object *object)
     return true;
 }
 
-/* `properties` and `required` are two words with one table; whichever comes first builds it. */
+/* `properties` and `required` are two keywords with one table; whichever comes first builds it. */
 static int compile_fields(struct schema_compiler *c, struct schema *schema,
                           const struct json_value *key, int argument)
 {
