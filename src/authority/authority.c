@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The authority as a whole: made, told its policy, hooks and listeners, and freed. */
+/* The authority: creating it, its policy, hooks and listeners, and freeing it. */
 #include "authority/internal.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ void authority_set_ask(struct authority *authority, authority_ask_fn *ask, void 
     authority->ask_data = data;
 }
 
-/* Closes the gaps of removed hooks; nothing runs while one is added. */
+/* Compacts the list of hooks; nothing runs while one is added. */
 static void drop_removed(struct authority *authority)
 {
     size_t kept = 0;

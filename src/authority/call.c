@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host knows and the record shall say: for which call, and what it did itself. */
+/* What only the host knows, for the audit log: the tool call, and notes about its own actions. */
 #include "authority/internal.h"
 
 #include <assert.h>
 
-/* A call runs in one thread, and what it does begins there. */
+/* A call runs in one thread, and its operations begin there. */
 _Thread_local const struct authority_call *call_current __attribute__((tls_model("initial-exec")));
 
 void authority_call_begin(const struct authority_call *call)
@@ -18,7 +18,7 @@ void authority_call_end(void)
     call_current = NULL;
 }
 
-/* A refusal without its code, or the code of a success, would be found by nobody. */
+/* A refusal without a code, or a success with one, could not be found. */
 static bool is_sound(const struct authority_note *note)
 {
     bool is_bad = note->outcome == AUTHORITY_DENIED || note->outcome == AUTHORITY_FAILED;

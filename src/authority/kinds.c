@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each kind of root allows by itself, before any policy is asked. */
+/* What each kind of root allows by itself, before any policy. */
 #include "authority/internal.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static int deny(struct err *err, const char *why)
     return err_set(err, ERR_DENIED_BY_POLICY, "%s", why);
 }
 
-/* Somebody said yes to this very thing: the user, or the host's own code. */
+/* The user, or the host's own code, agreed to exactly this. */
 static bool is_explicit(const struct authority_request *request)
 {
     return request->source == AUTHORITY_FROM_USER_APPROVAL ||

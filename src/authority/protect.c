@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directories of the host that no scope reaches, whatever its root and globs:
- * where we keep our state, and what else the host names.
+ * Directories of the host that no scope can reach, whatever its root and globs: our state
+ * directory, and others that the host names.
  */
 #include "authority/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The directory's path without links; of one that is not there yet, by the directory above it. */
+/* The directory's path without links; for a missing one, by its parent. */
 static int find_path(struct authority *authority, const char *path, char out_path[PATH_MAX])
 {
     const struct backend_ops *ops = authority->backend->ops;
@@ -73,7 +73,7 @@ int authority_protect(struct authority *authority, const char *path, struct err 
     return protect_path(authority, path, err);
 }
 
-/* By whole components; what follows the slash is left in *out_below. */
+/* By whole components; the part after the slash goes to *out_below. */
 static bool lies_in(struct str path, struct str directory, struct str *out_below)
 {
     if (str_eq(directory, STR("/")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grants: made on request, listed, exported, revoked, gone with their scope. */
+/* Grants: created on request, listed, exported, revoked, freed with their scope. */
 #include "authority/internal.h"
 
 #include <stdlib.h>
@@ -25,14 +25,14 @@ static bool is_allowed(const struct authority_scope *scope, struct str name)
 }
 
 /*
- * Names of the authority's own, for what is not finished: nobody's to see or use,
- * or a file could be read, or put in place of another, on its way.
+ * Private names of the authority, for unfinished objects: nobody may see or use them, or a file
+ * could be read, or be replaced, while it is being written.
  */
 static bool is_private(struct str name)
 {
     const char *end = name.ptr + name.len;
 
-    /* Few names have a dot at all, and most of those behind something. */
+    /* Few names have a dot at all, and most of those not at the beginning. */
     for (const char *at = name.ptr; at < end; at++) {
         at = memchr(at, '.', (size_t)(end - at));
         if (at == NULL)
@@ -61,7 +61,7 @@ static bool is_filtered(const struct authority_scope *scope, struct str name, en
            filter->denies(filter->data, name, use == SCOPE_CHANGE);
 }
 
-/* Whether nothing denies it; that it is allowed is another matter. */
+/* Whether nothing denies it; it must also be allowed. */
 static bool is_undenied(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
     return !is_private(name) && !is_protected(scope, name) &&
@@ -209,7 +209,7 @@ static int check_request(const struct authority_request *request, struct err *er
     return kind_check_request(request, err);
 }
 
-/* Secrets are nobody else's business: not group's, not others'. */
+/* Secrets must not be accessible to group and others. */
 static int check_strictness(struct authority *authority, const struct authority_request *request,
                             struct backend_root *root, struct err *err)
 {
@@ -340,7 +340,7 @@ static void write_grant(void *data, const struct authority_grant *grant)
     json_write_str(w, str_from(authority_root_kind_name(grant->root.kind)));
     json_key(w, STR("id"));
     json_write_str_lossy(w, str_from(grant->root.id));
-    /* A path must arrive exact or not at all: one that is no UTF-8 ends the export. */
+    /* A path must be exact: one that is not UTF-8 ends the export. */
     if (grant->root.path != NULL) { /* a temporary workspace has none to tell */
         json_key(w, STR("path"));
         json_write_str(w, str_from(grant->root.path));

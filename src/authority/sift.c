@@ -21,7 +21,7 @@ enum {
     ENTRIES_BETWEEN_LOOKS = 1024,
 };
 
-/* A directory that nobody has opened yet. */
+/* A directory that was not opened yet. */
 struct waiting {
     struct list link;
     struct ignore_layer *layer;
@@ -37,9 +37,9 @@ struct names {
     size_t room;
 };
 
-/* One that is open, with the names of its files; several threads may be at it. */
+/* An open directory, with the names of its files; several threads may work on it. */
 struct opened {
-    struct list link; /* among those that have files left */
+    struct list link; /* in the list of those with files left */
     struct backend_dir *dir;
     struct ignore_layer *layer;
     struct str name; /* in the arena of its files */
@@ -57,7 +57,7 @@ struct crew {
     struct list opened;
     size_t waiting_bytes;
     unsigned busy;
-    int result; /* of the first that failed; ends all */
+    int result; /* of the first failure; ends everything */
     atomic_bool is_over;
 };
 
@@ -68,7 +68,7 @@ struct sifter {
     struct path_name name; /* of what is being looked at */
 };
 
-/* As the visitor knows it. */
+/* The name as the visitor knows it. */
 static struct str below_base(const struct sift *sift, struct str name)
 {
     return str_slice(name, sift->base.len + (sift->base.len > 0), name.len);
@@ -92,8 +92,7 @@ static void fail(struct crew *crew, int code)
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* Whether a failure is more than something missed: *code becomes what the token says, if it does.
- */
+/* Whether a failure ends everything: *code becomes the token's code, if it has one. */
 static bool ends_all(const struct sift *sift, int *code)
 {
     int over = cancel_check(sift->lookup.cancel);
@@ -111,7 +110,7 @@ static void free_waiting(struct waiting *waiting)
     free(waiting);
 }
 
-/* ERR_TOO_LARGE when too many wait. */
+/* ERR_TOO_LARGE if too many wait. */
 static int add_waiting(struct crew *crew, struct str name, struct ignore_layer *layer,
                        unsigned depth)
 {
@@ -177,7 +176,7 @@ static void free_opened(const struct sift *sift, struct opened *opened)
 
 /* ---- rules ---- */
 
-/* What has gone, or become something else, since its name was read is nothing that was missed. */
+/* What was deleted or replaced since its name was read does not count as missed. */
 static bool has_gone(int code)
 {
     return code == ERR_NOT_FOUND || code == ERR_NOT_REGULAR_FILE || code == ERR_NOT_A_DIRECTORY ||
@@ -196,7 +195,7 @@ static int read_rule_file(const struct sift *sift, struct str directory, struct 
     size_t got = 0;
     int r = path_join(directory, component, &name);
 
-    /* What nobody may read does not decide what others see. */
+    /* Ignore files that may not be read do not decide what others see. */
     if (r < 0 || !scope_admits(sift->scope, path_view(&name), SCOPE_LOOK))
         return 0;
     lookup.max_file_bytes = IGNORE_MAX_FILE_BYTES;
@@ -231,7 +230,7 @@ int sift_read_rules(const struct sift *sift, struct str directory, struct ignore
 
 /* ---- a directory ---- */
 
-/* The sifter's name becomes that of an entry. False when no name can reach it. */
+/* Sets the sifter's name to that of an entry. False if the name is too long. */
 static bool name_entry(struct sifter *sifter, struct str directory, struct str component)
 {
     return path_join(directory, component, &sifter->name) == 0;
@@ -278,8 +277,8 @@ static bool is_rule_file(struct str component)
 }
 
 /*
- * Reads all of it before anything is decided: its rules may come last. Directories
- * stand behind the files, and are not kept beyond this.
+ * Reads all of it before anything is decided: its ignore rules may come last. Directories come
+ * after the files, and are not kept beyond this.
  */
 static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
 {
@@ -321,7 +320,7 @@ static int gather(struct sifter *sifter, struct opened *opened, unsigned depth)
     return r;
 }
 
-/* NULL where it cannot be opened, which is reported. */
+/* NULL if it cannot be opened, which is reported. */
 static struct opened *open_waiting(struct sifter *sifter, struct waiting *waiting)
 {
     struct crew *crew = sifter->crew;
@@ -398,7 +397,7 @@ static int look_at_file(struct sifter *sifter, const struct opened *opened, stru
 
 /* ---- the crew ---- */
 
-/* With the lock: an open directory that has files left, or NULL. */
+/* With the lock held: an open directory that has files left, or NULL. */
 static struct opened *join_another(struct crew *crew)
 {
     struct opened *opened;
@@ -410,7 +409,7 @@ static struct opened *join_another(struct crew *crew)
     return opened;
 }
 
-/* With the lock: the next files of a directory; false when there are none. */
+/* With the lock held: the next files of a directory; false if there are none. */
 static bool take_portion(struct opened *opened, size_t *out_first, size_t *out_end)
 {
     size_t left = opened->files.count - opened->next_file;
@@ -425,7 +424,7 @@ static bool take_portion(struct opened *opened, size_t *out_first, size_t *out_e
     return true;
 }
 
-/* All that is left of a directory, shared with whoever comes. */
+/* Visits the rest of a directory, shared with other threads. */
 static void go_through(struct sifter *sifter, struct opened *opened)
 {
     struct crew *crew = sifter->crew;
@@ -452,7 +451,7 @@ static void go_through(struct sifter *sifter, struct opened *opened)
         free_opened(crew->sift, opened);
 }
 
-/* With the lock. Others may help where there is more than one portion. */
+/* With the lock held. Others may help if there is more than one portion. */
 static void offer(struct crew *crew, struct opened *opened)
 {
     list_init(&opened->link);
@@ -474,7 +473,9 @@ static struct waiting *take_waiting(struct crew *crew)
     return waiting;
 }
 
-/* With the lock, which it gives up meanwhile: one directory. False when there is none. */
+/*
+ * With the lock held, which it releases meanwhile: handles one directory. False if there is none.
+ */
 static bool do_some(struct sifter *sifter)
 {
     struct crew *crew = sifter->crew;
@@ -521,7 +522,7 @@ static void *sift_thread(void *data)
     return NULL;
 }
 
-/* On Linux a thread has a niceness of its own; who called keeps his. */
+/* On Linux each thread has its own niceness; the caller keeps its own. */
 static void *sift_thread_nicely(void *data)
 {
     setpriority(PRIO_PROCESS, 0, NICENESS);
@@ -538,7 +539,7 @@ static unsigned count_threads(const struct sift *sift)
     return wanted < AUTHORITY_SIFT_MAX_THREADS ? wanted : AUTHORITY_SIFT_MAX_THREADS;
 }
 
-/* How many could be started; signals are for others. */
+/* Returns how many could be started; they block all signals. */
 static unsigned start_threads(struct sifter *sifters, unsigned wanted)
 {
     unsigned started = 0;

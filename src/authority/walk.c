@@ -17,7 +17,7 @@ struct child {
     enum authority_type type;
 };
 
-/* A directory on the way. */
+/* A directory on the path. */
 struct level {
     struct backend_dir *dir;
     size_t name_len; /* of this directory, in the walk's name */
@@ -57,7 +57,7 @@ static int compare_children(const void *left, const void *right)
     return str_compare(a->component, b->component);
 }
 
-/* One more entry, copied; the directory's own buffer moves on. */
+/* Copies one more entry; the directory's own buffer is reused. */
 static int keep_child(struct level *level, struct child child)
 {
     const char *copy = arena_copy(&level->arena, child.component);
@@ -79,7 +79,7 @@ static int keep_child(struct level *level, struct child child)
     return 0;
 }
 
-/* Reads a whole directory, to sort it. That it cannot be read to its end is told at the end. */
+/* Reads a whole directory, to sort it. A read error is reported at the end. */
 static int gather(const struct walk *walk, struct level *level)
 {
     struct child child;
@@ -130,15 +130,15 @@ static bool next_child(const struct walk *walk, struct level *level, struct chil
 }
 
 /*
- * A directory that cannot be read to its end is passed over like one that is
- * shut, but not the first: that one was asked for.
+ * A directory that cannot be read completely is skipped like one that is closed, except the first:
+ * that one was requested.
  */
 static bool may_pass_over(const struct walk *walk, unsigned depth)
 {
     return depth > 1 && !walk->options->is_strict;
 }
 
-/* The walk's name becomes that of an entry of this level. */
+/* Sets the walk's name to that of an entry of this level. */
 static int name_entry(struct walk *walk, const struct level *level, struct str component)
 {
     size_t at = level->name_len;
@@ -153,7 +153,7 @@ static int name_entry(struct walk *walk, const struct level *level, struct str c
     return 0;
 }
 
-/* Into the directory that the walk's name stands for. */
+/* Descends into the directory that the walk's name refers to. */
 static int descend(struct walk *walk, struct level *level, struct str component)
 {
     struct backend_dir *dir;
@@ -167,7 +167,7 @@ static int descend(struct walk *walk, struct level *level, struct str component)
     return enter(walk, dir);
 }
 
-/* One entry; whether to go into it is up to the visitor. */
+/* Visits one entry; the visitor decides whether to descend. */
 static int visit_child(struct walk *walk, struct level *level, const struct child *child,
                        unsigned depth)
 {
@@ -227,7 +227,10 @@ static int remember(struct arena *arena, struct list *queue, struct str name)
     return 0;
 }
 
-/* From the first directory again, by components: each is pinned before the next is opened. */
+/*
+ * Opens it again from the first directory, by components: each is open before the next one is
+ * opened.
+ */
 static int open_again(const struct walk *walk, struct backend_dir *start, struct str name,
                       struct backend_dir **out_dir)
 {

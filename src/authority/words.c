@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of the enums. They stand in records that outlive the program and in
- * people's settings: a word that was once given stays.
+ * The names of enum values. They are in audit logs that outlive the program and in users' settings:
+ * a name must never change.
  */
 #include "authority/internal.h"
 
 #include "gatehouse/authority.h"
 
-/* For a value outside its enum, which is a mistake of ours and must still be recorded. */
+/* For a value outside its enum, which is a bug of ours and must still be recorded. */
 static const char unknown[] = "unknown";
 
 static const char *word_at(const char *const *words, size_t count, size_t value)

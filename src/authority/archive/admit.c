@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-/* What stands in the table, under its name in one case and normal form. */
+/* An entry of the table, whose key is the name in one case and normal form. */
 struct known_name {
     struct str spelled;
     bool is_directory;
@@ -140,7 +140,7 @@ int archive_gate_entry_end(struct archive_gate *gate, struct err *err)
 
 /* ---- Names ---- */
 
-/* Into gate->name: components joined by single slashes, without "." */
+/* Writes gate->name: components joined by single slashes, without "." */
 static int bring_into_form(struct archive_gate *gate, struct str raw, struct err *err)
 {
     struct str rest = raw, part;
@@ -212,9 +212,9 @@ bool archive_is_same_text(struct str a, struct str b)
 }
 
 /*
- * What names that must not meet have in common, in fresh memory: one normal form
- * and one case. Slashes stay where they are, so that a beginning of the name up
- * to one of them folds to the same beginning of the key.
+ * The key of a name, in new memory: one normal form and one case, so that names that must not
+ * coexist have the same key. Slashes stay where they are, so that a prefix of the name up to a
+ * slash folds to the same prefix of the key.
  */
 static int fold(struct str name, char **out_key, size_t *out_len)
 {
@@ -281,7 +281,7 @@ static int remember(struct archive_gate *gate, struct str name, struct str key, 
     return 0;
 }
 
-/* What is known under this key must be the same directory, spelled the same. */
+/* The entry under this key must be the same directory, in the same spelling. */
 static int check_directory(const struct known_name *known, struct str name, struct err *err)
 {
     if (!known->is_directory)
@@ -293,7 +293,7 @@ static int check_directory(const struct known_name *known, struct str name, stru
     return 0;
 }
 
-/* Every directory above the name, from the top. */
+/* Enters every directory above the name, from the top. */
 static int enter_parents(struct archive_gate *gate, struct str name, struct str key,
                          struct err *err)
 {

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-/* One directory on the way down: where its name ends in packing.name. */
+/* One directory on the path: where its name ends in packing.name. */
 struct level {
     struct backend_dir *dir;
     size_t name_len;
@@ -38,8 +38,8 @@ struct packing {
 /* ---- Out ---- */
 
 /*
- * Never fails: a writer that was told of a failure does not free its filters.
- * What comes after the first one is thrown away instead.
+ * Never fails: a writer that was told of a failure does not free its filters. Everything after the
+ * first failure is dropped instead.
  */
 static la_ssize_t on_write(struct archive *archive, void *data, const void *bytes, size_t len)
 {
@@ -60,7 +60,7 @@ static la_ssize_t on_write(struct archive *archive, void *data, const void *byte
     return (la_ssize_t)len;
 }
 
-/* What the writer, or the callback beneath it, has failed with; 0 if neither has. */
+/* The error of the writer, or of its callback; 0 if there is none. */
 static int writer_error(const struct packing *p, bool is_ok, struct err *err)
 {
     const char *text = archive_error_string(p->writer);
@@ -234,7 +234,7 @@ static int pack_directory(struct packing *p, struct backend_dir *dir, struct str
     return 0;
 }
 
-/* Puts the component behind the name of the directory that is being read. */
+/* Appends the component to the name of the directory being read. */
 static int set_name(struct packing *p, struct str component)
 {
     size_t parent = p->levels[p->depth].name_len;

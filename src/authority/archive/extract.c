@@ -55,7 +55,7 @@ static int write_file(struct extraction *x, const struct archive_item *item, str
     return 0;
 }
 
-/* A directory has been made by the gate; that it has no content is checked here. */
+/* The gate has created the directory; checks that it has no content. */
 static int pass_directory(struct extraction *x, struct err *err)
 {
     struct str bytes;

@@ -12,9 +12,9 @@
 #include "base/printable.h"
 
 /*
- * A compressed tar goes through two objects of libarchive: `packed` takes off
- * the one filter, and what it yields is counted and looked at before `reader`
- * makes entries of it. Otherwise `reader` has the file itself.
+ * A compressed tar goes through two objects of libarchive: `packed` removes the one filter, and its
+ * output is counted and checked before `reader` makes entries of it. Otherwise `reader` reads the
+ * file itself.
  */
 struct archive_stream {
     struct backend *backend;
@@ -81,7 +81,7 @@ static int read_file(struct archive_stream *stream, size_t *out_got)
     size_t wanted = left < ARCHIVE_BLOCK_BYTES ? (size_t)left : ARCHIVE_BLOCK_BYTES;
     int r = cancel_check(stream->gate->rules->cancel);
 
-    /* What is appended meanwhile does not belong to it. */
+    /* Bytes appended meanwhile do not belong to it. */
     *out_got = 0;
     if (r == 0 && wanted > 0)
         r = stream->backend->ops->file_read(stream->file, stream->offset, stream->block, wanted,
@@ -181,7 +181,7 @@ static la_ssize_t on_read_tar(struct archive *archive, void *data, const void **
 
 /* ---- Errors ---- */
 
-/* What libarchive, or a callback beneath it, has failed with. */
+/* The error of libarchive, or of its callback. */
 static int error_of(struct archive_stream *stream, struct archive *archive, struct err *err)
 {
     const char *text = archive_error_string(archive);
@@ -202,7 +202,9 @@ static int error_of(struct archive_stream *stream, struct archive *archive, stru
 
 enum { PROBE_BYTES = 512 };
 
-/* By its first bytes alone, so that no two readers fight over a file: 0 for a plain tar. */
+/*
+ * By its first bytes only, so that exactly one reader is responsible for a file: 0 for a plain tar.
+ */
 static int recognise(const char *start, size_t len, bool *out_is_zip)
 {
     static const struct {
@@ -252,8 +254,8 @@ static int open_zip(struct archive_stream *stream, struct err *err)
     return 0;
 }
 
-/* Takes one filter off; what is inside must be the tar. */
-/* By its own function: the one that takes a code links every filter there is. */
+/* Removes one filter; the content must be a tar. */
+/* By its own function: the one that takes a code links every filter. */
 static int support_filter(struct archive *packed, int filter)
 {
     switch (filter) {
@@ -389,7 +391,7 @@ static int check_type(struct archive_entry *entry, struct str name, struct err *
     return 0;
 }
 
-/* As the archive writes it, and no other than the one that libarchive understood. */
+/* The name as the archive writes it, which must be the one that libarchive read. */
 static int find_name(struct archive_stream *stream, struct str *out_name, struct err *err)
 {
     const char *text = archive_entry_pathname(stream->entry);
@@ -447,7 +449,7 @@ bool archive_stream_next(struct archive_stream *stream, struct archive_item *out
         *out_error = finish(stream, err);
         return false;
     }
-    /* A warning is a doubt, and there is no room for doubt. */
+    /* A warning is treated as an error. */
     *out_error =
         r == ARCHIVE_OK ? take_entry(stream, out_item, err) : error_of(stream, stream->reader, err);
     return *out_error == 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libarchive takes names up to their first NUL and passes over what it does not
- * understand. This follows the same stream by its own arithmetic: names that
- * hold a NUL are found, and a stream that the two understand differently is
- * refused at its end, before anything is published.
+ * libarchive reads names up to their first NUL and skips what it does not understand. This parses
+ * the same stream independently: it finds names with a NUL, and refuses a stream that the two read
+ * differently at its end, before anything is published.
  */
 #include "authority/archive/internal.h"
 
@@ -60,7 +59,7 @@ static void halt(struct archive_tar *tar, int error)
     tar->halted_error = error;
 }
 
-/* Octal digits between spaces, or a big binary number behind a set bit. */
+/* Octal digits between spaces, or a big-endian binary number after a set bit. */
 static bool parse_size(const unsigned char *field, uint64_t *out_size)
 {
     uint64_t size = 0;
@@ -93,7 +92,7 @@ static int take_path(struct archive_tar *tar, struct str path, bool is_sparse, s
 {
     if (path.len >= sizeof(tar->path))
         return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name is too long");
-    /* Of a sparse file, the other path is only what it is stored under. */
+    /* For a sparse file, the other path is only where it is stored. */
     if (tar->has_sparse_path && !is_sparse)
         return 0;
     tar->has_path = true;
@@ -128,7 +127,7 @@ static int check_pax_record(struct archive_tar *tar, struct str key, struct str 
     return is_path ? take_path(tar, value, is_sparse_path, err) : 0;
 }
 
-/* Records "LENGTH KEY=VALUE\n", the length being that of all of it. */
+/* Records "LENGTH KEY=VALUE\n", where the length is that of the whole record. */
 static int check_pax(struct archive_tar *tar, struct err *err)
 {
     struct str rest = buf_view(&tar->special);
@@ -158,7 +157,7 @@ static int check_pax(struct archive_tar *tar, struct err *err)
     return 0;
 }
 
-/* A long name of GNU tar: NULs may stand behind it, not in it. */
+/* A long name of GNU tar: NULs may follow it, but not be in it. */
 static int check_long_name(const struct archive_tar *tar, struct err *err)
 {
     struct str name = buf_view(&tar->special);
@@ -188,7 +187,7 @@ static void begin_body(struct archive_tar *tar)
     tar->has_sparse_path = false;
 }
 
-/* Keeps the name until libarchive asks for it. */
+/* Keeps the name until libarchive reaches it. */
 static int keep_path(struct archive_tar *tar, uint64_t index)
 {
     struct name_mark mark = {index, tar->path_len};
@@ -235,7 +234,7 @@ static int take_header(struct archive_tar *tar, struct err *err)
     uint64_t size;
 
     if (memcmp(tar->header, zeros, BLOCK_BYTES) == 0) {
-        /* A header about a next one that does not come. */
+        /* A header about a next entry that does not come. */
         if (tar->is_in_entry)
             return malformed(err);
         tar->state = ARCHIVE_TAR_ENDED;
@@ -299,7 +298,7 @@ static int take_block(struct archive_tar *tar, struct err *err)
     return 0;
 }
 
-/* Up to `len` bytes of the body and its padding; how many it were. */
+/* Consumes up to `len` bytes of the body and its padding; sets how many. */
 static int take_body(struct archive_tar *tar, const char *bytes, size_t len, size_t *out_taken,
                      struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A zip file says everything twice: in its directory at the end, and before
- * each file. libarchive believes now the one, now the other; here both are read
- * and must agree. Small zips only: no zip64, no parts, no encryption.
+ * A zip file has everything twice: in its directory at the end, and before each file. libarchive
+ * uses sometimes the one, sometimes the other; here both are read and must agree. Small zips only:
+ * no zip64, no parts, no encryption.
  */
 #include "authority/archive/internal.h"
 
@@ -18,7 +18,7 @@ enum {
     LOCAL_BYTES = 30,
     FIELD_MAX_BYTES = UINT16_MAX, /* of name, extra and comment each */
     WINDOW_BYTES = 256 << 10,
-    LOCAL_STEP_BYTES = 4 << 10, /* between the local headers lies what is not looked at */
+    LOCAL_STEP_BYTES = 4 << 10, /* what is between the local headers is not read */
     MARK_BYTES = 4,
 
     FLAG_ENCRYPTED = 1 << 0,
@@ -38,7 +38,7 @@ struct archive_zip_name {
     size_t len;
 };
 
-/* A part of the file, so that not every header is a read of its own. */
+/* A part of the file, so that not every header needs its own read. */
 struct window {
     unsigned char *bytes; /* WINDOW_BYTES */
     size_t step;          /* how much is read at once */
@@ -80,7 +80,7 @@ static int read_window(const struct archive_zip *zip, struct window *window, uin
     return r;
 }
 
-/* `len` bytes of the file; or NULL, and ERR_ARCHIVE_FORMAT if it has not that many there. */
+/* `len` bytes of the file; or NULL, and ERR_ARCHIVE_FORMAT if there are not that many. */
 static const unsigned char *look(const struct archive_zip *zip, struct window *window,
                                  uint64_t offset, size_t len, int *out_error, struct err *err)
 {
@@ -99,7 +99,7 @@ static const unsigned char *look(const struct archive_zip *zip, struct window *w
     return window->bytes + (offset - window->start);
 }
 
-/* The name in another form, which libarchive prefers, is checked like the name itself. */
+/* The alternative form of the name, which libarchive prefers, is checked like the name itself. */
 static int check_extra(const unsigned char *extra, size_t len, struct str *out_name,
                        struct err *err)
 {
@@ -110,7 +110,7 @@ static int check_extra(const unsigned char *extra, size_t len, struct str *out_n
         if (size > len - MARK_BYTES)
             return malformed(err);
         extra += MARK_BYTES;
-        /* Behind a version and a checksum. */
+        /* After a version and a checksum. */
         if (id == EXTRA_UNICODE_NAME && size > 5) {
             *out_name = (struct str){(const char *)extra + 5, size - 5};
             if (str_has_nul(*out_name))
@@ -143,7 +143,7 @@ static int keep_name(struct archive_zip *zip, uint64_t index, uint64_t offset, s
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-/* As many as there are entries; the header is what libarchive takes the name from. */
+/* One per entry; libarchive takes the name from this header. */
 static int check_local(struct archive_zip *zip, struct window *window, uint64_t index,
                        const unsigned char *central, struct err *err)
 {
@@ -183,7 +183,7 @@ static int by_offset(const void *a, const void *b)
     return (first->offset > second->offset) - (first->offset < second->offset);
 }
 
-/* Where the directory is. */
+/* Finds the directory. */
 static int find_end(const struct archive_zip *zip, struct window *window, uint64_t *out_start,
                     uint64_t *out_end, unsigned *out_count, struct err *err)
 {
@@ -215,7 +215,7 @@ static int find_end(const struct archive_zip *zip, struct window *window, uint64
     *out_count = get16(end + 10);
     *out_start = get32(end + 16);
     *out_end = *out_start + get32(end + 12);
-    /* Directly behind it: nothing is hidden in between. */
+    /* Directly after it: nothing is hidden in between. */
     if (*out_end != end_at)
         return malformed(err);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is recorded in which ring, at once or after a while, which space an
- * outcome was promised, and what is told of records that were lost.
+ * Decides what is recorded in which ring, at once or later, reserves space for outcomes, and
+ * reports lost records.
  */
 #include "authority/audit/internal.h"
 #include "authority/internal.h"
@@ -16,19 +16,19 @@
 #include "base/cleanup.h"
 
 enum {
-    MAX_PENDING = 256, /* intents whose outcome has its space waiting */
+    MAX_PENDING = 256, /* intents with space reserved for their outcome */
     LINE_BYTES = AUDIT_MAX_RECORD_BYTES + 2,
-    GATHERED_BYTES = 32 << 10, /* of records that changed nothing, before they are written */
+    GATHERED_BYTES = 32 << 10, /* of buffered records that changed nothing */
 };
 
 struct pending {
     uint64_t request_id;
     size_t bytes;
-    enum audit_kind kind; /* of the ring where they are promised */
+    enum audit_kind kind; /* the ring where it is reserved */
 };
 
 struct audit_file {
-    /* Operations run in several threads and each records for itself, so there is a lock here. */
+    /* Operations run in several threads and each records for itself, so a lock is needed here. */
     pthread_mutex_t mutex;
     struct audit_ring rings[AUDIT_KINDS];
     uint64_t dropped; /* records that were lost and that no line tells of yet */
@@ -42,7 +42,7 @@ struct audit_file {
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
 
-/* What the last line told of and that did not reach the file, another has to tell. */
+/* What the last line reported but did not reach the file must be reported by another one. */
 static int begin_line(struct audit_file *file)
 {
     file->dropped += file->lines.carried;
@@ -56,7 +56,9 @@ static int make_line_with(struct audit_file *file, const struct authority_event 
 {
     int r = begin_line(file);
 
-    /* Of lines that wait together only the first tells; a brief one has no room promised for it. */
+    /*
+     * Only the first of several buffered lines reports it; a brief one has no room reserved for it.
+     */
     extra.dropped = extra.is_brief || file->gathered.len > 0 ? 0 : file->dropped;
     if (r == 0)
         r = audit_write_record(event, &extra, &file->lines.text);
@@ -81,7 +83,7 @@ static int append(struct audit_file *file, enum audit_kind kind, size_t later, b
 
 /* ---- Intents and their outcomes ---- */
 
-/* Takes back the promise at this index. */
+/* Releases the reservation at this index. */
 static struct pending forget_pending(struct audit_file *file, size_t index)
 {
     struct pending pending = file->pending[index];
@@ -141,7 +143,7 @@ static void write_gathered(struct audit_file *file)
     r = begin_line(file);
     if (r == 0)
         r = buf_append_str(&file->lines.text, buf_view(&file->gathered));
-    /* There is room: it was reserved at birth, and this is less than a record may be. */
+    /* There is room: it was reserved at creation, and this is less than a record may be. */
     assert(r == 0);
     file->lines.carried = file->gathered_carried;
     file->gathered_carried = 0;
@@ -150,7 +152,7 @@ static void write_gathered(struct audit_file *file)
         file->dropped += count_lines(file->lines.text.data + 1, file->lines.text.len - 1);
 }
 
-/* The line that was made waits for others. ERR_BUSY: not before those there were written. */
+/* Buffers the finished line. ERR_BUSY: the buffered lines must be written first. */
 static int gather(struct audit_file *file)
 {
     struct str line = str_slice(buf_view(&file->lines.text), 1, file->lines.text.len);
@@ -203,7 +205,7 @@ static int tell_flood(struct audit_file *file, const struct audit_flood_kind *ki
     return r == 0 ? append(file, AUDIT_CHANGES, 0, false) : r;
 }
 
-/* What cannot be told now is told later. */
+/* What cannot be reported now is reported later. */
 static void tell_floods(struct audit_file *file, int64_t now_ms, bool is_end)
 {
     struct audit_flood_kind *kind;
@@ -235,7 +237,9 @@ static int record_intent(struct audit_file *file, const struct authority_event *
     return 0;
 }
 
-/* Of what keeps failing, the intents are no more than reads, unless those cannot be recorded. */
+/*
+ * Intents of operations that keep failing are recorded like reads, unless those cannot be recorded.
+ */
 static int record_any_intent(struct audit_file *file, const struct authority_event *event,
                              enum audit_kind *out_kind)
 {
@@ -254,7 +258,7 @@ static bool is_about_change(enum authority_operation operation)
     return operation == AUTHORITY_OP_REQUEST_ROOT || operation_is_mutation(operation);
 }
 
-/* `promise` is NULL for what had no intent. */
+/* `promise` is NULL if there was no intent. */
 static enum audit_kind kind_of_outcome(struct audit_file *file, const struct authority_event *event,
                                        const struct pending *promise)
 {
@@ -268,7 +272,7 @@ static enum audit_kind kind_of_outcome(struct audit_file *file, const struct aut
     tell_floods(file, now_ms, false);
     if (promise != NULL)
         audit_flood_note_failed(&file->flood, event->operation, now_ms);
-    /* An intent among the changes would look like one that a crash interrupted. */
+    /* An intent among the changes would look like one that was interrupted by a crash. */
     if (promise != NULL && promise->kind == AUDIT_CHANGES)
         return AUDIT_CHANGES;
     return audit_flood_admits(&file->flood, event, now_ms) ? AUDIT_CHANGES : AUDIT_READS;
@@ -283,7 +287,7 @@ static int record_outcome(struct audit_file *file, const struct authority_event 
     enum audit_kind kind;
     int r;
 
-    /* What was promised to this one is nobody else's, until it is written itself. */
+    /* Space reserved for this one must not be used by others until it is written. */
     if (event->outcome != AUTHORITY_SUCCESS || is_about_change(event->operation))
         write_gathered(file);
     kind = kind_of_outcome(file, event, pending);
@@ -318,7 +322,7 @@ static bool wants_sync(const struct audit_file *file, const struct authority_eve
     return true;
 }
 
-/* Without the lock: a disk takes its time, and other records need not wait for it. */
+/* Without the lock: a disk is slow, and other records need not wait for it. */
 static int sync_segment(struct audit_file *file, struct audit_segment *segment)
 {
     int r = fdatasync(segment->fd) == 0 ? 0 : err_from_errno(errno);
@@ -383,7 +387,7 @@ uint64_t audit_file_untold(struct audit_file *file)
 
 /* ---- Opening and closing ---- */
 
-/* Of *file, whatever was opened already. */
+/* Closes what was already opened of *file. */
 static void close_all(struct audit_file *file)
 {
     for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
@@ -403,7 +407,7 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
     buf_init(&file->lines.text, LINE_BYTES);
     buf_init(&file->gathered, GATHERED_BYTES);
     file->clock = config->clock != NULL ? config->clock : &clock_system;
-    /* Waiting is not what somebody wants who syncs each record. */
+    /* Buffering makes no sense if each record is synced. */
     file->gathers = config->gathers_reads && config->sync != AUDIT_SYNC_ALL;
     r = buf_reserve(&file->lines.text, LINE_BYTES);
     if (r == 0 && file->gathers)

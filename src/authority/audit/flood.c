@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often what was refused. A client can be refused thousands of times a
- * second, and each kind of refusal has room for a few in a while among the
- * changes; of the rest only their number is kept there.
+ * Counts refusals. A client can be refused thousands of times a second, and each kind of refusal
+ * may be recorded a few times per interval among the changes; of the rest only the number is kept
+ * there.
  */
 #include "authority/audit/internal.h"
 
 #include <string.h>
 
-/* Copies what a record would show of it. */
+/* Copies what a record would show. */
 static void copy_text(const char *text, char out_text[AUDIT_TEXT_BYTES + 1])
 {
     size_t len = text != NULL ? strnlen(text, AUDIT_TEXT_BYTES) : 0;
@@ -43,7 +43,7 @@ static void note(struct audit_flood_kind *kind, const struct authority_event *ev
     kind->request_id = event->request_id;
 }
 
-/* A place whose time is over, with nothing left to tell, is free. */
+/* An entry whose time is over, with nothing left to report, is free. */
 static bool is_free(const struct audit_flood_kind *kind, int64_t now_ms)
 {
     return kind->more == 0 && (kind->seen == 0 || is_over(kind->begun_ms, now_ms));
@@ -52,7 +52,7 @@ static bool is_free(const struct audit_flood_kind *kind, int64_t now_ms)
 static struct audit_flood_kind *find_kind(struct audit_flood *flood,
                                           const struct authority_event *event, int64_t now_ms)
 {
-    /* All that find no place share the last, which is nobody's own. */
+    /* Those that do not fit share the last entry. */
     struct audit_flood_kind *found = &flood->kinds[AUDIT_FLOOD_KINDS - 1];
 
     for (size_t i = AUDIT_FLOOD_KINDS - 1; i > 0; i--) {

@@ -47,7 +47,7 @@ void audit_timestamp(int64_t wall_ms, char out_text[AUDIT_TIMESTAMP_BYTES])
     memcpy(out_text, text, AUDIT_TIMESTAMP_BYTES);
 }
 
-/* The host's words are short and well-formed; what is not becomes so. */
+/* The host's texts should be short and well-formed; others are cut and repaired. */
 static void put_text(struct json_writer *writer, const char *text, size_t max_bytes, bool *is_cut)
 {
     struct str view = {text, text != NULL ? strnlen(text, max_bytes + 1) : 0};
@@ -68,7 +68,7 @@ static void put_optional(struct json_writer *writer, struct str key, const char 
     put_text(writer, text, max_bytes, is_cut);
 }
 
-/* Text that needs no more than two bytes a byte, and does nothing to a terminal. */
+/* Text that needs at most two output bytes per byte, and cannot control a terminal. */
 static bool is_plain(struct str name)
 {
     unsigned char all = 0;
@@ -94,7 +94,7 @@ static void put_hex(struct json_writer *writer, struct str bytes)
     json_splice(writer, (struct str){text, len});
 }
 
-/* Where a name goes: as text, in hex, and what is told of one that was cut. */
+/* The keys of a name: as text, in hex, and for one that was cut. */
 struct name_keys {
     struct str text;
     struct str hex;
@@ -113,8 +113,8 @@ static const struct name_keys name_keys = NAME_KEYS("relativePath");
 static const struct name_keys destination_keys = NAME_KEYS("destinationPath");
 
 /*
- * What a change was done to is needed whole, by whoever has to undo it. Anybody can make up any
- * number of other names, of any length.
+ * The name of a change is needed whole, to undo it. Anybody can invent any number of other names,
+ * of any length.
  */
 static size_t longest_name(const struct authority_event *event)
 {
@@ -131,7 +131,10 @@ static size_t longest_name(const struct authority_event *event)
     return AUDIT_KEPT_NAME_BYTES;
 }
 
-/* Tells names apart that begin alike; the key is the same everywhere, so that records compare. */
+/*
+ * Distinguishes names with the same beginning; the hash key is fixed, so that records can be
+ * compared.
+ */
 static void put_cut(struct json_writer *writer, const struct name_keys *keys, struct str name)
 {
     static const struct hash_key key = {0, 0};
@@ -146,7 +149,7 @@ static void put_cut(struct json_writer *writer, const struct name_keys *keys, st
     json_write_str(writer, (struct str){text, sizeof(text)});
 }
 
-/* Any bytes, of which none is lost. */
+/* Any bytes, without loss. */
 static void put_bytes(struct json_writer *writer, struct str text_key, struct str hex_key,
                       struct str bytes)
 {
@@ -159,7 +162,7 @@ static void put_bytes(struct json_writer *writer, struct str text_key, struct st
     }
 }
 
-/* The last bytes of what was cut, from a character on where these are characters. */
+/* The last bytes of what was cut, starting at a character if they are text. */
 static struct str end_of(struct str name, size_t kept, size_t longest_end)
 {
     size_t from = name.len - kept > longest_end ? name.len - longest_end : kept;
@@ -186,7 +189,7 @@ static void put_name(struct json_writer *writer, const struct name_keys *keys, s
     }
 }
 
-/* What a command does may stand at its end, behind any number of blanks. */
+/* The effect of a command may be at its end, after any number of blanks. */
 static size_t longest_end_of(const struct authority_event *event, const struct audit_extra *extra)
 {
     return event->operation == AUTHORITY_OP_EXECUTE && !extra->is_brief ? AUDIT_KEPT_NAME_BYTES : 0;

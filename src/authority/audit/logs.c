@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a ring for reading: which there are, and up to where they are whole. */
+/* The files of a ring for reading: which exist, and up to where they are complete. */
 #include "authority/audit/internal.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static int read_at(int fd, char *bytes, size_t size, uint64_t offset, size_t *ou
     return 0;
 }
 
-/* Behind the last line end before `end`, and not before `from`. */
+/* Position after the last newline before `end`, and not before `from`. */
 static int find_last_end(int fd, uint64_t from, uint64_t end, uint64_t *out_end)
 {
     char block[4096];
@@ -55,7 +55,7 @@ static int find_last_end(int fd, uint64_t from, uint64_t end, uint64_t *out_end)
     return 0;
 }
 
-/* Behind the first line end from `from` on, if it is there, or comes within a moment. */
+/* Position after the first newline at or after `from`, if it is there or comes within a moment. */
 static int await_end(int fd, uint64_t from, bool is_growing, uint64_t *out_end)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
@@ -84,7 +84,7 @@ static int await_end(int fd, uint64_t from, bool is_growing, uint64_t *out_end)
     return ERR_NOT_FOUND;
 }
 
-/* A line that has begun is read to its end, unless that never comes. */
+/* Reads a line that has begun to its end, unless that never comes. */
 static int measure(struct audit_log *log, bool *out_is_torn)
 {
     struct stat about;
@@ -118,7 +118,7 @@ static void add_log(struct audit_logs *logs, int *fd, const struct stat *about)
         (struct audit_log){.fd = steal_fd(fd), .device = about->st_dev, .inode = about->st_ino};
 }
 
-/* What was met in between has come after it. */
+/* Files found in between are newer. */
 static void move_last(struct audit_logs *logs, struct audit_log *log)
 {
     struct audit_log moved = *log;
@@ -129,8 +129,8 @@ static void move_last(struct audit_logs *logs, struct audit_log *log)
 }
 
 /*
- * When all are open: of a file that others have followed nothing is missing, then, but what was
- * written to it while it was looked for might have been.
+ * Called when all are open: then nothing is missing of a file that was rotated, while lines written
+ * to it during the search could have been missed before.
  */
 static int measure_all(struct audit_logs *logs)
 {
@@ -146,9 +146,9 @@ static int measure_all(struct audit_logs *logs)
 }
 
 /*
- * From the newest to the oldest, without a lock: rotation moves files the same way, so one that
- * moves meanwhile is met twice and none is missed. Open files stay, whatever becomes of their
- * names.
+ * From newest to oldest, without a lock: rotation renames files in the same direction, so one that
+ * moves meanwhile is found twice and none is missed. Open files stay valid, whatever happens to
+ * their names.
  */
 int audit_logs_open(struct audit_logs *logs, const struct audit_config *config,
                     enum audit_kind kind)
@@ -202,7 +202,7 @@ static bool is_rotated(const struct audit_logs *logs, const struct audit_config 
                        logs->files[0].device != about.st_dev);
 }
 
-/* Files that were known are read on from where they were, also when they have lost their name. */
+/* Continues known files where they were, even if they have lost their name. */
 static int meet_new_files(struct audit_logs *logs, const struct audit_config *config,
                           enum audit_kind kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a search looks for. A record is a few hundred bytes of JSON, and to parse it takes some
- * fifty times as long as to see that a text is not in it; so the bytes are looked at first.
+ * Prepares a search. A record is a few hundred bytes of JSON, and parsing it takes some fifty times
+ * as long as finding that a text is not in it; so the bytes are searched first.
  */
 #include "authority/audit/internal.h"
 #include "authority/internal.h"
@@ -27,7 +27,7 @@ struct str audit_line_time(struct str line)
 
 /* ---- needles ---- */
 
-/* `before` and the text as a record has it, quotes included. */
+/* `before` and the text as in a record, including quotes. */
 static int add_text(struct audit_match *match, struct str before, struct str text)
 {
     cleanup_buf struct buf bytes = BUF_INIT(NEEDLES_MAX_BYTES);
@@ -79,8 +79,8 @@ static bool is_absolute(struct str name)
 }
 
 /*
- * One component must be there, as text or in hex; between them may stand anything. Of an absolute
- * name it is the last, which all its ends have.
+ * One component must occur, as text or in hex; anything may be between components. For an absolute
+ * name it is the last, which all its endings have.
  */
 static int add_name(struct audit_match *match, struct str prefix)
 {
@@ -184,7 +184,7 @@ bool audit_match_line(const struct audit_match *match, struct str line)
     return true;
 }
 
-/* Names are recorded as they were given, so "./a//b" is below "a" as well. */
+/* Names are recorded as given, so "./a//b" is below "a" as well. */
 static bool is_below(struct str name, struct str prefix)
 {
     struct str wanted;
@@ -204,7 +204,7 @@ static bool has_component(struct str name)
     return next_component(&name, &component);
 }
 
-/* Where the folder lies that names begin in is not recorded: each end of the path may be meant. */
+/* Records do not say where the folder is: each ending of the path may be meant. */
 static bool is_below_an_end(struct str name, struct str path)
 {
     struct str component;

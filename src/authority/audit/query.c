@@ -66,7 +66,7 @@ bool audit_record_name(const struct json_value *record, struct str field, char o
            decode_hex(text, out_bytes, out_len);
 }
 
-/* Missing, or text, or hex: one of them, and readable. */
+/* Missing, or text, or hex: only one of them, and valid. */
 static bool is_name_sound(const struct json_value *record, struct str field, struct str hex_field)
 {
     const struct json_value *text = json_get(record, field);
@@ -96,7 +96,7 @@ static bool is_outcome(struct str word)
            str_eq_c(word, authority_outcome_name(AUTHORITY_NOTICED)); /* another sink's */
 }
 
-/* What every record has. Other fields may come with later versions. */
+/* The fields of every record. Later versions may add others. */
 static bool is_record(const struct json_value *value)
 {
     struct str text;
@@ -128,7 +128,7 @@ int audit_parse(struct arena *arena, struct str line, const struct json_value **
 
 /* ---- One ring ---- */
 
-/* A ring that is read record by record. */
+/* A ring, read record by record. */
 struct source {
     struct audit_logs logs;
     struct audit_scan scan;
@@ -139,11 +139,11 @@ struct source {
 
 struct audit_reader {
     struct audit_config config;
-    int inotify_fd; /* -1: nobody follows */
+    int inotify_fd; /* -1: not following */
     struct source sources[AUDIT_KINDS];
 };
 
-/* Goes to the next record that fits. */
+/* Advances to the next matching record. */
 static int advance(struct source *source)
 {
     const struct json_value *record;
@@ -174,7 +174,7 @@ static struct str text_of(const struct json_value *record, struct str field)
     return text;
 }
 
-/* Digits without zeros before them compare like their numbers. */
+/* Decimal numbers without leading zeros compare by length, then as text. */
 static int compare_numbers(struct str left, struct str right)
 {
     if (left.len != right.len)
@@ -182,7 +182,7 @@ static int compare_numbers(struct str left, struct str right)
     return memcmp(left.ptr, right.ptr, left.len);
 }
 
-/* By time; within a millisecond by request, and of one request its intent first. */
+/* By time; within a millisecond by request, and within a request the intent first. */
 static bool comes_before(const struct json_value *left, const struct json_value *right)
 {
     int order = memcmp(text_of(left, STR("timestamp")).ptr, text_of(right, STR("timestamp")).ptr,
@@ -195,7 +195,7 @@ static bool comes_before(const struct json_value *left, const struct json_value 
     return order < 0;
 }
 
-/* The one whose record comes next. */
+/* The ring whose record comes next. */
 static struct source *choose(struct source sources[AUDIT_KINDS], bool newest_first)
 {
     struct source *changes = &sources[AUDIT_CHANGES];
@@ -219,7 +219,7 @@ static int visit_all(struct source sources[AUDIT_KINDS], const struct audit_quer
         if (source->head == NULL)
             return 0;
         r = visit(data, source->line, source->head);
-        /* What comes behind the last that was wanted is nobody's concern. */
+        /* Records after the last requested one are not read. */
         if (r != 0 || found == query->max_records)
             return r;
         r = advance(source);
@@ -255,7 +255,7 @@ int audit_reader_query(struct audit_reader *reader, const struct audit_query *qu
 
 /* ---- Opening, and what comes later ---- */
 
-/* By its descriptor: whatever it is called by now. */
+/* By file descriptor: whatever its present name. */
 static int watch_directory(struct audit_reader *reader)
 {
     char name[64];
@@ -316,7 +316,7 @@ int audit_reader_fd(const struct audit_reader *reader)
     return reader->inotify_fd;
 }
 
-/* What it was that happened is seen in the files. */
+/* Drops the events: the files tell what happened. */
 static void drain(int fd)
 {
     char events[4096];

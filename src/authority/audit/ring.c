@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record is one write() to a file opened for appending, which other processes
- * may append to at the same time. What could go wrong with that is looked at
- * around the write, with no lock between processes: whether the file is still
- * the current one, and whether the line before has its end.
+ * A record is one write() to a file opened for appending, which other processes may append to at
+ * the same time. Problems are detected around the write, without a lock between processes: whether
+ * the file is still the current one, and whether the previous line is complete.
  */
 #include "authority/audit/internal.h"
 
@@ -31,7 +30,7 @@ void audit_segment_release(struct audit_segment *segment)
     free(segment);
 }
 
-/* Takes the fd, also when it fails. */
+/* Takes ownership of the fd, even on failure. */
 static struct audit_segment *segment_new(int fd)
 {
     struct audit_segment *segment = malloc(sizeof(*segment));
@@ -59,7 +58,7 @@ static void use_segment(struct audit_ring *ring, struct audit_segment *segment, 
     ring->rotate_at = ring->store.max_bytes;
 }
 
-/* Moves to the current file, with room for what was promised and for `need` bytes. */
+/* Switches to the current file, with room for the reservations and `need` bytes. */
 static int move_on(struct audit_ring *ring, size_t need)
 {
     struct audit_segment *segment;
@@ -93,7 +92,7 @@ static int extend(struct audit_ring *ring, size_t need)
     return r;
 }
 
-/* A file that cannot be rotated goes on growing, but not for ever. */
+/* A file that cannot be rotated goes on growing, but not forever. */
 static int rotate(struct audit_ring *ring, size_t need, uint64_t size)
 {
     int r = audit_store_rotate(&ring->store, ring->segment->fd, ring->reserved + need);
@@ -122,7 +121,7 @@ static int settle(struct audit_ring *ring, size_t need, uint64_t size)
     return r;
 }
 
-/* What is asked around every write. */
+/* What is checked around every write. */
 struct look {
     uint64_t size;
     unsigned names;
@@ -130,8 +129,8 @@ struct look {
 };
 
 /*
- * statx() and not fstat(), which also asks for the times: a kernel that hands out
- * fine ones then has to write a new one to the inode with every record.
+ * statx() and not fstat(), which also asks for the times: a kernel with fine-grained timestamps
+ * then has to write a new one to the inode with every record.
  */
 static int look_at_file(const struct audit_ring *ring, struct look *out_look)
 {
@@ -148,7 +147,7 @@ static int look_at_file(const struct audit_ring *ring, struct look *out_look)
     return 0;
 }
 
-/* Sees to it that the file is the right one and has room; *out_size is set in any case. */
+/* Ensures that the file is the right one and has room; always sets *out_size. */
 static int prepare(struct audit_ring *ring, size_t need, bool is_promised, uint64_t *out_size)
 {
     struct look look = {.size = 0};
@@ -156,8 +155,8 @@ static int prepare(struct audit_ring *ring, size_t need, bool is_promised, uint6
     int r;
 
     /*
-     * What came of a change: as the look behind its intent left it. If somebody else has been at it
-     * since, the look behind this one sees that, and what was spoilt by it is written again.
+     * The outcome of a change: as the check after its intent left it. If another process has
+     * written since, the check after this one detects that, and what was damaged is written again.
      */
     *out_size = ring->expected_end;
     if (is_promised && ring->expected_end != END_UNKNOWN && spare(ring) >= need &&
@@ -196,8 +195,8 @@ static ssize_t write_once(int fd, const char *bytes, size_t len)
 }
 
 /*
- * Only a beginning was written. Others may have appended behind it, so it cannot
- * be cut off; with its line ended it is a line that every reader skips.
+ * Only a part was written. Others may have appended after it, so it cannot be truncated; with a
+ * newline it is a line that every reader skips.
  */
 static int end_torn_line(struct audit_ring *ring)
 {
@@ -208,8 +207,8 @@ static int end_torn_line(struct audit_ring *ring)
 }
 
 /*
- * Everything before `end` was written: lines that are whole in the file go from
- * what is still to be written. The first does not count if it continued a torn one.
+ * Everything before `end` was written: removes the lines that are complete in the file. The first
+ * does not count if it continued a torn one.
  */
 static void take_written(struct audit_lines *lines, size_t end, bool is_first_spoilt)
 {
@@ -228,9 +227,9 @@ static void take_written(struct audit_lines *lines, size_t end, bool is_first_sp
 }
 
 /*
- * Appends the lines. What is not whole in the file afterwards, because somebody
- * else's torn line came in between and ours continues that, or because the file
- * was removed, is left in lines->text and must be written again.
+ * Appends the lines. What is not complete in the file afterwards, because another process's torn
+ * line came in between and ours continues it, or because the file was removed, stays in lines->text
+ * and must be written again.
  */
 static int write_lines(struct audit_ring *ring, struct audit_lines *lines, uint64_t size)
 {
@@ -258,7 +257,7 @@ static int write_lines(struct audit_ring *ring, struct audit_lines *lines, uint6
         return r;
     end = (off_t)look.size;
     if (look.size != size + (size_t)written) {
-        /* Somebody else writes too. An appending write leaves the position at its own end. */
+        /* Other processes write too. An appending write leaves the position at its own end. */
         end = lseek(fd, 0, SEEK_CUR);
         if (end < (off_t)written)
             return ERR_IO;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines of a ring that may be what is looked for, from the oldest on or from the newest back.
- * A file is read in blocks of whole lines, and a block is searched as a whole: where few lines
- * match, most are never looked at by themselves.
+ * The lines of a ring that may match, oldest or newest first. A file is read in blocks of whole
+ * lines, and a block is searched as a whole: if few lines match, most are never looked at
+ * individually.
  */
 #include "authority/audit/internal.h"
 
@@ -25,13 +25,13 @@ void audit_scan_init(struct audit_scan *scan, const struct audit_logs *logs,
     scan->low = 0;
     scan->high = 0;
     scan->is_too_long = false;
-    /* Where texts are looked for, half a line is no more than one that does not match. */
+    /* When searching for texts, an incomplete line is just one that does not match. */
     scan->skipped = match->needle_count == 0 ? logs->torn : 0;
     scan->found_count = 0;
     scan->next_found = 0;
 }
 
-/* A file that has become shorter meanwhile is somebody else's doing, and at its end. */
+/* A file that was truncated meanwhile, by someone else, is at its end. */
 static int read_block(struct audit_scan *scan, uint64_t offset, size_t size, size_t *out_got)
 {
     size_t got = 0;
@@ -60,7 +60,7 @@ static size_t block_size(const struct audit_scan *scan)
 
 /* ---- times ---- */
 
-/* The first line behind `offset` that tells its time, from its beginning in the file on. */
+/* The first line after `offset` that has a time, and its position in the file. */
 static int find_timed_line(struct audit_scan *scan, uint64_t offset, uint64_t *out_start,
                            struct str *out_time)
 {
@@ -83,7 +83,7 @@ static int find_timed_line(struct audit_scan *scan, uint64_t offset, uint64_t *o
     return ERR_NOT_FOUND;
 }
 
-/* Brings low and high as near as blocks go to the first line of this time or later. */
+/* Narrows low and high, down to blocks, to the first line of this time or later. */
 static int close_in(struct audit_scan *scan, const char *time, uint64_t *low, uint64_t *high)
 {
     while (*high - *low > 2 * AUDIT_BLOCK_BYTES) {
@@ -93,7 +93,7 @@ static int close_in(struct audit_scan *scan, const char *time, uint64_t *low, ui
         int r = find_timed_line(scan, middle, &start, &found);
 
         if (r == ERR_NOT_FOUND || (r == 0 && start >= *high))
-            return 0; /* no record for that long: nobody can tell */
+            return 0; /* no record for that long: cannot tell */
         if (r < 0)
             return r;
         if (memcmp(found.ptr, time, AUDIT_TIMESTAMP_BYTES) < 0)
@@ -104,7 +104,7 @@ static int close_in(struct audit_scan *scan, const char *time, uint64_t *low, ui
     return 0;
 }
 
-/* What of the file can lie in the time that is asked for. */
+/* Narrows the file to the requested time. */
 static int narrow(struct audit_scan *scan)
 {
     const struct audit_query *query = scan->match->query;
@@ -149,8 +149,7 @@ static void pass_too_long(struct audit_scan *scan)
     scan->is_too_long = true;
 }
 
-/* The whole lines at the beginning of what is left: [*out_begin, *out_end) of the block, or none.
- */
+/* The whole lines at the beginning of the rest: [*out_begin, *out_end) of the block, or none. */
 static int take_forward(struct audit_scan *scan, size_t *out_begin, size_t *out_end)
 {
     const char *block = scan->block;
@@ -180,7 +179,7 @@ static int take_forward(struct audit_scan *scan, size_t *out_begin, size_t *out_
     return 0;
 }
 
-/* The same at its end. */
+/* Same at its end. */
 static int take_backward(struct audit_scan *scan, size_t *out_begin, size_t *out_end)
 {
     const char *block = scan->block;
@@ -198,7 +197,7 @@ static int take_backward(struct audit_scan *scan, size_t *out_begin, size_t *out
     if (r < 0)
         return r;
     line_end = memrchr(block, '\n', got);
-    /* The rest of a line that is too long ends it, and so does what a file lacks by now. */
+    /* The rest of a line that is too long ends it, and so does a truncated file. */
     end = line_end != NULL ? (size_t)(line_end - block) + 1 : 0;
     if (!is_first) {
         line_end = memchr(block, '\n', end);
@@ -235,7 +234,7 @@ static void find_all(struct audit_scan *scan, const char *at, const char *end)
     while (at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
 
-        /* An empty one: somebody made sure that a line of theirs begins on its own. */
+        /* An empty line: another process ensured that its line begins on its own. */
         if (line_end > at &&
             audit_match_line(scan->match, (struct str){at, (size_t)(line_end - at)}))
             add_found(scan, at);
@@ -243,7 +242,7 @@ static void find_all(struct audit_scan *scan, const char *at, const char *end)
     }
 }
 
-/* Where it is from `at` on; `end` if it is not. */
+/* Position of the text after `at`; `end` if it is not found. */
 static const char *seek(const char *at, const char *end, struct str text)
 {
     const char *hit = text.len > 0 ? memmem(at, (size_t)(end - at), text.ptr, text.len) : NULL;
@@ -251,7 +250,7 @@ static const char *seek(const char *at, const char *end, struct str text)
     return hit != NULL ? hit : end;
 }
 
-/* Lines that hold the first needle, and then all that the others say. */
+/* Lines that contain the first needle, then filtered by the others. */
 static void find_some(struct audit_scan *scan, const char *at, const char *end)
 {
     const struct audit_needle *needle = &scan->match->needles[0];
@@ -274,7 +273,7 @@ static void find_some(struct audit_scan *scan, const char *at, const char *end)
     }
 }
 
-/* Goes on to a block that has something. */
+/* Advances to a block with a possible match. */
 static int fill(struct audit_scan *scan)
 {
     scan->found_count = 0;

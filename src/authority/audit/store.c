@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beside the files "stem", "stem.1", … stands "stem.lock". It is locked while
- * one process rotates or allocates, and holds a few bytes about the space of the
- * current file. Appending needs no lock.
+ * Beside the files "stem", "stem.1", … is "stem.lock". A process locks it to rotate or allocate,
+ * and it holds a few bytes about the space of the current file. Appending needs no lock.
  */
 #include "authority/audit/internal.h"
 
@@ -18,7 +17,7 @@
 #include "base/clock.h"
 
 #define DEFAULT_MAX_BYTES ((uint64_t)16 << 20)
-/* Twice this, and a chunk, still fits an off_t. */
+/* Twice this, plus a chunk, still fits an off_t. */
 #define LARGEST_MAX_BYTES ((uint64_t)INT64_MAX / 4)
 
 enum {
@@ -31,12 +30,12 @@ enum {
     LONGEST_PAUSE_NS = 5000000,
 };
 
-/* What the lock file says about the current file's space. Only for this machine. */
+/* The lock file's content about the current file's space. Only for this machine. */
 struct space {
     uint64_t magic;
     uint64_t inode;
     uint64_t end;      /* allocated up to here */
-    uint64_t unleased; /* of that, bytes that no process may count on */
+    uint64_t unleased; /* part of it that no process has leased */
 };
 static const uint64_t space_magic = 0x3165636170536147;
 
@@ -70,7 +69,7 @@ static void name_with(const struct audit_store *store, const char *suffix,
     snprintf(out_name, AUDIT_NAME_BYTES, "%.*s%s", AUDIT_MAX_STEM, store->stem, suffix);
 }
 
-/* Never through a link, never waiting for the other end of a FIFO. The fd or ERR_*. */
+/* Never through a link, never blocking on a FIFO. The fd or ERR_*. */
 static int open_regular(int dir_fd, const char *name, int flags, struct stat *out_about)
 {
     cleanup_fd int fd =
@@ -88,7 +87,7 @@ static int open_regular(int dir_fd, const char *name, int flags, struct stat *ou
     return steal_fd(&fd);
 }
 
-/* One that nobody else can have a hand in. The fd or ERR_*. */
+/* A file that nobody else can write to. The fd or ERR_*. */
 static int open_own(int dir_fd, const char *name, int flags, struct stat *out_about)
 {
     cleanup_fd int fd = open_regular(dir_fd, name, flags, out_about);
@@ -172,7 +171,7 @@ void audit_store_done(struct audit_store *store)
 
 /* ---- The lock ---- */
 
-/* A lock file that somebody has removed no longer keeps newcomers out. */
+/* A removed lock file no longer keeps other processes out. */
 static bool is_lock_valid(const struct audit_store *store)
 {
     struct stat about;
@@ -180,7 +179,7 @@ static bool is_lock_valid(const struct audit_store *store)
     return fstat(store->lock_fd, &about) == 0 && about.st_nlink > 0;
 }
 
-/* With an end: a process that was stopped while it holds the lock must not stop all others. */
+/* With a timeout: a process that was stopped while it holds the lock must not block all others. */
 int audit_store_lock(struct audit_store *store)
 {
     int64_t give_up_ms = clock_monotonic_ms(&clock_system) + store->lock_wait_ms;
@@ -214,8 +213,8 @@ void audit_store_unlock(struct audit_store *store)
 /* ---- Space ---- */
 
 /*
- * Whoever uses a file holds a shared lock on it. Being the only one is therefore to get it alone;
- * it is shared again afterwards. Nobody begins to use a file without the store's lock.
+ * Every user of a file holds a shared lock on it. Being alone is therefore being able to lock it
+ * exclusively; it is shared again afterwards. Nobody starts to use a file without the store's lock.
  */
 static bool is_alone(int fd)
 {
@@ -238,7 +237,7 @@ static int load_space(const struct audit_store *store, int fd, struct space *out
     if (pread(store->lock_fd, &space, sizeof(space), 0) != (ssize_t)sizeof(space) ||
         space.magic != space_magic || space.inode != about.st_ino || space.end < size ||
         space.end > (uint64_t)about.st_blocks * 512 || space.unleased > space.end - size) {
-        /* Lost or not believable: what there is may be others', so count on none of it. */
+        /* Lost or invalid: the space may belong to others, so rely on none of it. */
         space = (struct space){.magic = space_magic, .inode = about.st_ino, .end = size};
     }
     *out_space = space;
@@ -255,7 +254,7 @@ static int save_space(const struct audit_store *store, const struct space *space
     return written == (ssize_t)sizeof(*space) ? 0 : ERR_NO_SPACE;
 }
 
-/* A file system that cannot promise space still takes records, until it is full. */
+/* A file system that cannot reserve space still takes records, until it is full. */
 static int allocate(int fd, uint64_t from, uint64_t bytes)
 {
     int r;
@@ -319,11 +318,11 @@ void audit_store_give_back(struct audit_store *store, int fd, size_t bytes)
     if (load_space(store, fd, &space, &size) < 0 || space.end - size - space.unleased < bytes)
         return;
     space.unleased += bytes;
-    /* What is not given back is found again by the next process that is alone. */
+    /* What is not returned is reclaimed by the next process that is alone. */
     (void)save_space(store, &space);
 }
 
-/* What dead processes had leased is nobody's any more. */
+/* Reclaims leases of dead processes. */
 static void reclaim_space(const struct audit_store *store, int fd)
 {
     struct space space = {0};
@@ -355,7 +354,7 @@ static bool exists(const struct audit_store *store, unsigned number)
     return fstatat(store->dir_fd, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The lowest free number, or the number of the file whose time has come. */
+/* The lowest free number, or that of the file to be dropped. */
 static unsigned first_free(const struct audit_store *store)
 {
     unsigned number = 1;
@@ -374,8 +373,8 @@ static int sync_directory(const struct audit_store *store)
 }
 
 /*
- * From the top, so that each rename fills a gap and a crash between two leaves
- * just another gap, which the next rotation fills without losing a file to it.
+ * From the top, so that each rename fills a gap and a crash in between leaves just another gap,
+ * which the next rotation fills without losing a file.
  */
 static int shift_files(const struct audit_store *store)
 {
@@ -396,7 +395,7 @@ static int shift_files(const struct audit_store *store)
     return 0;
 }
 
-/* A new file under this name. The fd or ERR_*. */
+/* Creates a file. The fd or ERR_*. */
 static int create_file(const struct audit_store *store, const char *name)
 {
     struct stat about = {0};
@@ -431,7 +430,7 @@ static int create_with_space(const struct audit_store *store, const char *name, 
     return 0;
 }
 
-/* Under this name, in the place of what a killed rotation left there. */
+/* Under this name, replacing what an interrupted rotation left there. */
 static int make_next(const struct audit_store *store, const char *name, size_t least,
                      struct space *out_space)
 {
@@ -442,7 +441,7 @@ static int make_next(const struct audit_store *store, const char *name, size_t l
     r = create_with_space(store, name, round_up(least, AUDIT_CHUNK_BYTES), out_space);
     if (r != ERR_NO_SPACE)
         return r;
-    /* On a full disk the file whose time has come makes room, and a few pages must do. */
+    /* On a full disk the oldest file is dropped to make room, and a few pages must do. */
     if (first_free(store) == store->max_files) {
         audit_file_name(store->stem, store->max_files, oldest);
         unlinkat(store->dir_fd, oldest, 0);
@@ -465,7 +464,7 @@ int audit_store_rotate(struct audit_store *store, int fd, size_t least)
         r = err_from_errno(errno);
         goto undo;
     }
-    /* First the seal: who sees it waits for the lock, and may have to finish this. */
+    /* First the seal: whoever sees it waits for the lock, and may have to finish this. */
     (void)fchmod(fd, SEALED_MODE);
     r = shift_files(store);
     if (r < 0) {
@@ -506,7 +505,7 @@ static int create_current(const struct audit_store *store, int *out_fd)
 
     if (fd < 0)
         return fd;
-    /* The inode may be one that the lock file still tells of. */
+    /* The lock file may still describe this inode. */
     if (fstat(fd, &about) < 0)
         return err_from_errno(errno);
     space = (struct space){.magic = space_magic, .inode = about.st_ino};
@@ -531,7 +530,7 @@ static int finish_rotation(const struct audit_store *store)
         return 0;
     if (shift_files(store) == 0)
         return 0;
-    /* Then it grows, up to its ceiling. */
+    /* Then it grows, up to its limit. */
     return fchmod(fd, WRITABLE_MODE) == 0 ? 0 : err_from_errno(errno);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a new file takes over from an old one. */
+/* What a new file inherits from an old one. */
 #include "authority/linux/internal.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ enum {
     XATTR_VALUE_BYTES = 64 << 10,
 };
 
-/* All extended attributes that may be set, but those of the system's own security. */
+/* All extended attributes that may be set, except those of the system's security modules. */
 static int copy_xattrs(int from, int to, bool *out_has_any)
 {
     cleanup_free char *names = NULL;

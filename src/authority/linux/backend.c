@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Linux backend's table, and how it begins and ends. */
+/* The Linux backend's table, and creating and freeing it. */
 #include "authority/linux/internal.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static bool is_in_memory(int fd)
 
 int linux_root_open(struct backend *backend, const char *path, struct backend_root **out_root)
 {
-    /* The host's own path, which may go through links: it is the host who says it. */
+    /* The host's own path may go through links: the host is trusted. */
     cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct backend_root *root;
     struct stat about;

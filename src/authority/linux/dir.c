@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading directories straight from getdents64, a large buffer at a time, and
- * making them.
- */
+/* Reads directories directly with getdents64, a large buffer at a time, and creates them. */
 #include "authority/linux/internal.h"
 
 #include <dirent.h>
@@ -51,7 +48,7 @@ int linux_dir_open(struct backend_root *root, const struct backend_lookup *looku
     return wrap(root->backend, root->mount_id, &fd, out_dir);
 }
 
-/* A component of an open directory as the kernel wants it. */
+/* NUL-terminates a component of an open directory. */
 static int terminate(struct str component, char out_text[NAME_MAX + 1])
 {
     if (component.len == 0 || component.len > NAME_MAX || str_has_nul(component) ||
@@ -76,7 +73,7 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
     return r < 0 ? r : wrap(dir->backend, dir->mount_id, &fd, out_dir);
 }
 
-/* For file systems whose directories do not say. */
+/* For file systems whose directory entries have no type. */
 __attribute__((noinline)) static enum authority_type look_for_type(const struct backend_dir *dir,
                                                                    const char *name)
 {
@@ -111,8 +108,10 @@ static bool is_dots(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* Its length without reading all of it: the kernel pads an entry to eight bytes, so the terminator
- * is among the last eight. */
+/*
+ * Its length without scanning all of it: the kernel pads an entry to eight bytes, so the terminator
+ * is among the last eight.
+ */
 static struct str name_of(const struct dirent64 *entry)
 {
     size_t room = entry->d_reclen - offsetof(struct dirent64, d_name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking at files, reading and appending. A file is opened without blocking
- * and looked at through its descriptor, so what was checked is what is read.
+ * Stat, reading and appending. A file is opened without blocking and checked through its
+ * descriptor, so what was checked is what is read.
  */
 #include "authority/linux/internal.h"
 
@@ -56,7 +56,9 @@ int linux_check_file(const struct stat *about, const struct backend_lookup *look
     return 0;
 }
 
-/* With O_PATH: what the name stands for, or behind its last link where links are followed. */
+/*
+ * With O_PATH: the object of that name, or the target of a link at the end if links are followed.
+ */
 static int open_and_look(struct backend_root *root, const struct backend_lookup *lookup,
                          struct str name, int flags, int *out_fd, struct stat *out_about)
 {
@@ -86,9 +88,9 @@ static bool is_directly_below(struct str name)
 }
 
 /*
- * What stands directly below the root has nothing on the way to it that could lead elsewhere, so it
- * need not be opened to be looked at. False when that is not enough to know. A function of its own,
- * so that the others do not pay for the room that it takes.
+ * The path to a direct child of the root has no other component, so it need not be opened for a
+ * stat. False if that is not enough to know. A separate function, so that the others do not pay for
+ * its stack.
  */
 __attribute__((noinline)) static bool look_directly(const struct backend_root *root,
                                                     const struct backend_lookup *lookup,
@@ -127,7 +129,7 @@ int linux_stat(struct backend_root *root, const struct backend_lookup *lookup, s
     return r;
 }
 
-/* Checks an open file and wraps it; the descriptor is taken over only on success. */
+/* Checks an open file and wraps it; takes ownership of the descriptor only on success. */
 static int wrap(int *fd, bool is_borrowed, const struct backend_lookup *lookup,
                 struct backend_file **out_file, struct authority_stat *out_stat)
 {
@@ -148,7 +150,10 @@ static int wrap(int *fd, bool is_borrowed, const struct backend_lookup *lookup,
     return 0;
 }
 
-/* Root opens even what acts when it is opened: look first, then open the very thing looked at. */
+/*
+ * Root could open devices, which may have effects: checks first, then opens the very object that
+ * was checked.
+ */
 static int open_looked_at(int path_fd, const struct stat *about,
                           const struct backend_lookup *lookup, int *out_fd)
 {
@@ -248,7 +253,7 @@ int linux_file_fd(const struct backend_file *file)
     return file->fd;
 }
 
-/* What one append has put where; others may append to the same file meanwhile. */
+/* Where one append has written; others may append to the same file meanwhile. */
 struct appended {
     off_t start;
     off_t end;
@@ -278,7 +283,7 @@ static int write_all(int fd, struct str bytes, const struct cancel *cancel, stru
     return 0;
 }
 
-/* Takes back what was written in part, unless somebody else's bytes lie between or behind. */
+/* Truncates a partial write, unless other processes' bytes lie between or after. */
 static int take_back(int fd, const struct appended *done)
 {
     struct stat about;
@@ -333,7 +338,7 @@ static int append_to_new(struct backend_root *root, const struct backend_lookup 
 int linux_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  struct str bytes, bool may_create, unsigned mode, bool is_synced)
 {
-    /* Twice, in case somebody makes or removes the file in between. */
+    /* Twice, in case another process creates or removes the file in between. */
     for (int tries = 0; tries < 2; tries++) {
         cleanup_place struct linux_place place = LINUX_PLACE_INIT;
         cleanup_fd int fd = -1;

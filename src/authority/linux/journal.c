@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal of names that must not outlive us. It is a shared mapping: what was
- * stored before a kill -9 is in the file, without a system call. A power cut is
- * another matter: then the file is as old as the kernel's last write-back.
+ * The journal of names that must not outlive us. It is a shared mapping: what was stored before a
+ * kill -9 is in the file, without a system call. After a power cut, the file is as old as the
+ * kernel's last write-back.
  *
- * Workspaces are not in it, since they stay and may be many. They are in a
- * directory below temp/ that has the journal's name, made after the journal and
- * gone before it; whoever finds the journal without an owner finds them too.
+ * Workspaces are not in it, since they stay and may be many. They are in a directory below temp/
+ * that has the journal's name, created after the journal and removed before it; whoever finds an
+ * orphaned journal finds them too.
  *
- * The lock belongs to the open file, not to the process: a child that was forked
- * and never execs holds it too, and puts off the sweep until it ends.
+ * The lock belongs to the open file, not to the process: a forked child that never execs holds it
+ * too, and delays the sweep until it ends.
  */
 #include "authority/linux/journal_internal.h"
 
@@ -27,7 +27,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* Readers see the states of a dead process; nothing may need a lock to store them. */
+/* The states of a dead process are read; storing them must not need a lock. */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "states are stored without a lock");
 _Static_assert(sizeof(LINUX_TEMP_START) + LINUX_TEMP_RANDOM <= LINUX_TEMP_NAME_BYTES, "name fits");
 _Static_assert(sizeof(JOURNAL_PREFIX) + LINUX_TEMP_RANDOM <= JOURNAL_NAME_BYTES, "name fits");
@@ -50,12 +50,12 @@ struct linux_journal {
     pid_t owner;       /* a forked child must not remove its parent's file */
     atomic_uint workspaces;
     atomic_uint moves;
-    /* When the path that stands in a slot was read; whoever has the slot has this. */
+    /* When the path in a slot was read; belongs to the owner of the slot. */
     struct {
         int64_t at_ms;
         unsigned moves;
     } read[JOURNAL_SLOTS];
-    atomic_bool has_leftovers; /* of others, which a sweep would remove */
+    atomic_bool has_leftovers; /* of other processes, which a sweep would remove */
     struct journal_image *image;
     char name[JOURNAL_NAME_BYTES];
 };
@@ -65,8 +65,8 @@ struct linux_journal {
 static const char alphabet[32] = "abcdefghijklmnopqrstuvwxyz234567";
 
 /*
- * 120 bits, the same in upper and lower case, that nobody can guess who does not have this
- * process's key. Its children have it too, but not its number.
+ * 120 bits, case-insensitive, unguessable without this process's key. Its children have the key
+ * too, but another pid.
  */
 static void random_text(char out_text[LINUX_TEMP_RANDOM + 1])
 {
@@ -106,7 +106,7 @@ bool linux_is_temp_name(struct str name)
 
 /* ---- opening and closing ---- */
 
-/* Room on the disk first: a store into a hole of a full disk would be a SIGBUS. */
+/* Allocates disk space first: a store into a hole of a full disk would be a SIGBUS. */
 static int map_image(int fd, struct journal_image **out_image)
 {
     struct journal_image *image;
@@ -126,8 +126,8 @@ static int map_image(int fd, struct journal_image **out_image)
 }
 
 /*
- * A file gets its name once it is locked and filled in. Under its first name a
- * sweep may still take it; ERR_BUSY then, for another try.
+ * A file gets its name once it is locked and initialised. Under its first name a sweep may still
+ * remove it; ERR_BUSY then, for another try.
  */
 static int create_file(struct linux_journal *journal)
 {
@@ -223,7 +223,7 @@ static void close_if_open(int fd)
         close(fd);
 }
 
-/* What could not be removed stays noted for the next start. */
+/* What could not be removed stays in the journal for the next start. */
 static void remove_files(const struct linux_journal *journal)
 {
     if (unlinkat(journal->temp_fd, journal->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
@@ -277,7 +277,7 @@ static int read_path(struct journal_slot *slot, int dir_fd)
     if ((size_t)len >= sizeof(slot->path))
         return ERR_INVALID_PATH;
     slot->path[len] = '\0';
-    /* Nobody can find a directory again that has no path from here. */
+    /* A directory without a path from here could not be found again. */
     return slot->path[0] == '/' ? 0 : ERR_UNSUPPORTED;
 }
 
@@ -297,8 +297,8 @@ static int identify(const struct linux_place *place, struct linux_identity *out_
 }
 
 /*
- * Where a directory is now; the sweep compares what it finds there. Asking for its path is the
- * dearest part of a small write, and the next one is often in the same directory.
+ * Stores the directory's present path; the sweep compares what it finds there. Getting the path is
+ * the most expensive part of a small write, and the next one is often in the same directory.
  */
 static int fill(struct linux_journal *journal, int index, const struct linux_place *place,
                 const char *last, enum linux_leftover kind)
@@ -340,7 +340,7 @@ int linux_journal_add(struct linux_journal *journal, const struct linux_place *p
     if (slot == LINUX_NO_SLOT)
         return ERR_BUSY;
     r = fill(journal, slot, place, last, kind);
-    /* Released: whoever sees that it is used sees all of it. */
+    /* Release: whoever sees that it is used sees all of it. */
     atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
                           memory_order_release);
     if (r < 0)
@@ -380,7 +380,7 @@ static int make_workspace(const struct linux_journal *journal, struct backend_ro
 
 static void free_workspace(struct backend_root *root, bool is_gone)
 {
-    /* What is still there counts on, and the next start tries again. */
+    /* What is still there keeps counting, and the next start tries again. */
     if (is_gone)
         atomic_fetch_sub(&root->backend->journal->workspaces, 1);
     close_if_open(root->fd);

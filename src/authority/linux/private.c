@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories of our own: private, made when they are missing. Their paths are the host's. */
+/* Our own directories: private, created if missing. Their paths come from the host. */
 #include "authority/linux/internal.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static int refuse(struct err *err, int errno_value)
                          err_errno_text(errno_value));
 }
 
-/* Whoever can write here can have names of ours removed, so nobody else may. */
+/* Whoever can write here can make us remove files, so nobody else may. */
 static int check_private(int fd, struct err *err)
 {
     struct stat about;
@@ -82,7 +82,7 @@ int audit_dir_find(const char *path, int *out_fd, struct err *err)
 
     if (fd < 0)
         return refuse(err, errno);
-    /* Root reads what is anybody's. */
+    /* Root may read any user's. */
     r = geteuid() == 0 ? 0 : check_private(fd, err);
     if (r == 0)
         *out_fd = steal_fd(&fd);

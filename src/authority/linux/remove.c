@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing by descriptor. Every step names one component below a directory that
- * is held open, and opens it with O_NOFOLLOW, so a link or a swapped directory
- * is never walked through: a link is unlinked, as itself.
+ * Removes by file descriptor. Every step names one component below an open directory, and opens it
+ * with O_NOFOLLOW, so it never goes through a link or a swapped directory: a link is unlinked
+ * itself.
  *
- * A directory that is held can still be moved. Before each batch of entries all
- * the directories between the top and here are compared with what their parents
- * call them; what has left the tree is left alone. Between that look and the
- * unlinks of one batch (REMOVE_BATCH_BYTES) a directory may still go; what is
- * lost then was in the tree when its removal was asked for, since its entries had
- * been read there. What is moved into the tree while it is being removed goes with it.
+ * An open directory can still be moved. Before each batch of entries, all directories from the top
+ * to here are compared with the entries of their parents; what has left the tree is left alone.
+ * Between that check and the unlinks of one batch (REMOVE_BATCH_BYTES) a directory may still be
+ * moved; what is lost then was in the tree when its removal was requested, since its entries had
+ * been read there. What is moved into the tree during the removal is removed with it.
  *
- * Depth is not limited, descriptors are: below REMOVE_LEVELS a directory is first
- * moved up to the top of the tree that is going away. It has a name there that
- * scopes show: if the removal is cut short, what is left can still be found.
+ * Depth is not limited, descriptors are: below REMOVE_LEVELS a directory is first moved up to the
+ * top of the tree being removed. It gets a name that scopes show: if the removal is interrupted,
+ * what is left can still be found.
  */
 #include "authority/linux/internal.h"
 
@@ -35,7 +34,7 @@ enum {
     REMOVE_ATTEMPTS = 8,
 };
 
-/* A directory that is being emptied. */
+/* A directory being emptied. */
 struct level {
     int fd;
     dev_t device;
@@ -64,7 +63,7 @@ static void removal_done(struct removal *removal)
 }
 #define cleanup_removal cleanup_with(removal_done)
 
-/* One component, and none that leads up: ".." would empty the directory above. */
+/* A single component that does not lead up: ".." would empty the directory above. */
 static bool is_component(const char *last)
 {
     return last[0] != '\0' && strchr(last, '/') == NULL && strcmp(last, ".") != 0 &&
@@ -80,7 +79,7 @@ static bool is_elsewhere(int dir_fd, const char *last)
            here != there;
 }
 
-/* Of an unlinkat that failed. */
+/* The code for a failed unlinkat(). */
 static int unlink_error(int dir_fd, const char *last, int errno_value)
 {
     if (errno_value == EBUSY && is_elsewhere(dir_fd, last))
@@ -102,7 +101,10 @@ static int spend(struct removal *removal)
     return cancel_check(removal->cancel);
 }
 
-/* A directory of ours that was made unreadable: opened by its O_PATH twin, so it is this one. */
+/*
+ * An unreadable directory of ours: opened through its O_PATH descriptor, so that it is the same
+ * one.
+ */
 static int open_unreadable(const struct removal *removal, int dir_fd, const char *name, int *out_fd)
 {
     cleanup_fd int path_fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -138,7 +140,7 @@ static struct level *next_level(struct removal *removal)
     return *level;
 }
 
-/* Makes an open directory the deepest level. */
+/* Pushes an open directory as the deepest level. */
 static int push(struct removal *removal, int *fd, const char *name)
 {
     struct level *level;
@@ -169,11 +171,11 @@ static int push(struct removal *removal, int *fd, const char *name)
 
 enum entered {
     ENTERED,
-    ENTERED_NOT, /* gone, or no directory any more: the next pass over the parent meets it again */
+    ENTERED_NOT, /* gone, or no directory any more: the next pass over the parent finds it again */
     ENTERED_REMOVED, /* it was empty */
 };
 
-/* Opens a directory and makes it the deepest level. */
+/* Opens a directory and pushes it as the deepest level. */
 static int enter(struct removal *removal, int dir_fd, const char *name, enum entered *out_entered)
 {
     cleanup_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -213,7 +215,10 @@ static int parent_fd(const struct removal *removal, size_t i)
     return i == 0 ? removal->dir_fd : removal->levels[i - 1]->fd;
 }
 
-/* Leaves every directory that is not where it was entered. ERR_NOT_FOUND when the top has gone. */
+/*
+ * Leaves every directory that is no longer where it was entered. ERR_NOT_FOUND if the top has
+ * moved.
+ */
 static int leave_what_has_moved(struct removal *removal)
 {
     for (size_t i = 0; i < removal->depth; i++) {
@@ -229,7 +234,7 @@ static int leave_what_has_moved(struct removal *removal)
     return removal->depth > 0 ? 0 : ERR_NOT_FOUND;
 }
 
-/* The next entry of the deepest level, or NULL when its batch is used up. */
+/* The next entry of the deepest level, or NULL at the end of its batch. */
 static const struct dirent64 *next_entry(struct level *level)
 {
     while (level->at < level->filled) {
@@ -243,7 +248,7 @@ static const struct dirent64 *next_entry(struct level *level)
     return NULL;
 }
 
-/* The deepest level has no more entries: removes it, or goes over it again if it has new ones. */
+/* The deepest level has no more entries: removes it, or starts over if it has new ones. */
 static int finish_level(struct removal *removal)
 {
     size_t last = removal->depth - 1;
@@ -256,7 +261,7 @@ static int finish_level(struct removal *removal)
         return 0;
     }
     if (is_not_empty(errno)) {
-        /* Costs budget, so that whoever keeps filling it does not keep us. */
+        /* Uses up budget, so that a process that keeps filling it cannot keep us busy. */
         r = spend(removal);
         if (r < 0)
             return r;
@@ -281,7 +286,7 @@ static int read_batch(struct removal *removal)
     if (level->at < level->filled)
         return 0;
     got = getdents64(level->fd, level->batch, sizeof(level->batch));
-    /* ENOENT: it was removed by somebody else while we held it. */
+    /* ENOENT: another process removed it while it was open. */
     if (got < 0 && errno != ENOENT)
         return linux_error(errno);
     if (got <= 0)
@@ -291,7 +296,7 @@ static int read_batch(struct removal *removal)
     return 0;
 }
 
-/* No level left for it: to the top with it, where the next pass finds it. */
+/* No level is left for it: moves it to the top, where the next pass finds it. */
 static int lift(struct removal *removal, int dir_fd, const char *name)
 {
     char lifted[sizeof(LIFTED_START) + LINUX_TEMP_NAME_BYTES];
@@ -399,8 +404,8 @@ int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget)
 }
 
 /*
- * A file with several names is removed too, whatever the rule about hard links
- * says: the other names keep it, unchanged.
+ * A file with several names is removed too, whatever the rule about hard links: the other names
+ * keep it, unchanged.
  */
 int linux_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  bool is_recursive, uint64_t max_entries)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moving within one file system, and second names for links: both directories are
- * pinned, and the kernel does the rest.
+ * Moves within one file system, and second names for links: both directories are open, and the
+ * kernel does the rest.
  */
 #include "authority/linux/internal.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A file with another name elsewhere is not moved about, nor written over. */
+/* A file with another name elsewhere is neither moved nor replaced. */
 static int check_end(const struct linux_place *place, const struct backend_lookup *lookup,
                      struct stat *out_about)
 {
@@ -38,8 +38,8 @@ static int rename_error(int errno_value)
 }
 
 /*
- * Where nothing is. Some file systems (NFS, 9p) cannot say that of a rename, but neither does
- * linking replace, and a directory takes the place of nothing but an empty one.
+ * The target must not exist. Some file systems (NFS, 9p) do not support RENAME_NOREPLACE, but
+ * link() does not replace either, and a directory can only replace an empty one.
  */
 static int rename_new(const struct linux_place *source, const struct linux_place *target,
                       bool is_directory)

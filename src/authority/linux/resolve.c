@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a name to a descriptor. Every descriptor comes from a strict opening: no
- * link anywhere, nothing above the root, no other mount, all in one system call
- * (or, without openat2, one component at a time from pinned directories).
+ * Resolves a name to a file descriptor. Every descriptor comes from a strict open: no link
+ * anywhere, nothing above the root, no other mount, all in one system call (or, without openat2,
+ * one component at a time from open directories).
  *
- * Where links are followed, that is a second step: the kernel, or the walk,
- * says to which name they lead; that name is asked about and then opened
- * strictly. Whatever changes in between, what is opened has the name that was
- * asked about.
+ * If links are followed, that is a second step: the kernel, or the walk, tells to which name they
+ * lead; that name is checked and then opened strictly. Whatever changes in between, the opened
+ * object has the name that was checked.
  */
 #include "authority/linux/internal.h"
 
@@ -44,7 +43,7 @@ int linux_error(int errno_value)
     case ELOOP:
         return ERR_SYMLINK_REJECTED;
     case EISDIR:
-    case ENXIO:  /* a FIFO that nobody reads, a socket */
+    case ENXIO:  /* a FIFO without a reader, a socket */
     case ENODEV: /* a device without a driver */
         return ERR_NOT_REGULAR_FILE;
     default:
@@ -81,7 +80,7 @@ int linux_mount_id(int fd, uint64_t *out_id)
 
     if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &about) < 0)
         return linux_error(errno);
-    /* Before Linux 5.8 the device has to do; a bind mount of the same one then looks alike. */
+    /* Before Linux 5.8 the device must do; a bind mount of the same one then looks the same. */
     if ((about.stx_mask & STATX_MNT_ID) != 0)
         *out_id = about.stx_mnt_id;
     else
@@ -156,7 +155,7 @@ static int open_by_kernel(struct backend_root *root, const struct cancel *cancel
     return ERR_BUSY;
 }
 
-/* One component, on the same mount. */
+/* Opens one component, on the same mount. */
 static int step(const struct backend_root *root, int dir_fd, const char *component, int flags,
                 int *out_fd)
 {
@@ -177,8 +176,8 @@ static int step(const struct backend_root *root, int dir_fd, const char *compone
 }
 
 /*
- * Component by component; *out_seen is how many bytes of the name were reached
- * without a link, and the rest from there on starts with what stopped the walk.
+ * Component by component; *out_seen is the length of the name that was reached without a link, and
+ * the rest starts with what stopped the walk.
  */
 static int open_by_walking(struct backend_root *root, const struct cancel *cancel, struct str name,
                            int flags, int *out_fd, size_t *out_seen)
@@ -231,7 +230,7 @@ static int open_strictly(struct backend_root *root, const struct cancel *cancel,
 
 /* ---- where links lead ---- */
 
-/* A descriptor's own path; not one that has been removed. */
+/* The path of a descriptor; fails if it was removed. */
 static int path_of(int fd, char out_text[PATH_MAX], size_t *out_len)
 {
     char name[32];
@@ -255,7 +254,7 @@ int linux_root_path(struct backend_root *root, char out_path[PATH_MAX])
     return path_of(root->fd, out_path, &len);
 }
 
-/* What a descriptor below the root is called there now. */
+/* The present name of a descriptor below the root. */
 static int name_below(struct backend_root *root, int fd, struct path_name *out_name)
 {
     char root_path[PATH_MAX];
@@ -295,7 +294,7 @@ int linux_check_place(struct backend_root *root, const struct backend_lookup *lo
     return lookup->admits(lookup->context, path_view(&name)) ? 0 : ERR_DENIED_BY_POLICY;
 }
 
-/* The kernel follows, and /proc says where that was. */
+/* The kernel follows links, and /proc tells the result. */
 static int find_target_by_kernel(struct backend_root *root, const struct cancel *cancel,
                                  const char *name, struct path_name *out_target)
 {
@@ -303,7 +302,7 @@ static int find_target_by_kernel(struct backend_root *root, const struct cancel 
     int r = open_by_kernel(root, cancel, name, O_PATH, beneath, &fd);
 
     if (r == ERR_CROSSES_MOUNT) {
-        /* The same code for leaving the root and for another mount: ask again without mounts. */
+        /* The same code for leaving the root and for another mount: try again allowing mounts. */
         cleanup_fd int elsewhere =
             try_openat2(root->fd, name, O_PATH, beneath & ~(uint64_t)RESOLVE_NO_XDEV);
 
@@ -314,7 +313,7 @@ static int find_target_by_kernel(struct backend_root *root, const struct cancel 
     return name_below(root, fd, out_target);
 }
 
-/* name[0..seen) + target + what is behind the component at `seen`. */
+/* name[0..seen) + target + what follows the component at `seen`. */
 static int splice_link(const struct path_name *name, size_t seen, struct str target,
                        struct path_name *out_name)
 {
@@ -335,7 +334,7 @@ static int splice_link(const struct path_name *name, size_t seen, struct str tar
     return path_normalise((struct str){joined, (size_t)len}, NULL, true, out_name);
 }
 
-/* The target of the link that stands at name[0..end); ERR_BUSY when it is no link any more. */
+/* The target of the link at name[0..end); ERR_BUSY if it is no link any more. */
 static int read_link(struct backend_root *root, const struct cancel *cancel, struct str name,
                      char out_target[PATH_MAX], size_t *out_len)
 {
@@ -355,7 +354,7 @@ static int read_link(struct backend_root *root, const struct cancel *cancel, str
     return 0;
 }
 
-/* Where the first ".." component begins; the length if there is none. */
+/* Position of the first ".." component; the length if there is none. */
 static size_t first_dotdot(struct str name)
 {
     struct str rest = name;
@@ -367,7 +366,7 @@ static size_t first_dotdot(struct str name)
     return name.len;
 }
 
-/* Takes the ".." at `at` out together with the component before it, which is no link. */
+/* Removes the ".." at `at` together with the component before it, which is no link. */
 static int collapse_dotdot(struct path_name *name, size_t at)
 {
     struct str before = str_slice(path_view(name), 0, at > 0 ? at - 1 : 0);
@@ -388,8 +387,8 @@ static int collapse_dotdot(struct path_name *name, size_t at)
 }
 
 /*
- * Without openat2: walk until a link stops it, put its target in its place, walk
- * again. ".." is taken out only when all before it was walked without a link.
+ * Without openat2: walks until a link, replaces it by its target, and walks again. ".." is removed
+ * only if everything before it was walked without a link.
  */
 static int find_target_by_walking(struct backend_root *root, const struct cancel *cancel,
                                   struct str name, struct path_name *out_target)
@@ -436,7 +435,7 @@ static int find_target_by_walking(struct backend_root *root, const struct cancel
     return r;
 }
 
-/* The name without links that `name` leads to, asked about. */
+/* The resolved name of `name`, checked. */
 static int find_target(struct backend_root *root, const struct backend_lookup *lookup,
                        struct str name, struct path_name *out_target)
 {
@@ -455,7 +454,7 @@ static int find_target(struct backend_root *root, const struct backend_lookup *l
     return 0;
 }
 
-/* Two dots in a row are rare, and cheaper to look for than components are to find. */
+/* Two dots in a row are rare, and cheaper to search for than components. */
 static bool may_have_dotdot(struct str name)
 {
     const char *end = name.ptr + name.len;
@@ -470,13 +469,13 @@ static bool may_have_dotdot(struct str name)
     return false;
 }
 
-/* Whether strict opening would give the same: no "..", which links could turn elsewhere. */
+/* Whether a strict open gives the same result: no "..", which depends on links. */
 static bool may_try_strictly(const struct backend_lookup *lookup, struct str name)
 {
     return !lookup->follows_links || !may_have_dotdot(name) || first_dotdot(name) == name.len;
 }
 
-/* A function of its own, so that the usual case does not pay for the room that this takes. */
+/* A separate function, so that the usual case does not pay for its stack. */
 int linux_open_target(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, int flags, int *out_fd)
 {
@@ -500,7 +499,7 @@ int linux_open(struct backend_root *root, const struct backend_lookup *lookup, s
     return linux_open_target(root, lookup, name, flags, out_fd);
 }
 
-/* The parent of a name that has no links in it. */
+/* The parent of a name without links. */
 static int open_parent_strictly(struct backend_root *root, const struct cancel *cancel,
                                 struct str name, struct linux_place *out_place)
 {
@@ -530,7 +529,7 @@ static int open_parent_strictly(struct backend_root *root, const struct cancel *
                          &out_place->dir_fd);
 }
 
-/* The parent's target and the last component, as it is. */
+/* The parent's target and the last component unchanged. */
 __attribute__((noinline)) static int open_parent_following(struct backend_root *root,
                                                            const struct backend_lookup *lookup,
                                                            struct str name,
@@ -551,7 +550,7 @@ __attribute__((noinline)) static int open_parent_following(struct backend_root *
     memcpy(given.text, parent.ptr, parent.len);
     given.text[parent.len] = '\0';
     {
-        /* Of the directory alone nothing is used: the whole name is asked about below. */
+        /* The directory itself is not used: the whole name is checked below. */
         struct backend_lookup quiet = *lookup;
 
         quiet.admits = NULL;
@@ -576,7 +575,7 @@ static bool last_is_link(struct linux_place *place)
     return S_ISLNK(place->last_about.st_mode);
 }
 
-/* A last link is written through: the place is that of what it leads to, which must exist. */
+/* Writing goes through a link at the end: the place is that of its target, which must exist. */
 __attribute__((noinline)) static int open_parent_of_target(struct backend_root *root,
                                                            const struct backend_lookup *lookup,
                                                            struct str name,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files and trees that appear whole or not at all.
+ * Files that appear complete or not at all.
  *
- * A new file is made without a name (O_TMPFILE) and linked in when it is done;
- * linking never replaces. A replacement needs a name of its own beside the
- * target for a moment: that name is in the journal before it exists, and
- * renameat2 puts it in place. In a private tree nobody looks, so files there are
- * written where they belong.
+ * A new file is created without a name (O_TMPFILE) and linked when it is complete; linking never
+ * replaces. A replacement needs its own name beside the target for a moment: that name is in the
+ * journal before it exists, and renameat2 moves it into place. In a private tree nobody looks, so
+ * files there are written in place.
  */
 #include "authority/linux/internal.h"
 
@@ -42,7 +41,7 @@ struct backend_stage {
     bool is_old_readable;
     struct stat old_about;        /* when it was opened */
     struct stat new_about;        /* when it was made, where it replaces one */
-    struct authority_stat *after; /* wanted of what is published; NULL: not */
+    struct authority_stat *after; /* receives the published file's stat; or NULL */
     enum stage_form form;
     enum backend_create create;
     bool is_dressed; /* has its mode and the rest, also where it replaces a file */
@@ -55,7 +54,7 @@ struct backend_stage {
 
 /* ---- beginning ---- */
 
-/* Notes a fresh name in the journal, if there is one. */
+/* Enters a new name in the journal, if there is one. */
 static int take_temp_name(struct backend_stage *stage)
 {
     linux_temp_name(stage->temp_name);
@@ -103,9 +102,9 @@ static int create_nameless(struct backend_stage *stage, unsigned mode)
 }
 
 /*
- * The file that will be replaced, opened for writing although nothing is written
- * to it: renaming over a file does not ask for its permission, so this does. For
- * reading too where that may be: see stage_exchange.
+ * Opens the file to be replaced for writing, although nothing is written to it: renaming over a
+ * file does not check its permission, so this does. Also for reading if permitted: see
+ * stage_exchange.
  */
 static int open_old(struct backend_stage *stage, const struct backend_lookup *lookup)
 {
@@ -135,9 +134,9 @@ static int open_old(struct backend_stage *stage, const struct backend_lookup *lo
 }
 
 /*
- * With the mode of the old one from the beginning, which is seldom to be changed then; nothing that
- * a new file would not get. Where the owner or the group is another, even that would let in who may
- * not read the old one.
+ * Creates it with the mode of the old one, so that it seldom must be changed; with nothing that a
+ * new file would not get. If the owner or group differs, even that could give access to users who
+ * may not read the old one.
  */
 static int create_like_old(struct backend_stage *stage, unsigned mode)
 {
@@ -203,7 +202,7 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
     return 0;
 }
 
-/* All of the file that is replaced, or nothing. */
+/* Reads all of the file being replaced, or nothing. */
 static int read_old(const struct backend_stage *stage, struct buf *content)
 {
     uint64_t size = (uint64_t)stage->old_about.st_size;
@@ -221,7 +220,7 @@ static int read_old(const struct backend_stage *stage, struct buf *content)
 
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0) /* it has become shorter: somebody is at it */
+        if (got <= 0) /* it was truncated: another process is changing it */
             r = got < 0 ? linux_error(errno) : ERR_BUSY;
         else
             content->len += (size_t)got;
@@ -286,7 +285,7 @@ static int spend(uint64_t *budget, uint64_t len)
     return 0;
 }
 
-/* The next data at or after `offset`; false when there is only a hole or nothing at all. */
+/* The next data at or after `offset`; false if there is only a hole or nothing at all. */
 static bool find_data(int fd, uint64_t offset, uint64_t *out_start, uint64_t *out_end)
 {
     off_t start = lseek(fd, (off_t)offset, SEEK_DATA);
@@ -301,7 +300,7 @@ static bool find_data(int fd, uint64_t offset, uint64_t *out_start, uint64_t *ou
     return true;
 }
 
-/* Before anything is written. The file may still grow, so what is copied is counted again. */
+/* Before anything is written. The file may still grow, so copying counts again. */
 static int check_budget(const struct backend_stage *stage, int fd, uint64_t budget,
                         uint64_t *out_data)
 {
@@ -322,7 +321,7 @@ static int check_budget(const struct backend_stage *stage, int fd, uint64_t budg
     return r;
 }
 
-/* By reading and writing, where the kernel cannot copy between the two. */
+/* By reading and writing, if the kernel cannot copy between the two. */
 static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
                         uint64_t end, uint64_t *budget)
 {
@@ -345,7 +344,7 @@ static int copy_by_hand(struct backend_stage *stage, struct backend_file *file, 
     return r;
 }
 
-/* Up to `end`, or less where the file ends before that. */
+/* Up to `end`, or less if the file ends before. */
 static int copy_data(struct backend_stage *stage, struct backend_file *file, uint64_t *offset,
                      uint64_t end, uint64_t *budget)
 {
@@ -373,7 +372,7 @@ static int copy_data(struct backend_stage *stage, struct backend_file *file, uin
     return 0;
 }
 
-/* Nothing is written, and what comes next is written behind it. */
+/* Writes nothing; the next data is written after the hole. */
 static int copy_hole(struct backend_stage *stage, uint64_t *offset, uint64_t end)
 {
     int r = grow_by(stage, end - *offset);
@@ -398,7 +397,7 @@ static int copy_end(struct backend_stage *stage, struct backend_file *file, uint
         if (r == 0 && ftruncate(stage->fd, (off_t)stage->written) < 0)
             r = linux_error(errno);
     }
-    /* What has come since, or was there without a size that said so. */
+    /* What was added since, or exists although the size did not tell. */
     return r < 0 ? r : copy_by_hand(stage, file, &offset, UINT64_MAX, budget);
 }
 
@@ -415,7 +414,7 @@ static int copy_parts(struct backend_stage *stage, struct backend_file *file, ui
             r = copy_hole(stage, &offset, start);
         if (r == 0)
             r = copy_data(stage, file, &offset, end, budget);
-        /* It ended before its data did: it was cut meanwhile, or nobody knew its end. */
+        /* It ended before its data did: it was truncated, or its end was unknown. */
         if (r < 0 || offset < end)
             return r;
     }
@@ -453,12 +452,14 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uin
 
 /* ---- the end ---- */
 
-/* The new file looks like the one that it replaces. */
+/* Makes the new file look like the one it replaces. */
 static int take_after_old(const struct backend_stage *stage)
 {
     struct stat old = stage->old_about;
     struct stat new = stage->new_about;
-    /* Where the old one was told it must be as it was then, or it stays: see is_as_told(). */
+    /*
+     * If the old content was returned, the file must be unchanged, or it stays: see is_as_told().
+     */
     int r = stage->after == NULL ? linux_look(stage->old_fd, &old) : 0;
 
     /* Before the mode: changing the owner takes setuid bits away. */
@@ -486,7 +487,7 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
             r = linux_take_after(linux_file_fd(after), &old, stage->fd, &new);
         if (r < 0)
             return r;
-        /* Those would make it run as somebody who never said so. */
+        /* These would make it run as a user who never agreed to that. */
         if (new.st_uid != old.st_uid)
             mode &= ~(unsigned)S_ISUID;
         if (new.st_gid != old.st_gid)
@@ -498,7 +499,7 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
     return 0;
 }
 
-/* A name for a nameless file; never replaces. */
+/* Gives a nameless file a name; never replaces. */
 static int link_in(const struct backend_stage *stage, const char *name)
 {
     char self[32];
@@ -510,7 +511,9 @@ static int link_in(const struct backend_stage *stage, const char *name)
     return 0;
 }
 
-/* The temporary name becomes the final one; with RENAME_NOREPLACE only where nothing is. */
+/*
+ * Renames the temporary name to the final one; with RENAME_NOREPLACE only if that does not exist.
+ */
 static int rename_in(const struct backend_stage *stage, unsigned flags)
 {
     int dir_fd = stage->place.dir_fd;
@@ -542,7 +545,7 @@ static int put_in_place(struct backend_stage *stage)
         r = link_in(stage, stage->place.last);
         if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)
             return r;
-        /* Somebody was faster; replacing needs a name of our own. */
+        /* Another process was faster; replacing needs a name of our own. */
         r = take_temp_name(stage);
         if (r < 0)
             return r;
@@ -560,7 +563,7 @@ static bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Whether what stands there is still the file whose content was told, and as it was then. */
+/* Whether the file there is still the one whose content was returned, and unchanged. */
 static bool is_as_told(const struct backend_stage *stage)
 {
     const struct stat *then = &stage->old_about;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep: what journals of processes that are gone say is still to be removed,
- * and their workspaces.
+ * The sweep: removes what journals of dead processes list, and their workspaces.
  *
- * A journal that can be locked has no owner. It is read as a whole and believed
- * only if all of it makes sense; even then nothing goes but a name of our own
- * making, of the kind that was noted, in the very directory that was noted.
- * Workspaces need no belief: they are in a directory that has the journal's name.
+ * A journal that can be locked has no owner. It is read as a whole and trusted only if all of it is
+ * consistent; even then only a name that we made is removed, of the recorded kind, in the very
+ * directory that was recorded. Workspaces need no trust: they are in a directory with the journal's
+ * name.
  *
- * Files go at once: one may be the second name of a file that was being put in its
- * place, and with that name the file is refused. A tree is moved to its owner's
- * workspaces first, where the file system allows, so that it is out of the user's way
- * and in a place that a confined process still reaches. Removing those is what takes
- * long; it has a budget, and nobody minds when the rest is done later.
+ * Files are removed at once: one may be the second name of a file that was being put in place,
+ * which is refused because of that name. A tree is moved to its owner's workspaces first, if the
+ * file system allows, so that it is out of the user's way and where a confined process can still
+ * reach it. Removing those takes long; it has a budget, and the rest can be done later.
  */
 #include "authority/linux/journal_internal.h"
 
@@ -34,7 +32,7 @@ struct sweep {
     int temp_fd;
     uint64_t *budget;
     const struct cancel *cancel;
-    struct journal_image image; /* of the journal that is looked at */
+    struct journal_image image; /* the present journal */
 };
 
 /* ---- reading a journal ---- */
@@ -127,7 +125,7 @@ static int walk_to(const char *path)
     return steal_fd(&at);
 }
 
-/* A link anywhere on the way means that it is not the directory that was noted. */
+/* A link anywhere in the path means that it is not the recorded directory. */
 static int open_dir(const char *path)
 {
     const struct open_how how = {
@@ -157,7 +155,7 @@ static bool remove_tree(const struct sweep *sweep, int dir_fd, const char *last)
     return r == 0 || r == ERR_NOT_FOUND;
 }
 
-/* False where the tree cannot be renamed: on another file system, say. */
+/* False if the tree cannot be renamed, for example on another file system. */
 static bool set_aside(const struct sweep *sweep, const char *journal, int dir_fd, const char *last)
 {
     cleanup_fd int aside_fd = -1;
@@ -168,7 +166,7 @@ static bool set_aside(const struct sweep *sweep, const char *journal, int dir_fd
     return aside_fd >= 0 && renameat(dir_fd, last, aside_fd, last) == 0;
 }
 
-/* False when it should have gone and is still there. */
+/* False if it should have been removed and is still there. */
 static bool remove_leftover(const struct sweep *sweep, const char *journal,
                             const struct journal_slot *slot)
 {
@@ -207,7 +205,7 @@ static bool remove_leftovers(const struct sweep *sweep, const char *journal)
 
 /* ---- one journal after the other ---- */
 
-/* Locked, and still what the name stands for: another sweep may have been faster. */
+/* Locked, and still the file of that name: another sweep may have been faster. */
 static int open_orphan(int state_fd, const char *name)
 {
     /* O_NONBLOCK: were it a FIFO, opening it must not wait. */
@@ -231,13 +229,13 @@ static void sweep_journal(struct sweep *sweep, const char *name)
         return;
     switch (read_image(fd, &sweep->image)) {
     case VERDICT_SOUND:
-        /* The journal goes last: without it nobody would look for its workspaces. */
+        /* The journal is removed last: without it nobody would look for its workspaces. */
         are_gone = remove_leftovers(sweep, name);
         if (remove_tree(sweep, sweep->temp_fd, name) && are_gone)
             unlinkat(sweep->state_fd, name, 0);
         break;
     case VERDICT_CORRUPT:
-        /* Kept for whoever wants to know; one, so that they do not pile up. */
+        /* Kept for inspection; only one, so that they do not pile up. */
         if (remove_tree(sweep, sweep->temp_fd, name))
             (void)!renameat(sweep->state_fd, name, sweep->state_fd, JOURNAL_CORRUPT);
         break;
@@ -247,7 +245,7 @@ static void sweep_journal(struct sweep *sweep, const char *name)
     }
 }
 
-/* Whoever was making this one is dead, or will see that it has gone and make another. */
+/* Its creator is dead, or will notice that it was removed and create another. */
 static void sweep_fresh(int state_fd, const char *name)
 {
     cleanup_fd int fd = open_orphan(state_fd, name);

@@ -15,7 +15,7 @@
 
 enum {
     PRIVATE_MODE = 0700,
-    DROPPED_MAX_ENTRIES = 10000000, /* somebody who refills it does not keep us here for ever */
+    DROPPED_MAX_ENTRIES = 10000000, /* a process that refills it cannot keep us here forever */
 };
 
 struct linux_tree {
@@ -52,7 +52,7 @@ static bool note_name(void *context, struct str name)
     return path_join(STR_EMPTY, name, &tree->name) == 0;
 }
 
-/* All that was put into it was asked about by the name that it would have. */
+/* Everything in it was checked by the name that it would have. */
 static bool has_kept_name(void *context, struct str name)
 {
     const struct linux_tree *tree = context;
@@ -73,7 +73,7 @@ static int ask_about_target(struct linux_tree *tree, bool (*ask)(void *context, 
 
 /* ---- building ---- */
 
-/* Makes the private directory beside the target. */
+/* Creates the private directory beside the target. */
 static int make_private(struct backend_root *tree)
 {
     int r;
@@ -150,7 +150,9 @@ int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mod
 
 /* ---- the end ---- */
 
-/* Whether the name still means what we hold: whoever may write beside it may have put another. */
+/*
+ * Whether the name still refers to our directory: others who may write there may have replaced it.
+ */
 static bool is_at(const struct linux_place *place, int fd)
 {
     struct stat held, named;
@@ -221,6 +223,6 @@ void linux_tree_drop(struct backend_root *tree)
     /* Removing needs descriptors, and a lack of them may be why it is dropped. */
     linux_place_done(&tree->target);
     r = linux_remove_held(tree->place.dir_fd, tree->place.last, steal_fd(&tree->fd), &budget);
-    /* What somebody put in its place is theirs, and not for the next start either. */
+    /* What another process put in its place is not ours, nor for the next start. */
     free_tree(tree, r == 0 || r == ERR_NOT_FOUND);
 }

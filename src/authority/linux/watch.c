@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watching directories with inotify. A directory is opened like any other and
- * handed over through /proc, so that what is watched is what was resolved.
+ * Watches directories with inotify. A directory is opened like any other and passed through /proc,
+ * so that what is watched is what was resolved.
  *
- * A replaced file is CREATED again: it was renamed into place, and inotify does
- * not say over what. A watch ends with its directory, and when that is moved: its
- * names would come from a place that nobody was granted. It is then quiet, after
- * one RESCAN. (That a directory above was moved is not seen.)
+ * A replaced file is reported as CREATED: it was renamed into place, and inotify does not tell over
+ * what. A watch ends with its directory, and when that is moved: its names would come from a place
+ * that nobody was granted. It is then silent, after one RESCAN. (A move of a parent directory is
+ * not noticed.)
  *
- * A user has few inotify instances (128), for all of his programs; so watches share
- * them, HUB_MAX_WATCHES each. Whoever reads a watch takes what the instance has and
- * leaves to the others what is theirs, in queues. What a watch's owner polls is an
- * epoll descriptor with two in it: the instance, so that anything wakes him, and a
- * bell that always rings and is listened to as long as the queue holds something.
+ * A user has few inotify instances (128), for all programs; so watches share them, HUB_MAX_WATCHES
+ * each. Whoever reads a watch takes the instance's events and puts those of others into their
+ * queues. A watch's owner polls an epoll descriptor with two in it: the instance, so that any event
+ * wakes the owner, and a bell that is always readable and enabled while the queue is not empty.
  *
- * inotify knows a directory once: watches of the same one share its descriptor, and
- * the last of them takes that back. Descriptors are not used twice (the kernel counts
- * up), so events that come for nobody are of watches that are gone.
+ * inotify knows a directory once: watches of the same one share its descriptor, and the last of
+ * them removes it. Descriptors are not reused (the kernel counts up), so events without a watch are
+ * of watches that were freed.
  */
 #include "authority/linux/journal_internal.h"
 
@@ -40,7 +39,7 @@ enum {
     WATCH_BATCH_BYTES = 16 << 10,
     /* A call ends after these; the descriptor stays readable if there is more. */
     WATCH_MAX_BATCHES = 16,
-    /* Kept for an owner who does not read; then he has to look at everything. */
+    /* Kept for an owner who does not read; beyond that a rescan is required. */
     WATCH_MAX_NEWS_BYTES = 64 << 10,
     /* A directory's descriptor that others take back while it is being asked for: once more. */
     ADD_MAX_ATTEMPTS = 10000,
@@ -48,15 +47,15 @@ enum {
 };
 
 /*
- * IN_CLOSE_WRITE alone would miss truncate(2) and files that are never closed;
- * IN_MODIFY alone what was stored through a mapping. The same news twice in a row is told once.
+ * IN_CLOSE_WRITE alone would miss truncate(2) and files that are never closed; IN_MODIFY alone
+ * would miss stores through a mapping. Repeated events are reported once.
  */
 static const uint32_t created_mask = IN_CREATE | IN_MOVED_TO;
 static const uint32_t changed_mask = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB;
 static const uint32_t removed_mask = IN_DELETE | IN_MOVED_FROM;
 static const uint32_t ended_mask = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 
-/* An inotify instance. All of it is used under the backend's lock, but for adding to it. */
+/* An inotify instance. Used under the backend's lock, except for adding to it. */
 struct hub {
     struct list link;
     int fd;
@@ -66,10 +65,10 @@ struct hub {
     struct list additions;
 };
 
-/* A watch that is being added, which may take as long as a dead file system likes. */
+/* A watch being added, which may take as long as a dead file system likes. */
 struct addition {
     struct list link;
-    /* Of all directories that ended meanwhile. */
+    /* All directories that ended meanwhile. */
     size_t ended_count; /* may be more than there is room for */
     int ended[ADD_MAX_ENDED];
 };
@@ -83,7 +82,7 @@ struct backend_watch {
     bool is_over;
     bool is_ringing;
     bool has_lost;   /* more news than there was room for */
-    struct buf news; /* of each its change, the length of its name, and that */
+    struct buf news; /* for each: its change, the length of its name, the name */
     size_t last_at;  /* the last of them */
 };
 
@@ -125,7 +124,7 @@ static int hub_new(struct hub **out_hub)
     return 0;
 }
 
-/* One more will be in it. */
+/* Reserves a place for one more watch. */
 static int hub_reserve(struct linux_watches *all, struct hub **out_hub)
 {
     struct hub *hub;
@@ -150,7 +149,7 @@ static int hub_reserve(struct linux_watches *all, struct hub **out_hub)
     return 0;
 }
 
-/* The hub if that was the last one, to be closed without the lock. */
+/* Returns the hub if that was the last watch, to be closed without the lock. */
 static struct hub *hub_release(struct hub *hub)
 {
     if (--hub->count > 0)
@@ -197,7 +196,7 @@ static void keep_news(struct backend_watch *watch, enum authority_change change,
     (void)buf_append_str(&watch->news, name);
 }
 
-/* Empties the queue into *out_news; false when the owner has to look at everything instead. */
+/* Moves the queue to *out_news; false if events were lost and the owner must rescan. */
 static bool take_news(struct backend_watch *watch, struct buf *out_news)
 {
     bool is_whole = !watch->has_lost;
@@ -252,7 +251,7 @@ static void take_event(struct backend_watch *watch, const struct inotify_event *
         keep_news(watch, AUTHORITY_RESCAN, STR_EMPTY);
         return;
     }
-    /* Without a name it is about the directory itself, and its own are nobody's business. */
+    /* Without a name it is about the directory itself, and our own names are not reported. */
     if (name.len == 0 || linux_is_temp_name(name))
         return;
     if ((event->mask & created_mask) != 0)
@@ -268,7 +267,7 @@ static void route(struct hub *hub, const struct inotify_event *event,
 {
     bool is_for_all = (event->mask & IN_Q_OVERFLOW) != 0;
 
-    /* Also of one that nobody has yet. */
+    /* Also if no watch has it yet. */
     if ((event->mask & ended_mask) != 0)
         end_descriptor(hub, event->wd);
     list_each (node, &hub->watches) {
@@ -282,7 +281,7 @@ static void route(struct hub *hub, const struct inotify_event *event,
     }
 }
 
-/* One batch into everybody's queues: its bytes, 0 when there was none. */
+/* Distributes one batch to all queues: sets its bytes, 0 if there was none. */
 static int pump(struct hub *hub, const struct backend_watch *reader, size_t *out_got)
 {
     _Alignas(struct inotify_event) __attribute__((uninitialized)) char batch[WATCH_BATCH_BYTES];
@@ -303,7 +302,7 @@ static int pump(struct hub *hub, const struct backend_watch *reader, size_t *out
     return 0;
 }
 
-/* What has happened by now is none of the business of a watch that is added next. */
+/* Earlier events must not reach a watch that is added next. */
 static int pump_all(struct hub *hub)
 {
     int waiting = 0;
@@ -327,7 +326,7 @@ static bool has_ended(const struct addition *addition, int descriptor)
     return false;
 }
 
-/* Without the lock, since the file system is asked. */
+/* Without the lock, since this calls the file system. */
 static int ask_for(const struct hub *hub, struct backend_root *root,
                    const struct backend_lookup *lookup, struct str name, int *out_descriptor)
 {
@@ -338,7 +337,7 @@ static int ask_for(const struct hub *hub, struct backend_root *root,
 
     if (r < 0)
         return r;
-    /* SAFETY: this leads to the directory that is held, whatever its name stands for by now. */
+    /* SAFETY: this leads to the open directory, whatever its name refers to by now. */
     snprintf(path, sizeof(path), "/proc/self/fd/%d/.", dir_fd);
     descriptor = inotify_add_watch(hub->fd, path,
                                    created_mask | changed_mask | removed_mask | IN_DELETE_SELF |
@@ -354,8 +353,8 @@ static int ask_for(const struct hub *hub, struct backend_root *root,
 }
 
 /*
- * While it is asked for, the directory may move, and another watch of it may go and take
- * the descriptor with it. Then all of it is done again.
+ * Meanwhile the directory may move, and another watch of it may be freed together with the
+ * descriptor. Then it starts over.
  */
 static int add(struct backend_watch *watch, struct backend_root *root,
                const struct backend_lookup *lookup, struct str name)
@@ -382,7 +381,7 @@ static int add(struct backend_watch *watch, struct backend_root *root,
     return r;
 }
 
-/* What the owner polls. */
+/* Creates the descriptor that the owner polls. */
 static int make_pollable(struct backend_watch *watch)
 {
     struct epoll_event instance = {.events = EPOLLIN};
@@ -434,7 +433,7 @@ static bool is_last_of_its_directory(const struct backend_watch *watch)
     return true;
 }
 
-/* Also of one that was never added. */
+/* Also for one that was never added. */
 static struct hub *leave(struct backend_watch *watch)
 {
     bool was_added = !list_is_empty(&watch->link);
@@ -477,7 +476,7 @@ int linux_watch_read(struct backend_watch *watch, report_fn *report, void *data)
         r = pump(watch->hub, watch, &got);
         is_whole = take_news(watch, &news);
         pthread_mutex_unlock(&watch->all->lock);
-        /* Without the lock: whoever is told may make and free watches. */
+        /* Without the lock: callbacks may create and free watches. */
         if (is_whole)
             tell_news(buf_view(&news), report, data);
         else

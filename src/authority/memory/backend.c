@@ -74,7 +74,7 @@ static void memory_root_close(struct backend_root *root)
     free(root);
 }
 
-/* A directory that no name leads to. It counts as linked until it is dropped. */
+/* A directory without a name. It counts as linked until it is dropped. */
 static int private_new(struct memory_backend *backend, struct backend_root **out_root)
 {
     struct memory_node *node;
@@ -102,7 +102,7 @@ static void private_drop(struct backend_root *root)
     memory_root_close(root);
 }
 
-/* What a tree may be put onto. */
+/* Whether a tree may be put there. */
 static int check_tree_target(const struct memory_node *node)
 {
     if (node == NULL)
@@ -148,7 +148,7 @@ static int memory_tree_set_mode(struct backend_root *tree, struct str name, unsi
     return 0;
 }
 
-/* Where names matter: all that was put into it was asked about by the name that it would have. */
+/* If some names are denied: everything in it was checked by the name that it would have. */
 static bool has_kept_name(const struct backend_root *tree)
 {
     struct path_name name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and making directories, removing and renaming. */
+/* Reading and creating directories, removing and renaming. */
 #include "authority/memory/internal.h"
 
 #include <stdlib.h>
@@ -177,7 +177,7 @@ int memory_remove(struct backend_root *root, const struct backend_lookup *lookup
     return 0;
 }
 
-/* A file with another name elsewhere is not moved about, nor written over. */
+/* A file with another name elsewhere is neither moved nor replaced. */
 static int check_names(const struct memory_node *node, const struct backend_lookup *lookup)
 {
     return node->type == AUTHORITY_FILE && node->links > 1 && !lookup->allows_hardlinks
@@ -185,7 +185,7 @@ static int check_names(const struct memory_node *node, const struct backend_look
                : 0;
 }
 
-/* May `from` take the place of what is at `to`? */
+/* Whether `from` may replace what is at `to`. */
 static int check_replace(const struct memory_node *from, const struct memory_node *to,
                          bool may_replace)
 {

@@ -18,8 +18,8 @@ struct backend_stage {
     struct memory_target target;
     enum backend_create create;
     bool is_dressed;              /* has its mode, also where it replaces a file */
-    struct authority_stat before; /* of the file whose content was told */
-    struct authority_stat *after; /* wanted of what is published; NULL: not */
+    struct authority_stat before; /* of the file whose content was returned */
+    struct authority_stat *after; /* receives the published file's stat; or NULL */
 };
 
 int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -109,7 +109,7 @@ void memory_file_close(struct backend_file *file)
     free(file);
 }
 
-/* The rules for a file that is about to be replaced or added to; its size is no obstacle. */
+/* The rules for a file to be replaced or appended to; its size does not matter. */
 static int check_old(const struct memory_node *node, const struct backend_lookup *lookup)
 {
     struct backend_lookup of_any_size = *lookup;
@@ -219,7 +219,7 @@ int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
     return 0;
 }
 
-/* Whether the file that is replaced is still the one whose content was told. */
+/* Whether the file being replaced is still the one whose content was returned. */
 static bool is_as_told(const struct backend_stage *stage, const struct memory_node *node)
 {
     return stage->after == NULL ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a name below a root to a node, one component at a time. */
+/* Resolves a name below a root to a node, one component at a time. */
 #include "authority/memory/internal.h"
 
 #include <string.h>
 
-/* A name on its way: what is still to be walked, and what it came out at so far. */
+/* A name being resolved: the rest, and the result so far. */
 struct walk {
     const struct memory_node *root;
     const struct backend_lookup *lookup;
@@ -26,7 +26,7 @@ static int walk_prepend(struct walk *walk, struct str text)
     return 0;
 }
 
-/* Takes a component off the rest; false at its end. Links may hold "//" and ".". */
+/* Takes a component off the rest; false at its end. Links may contain "//" and ".". */
 static bool walk_cut(struct walk *walk, char out_component[PATH_MAX], size_t *out_len)
 {
     while (walk->rest_start < sizeof(walk->rest)) {
@@ -38,7 +38,7 @@ static bool walk_cut(struct walk *walk, char out_component[PATH_MAX], size_t *ou
         walk->rest_start += slash != NULL ? len + 1 : len;
         if (len == 0 || (len == 1 && *start == '.'))
             continue;
-        /* A slash behind the last component asks for a directory: "." walks into it. */
+        /* A slash after the last component requires a directory: "." enters it. */
         if (slash != NULL && walk->rest_start == sizeof(walk->rest))
             walk->rest[--walk->rest_start] = '.';
         memcpy(out_component, start, len);
@@ -107,7 +107,7 @@ static void set_place(struct memory_place *place, struct memory_node *parent,
     place->last_len = last.len;
 }
 
-/* One component; *out_is_done when it was the last and *place says what it is. */
+/* Resolves one component; *out_is_done if it was the last and *place is set. */
 static int walk_step(struct walk *walk, struct str component, bool follows_last,
                      struct memory_place *place, bool *out_is_done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, their names, and what they cost. */
+/* Nodes, their names, and their cost. */
 #include "authority/memory/internal.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #define NS_PER_MS  UINT64_C(1000000)
 #define NS_PER_SEC UINT64_C(1000000000)
 
-/* Never the same twice: whoever compares two of them sees every change. */
+/* Never the same twice: comparing two of them shows every change. */
 static uint64_t next_stamp(struct memory_backend *backend)
 {
     int64_t wall_ms = clock_wall_ms(backend->clock);
@@ -39,7 +39,7 @@ int memory_node_new(struct memory_backend *backend, enum authority_type type, un
     node->refs = 1;
     node->mode = mode & MEMORY_MODE_BITS;
     node->inode = ++backend->last_inode;
-    /* The ceiling is the backend's, and can be moved. */
+    /* The limit is the backend's, and can be changed. */
     buf_init(&node->content, SIZE_MAX);
     node->children.max = MEMORY_MAX_NODES;
     list_init(&node->entries);
@@ -56,7 +56,7 @@ struct memory_node *memory_ref(struct memory_node *node)
     return node;
 }
 
-/* A directory has one name at a time, except in the middle of a rename. */
+/* A directory has one name at a time, except during a rename. */
 static void link_target(struct memory_backend *backend, struct memory_node *directory,
                         struct memory_entry *entry, struct memory_node *target)
 {
@@ -80,7 +80,7 @@ static void forget_target(const struct memory_entry *entry)
     }
 }
 
-/* Onto the list of what is to be freed, if that was the last reference. */
+/* Puts the node on the list to be freed, if that was the last reference. */
 static void let_go(struct memory_node *node, struct memory_node **dead)
 {
     assert(node->refs > 0);
@@ -90,7 +90,7 @@ static void let_go(struct memory_node *node, struct memory_node **dead)
     *dead = node;
 }
 
-/* A list instead of recursion: trees are as deep as somebody liked to make them. */
+/* A list instead of recursion: trees can have any depth. */
 void memory_unref(struct memory_backend *backend, struct memory_node *node)
 {
     struct memory_node *dead = NULL;

@@ -4,7 +4,7 @@
 #include "authority/names/glob_internal.h"
 #include "authority/names/path.h"
 
-/* Whether the code at *code, no `*`, takes this character; steps behind the code if so. */
+/* Whether the code at *code, not `*`, matches this character; advances past the code if so. */
 static bool code_takes(const uint32_t **code, uint32_t c)
 {
     const uint32_t *at = *code;
@@ -27,8 +27,8 @@ static bool code_takes(const uint32_t **code, uint32_t c)
 }
 
 /*
- * Each code but `*` takes one character, so giving a `*` as little as possible
- * never loses a match of what follows: only the last one has to be tried again.
+ * Each code but `*` matches one character, so giving a `*` as little as possible never loses a
+ * match of the rest: only the last one has to be retried.
  */
 static bool codes_match(const struct glob_component *component, struct str part)
 {
@@ -61,7 +61,7 @@ static bool codes_match(const struct glob_component *component, struct str part)
     }
 }
 
-/* Most comparisons fail, and at the last byte: the ones before it are often a common beginning. */
+/* Most comparisons fail, and at the last byte: the bytes before are often a common prefix. */
 static inline bool is_same(const char *a, struct str wanted)
 {
     return wanted.len == 0 || (a[wanted.len - 1] == wanted.ptr[wanted.len - 1] &&
@@ -87,7 +87,7 @@ static inline bool component_matches(const struct glob_component *component, str
     return true;
 }
 
-/* The same thought as in codes_match(), with components for characters. */
+/* Same as in codes_match(), with components for characters. */
 static bool path_matches(const struct glob_path *path, struct str name)
 {
     size_t behind_deep = 0; /* 0: none yet, as it stands behind at least one */
@@ -137,7 +137,7 @@ static bool rules_match(const struct glob_rules *rules, struct str name)
     return rules->anywhere != NULL && anywhere_matches(rules->anywhere, name);
 }
 
-/* Up to its first `**` a path has no choice; from there on anything may follow. */
+/* Up to its first `**` a path has no choice; after that anything may follow. */
 static bool path_may_match_below(const struct glob_path *path, struct str directory)
 {
     for (size_t at = 0; at < path->count && directory.len > 0; at++) {

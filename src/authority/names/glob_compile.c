@@ -2,9 +2,9 @@
 #include "authority/names/glob_internal.h"
 
 /*
- * A pattern is checked as a whole, then its braces are multiplied out one
- * alternative at a time, and each of these is cut into components. A unit is
- * what braces and slashes cannot cut: an escaped character, a class, or a byte.
+ * A pattern is checked as a whole, then its braces are expanded one alternative at a time, and each
+ * of these is split into components. A unit is what braces and slashes cannot split: an escaped
+ * character, a class, or a byte.
  */
 
 enum {
@@ -24,7 +24,7 @@ struct compiler {
     struct err *err;
 };
 
-/* Which choice each brace is at, in the order in which an alternative meets them. */
+/* The present choice of each brace, in the order in which an alternative meets them. */
 struct expansion {
     struct str pattern;
     size_t brace_count;
@@ -32,7 +32,7 @@ struct expansion {
     bool is_last[MAX_BRACES];
 };
 
-/* Patterns come from anywhere, so only plain characters of them get into the message. */
+/* Patterns are untrusted, so only plain characters are put into the message. */
 static int refuse(const struct compiler *compiler, const char *problem)
 {
     struct str pattern = compiler->pattern;
@@ -53,7 +53,10 @@ static bool is_negated(const char *at, const char *end)
     return end - at > 1 && (at[1] == '!' || at[1] == '^');
 }
 
-/* Behind the "]" that closes the class at `at`, or NULL. A "]" that comes first is a member. */
+/*
+ * Position after the "]" that closes the class at `at`, or NULL. A "]" that comes first is a
+ * member.
+ */
 static const char *class_end(const char *at, const char *end)
 {
     const char *first = at + (is_negated(at, end) ? 2 : 1);
@@ -67,7 +70,7 @@ static const char *class_end(const char *at, const char *end)
     return NULL;
 }
 
-/* The unit at `at` in a checked pattern. */
+/* Length of the unit at `at` in a checked pattern. */
 static size_t unit_length(const char *at, const char *end)
 {
     if (*at == '\\')
@@ -80,7 +83,7 @@ static uint32_t member(const char *at, const char *end, const char **out_next)
     return glob_char(*at == '\\' ? at + 1 : at, end, out_next);
 }
 
-/* Writes the class [at, end) as codes, if `codes` is not NULL. The problem, or NULL. */
+/* Writes the class [at, end) as codes, if `codes` is not NULL. Returns the problem, or NULL. */
 static const char *read_class(const char *at, const char *end, uint32_t **codes)
 {
     bool is_not = is_negated(at, end);
@@ -116,7 +119,7 @@ static const char *read_class(const char *at, const char *end, uint32_t **codes)
     return NULL;
 }
 
-/* Everything that can be wrong with the pattern before its braces are multiplied out. */
+/* Finds everything that can be wrong with the pattern before its braces are expanded. */
 static const char *find_problem(struct str pattern)
 {
     const char *end;
@@ -156,7 +159,7 @@ static const char *find_problem(struct str pattern)
 
 /* ---- Braces ---- */
 
-/* The "," or "}" behind the choice that begins at `at`. */
+/* The "," or "}" after the choice that begins at `at`. */
 static const char *choice_end(const char *at, const char *end)
 {
     size_t depth = 0;
@@ -171,7 +174,7 @@ static const char *choice_end(const char *at, const char *end)
     }
 }
 
-/* The beginning of the choice whose turn it is, of the brace that opens at `at`. */
+/* The start of the present choice of the brace that opens at `at`. */
 static const char *enter_brace(struct expansion *expansion, size_t brace, const char *at,
                                const char *end)
 {
@@ -186,7 +189,7 @@ static const char *enter_brace(struct expansion *expansion, size_t brace, const 
     return at;
 }
 
-/* Writes the alternative whose turn it is, which is not longer than the pattern. */
+/* Writes the present alternative, which is not longer than the pattern. */
 static size_t expand(struct expansion *expansion, char *text)
 {
     const char *at = expansion->pattern.ptr;
@@ -215,7 +218,9 @@ static size_t expand(struct expansion *expansion, char *text)
     return len;
 }
 
-/* The last brace takes its next choice; one that has none is dropped, and the one before it moves.
+/*
+ * Advances the last brace to its next choice; if it has none it is dropped, and the one before
+ * advances.
  */
 static bool move_to_next(struct expansion *expansion)
 {
@@ -238,7 +243,7 @@ static bool is_dots(struct str literal)
     return str_eq(literal, STR(".")) || str_eq(literal, STR(".."));
 }
 
-/* The characters of a component: as codes, and as the literal bytes before and behind a `*`. */
+/* The characters of a component: as codes, and as the literal bytes before and after a `*`. */
 static int compile_component(const struct compiler *compiler, struct str text,
                              struct glob_component *out_component)
 {
@@ -326,7 +331,7 @@ static size_t count_slashes(struct str text)
     return count;
 }
 
-/* One alternative. No unit holds a slash, so each slash stands between components. */
+/* One alternative. No unit contains a slash, so each slash separates components. */
 static int compile_alternative(const struct compiler *compiler, struct str text)
 {
     struct glob_rules *rules = compiler->rules;

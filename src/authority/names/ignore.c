@@ -22,15 +22,18 @@ _Static_assert(IGNORE_MAX_FILE_BYTES == 256 << 10 && IGNORE_MAX_RULES == 8192 &&
                "the messages say these numbers");
 
 /*
- * The place of a rule in its file, from 1, doubled, and one more if it is negated:
- * of two that match, the larger decides. 0 is none.
+ * The position of a rule in its file, from 1, doubled, plus one if it is negated: of two that
+ * match, the larger decides. 0 is none.
  */
 struct last_match {
     uint32_t for_file;
     uint32_t for_dir;
 };
 
-/* The bytes of a text as a mask, 64 for 256: one that lacks what a rule needs is soon refused. */
+/*
+ * The bytes of a text as a mask, 64 bits for 256 values: a name that lacks a needed byte is
+ * excluded quickly.
+ */
 struct ignore_filed {
     uint64_t needed;
     struct last_match last;
@@ -38,7 +41,8 @@ struct ignore_filed {
     bool is_anchored;
 };
 
-/* Rules found by their text, with the lengths that occur as a mask, since most names have another.
+/*
+ * Rules found by their text, with a mask of the lengths that occur, since most names have another.
  */
 struct ignore_table {
     struct map matches; /* struct last_match */
@@ -111,7 +115,7 @@ static int add_to_table(struct ignore_layer *layer, struct ignore_table *table, 
     return 0;
 }
 
-/* Not the slashes: with `**` there need not be any. */
+/* Without slashes: with `**` there need not be any. */
 static uint64_t bytes_needed(const struct ignore_codes *codes)
 {
     uint64_t needed = 0;
@@ -343,7 +347,7 @@ static uint64_t bytes_in(struct str text)
     return bytes;
 }
 
-/* The last pattern that matches and comes behind `match` in the file, or that. */
+/* The last matching pattern after `match` in the file, or `match`. */
 static uint32_t match_patterns(const struct ignore_layer *layer, struct str name, struct str part,
                                bool is_dir, uint32_t match)
 {

@@ -11,8 +11,8 @@ static bool code_takes(const struct ignore_bytes *sets, uint32_t code, char byte
 }
 
 /*
- * Each code but `*` takes one byte, so a `*` that takes as little as possible
- * never loses a match of what follows: only the last one is tried again.
+ * Each code but `*` matches one byte, so giving a `*` as little as possible never loses a match of
+ * the rest: only the last one is retried.
  */
 static bool codes_match(const struct ignore_component *component, const struct ignore_bytes *sets,
                         struct str part)
@@ -68,7 +68,7 @@ static bool component_matches(const struct ignore_component *component,
     return true;
 }
 
-/* The same thought as in codes_match(), with components for bytes. */
+/* Same as in codes_match(), with components for bytes. */
 bool ignore_pattern_matches(const struct ignore_pattern *pattern, struct str name)
 {
     size_t behind_deep = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "authority/names/ignore_internal.h"
 
-/* Ranges of bytes as pairs: git's idea of the classes, which knows ASCII only. */
+/* Ranges of bytes as pairs: the classes as in git, which knows ASCII only. */
 static const struct {
     struct str name;
     struct str ranges;
@@ -95,7 +95,7 @@ static bool read_member(struct class_reader *reader)
     return true;
 }
 
-/* Behind the class whose "[" is at `at`, or NULL for one that is malformed. */
+/* Position after the class whose "[" is at `at`, or NULL if malformed. */
 static const char *read_class(const char *at, const char *end, struct ignore_bytes *set)
 {
     bool is_negated = end - at > 1 && (at[1] == '!' || at[1] == '^');
@@ -121,7 +121,7 @@ static bool is_slash_at(const char *at, const char *end)
     return at < end && (*at == '/' || (*at == '\\' && end - at > 1 && at[1] == '/'));
 }
 
-/* Stars as a whole component mean components, any others bytes within one. */
+/* Stars as a whole component match components, any others bytes within one. */
 static const char *read_stars(const char *at, const char *end, bool is_anchored,
                               struct ignore_codes *codes)
 {
@@ -143,7 +143,7 @@ static const char *read_stars(const char *at, const char *end, bool is_anchored,
     return at;
 }
 
-/* Room for every code: none is made of less than a byte, but `**` makes three of two. */
+/* Allocates room for every code: each needs at least a byte, but `**` makes three of two. */
 static int prepare_codes(struct arena *scratch, struct str text, struct ignore_codes *codes)
 {
     size_t open_count = 0;
@@ -157,7 +157,7 @@ static int prepare_codes(struct arena *scratch, struct str text, struct ignore_c
     return codes->codes == NULL || codes->sets == NULL ? scratch->error : 0;
 }
 
-/* False for a class that is malformed or a backslash at the end: git matches nothing with it. */
+/* False for a malformed class or a backslash at the end: git matches nothing with it. */
 static bool read_codes(struct str text, bool is_anchored, struct ignore_codes *codes)
 {
     const char *at = text.ptr;
@@ -224,7 +224,7 @@ static void drop_leading_deep(struct ignore_rule *rule)
 
 /* ---- Lines ---- */
 
-/* Spaces at the end do not count, unless a backslash stands before them. */
+/* Trailing spaces do not count, unless escaped by a backslash. */
 static struct str trim_line(struct str line)
 {
     const char *nul;

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* Empty or ".": stays where it is. */
+/* Empty or ".": means the same directory. */
 static inline bool is_here(struct str part)
 {
     return part.len == 0 || (part.len == 1 && part.ptr[0] == '.');
@@ -29,7 +29,7 @@ static bool take_real(struct str *rest, struct str *out_part)
     return false;
 }
 
-/* ".." is compared like any other component: before the root, only the kernel knows more. */
+/* ".." is compared like any other component: above the root, only the kernel could resolve it. */
 bool path_strip_root(struct str *name, const char *root_path)
 {
     struct str rest = *name;
@@ -47,7 +47,7 @@ bool path_strip_root(struct str *name, const char *root_path)
     return true;
 }
 
-/* Whether the name may be used, and if so whether it is in its normal form already. */
+/* Whether the name is valid, and if so whether it is already normalised. */
 static int check_components(struct str name, bool keep_dotdot, bool *out_is_normal)
 {
     bool is_normal = name.len == 0 || name.ptr[name.len - 1] != '/';

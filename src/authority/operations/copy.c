@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of files and whole trees, which appear whole or not at all. */
+/* Copies of files and whole trees, which appear complete or not at all. */
 #include "authority/operations/transfer_internal.h"
 #include "authority/walk.h"
 #include "base/hash.h"
@@ -14,13 +14,13 @@ unsigned transfer_mode_mask(const struct transfer *transfer)
     return kind_mode_mask(transfer->op->scope->grant.root.kind);
 }
 
-/* Where modes are cut down, nothing comes as it is. */
+/* If modes are restricted, nothing is copied exactly. */
 static bool is_exact(const struct transfer *transfer)
 {
     return transfer->options->is_exact && transfer_mode_mask(transfer) == 0777;
 }
 
-/* Bytes of data that may be copied, in all. */
+/* Total number of data bytes that may be copied. */
 static uint64_t copy_budget(const struct transfer *transfer)
 {
     uint64_t most = transfer->options->max_copy_bytes;
@@ -54,8 +54,8 @@ int transfer_copy_open_file(const struct transfer *transfer, struct backend_file
 }
 
 /*
- * What was copied, so that a move removes nothing else: combined over a tree
- * without regard to order. A file that is written, replaced or added changes it.
+ * Fingerprint of what was copied, so that a move removes nothing else: combined over a tree
+ * independent of order. Writing, replacing or adding a file changes it.
  */
 static uint64_t fingerprint(struct str name, const struct authority_stat *about)
 {
@@ -76,11 +76,11 @@ unsigned transfer_copied_mode(const struct transfer *transfer, unsigned mode)
 
     if (is_exact(transfer))
         return mode;
-    /* What was private stays so, executable stays executable; set-id bits do not travel. */
+    /* Private stays private, executable stays executable; set-id bits are not copied. */
     return mode & (usual | (usual & 0444) >> 2);
 }
 
-/* A link gets a second name: what it says cannot be changed, so that is as good as a copy. */
+/* Gives a link a second name: its target cannot be changed, so that is as good as a copy. */
 static int copy_link(struct transfer *transfer)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
@@ -116,7 +116,7 @@ int transfer_copy_file(void *data)
 
 /* ---- a tree ---- */
 
-/* A directory in the copy that its owner may not write to, read or enter. */
+/* A directory in the copy that its owner may not write, read or enter. */
 struct shut_directory {
     struct list link;
     struct str name;
@@ -163,7 +163,9 @@ static int copy_tree_file(struct tree_copy *copy, const struct walk_entry *entry
     return r;
 }
 
-/* As the source has it; set-id bits of a directory say whose its files are, and that comes too. */
+/*
+ * As in the source; a directory's set-id bits determine the owner of its files, and are copied too.
+ */
 static unsigned directory_mode(const struct transfer *transfer, unsigned mode)
 {
     return mode & (is_exact(transfer) ? 03777 : transfer_mode_mask(transfer));
@@ -182,7 +184,7 @@ static int remember_mode(struct tree_copy *copy, struct str name, unsigned mode)
     return 0;
 }
 
-/* Open to us until all is in it. */
+/* Accessible to us until everything is in it. */
 static int copy_tree_directory(struct tree_copy *copy, const struct walk_entry *entry)
 {
     const struct backend_ops *ops = operation_ops(copy->transfer->op);
@@ -225,7 +227,7 @@ static int copy_tree_entry(void *data, const struct walk_entry *entry)
     case AUTHORITY_DIRECTORY:
         return copy_tree_directory(copy, entry);
     case AUTHORITY_SYMLINK:
-        return ERR_SYMLINK_REJECTED; /* what it would mean over there is anybody's guess */
+        return ERR_SYMLINK_REJECTED; /* its meaning there would be unknown */
     case AUTHORITY_OTHER:
         return ERR_NOT_REGULAR_FILE;
     }
@@ -283,7 +285,7 @@ static int look_again(void *data, const struct walk_entry *entry)
     return r;
 }
 
-/* ERR_BUSY when the source is not what was copied any more: then both stay. */
+/* ERR_BUSY if the source has changed since it was copied: then both stay. */
 int transfer_check_unchanged(const struct transfer *transfer, bool is_directory)
 {
     const struct walk_options how = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking: one file's properties, one directory's entries. */
+/* Stat of one file, entries of one directory. */
 #include "authority/internal.h"
 
 enum { ENTRIES_BETWEEN_CHECKS = 64 }; /* about as many as a system call brings */
 
-/* What only directories may be called is not told of anything else. */
+/* A name that is only allowed for directories reveals nothing else. */
 static int look(const struct operation *op, struct authority_stat *out_stat)
 {
     int r = operation_ops(op)->stat(op->scope->root, &op->lookup, path_view(&op->name), out_stat);
@@ -53,7 +53,7 @@ int authority_exists(struct authority_scope *scope, struct str name, bool *out_e
     return r;
 }
 
-/* By what denies names at the moment, which wants them from the root on. */
+/* Checks what denies names at present, by the name relative to the root. */
 static bool is_shown(const struct operation *op, const struct authority_entry *entry)
 {
     if (!scope_is_selective(op->scope))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moving, and copying from elsewhere. A move is one rename where the kernel can and
- * where that gives the destination nothing that a copy would have held back; else it
- * is a copy that appears whole, and then the removal of the source, so that at any
- * moment there is the old, or the new, or both.
+ * Moving, and copying from other scopes. A move is one rename if the kernel can do it and it gives
+ * the destination nothing that a copy would have held back; else it is a copy that appears
+ * complete, followed by the removal of the source, so that at any moment there is the old, or the
+ * new, or both.
  */
 #include "authority/operations/transfer_internal.h"
 #include "authority/walk.h"
 
 static const struct authority_move_options plain = {0};
 
-/* Between scopes: whether the destination has no limits that only a copy would keep. */
+/* Between scopes: whether the destination has no limits that only a copy would enforce. */
 static bool may_rename(const struct transfer *transfer)
 {
     const struct authority_scope *scope = transfer->op->scope;
@@ -28,8 +28,8 @@ struct subtree_check {
 };
 
 /*
- * What is denied by its name stays where it is: neither it nor what holds it is
- * moved, or it could come out under a name that is not denied.
+ * What is denied by name stays where it is: neither it nor a directory that contains it is moved,
+ * or it could get a name that is not denied.
  */
 static int check_entry(void *data, const struct walk_entry *entry)
 {
@@ -66,8 +66,8 @@ static int check_subtree(const struct transfer *transfer)
     int r;
 
     /*
-     * What goes to another scope by a rename is looked at in any case: a copy would have
-     * stopped at a mount, at what cannot be read and at what is too much.
+     * What is renamed to another scope is always checked: a copy would have stopped at a mount, at
+     * unreadable files and at limits.
      */
     if (!check.asks_names && (transfer->source == transfer->op->scope || !may_rename(transfer)))
         return 0;
@@ -82,8 +82,8 @@ static int check_subtree(const struct transfer *transfer)
 /* ---- moving ---- */
 
 /*
- * Two roots may lead to one place: a file is not copied over itself and then
- * removed. And no directory takes the place of something else.
+ * Two roots may lead to one place: a file must not be copied over itself and then removed. And no
+ * directory may replace something else.
  */
 static int check_target(const struct transfer *transfer, const struct authority_stat *source)
 {
@@ -92,7 +92,7 @@ static int check_target(const struct transfer *transfer, const struct authority_
                 ->stat(transfer->op->scope->root, &transfer->lookup, transfer->to, &target);
 
     if (r < 0)
-        return 0; /* missing, or the move itself says what is wrong */
+        return 0; /* missing, or the move itself reports the error */
     if (target.device == source->device && target.inode == source->inode)
         return ERR_INVALID_ARGUMENT;
     return source->type == AUTHORITY_DIRECTORY && target.type != AUTHORITY_DIRECTORY
@@ -122,8 +122,8 @@ static int move_by_copying(struct transfer *transfer)
 }
 
 /*
- * Of a directory the names below were looked at: another one that came to stand
- * there since goes back. Files and links have nothing below.
+ * The names below a directory were checked: if another one has taken its place since, it is moved
+ * back. Files and links have nothing below.
  */
 static int check_moved(const struct transfer *transfer, const struct authority_stat *source)
 {
@@ -140,7 +140,7 @@ static int check_moved(const struct transfer *transfer, const struct authority_s
     return ERR_BUSY;
 }
 
-/* To another scope, by a rename if that can be. */
+/* Moves to another scope, by a rename if possible. */
 static int move_between(struct transfer *transfer)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
@@ -162,7 +162,7 @@ static int move_between(struct transfer *transfer)
     r = ops->rename(transfer->source->root, &any_names, transfer->from, transfer->op->scope->root,
                     &transfer->lookup, transfer->to,
                     is_directory || transfer->options->may_replace);
-    /* One that may not be written to keeps its "..": it can be copied and removed all the same. */
+    /* A directory that may not be written to keeps its "..": it can still be copied and removed. */
     if (!transfer->options->only_renames &&
         (r == ERR_CROSS_DEVICE || (r == ERR_PERMISSION_DENIED && is_directory)))
         return move_by_copying(transfer);
@@ -257,7 +257,9 @@ int authority_copy(struct authority_scope *scope, struct str from, struct str to
 
 /* ---- between scopes ---- */
 
-/* The source's side of a transfer is an operation of its own, with its own grant and record. */
+/*
+ * The source's side of a transfer is an operation of its own, with its own grant and audit record.
+ */
 static int transfer_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
                        struct str from, const struct authority_move_options *options, bool is_move,
                        struct err *err)
@@ -273,7 +275,7 @@ static int transfer_in(struct authority_scope *scope, struct str to, struct auth
                                  .name = from,
                                  .cancel = options->cancel});
     if (r == 0 && source->authority != scope->authority)
-        r = ERR_INVALID_ARGUMENT; /* nobody could say which of the two records it */
+        r = ERR_INVALID_ARGUMENT; /* it would be unclear which of the two records it */
     if (r < 0)
         return operation_end(&source_op, r, err);
     r = operation_begin(&op, scope,

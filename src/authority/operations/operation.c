@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way that every operation goes. Each step can refuse, each refusal is
- * recorded with the code and with who it was, and nothing is touched before all
- * have agreed.
+ * The steps of every operation. Each can refuse, each refusal is recorded with the code and its
+ * origin, and nothing is touched before all have agreed.
  */
 #include "authority/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What an operation needs, and whether it changes anything. */
+/* The access that an operation needs, and whether it changes anything. */
 static const struct {
     unsigned access;
     bool is_mutation;
-    bool looks_at_directories; /* their names may pass for the sake of what is in them */
+    bool looks_at_directories; /* their names may pass because of what is in them */
     bool only_reads_name;      /* of those that change something */
 } needs[AUTHORITY_OPERATIONS] = {
     [AUTHORITY_OP_REQUEST_ROOT] = {0, false, false, false},
@@ -47,7 +46,7 @@ static int refuse(struct operation *op, int code, const char *source, const char
 
 /* ---- deciding ---- */
 
-/* An opinion becomes yes or no; asking happens here. */
+/* Turns an opinion into yes or no; asks the user if needed. */
 static int settle(struct operation *op, const struct authority_decision *decision,
                   const char *source)
 {
@@ -89,7 +88,7 @@ static int ask_policy(struct operation *op)
     return settle(op, &decision, authority->policy_id);
 }
 
-/* In the order of registration; the first refusal ends it. */
+/* In order of registration; the first refusal ends it. */
 static int ask_hooks(struct operation *op)
 {
     struct authority *authority = op->authority;
@@ -181,8 +180,8 @@ static int check_grant(struct operation *op)
 }
 
 /*
- * With links followed ".." is left to the kernel, which passes what stands before
- * it: a name that is denied must not tell by that whether it is there.
+ * With links followed, ".." is left to the kernel, which passes through the component before it:
+ * this must not reveal whether a denied name exists.
  */
 static bool passes_nothing_denied(const struct authority_scope *scope, struct str name)
 {
@@ -203,8 +202,8 @@ static bool passes_nothing_denied(const struct authority_scope *scope, struct st
 }
 
 /*
- * By globs and filter, on the name as it reads. Where links are followed, ".." is left
- * to the kernel, and what comes out is asked about again.
+ * Checks globs and filter for the name as written. If links are followed, ".." is left to the
+ * kernel, and the result is checked again.
  */
 __attribute__((noinline)) static bool admits_as_written(struct operation *op,
                                                         const struct path_name *name,
@@ -235,7 +234,7 @@ __attribute__((noinline)) static int refuse_name(struct operation *op, const str
     return refuse(op, ERR_DENIED_BY_POLICY, source, "the name is denied here");
 }
 
-/* The name in its one form, and whether the scope's globs let it pass. */
+/* Normalises the name, and checks it against the scope's globs. */
 static int check_name(struct operation *op, struct str given, bool is_for_directory,
                       enum scope_use use, struct path_name *out_name)
 {
@@ -254,7 +253,7 @@ static void note_resolved(struct operation *op, struct str resolved)
     op->has_resolved = path_join(STR_EMPTY, resolved, &op->resolved) == 0;
 }
 
-/* By globs and filter, on the name that links led to. */
+/* Checks globs and filter for the resolved name. */
 static bool admits_resolved(struct operation *op, struct str resolved, bool is_for_directory,
                             enum scope_use use)
 {
@@ -300,7 +299,7 @@ struct str operation_resolved(const struct operation *op, struct str name)
     return op->has_resolved ? path_view(&op->resolved) : name;
 }
 
-/* The directory above is only passed; the whole name is asked about. */
+/* The directory above is only passed through; the whole name is checked. */
 static bool note_directory(void *data, struct str resolved)
 {
     return path_join(STR_EMPTY, resolved, data) == 0;
@@ -353,7 +352,7 @@ int operation_pin(struct operation *op, const struct authority_scope *scope,
     return r;
 }
 
-/* An absolute name is shown from the root on: nobody is told where that lies. */
+/* An absolute name is shown relative to the root: nobody is told where that is. */
 struct str operation_shown_name(const struct authority_scope *scope, struct str given)
 {
     if (given.len > 0 && given.ptr[0] == '/')
@@ -407,7 +406,7 @@ static void set_parties(struct operation *op, const struct authority_subject *su
     op->event.reason = reason;
 }
 
-/* A function of its own, so that who has nobody to ask does not pay for the room that it takes. */
+/* A separate function, so that operations without policy and hooks do not pay for its stack. */
 __attribute__((noinline)) static int ask_all(struct operation *op)
 {
     int r = op->authority->policy != NULL ? ask_policy(op) : 0;
@@ -416,7 +415,7 @@ __attribute__((noinline)) static int ask_all(struct operation *op)
         r = ask_hooks(op);
     if (r < 0 || op->scope == NULL)
         return r;
-    /* An answer may have taken long, where somebody was asked. */
+    /* Asking a user may have taken long. */
     r = scope_check_alive(op->scope);
     return r < 0 ? refuse(op, r, "grant", "") : 0;
 }
@@ -455,14 +454,14 @@ int operation_begin(struct operation *op, struct authority_scope *scope,
     r = check_grant(op);
     if (r == 0)
         r = check_name(op, args->name, looks_at_directories, op->use, &op->name);
-    /* What is made under a second name is a file, whatever the first may be. */
+    /* What is created under a second name is a file, whatever the first is. */
     if (r == 0 && args->destination != NULL)
         r = check_name(op, *args->destination, false, SCOPE_CHANGE, &op->destination);
     if (r == 0)
         r = cancel_check(args->cancel);
     if (r == 0 && !args->is_question)
         r = decide(op);
-    /* Whoever was asked may have taken the grant away. */
+    /* The grant may have been revoked while a user was asked. */
     return r == 0 ? cancel_check(&op->cancel) : r;
 }
 
@@ -497,7 +496,7 @@ int operation_end(struct operation *op, int result, struct err *err)
     if (result < 0 && err != NULL) {
         char field[ERR_FIELD_BYTES];
 
-        /* The name as it is shown, never the root's own path. */
+        /* The name as shown, never the root's own path. */
         snprintf(field, sizeof(field), "%.*s", STR_ARG(op->context.name));
         err_set_field(err, result, field, "%s", op->why[0] != '\0' ? op->why : err_text(result));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory packed into an archive that appears whole. */
+/* Packs a directory into an archive that appears complete. */
 #include "authority/operations/archive_internal.h"
 
 static int pack(struct operation *op, const struct archive_operation *request,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: bytes, text, JSON, and in pieces what is too large for that. */
+/* Reading: bytes, text, JSON, and large files in pieces. */
 #include "authority/internal.h"
 #include "base/utf8.h"
 
@@ -8,7 +8,7 @@ enum {
     PIECE_BYTES = 256 << 10,
 };
 
-/* From `offset` up to `wanted` bytes, or to the end as it was when the file was opened. */
+/* Reads from `offset` up to `wanted` bytes, or to the end as it was when the file was opened. */
 static int read_range(const struct operation *op, struct backend_file *file, uint64_t offset,
                       uint64_t wanted, struct buf *out)
 {
@@ -37,8 +37,8 @@ static int read_range(const struct operation *op, struct backend_file *file, uin
 }
 
 /*
- * The file, and how much of it is wanted: no more than it had, so that one that
- * grows while it is read does not run away with us.
+ * Opens the file, and determines how much to read: no more than it had, so that a growing file does
+ * not keep us reading.
  */
 static int open_wanted(struct operation *op, const struct authority_read_options *options,
                        struct backend_file **out_file, struct authority_stat *out_stat,
@@ -72,7 +72,7 @@ static int read_into(struct operation *op, const struct authority_read_options *
     return r;
 }
 
-/* With *options set to what holds when none were given. */
+/* Sets *options to the defaults if none were given. */
 static int begin_read(struct operation *op, struct authority_scope *scope, struct str name,
                       const struct authority_read_options **options)
 {

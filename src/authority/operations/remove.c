@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removing. What is denied by its name is not removed, nor is anything that holds it. */
+/* Removing. What is denied by name is not removed, nor a directory that contains it. */
 #include "authority/internal.h"
 #include "authority/walk.h"
 
@@ -31,7 +31,7 @@ static int check_subtree(struct removal *removal)
 
     if (!scope_is_selective(op->scope))
         return 0;
-    /* A last link is removed itself, so nothing behind it matters. */
+    /* A link at the end is removed itself, so its target does not matter. */
     r = operation_ops(op)->dir_open(op->scope->root, &removal->lookup, path_view(&removal->name),
                                     &dir);
     if (r == ERR_NOT_A_DIRECTORY || r == ERR_SYMLINK_REJECTED)

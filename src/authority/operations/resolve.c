@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a name leads, for those who decide before something is done: what they
- * are told has no links in it, and is used in a scope that rejects them.
+ * Resolves a name, for callers that decide before something is done: the result has no links, and
+ * is used in a scope that rejects them.
  */
 #include "authority/internal.h"
 
 #include <string.h>
 
-/* A last link is the thing itself for what removes or renames it. */
+/* For removing and renaming, a link at the end is the object itself. */
 static bool keeps_last_link(enum authority_operation operation)
 {
     return operation == AUTHORITY_OP_REMOVE || operation == AUTHORITY_OP_MOVE;
 }
 
-/* A name that is there, with all links taken out. */
+/* Resolves all links of an existing name. */
 static int resolve_existing(struct operation *op, struct str name, struct path_name *out_name,
                             struct authority_stat *out_stat)
 {
@@ -29,7 +29,7 @@ static int resolve_existing(struct operation *op, struct str name, struct path_n
     return path_join(STR_EMPTY, operation_resolved(op, name), out_name);
 }
 
-/* What is missing at the end stays as it was given; the directory that is there is resolved. */
+/* Missing components at the end stay as given; the existing directory is resolved. */
 static int resolve_missing(struct operation *op, struct str name, struct path_name *out_name)
 {
     struct str above = name;
@@ -60,7 +60,7 @@ static int resolve_missing(struct operation *op, struct str name, struct path_na
     }
 }
 
-/* No link can stand behind it: then the whole name says what is meant. */
+/* Whether the name ends in "..", after which there is no link: then the whole name is resolved. */
 static bool ends_above(struct str name)
 {
     struct str parent;
@@ -78,7 +78,7 @@ static bool may_pass(void *data, struct str resolved)
     return op->has_resolved && scope_admits_directory(op->scope, resolved, SCOPE_LOOK);
 }
 
-/* What would be removed or moved is told of, too; a link there is none that is followed. */
+/* Also describes what would be removed or moved; a link there is not followed. */
 static void look_at_last(struct operation *op, struct str name, struct authority_stat *out_stat)
 {
     struct authority_stat about;

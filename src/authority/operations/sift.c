@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading all files of a tree as one operation: asked for once, recorded once. */
+/* Reads all files of a tree as one operation: checked once, recorded once. */
 #include "authority/sift.h"
 
-/* Of all directories on the way to the first, which is not among them. */
+/* Reads the ignore rules of all directories above the start, without its own. */
 static int read_rules_above(const struct sift *sift, struct ignore_layer **layer)
 {
     struct str rest = sift->base;
@@ -21,7 +21,7 @@ static int read_rules_above(const struct sift *sift, struct ignore_layer **layer
     return r;
 }
 
-/* What is told of rules that cannot be used is no reason to stop. */
+/* Rules that cannot be used are reported and no reason to stop. */
 static int run(const struct sift *sift)
 {
     cleanup_ignore_layer struct ignore_layer *layer = NULL;
@@ -77,7 +77,7 @@ int authority_sift(struct authority_scope *scope, struct str name,
         sift.lookup.max_file_bytes = smaller_limit(scope->max_file_bytes, options->max_file_bytes);
         r = run(&sift);
     }
-    /* That the visitor had enough is nobody else's concern. */
+    /* That the visitor had enough is not an error. */
     (void)operation_end(&op, r < 0 ? r : 0, err);
     return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives unpacked into a tree that appears whole. Programs link this and no more of libarchive.
+/*
+ * Unpacks archives into a tree that appears complete. Programs link this and no more of libarchive.
  */
 #include "authority/operations/archive_internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk that callers see: the tree walk with the scope's globs and limits. */
+/* The public walk: the tree walk with the scope's globs and limits. */
 #include "authority/walk.h"
 #include "authority/internal.h"
 
@@ -12,7 +12,7 @@ struct walking {
     bool is_full;
 };
 
-/* The entry's name from the root on, as the globs know it. */
+/* Checks the entry's name relative to the root, as the globs need it. */
 static bool is_shown(const struct operation *op, const struct walk_entry *entry)
 {
     const struct authority_scope *scope = op->scope;

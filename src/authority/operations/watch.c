@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches. Making one is an operation like any other; what it tells later goes to
- * the listeners that get all events, and to whoever reads the watch.
+ * Watches. Creating one is an operation like any other; its events go to the authority's listeners,
+ * and to whoever reads the watch.
  */
 #include "authority/internal.h"
 
@@ -11,12 +11,12 @@ enum { WATCH_MAX_TEXT_BYTES = 1 << 20 };
 
 struct authority_watch {
     struct list link;
-    struct authority_scope *scope; /* NULL when that is gone */
+    struct authority_scope *scope; /* NULL if it was freed */
     const struct backend_ops *ops;
     struct backend_watch *watch; /* NULL when it was closed */
     struct path_name name;
     struct arena arena;           /* for the event's texts */
-    struct authority_event event; /* of every change, but for what it is */
+    struct authority_event event; /* common to every change */
     bool is_reading;
     bool is_freed; /* while it was being read */
     void (*report)(void *data, enum authority_change change, struct str name);
@@ -32,7 +32,10 @@ static bool copy_text(struct arena *arena, const char **text)
     return *text != NULL;
 }
 
-/* What let the watch through. Policy and hooks may go before the watch does, with their names. */
+/*
+ * Copies what allowed the watch. Policy and hooks may be removed before the watch, with their
+ * names.
+ */
 static int keep_event(struct authority_watch *watch, const struct authority_event *event)
 {
     bool is_kept;
@@ -71,7 +74,7 @@ static void close_backend(struct authority_watch *watch)
     watch->watch = NULL;
 }
 
-/* Of one that belongs to no scope. */
+/* Frees a watch without a scope. */
 static void drop(struct authority_watch *watch)
 {
     close_backend(watch);
@@ -123,8 +126,8 @@ int authority_watch(struct authority_scope *scope, struct str name,
 /* ---- telling ---- */
 
 /*
- * Names that the scope may not know are not told, nor is anything after its end,
- * which may come in the middle: from another thread, or from one of those told.
+ * Does not report names that the scope may not know, nor anything after its end, which may come in
+ * the middle: from another thread, or from a callback.
  */
 static void tell(void *data, enum authority_change change, struct str name)
 {
@@ -148,7 +151,7 @@ static void tell(void *data, enum authority_change change, struct str name)
         watch->report(watch->data, change, name);
 }
 
-/* The report may have freed the scope, and the watch too: what was in use waits for this. */
+/* The report may have freed the scope, and the watch too: what was in use is freed here. */
 static int finish_reading(struct authority_watch *watch, int result)
 {
     watch->is_reading = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing: whole files, at once; appending; making directories. */
+/* Writing: whole files, at once; appending; creating directories. */
 #include "authority/internal.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static enum backend_create create_of(enum authority_create create)
 /* ---- directories on the way ---- */
 
 /*
- * Each directory above `name`, outermost first; those that exist are passed.
- * *out_first is where the first that was made ends, also when a later one fails.
+ * Creates each directory above `name`, outermost first, skipping existing ones. *out_first is the
+ * end of the first one created, even if a later one fails.
  */
 static int make_parents(const struct operation *op, struct str name, size_t *out_first)
 {
@@ -55,7 +55,7 @@ static int make_parents(const struct operation *op, struct str name, size_t *out
     return 0;
 }
 
-/* Innermost first, and only while they are empty. */
+/* Removes them innermost first, and only while they are empty. */
 static void unmake_parents(const struct operation *op, struct str name, size_t first)
 {
     struct backend_lookup lookup = op->lookup;
@@ -108,7 +108,7 @@ struct writing {
     unsigned mode;
 };
 
-/* The same file, and nobody has been at it. */
+/* The same file, unchanged. */
 static bool is_unchanged(const struct authority_stat *then, const struct authority_stat *now)
 {
     return now->device == then->device && now->inode == then->inode && now->size == then->size &&
@@ -177,7 +177,7 @@ static int write_file(const struct operation *op, struct str bytes,
     return once(&writing);
 }
 
-/* What came of making the bytes: a failure there is recorded like any other. */
+/* How the bytes were made: a failure there is recorded like any other. */
 enum made { MADE_BYTES, MADE_TEXT, MADE_ARTIFACT };
 
 static int write_operation(struct authority_scope *scope, struct str name, struct str bytes,
@@ -193,7 +193,7 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
         &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
                                  .name = name,
                                  .cancel = options->cancel,
-                                 /* What was there is read as well as replaced. */
+                                 /* The old content is read as well as replaced. */
                                  .more_access = options->exchange != NULL ? AUTHORITY_READ : 0,
                                  .via_artifact_call = made == MADE_ARTIFACT});
     if (r == 0)
