@@ -12,7 +12,10 @@
 
 enum { STEP = 1024 }; /* code points looked at in one go */
 
-/* Where cases are: between these are ideographs, Hangul, cuneiform, private use and the like. */
+/*
+ * Ranges with cased characters: between these are ideographs, Hangul, cuneiform, private use and
+ * the like.
+ */
 static const struct {
     uint32_t first, end;
 } cased[] = {
@@ -48,7 +51,7 @@ const struct casefold_row *casefold_get(const struct casefold *table, uint32_t c
     return NULL;
 }
 
-/* (a)|(b)|...: the group that matched says whose case was found. */
+/* (a)|(b)|...: the group that matched tells whose case was found. */
 static pcre2_code *compile(const struct casefold *table)
 {
     char text[CASEFOLD_MAX_CHARACTERS * sizeof("(\\x{10ffff})|")];
@@ -97,13 +100,13 @@ static void distribute(struct casefold *table, const struct found *found, unsign
                 to->cases[to->count] = found[i].code_point;
             to->count++;
         }
-        /* Where nobody looked: only itself. */
+        /* Not looked up: only itself. */
         if (to->count == 0)
             to->cases[to->count++] = to->code_point;
     }
 }
 
-/* Finds what matches among the code points from `first` on. */
+/* Finds matches among the code points from `first` on. */
 static void look(const pcre2_code *code, pcre2_match_data *match, uint32_t first,
                  struct found *found, unsigned *count)
 {

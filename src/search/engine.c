@@ -8,17 +8,15 @@
 #include "search/pattern_internal.h"
 
 /*
- * PCRE2 counts steps for each place where a match could start, from nothing. And
- * compiled code does not count how often a repeat of single characters gives one
- * back, so each of its steps may be as long as the line; for the interpreter that
- * holds of possessive repeats. Therefore:
+ * PCRE2 counts steps anew for each place where a match could start. And JIT code does not count how
+ * often a repeat of single characters gives one back, so each of its steps may be as long as the
+ * line; for the interpreter that is true of possessive repeats. Therefore:
  *
- * - compiled code, which nobody can stop, gets fewer steps the longer the line is;
- * - what does not suffice is tried once more by the interpreter, which counts more
- *   of it and calls back: the token is looked at, and so is the time;
- * - a line that is not short is tried from a few starting places at a time, fewer
- *   if they take long; the token is looked at between them, and all of them
- *   together have so much of the processor's time and no more.
+ * - JIT code, which cannot be interrupted, gets fewer steps the longer the line is;
+ * - if these do not suffice, the interpreter tries again, which counts more of it and calls back:
+ *   then the cancel token and the time are checked;
+ * - a line that is not short is tried from a few starting places at a time, fewer if they take
+ *   long; the token is checked between them, and all of them together have a limit of CPU time.
  */
 enum {
     COMPILED_BYTES_TIMES_STEPS = 1 << 22,
@@ -67,7 +65,7 @@ static uint32_t compiled_steps(size_t len)
     return steps > COMPILED_MAX_STEPS ? COMPILED_MAX_STEPS : (uint32_t)steps;
 }
 
-/* What this thread has used: a busy machine makes no pattern costly. */
+/* CPU time of this thread: a busy machine makes no pattern expensive. */
 static int64_t own_time_ms(void)
 {
     struct timespec used;
@@ -93,7 +91,7 @@ static bool is_ascii(const char *line, size_t len)
     return (seen & high_bits) == 0;
 }
 
-/* Compiled code that fits the line; NULL when there is none. */
+/* JIT code for the line; NULL if there is none. */
 static const pcre2_code *compiled_for(const struct engine *engine, const char *line, size_t len)
 {
     const struct pattern *pattern = engine->pattern;
@@ -117,7 +115,7 @@ static bool is_time_over(struct engine *engine)
     return now_ms >= engine->ends_ms;
 }
 
-/* Before each part of the pattern that the interpreter tries. */
+/* Called before each part of the pattern that the interpreter tries. */
 static int on_callout(pcre2_callout_block *block, void *data)
 {
     struct engine *engine = data;
@@ -133,7 +131,7 @@ static int on_callout(pcre2_callout_block *block, void *data)
     return engine->why < 0 ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-/* Matches that start from `from` to `until`, or anywhere behind with PCRE2_UNSET. */
+/* Matches that start between `from` and `until`, or anywhere after with PCRE2_UNSET. */
 static int match_from(struct engine *engine, const pcre2_code *compiled, const char *line,
                       size_t len, size_t from, size_t until)
 {
@@ -162,7 +160,7 @@ static int look_at_token(struct engine *engine)
     return cancel_check(engine->cancel);
 }
 
-/* The first byte of the next character, or of what is none. */
+/* The first byte of the next character, or of an invalid one. */
 static size_t next_character(const char *line, size_t len, size_t at)
 {
     size_t most = at + 4 < len ? at + 4 : len;
@@ -173,7 +171,7 @@ static size_t next_character(const char *line, size_t len, size_t at)
     return at;
 }
 
-/* A few starting places at a time. */
+/* Tries a few starting places at a time. */
 static int match_long(struct engine *engine, const char *line, size_t len, int *out_result)
 {
     const pcre2_code *compiled = compiled_for(engine, line, len);

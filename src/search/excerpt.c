@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-/* So many characters before the match are shown if there is more behind it than fits. */
+/* Characters shown before the match if there is more after it than fits. */
 enum { BEFORE = EXCERPT_MAX_CHARACTERS / 4 };
 
 #define CUT "\xE2\x80\xA6"
@@ -17,7 +17,7 @@ static size_t step_forward(struct str line, size_t at)
     return at + (len > 0 ? len : 1);
 }
 
-/* Where the character that ends here begins; a byte that is none stands alone. */
+/* Start of the character that ends here; an invalid byte stands alone. */
 static size_t step_back(struct str line, size_t at)
 {
     for (size_t len = 2; len <= 4 && len <= at; len++)
@@ -26,7 +26,7 @@ static size_t step_back(struct str line, size_t at)
     return at - 1;
 }
 
-/* A match that was made by bytes may begin inside a character. */
+/* A match by bytes may begin inside a character. */
 static size_t character_start(struct str line, size_t at)
 {
     for (size_t back = 1; back <= 3 && back <= at; back++)

@@ -6,7 +6,7 @@
 #include "search/engine.h"
 #include "search/pattern_internal.h"
 
-/* So many bytes are scanned between two looks at the token. */
+/* Bytes scanned between two checks of the token. */
 enum { BYTES_BETWEEN_LOOKS = 1 << 20 };
 
 struct matcher {
@@ -41,7 +41,7 @@ void matcher_free(struct matcher *matcher)
     free(matcher);
 }
 
-/* Counts bytes against the next look. */
+/* Counts bytes until the next check. */
 static int spend(struct matcher *matcher, size_t bytes)
 {
     matcher->unseen += bytes;
@@ -103,7 +103,7 @@ static int next_of_all(struct matcher *matcher, struct str text, size_t from,
 
 /* ---- with a scan ---- */
 
-/* The next hit that begins at or behind `from`. */
+/* The next hit that begins at or after `from`. */
 static int next_hit(struct matcher *matcher, struct str text, size_t from, struct scan_hit *out_hit,
                     bool *out_is_hit)
 {

@@ -59,7 +59,7 @@ static int compile_code(struct str text, const struct pattern_options *options,
     return 0;
 }
 
-/* The same, so that whoever runs it is asked now and then. */
+/* Same with callouts, so that the engine can check regularly. */
 static void compile_watched(struct str text, const struct pattern_options *options,
                             pcre2_compile_context *context, struct pattern *pattern)
 {
@@ -71,7 +71,7 @@ static void compile_watched(struct str text, const struct pattern_options *optio
                                           flags | PCRE2_AUTO_CALLOUT, &error, &offset, context);
 }
 
-/* Where no memory may become code this fails, and the interpreter does the work. */
+/* If executable memory is forbidden this fails, and the interpreter is used. */
 static bool compile_further(pcre2_code *code)
 {
     PCRE2_SIZE size;
@@ -80,7 +80,7 @@ static bool compile_further(pcre2_code *code)
            pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &size) == 0 && size > 0;
 }
 
-/* In a line that is ASCII, a pattern that is ASCII matches the same without Unicode. */
+/* On an ASCII line, an ASCII pattern matches the same without Unicode. */
 static void compile_for_ascii(struct str text, const struct pattern_options *options,
                               pcre2_compile_context *context, struct pattern *pattern)
 {
@@ -100,7 +100,7 @@ static void compile_for_ascii(struct str text, const struct pattern_options *opt
 
 /* ---- what is searched for before the engine is asked ---- */
 
-/* The bytes of a tree that is nothing but characters; empty for any other. */
+/* The bytes of a tree that consists of characters only; empty for any other. */
 static int bytes_of_tree(const struct syntax_tree *tree, char **out_bytes, size_t *out_len)
 {
     const struct syntax_node *node;
@@ -204,7 +204,7 @@ int pattern_compile(struct str text, const struct pattern_options *options,
     }
     if (options->is_regex)
         compile_watched(text, options, context, pattern);
-    /* What the scan decides alone never gets there. */
+    /* Not needed if the scan decides alone. */
     if (!options->has_no_jit &&
         (!pattern->is_single || pattern->has_line_start || pattern->has_line_end)) {
         pattern->has_jit = compile_further(pattern->code);

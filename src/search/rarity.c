@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search/rarity.h"
 
-/* Counted over C, C++, Python, Perl, JavaScript, shell and Markdown; bytes beyond ASCII are given
- * more than was counted, for text in other languages. */
+/*
+ * Counted over C, C++, Python, Perl, JavaScript, shell and Markdown; bytes beyond ASCII have more
+ * than was counted, for text in other languages.
+ */
 static const uint16_t frequencies[256] = {
     1,     1,    1,    1,    1,    1,    1,    1,   1,    625,  2967, 1,   1,    4,    1,    1,
     1,     1,    1,    1,    1,    1,    1,    1,   1,    1,    1,    1,   1,    1,    1,    1,

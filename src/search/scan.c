@@ -4,7 +4,7 @@
 #include "search/rarity.h"
 #include "search/scan_internal.h"
 
-/* NULL: not on this processor. */
+/* NULL if this processor does not support it. */
 static const struct scan_functions *functions_at(enum scan_level level)
 {
     switch (level) {
@@ -111,7 +111,7 @@ static bool init_needle_of_window(struct scan *scan)
 
 /* ---- sequences ---- */
 
-/* Where its rarest `width` neighbours begin. */
+/* Start of its rarest `width` neighbours. */
 static unsigned anchor_of(const struct window *window, const struct window_sequence *sequence,
                           unsigned width)
 {
@@ -142,7 +142,7 @@ static void allow_bytes(struct scan *scan, unsigned position, const struct bytes
     }
 }
 
-/* How much of a text passes this position alone. */
+/* How many bytes pass this position alone, by frequency. */
 static unsigned passing(const struct scan *scan, unsigned position)
 {
     unsigned sum = 0;
@@ -209,8 +209,10 @@ static bool has_sets(const struct window *window, const struct window_sequence *
     return true;
 }
 
-/* Of several the one that begins first: a newline may end one line and begin the next, and lines
- * are told in their order. */
+/*
+ * Of several the one that begins first: a newline may end one line and begin the next, and lines
+ * are reported in order.
+ */
 bool scan_is_sequence(const struct scan *scan, const struct scan_range *range, size_t at,
                       unsigned buckets, struct scan_hit *hit)
 {
@@ -239,7 +241,7 @@ bool scan_is_sequence(const struct scan *scan, const struct scan_range *range, s
 
 /* ---- runs ---- */
 
-/* Shifting a mask by these, one after the other, leaves a bit where `length` of them begin. */
+/* Shifting a mask by these, one after the other, leaves a bit where a run of `length` begins. */
 static void init_run(struct scan *scan)
 {
     const struct byteset *set = &scan->window.run_set;

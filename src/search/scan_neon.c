@@ -5,7 +5,7 @@
 
 #include <arm_neon.h>
 
-/* There is no movemask here. Narrowing keeps four bits of every byte, and one of them is enough. */
+/* NEON has no movemask. Narrowing keeps four bits of every byte, and one of them is enough. */
 static inline uint64_t signs(uint8x16_t compared)
 {
     uint8x8_t narrowed = vshrn_n_u16(vreinterpretq_u16_u8(compared), 4);
@@ -13,7 +13,7 @@ static inline uint64_t signs(uint8x16_t compared)
     return vget_lane_u64(vreinterpret_u64_u8(narrowed), 0) & 0x1111111111111111U;
 }
 
-/* Each byte is given its own bit among eight, and adding neighbours three times gathers them. */
+/* Gives each byte its own bit among eight; adding neighbours three times collects them. */
 static inline uint64_t nonzero_64(const uint8x16_t bytes[4])
 {
     const uint8x16_t weights = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201U));
@@ -27,7 +27,7 @@ static inline uint64_t nonzero_64(const uint8x16_t bytes[4])
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sum, sum)), 0);
 }
 
-/* What is true is -1. */
+/* True is -1. */
 static inline size_t count_true(uint8x16_t a, uint8x16_t b)
 {
     return (size_t)-vaddvq_s8(vreinterpretq_s8_u8(vaddq_u8(a, b)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One byte at a time: for other processors, and for the ends that the faster ones leave. */
+/* One byte at a time: for other processors, and for the ends that the vector scanners leave. */
 #include "search/scan_internal.h"
 
 static bool plain_needle(const struct scan *scan, const struct scan_range *range,
@@ -38,7 +38,7 @@ static bool plain_sequences(const struct scan *scan, const struct scan_range *ra
     const unsigned char *data_1 = range->data + scan->offsets[second];
 
     for (size_t at = range->from; at < last; at++) {
-        /* Both without a look at the first alone: nobody could predict how that ends. */
+        /* Both at once without testing the first alone, which would be unpredictable. */
         unsigned buckets = buckets_of(scan, 0, data_0[at]) & buckets_of(scan, second, data_1[at]);
 
         if (buckets == 0)

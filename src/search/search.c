@@ -11,12 +11,12 @@
 #include "search/shortlist.h"
 
 enum {
-    ENOUGH = AUTHORITY_SIFT_OPEN + 1, /* of a visitor: it ends, and all is well */
+    ENOUGH = AUTHORITY_SIFT_OPEN + 1, /* of a visitor: stop, without an error */
     REPORT_FILES = 64,
     KEPT_MAX_BYTES = 12 << 20, /* of all files together */
 };
 
-/* What a thread counts by itself. */
+/* Counted by each thread. */
 struct counts {
     uint64_t searched;
     uint64_t binary;
@@ -32,7 +32,7 @@ struct searching {
     pthread_mutex_t lock; /* of all below, and of the result */
     size_t kept_bytes;
     uint64_t reported;
-    /* For want of room there is more before or at this name: nothing from it on is kept. */
+    /* Because of limited room there is more at or before this name: nothing from it on is kept. */
     char bound[PATH_MAX];
     size_t bound_len;
     bool is_bound;
@@ -122,7 +122,7 @@ static void drop_last(struct searching *searching)
     search_file_free(last);
 }
 
-/* What is too much goes from the end. */
+/* Drops surplus results from the end. */
 static void trim(struct searching *searching)
 {
     struct search_result *result = searching->result;
@@ -144,7 +144,7 @@ static void trim(struct searching *searching)
     }
 }
 
-/* Takes the file over. `is_cut`: not all of its matches are in it. */
+/* Takes ownership of the file. `is_cut`: not all of its matches are in it. */
 static int add_file(struct searching *searching, struct search_file *file, bool is_cut)
 {
     struct search_result *result = searching->result;
@@ -271,7 +271,7 @@ static void on_missed(void *data, unsigned thread, struct str name, int code)
     pthread_mutex_unlock(&searching->lock);
 }
 
-/* One file or one line is no reason to stop; who asks for too much of the engine is told. */
+/* One unreadable file or line is no reason to stop; a pattern that is too expensive is an error. */
 static int take_failure(struct searching *searching, unsigned thread, struct str name, int code)
 {
     switch (code) {

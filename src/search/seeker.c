@@ -88,7 +88,7 @@ void search_file_free(struct search_file *file)
 
 /* ---- lines in the buffer ---- */
 
-/* Where the line begins that stands `count` lines before a line's start. */
+/* Start of the line `count` lines before a line's start. */
 static size_t lines_back(const struct seeker *seeker, size_t start, unsigned count)
 {
     while (count > 0 && start > 0) {
@@ -100,7 +100,7 @@ static size_t lines_back(const struct seeker *seeker, size_t start, unsigned cou
     return start;
 }
 
-/* The line that begins at *at, which moves behind it. */
+/* The line that begins at *at, which is advanced past it. */
 static struct str take_line(const struct seeker *seeker, size_t *at)
 {
     const char *start = seeker->buffer + *at;
@@ -140,7 +140,7 @@ static int show(struct search_file *file, struct str line, size_t match_start, s
     return 0;
 }
 
-/* Up to `count` lines from `at` on, but none from `end` on. */
+/* Up to `count` lines starting at `at`, but none at or after `end`. */
 static int show_lines(const struct seeker *seeker, struct search_file *file, size_t at, size_t end,
                       unsigned count, struct str **out_lines, size_t *out_count)
 {
@@ -180,7 +180,7 @@ static struct search_match *add_match(struct search_file *file)
     return &file->matches[file->match_count];
 }
 
-/* The line from `start` to `end` of the buffer. */
+/* Keeps the line from `start` to `end` of the buffer. */
 static int keep(struct seeker *seeker, struct search_file *file, size_t start, size_t end,
                 const struct matcher_line *line)
 {
@@ -206,7 +206,9 @@ static int keep(struct seeker *seeker, struct search_file *file, size_t start, s
     return r;
 }
 
-/* A line of the block that begins at `base`; decides whether the next ones are only counted. */
+/*
+ * Notes a line of the block that begins at `base`; decides whether further ones are only counted.
+ */
 static int note(struct seeker *seeker, size_t base, const struct matcher_line *line)
 {
     struct seeker_found *found = &seeker->found;
@@ -236,7 +238,7 @@ static int note(struct seeker *seeker, size_t base, const struct matcher_line *l
 
 /* ---- searching ---- */
 
-/* The lines from `next` up to `limit`, which is a line's start or the file's end. */
+/* Searches the lines from `next` up to `limit`, which is a line's start or the file's end. */
 static int search_block(struct seeker *seeker, size_t limit)
 {
     size_t base = seeker->next;
@@ -263,7 +265,7 @@ static int search_block(struct seeker *seeker, size_t limit)
     return r;
 }
 
-/* Forgets what is behind, but for the lines that a match may be shown with. */
+/* Drops what was searched, except for context lines. */
 static void make_room(struct seeker *seeker)
 {
     size_t kept = lines_back(seeker, seeker->next, seeker->request->context_lines);
@@ -292,7 +294,7 @@ static int grow(struct seeker *seeker)
     return 0;
 }
 
-/* As long as the file was when it was opened: what grows meanwhile has an end. */
+/* Up to the length the file had when it was opened: a growing file has an end. */
 static int read_more(struct seeker *seeker)
 {
     uint64_t size = authority_sifted_stat(seeker->file)->size;
@@ -317,7 +319,7 @@ static int read_more(struct seeker *seeker)
     return r;
 }
 
-/* How far the buffer can be searched: whole lines, with those behind them that are shown too. */
+/* How far the buffer can be searched: whole lines, with their context after them. */
 static size_t search_limit(const struct seeker *seeker)
 {
     const char *newline;

@@ -5,7 +5,7 @@ const struct sequences sequences_of_nothing = {.count = 1, .list = {{.is_exact =
 
 enum join { JOIN_DONE, JOIN_IMPOSSIBLE, JOIN_UNKNOWN };
 
-/* The one behind the other. */
+/* Concatenates two sequences. */
 static enum join join_two(const struct window_sequence *a, const struct window_sequence *b,
                           struct window_sequence *out)
 {
@@ -18,7 +18,7 @@ static enum join join_two(const struct window_sequence *a, const struct window_s
         return JOIN_DONE;
     }
     if (b->starts_line) {
-        /* Behind bytes of the line its start cannot be; behind its start it says nothing new. */
+        /* A line's start cannot follow bytes of the line; after its start it adds nothing. */
         if (!a->starts_line || a->length > 1)
             return JOIN_IMPOSSIBLE;
         *out = *b;
@@ -41,7 +41,7 @@ static enum join join_two(const struct window_sequence *a, const struct window_s
     return JOIN_DONE;
 }
 
-/* Each of a with each of b. False when that is too much, or nothing. */
+/* Each of a followed by each of b. False if that is too many, or none. */
 bool sequences_join(const struct sequences *a, const struct sequences *b, struct sequences *out)
 {
     struct sequences joined = {.count = 0};

@@ -37,7 +37,7 @@ void shortlist_done(struct shortlist *list)
     shortlist_init(list, list->max);
 }
 
-/* Where the last component begins. */
+/* Start of the last component. */
 static size_t last_begin(struct str name)
 {
     const char *slash = memrchr(name.ptr, '/', name.len);
@@ -45,7 +45,7 @@ static size_t last_begin(struct str name)
     return slash != NULL ? (size_t)(slash - name.ptr) + 1 : 0;
 }
 
-/* `a_last` and `b_last` are where their last components begin. */
+/* `a_last` and `b_last` are the starts of their last components. */
 static int compare(struct str a, size_t a_last, bool a_is_directory, struct str b, size_t b_last,
                    bool b_is_directory)
 {
@@ -55,12 +55,12 @@ static int compare(struct str a, size_t a_last, bool a_is_directory, struct str 
 
     if (same == a.len && same == b.len)
         return (int)b_is_directory - (int)a_is_directory;
-    /* What lies below something comes behind it. */
+    /* What is below something comes after it. */
     if (same == a.len && b_ends)
         return -1;
     if (same == b.len && a_ends)
         return 1;
-    /* They part within a component: whatever has more behind that one is a directory there. */
+    /* They differ within a component: a name that continues after it is a directory there. */
     a_is_directory = a_is_directory || a_last > same;
     b_is_directory = b_is_directory || b_last > same;
     if (a_is_directory != b_is_directory)
@@ -98,7 +98,7 @@ static void swap(struct shortlist_item **items, size_t a, size_t b)
     items[b] = item;
 }
 
-/* The one in the middle of three goes to `first`. */
+/* Moves the median of three to `first`. */
 static void choose_pivot(struct shortlist_item **items, size_t first, size_t last)
 {
     size_t middle = first + (last - first) / 2;
@@ -111,7 +111,7 @@ static void choose_pivot(struct shortlist_item **items, size_t first, size_t las
         swap(items, first, middle);
 }
 
-/* Brings what is before the item at `first` before it, and tells where that one is then. */
+/* Partitions around the item at `first`, and returns its new position. */
 static size_t part(struct shortlist_item **items, size_t first, size_t last)
 {
     size_t border = first;
@@ -130,7 +130,7 @@ static int compare_pointers(const void *left, const void *right)
                          *(struct shortlist_item *const *)right);
 }
 
-/* The same where no name has a slash. */
+/* Same if no name has a slash. */
 static int compare_plain(const void *left, const void *right)
 {
     const struct shortlist_item *a = *(struct shortlist_item *const *)left;
@@ -144,8 +144,8 @@ static int compare_plain(const void *left, const void *right)
 }
 
 /*
- * The first `max` items go to the front, the last of them to their end. Parting
- * takes a few rounds; names that were chosen to make it slow are sorted instead.
+ * Moves the first `max` items to the front, the last of them to their end. Partitioning takes a few
+ * rounds; names chosen to make it slow are sorted instead.
  */
 static void select_first(struct shortlist *list)
 {
@@ -180,7 +180,7 @@ static void cut(struct shortlist *list)
     list->is_dropping = true;
 }
 
-/* Those that are left move to a store of their own, and the others go with the old one. */
+/* Copies the remaining items to a new store, and frees the old one. */
 static int move_house(struct shortlist *list)
 {
     struct arena store = ARENA_INIT(list->store.max);
@@ -204,7 +204,7 @@ static int move_house(struct shortlist *list)
     return 0;
 }
 
-/* Room for one more; when there are twice as many as wanted, the second half goes. */
+/* Makes room for one more; if there are twice as many as wanted, drops the second half. */
 static int make_room(struct shortlist *list)
 {
     struct shortlist_item **items;

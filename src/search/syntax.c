@@ -12,7 +12,7 @@ static int parse_either(struct syntax_parser *parser, struct syntax_node **out_n
 
 /* ---- groups ---- */
 
-/* Letters up to ')' or ':'; only those that change nothing else than case. */
+/* Letters up to ')' or ':'; only those that affect nothing but case. */
 static int parse_flags(struct syntax_parser *parser, bool *out_has_group)
 {
     bool is_on = true;
@@ -56,7 +56,7 @@ static int take_name(struct syntax_parser *parser, char end)
 
 enum group_kind { GROUP_PLAIN, GROUP_LOOK, GROUP_FLAGS_ONLY };
 
-/* What stands between the parenthesis and what it holds. */
+/* Parses what is between the parenthesis and its content. */
 static int parse_group_head(struct syntax_parser *parser, enum group_kind *out_kind)
 {
     bool has_group;
@@ -73,7 +73,7 @@ static int parse_group_head(struct syntax_parser *parser, enum group_kind *out_k
         return 0;
     }
     if (syntax_takes(parser, STR(">"))) {
-        /* What it took it does not give back. */
+        /* An atomic group does not backtrack. */
         parser->is_complete = false;
         return 0;
     }
@@ -85,7 +85,7 @@ static int parse_group_head(struct syntax_parser *parser, enum group_kind *out_k
     return r;
 }
 
-/* Behind its parenthesis. No node for what only sets flags. */
+/* Starts after its parenthesis. No node for a group that only sets flags. */
 static int parse_group(struct syntax_parser *parser, struct syntax_node **out_node)
 {
     bool ignored_case = parser->ignores_case;
@@ -129,7 +129,7 @@ static bool take_number(struct syntax_parser *parser, unsigned *out_number)
     return has_digits && number < MOST_REPEATS;
 }
 
-/* {n}, {n,} or {n,m}; what only looks like it is not the same in every version. */
+/* {n}, {n,} or {n,m}; other forms differ between versions. */
 static int parse_counts(struct syntax_parser *parser, unsigned *out_min, unsigned *out_max)
 {
     if (!take_number(parser, out_min))
@@ -143,7 +143,7 @@ static int parse_counts(struct syntax_parser *parser, unsigned *out_min, unsigne
     return syntax_takes(parser, STR("}")) ? 0 : ERR_UNSUPPORTED;
 }
 
-/* A brace that counts nothing stands for itself. */
+/* A brace that is no count is literal. */
 static bool is_count(const struct syntax_parser *parser)
 {
     return syntax_is_at(parser, '{') && parser->rest.len > 1 &&
@@ -239,7 +239,7 @@ static const struct syntax_node *repeated_class(const struct syntax_node *node)
     return node->kind == SYNTAX_CLASS ? node : NULL;
 }
 
-/* `\d\d\d` is as good as `\d{3}`: what is known of a repeat is more than of its parts. */
+/* `\d\d\d` is treated as `\d{3}`: more is known about a repeat than about its parts. */
 static bool joins_last(struct syntax_node *sequence, const struct syntax_node *node)
 {
     struct syntax_node *last = sequence->last;

@@ -51,8 +51,10 @@ static bool add_shorthand(uint32_t letter, struct byteset *set)
     return true;
 }
 
-/* Both cases of its ASCII letters. Two of them have a third case beyond ASCII: the long s, and the
- * sign for Kelvin. */
+/*
+ * Adds both cases of its ASCII letters. Two of them have a third case beyond ASCII: the long s, and
+ * the Kelvin sign.
+ */
 static void ignore_case(struct byteset *ascii, bool *has_others)
 {
     for (unsigned c = 'a'; c <= 'z'; c++) {
@@ -103,7 +105,7 @@ static int parse_hex(struct syntax_parser *parser, uint32_t *out_code_point)
     return 0;
 }
 
-/* A character that is written behind a backslash; the letter has been taken. */
+/* A character written after a backslash; the letter was taken. */
 static int escaped_character(struct syntax_parser *parser, uint32_t letter,
                              uint32_t *out_code_point)
 {
@@ -136,7 +138,7 @@ static int escaped_character(struct syntax_parser *parser, uint32_t letter,
     }
 }
 
-/* What a property holds is not known here: any character. */
+/* The content of a property is unknown here: any character. */
 static int parse_property(struct syntax_parser *parser)
 {
     if (syntax_takes(parser, STR("{"))) {
@@ -279,7 +281,7 @@ static int parse_class_items(struct syntax_parser *parser, struct syntax_node *n
     return 0;
 }
 
-/* Behind its bracket. */
+/* Starts after its bracket. */
 int syntax_read_class(struct syntax_parser *parser, struct syntax_node **out_node)
 {
     struct syntax_node *node = syntax_new(parser->arena, SYNTAX_CLASS);

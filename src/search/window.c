@@ -7,17 +7,16 @@
 #include "search/sequences.h"
 
 /*
- * A character whose other case has another length in UTF-8 (k and the Kelvin
- * sign, ß and ẞ) would end every sequence. So these rare cases are left out of
- * the sequences and searched for by themselves: a match has either none of them
- * and contains a sequence, or it contains one of them.
+ * A character whose other case has another length in UTF-8 (k and the Kelvin sign, ß and ẞ) would
+ * end every sequence. So these rare cases are left out of the sequences and searched for
+ * separately: a match either has none of them and contains a sequence, or it contains one of them.
  */
 struct rare_case {
     size_t length;
     char bytes[4];
 };
 
-/* Something that a match must contain, and what looking for it costs. */
+/* Something that a match must contain, and the cost of searching for it. */
 struct choice {
     double cost; /* HOPELESS: there is nothing */
     bool is_run;
@@ -28,7 +27,7 @@ struct choice {
 
 #define HOPELESS 1e9
 
-/* What is known of the bytes that a part of the pattern takes. */
+/* What is known about the bytes that a part of the pattern matches. */
 struct knowledge {
     bool is_finite;        /* they are one of `head` */
     struct sequences head; /* they begin with one of these */
@@ -52,7 +51,7 @@ enum {
 static void learn(struct finder *finder, const struct syntax_node *node,
                   struct knowledge *out_known);
 
-/* The number of this set; one that has no room is as good as any byte. */
+/* The number of this set; if there is no room for it, that of any byte. */
 static uint8_t set_number(struct finder *finder, const struct byteset *set)
 {
     struct window *window = finder->window;
@@ -81,7 +80,7 @@ static void add_named_sets(struct finder *finder)
 
 /* ---- sequences ---- */
 
-/* How often the sets from `first` on stand somewhere. */
+/* How often the sets from `first` on occur. */
 static double rate_of(const struct finder *finder, const struct window_sequence *sequence,
                       unsigned first, unsigned count)
 {
@@ -96,7 +95,7 @@ static double rate_of(const struct finder *finder, const struct window_sequence 
     return rate;
 }
 
-/* How often its rarest `width` neighbours stand somewhere. */
+/* How often its rarest `width` neighbours occur. */
 static double rate_of_anchor(const struct finder *finder, const struct window_sequence *sequence,
                              unsigned width)
 {
@@ -111,7 +110,7 @@ static double rate_of_anchor(const struct finder *finder, const struct window_se
     return rarest;
 }
 
-/* Nanoseconds for each byte of text, roughly. */
+/* Approximate nanoseconds per byte of text. */
 static double cost_of(const struct finder *finder, const struct sequences *sequences)
 {
     const double verify_ns = 8;
@@ -165,7 +164,7 @@ static void know_exactly(struct knowledge *out_known, const struct sequences *se
 
 /* ---- single characters ---- */
 
-/* All bytes that its members are made of, and how many of them there are at least: one. */
+/* All bytes of its members, of which each has at least one. */
 static struct byteset bytes_of_class(const struct syntax_node *node)
 {
     struct byteset set = node->ascii;
@@ -181,7 +180,7 @@ static bool is_same_case(const struct rare_case *a, const struct rare_case *b)
     return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* False when there is no room for one more; the character then is any character. */
+/* False if there is no room for one more; the character then stands for any character. */
 static bool add_rare_case(struct finder *finder, uint32_t code_point,
                           struct window_sequence *sequence)
 {
@@ -213,7 +212,7 @@ static void add_bytes(struct byteset *bytes, const char *encoded, size_t length)
         byteset_add(&bytes[i], (unsigned char)encoded[i]);
 }
 
-/* Where two cases differ in two places, more than they fits. */
+/* If two cases differ in two places, the sets match more than these. */
 static bool is_product(const struct byteset *bytes, size_t length)
 {
     unsigned several = 0;
@@ -300,9 +299,9 @@ static void learn_line_edge(enum syntax_kind kind, struct knowledge *out_known)
 /* ---- repeats ---- */
 
 /*
- * At least `min` characters of a class: their bytes are all in its set, and there
- * are no fewer of them than characters. So much is known of any class; of one
- * without members beyond ASCII also how many bytes a character has.
+ * At least `min` characters of a class: their bytes are all in its set, and there are no fewer of
+ * them than characters. That holds for any class; without members beyond ASCII the number of bytes
+ * per character is known too.
  */
 static void learn_class_repeat(struct finder *finder, const struct syntax_node *node,
                                struct knowledge *out_known)
@@ -341,7 +340,7 @@ static void learn_class_repeat(struct finder *finder, const struct syntax_node *
     };
 }
 
-/* As many copies as there is room for; true when that is all. */
+/* As many copies as fit; true if that is all. */
 static bool copies(const struct sequences *one, unsigned count, struct sequences *out)
 {
     *out = *one;
@@ -411,7 +410,7 @@ static void learn_sequence(struct finder *finder, const struct syntax_node *node
             out_known->head = joined;
         is_finite = false;
         current = part.is_finite ? part.head : part.tail;
-        /* A head that found no room may still be the best there is. */
+        /* A head without room may still be the best choice. */
         consider(finder, &part.head, &out_known->best);
     }
     out_known->is_finite = is_finite;
