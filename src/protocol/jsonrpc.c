@@ -103,7 +103,7 @@ int jsonrpc_read(struct arena *arena, const struct json_value *document,
     return 0;
 }
 
-/* Everything or nothing: a failed append must not leave half a message behind. */
+/* Everything or nothing: a failed append must not leave half a message. */
 static int finish(struct buf *out, size_t start, struct json_writer *writer)
 {
     int r;

@@ -67,7 +67,7 @@ static void end_value(struct requestid *scan)
     memcpy(scan->id, scan->value, scan->id_len);
 }
 
-/* A byte of a string, and whether it was the quote that ends it. */
+/* Handles a byte of a string; returns whether it was the closing quote. */
 static bool ends_string(struct requestid *scan, char c)
 {
     bool is_end = c == '"' && !scan->is_escaped;

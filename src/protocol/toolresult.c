@@ -10,7 +10,7 @@ enum { RESULT_FRAME_BYTES = 256 }; /* around the object, in both its forms */
 
 int toolresult_write(struct buf *out, struct str text, struct str structured, bool is_error)
 {
-    /* Escaping once more makes it a little longer; what is reserved and not used costs nothing. */
+    /* Escaping again makes it a little longer; reserving without using costs nothing. */
     size_t room = text.len + text.len / 4 + structured.len + RESULT_FRAME_BYTES;
     size_t before = out->len;
     struct json_writer w;
@@ -61,7 +61,7 @@ int toolresult_write_error(const struct err *err, struct buf *out)
     return r == 0 ? toolresult_write(out, buf_view(&object), STR_EMPTY, true) : r;
 }
 
-/* {"error": "..."}, as the text of a result is. */
+/* Reads {"error": "..."} from the text of a result. */
 static void read_words(struct arena *arena, const struct json_value *result, struct err *err)
 {
     const struct json_value *content = json_get(result, STR("content"));
@@ -79,7 +79,7 @@ static void read_words(struct arena *arena, const struct json_value *result, str
     }
 }
 
-/* Errors are short and say so; of all else nothing need be read. */
+/* Errors are short and marked; nothing else need be parsed. */
 bool toolresult_is_error(struct str result, struct err *out_err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(FAILURE_ARENA_BYTES);

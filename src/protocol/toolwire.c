@@ -92,7 +92,7 @@ void toolwire_decoder_done(struct toolwire_decoder *decoder)
     buf_done(&decoder->begun);
 }
 
-/* A header that is whole. How long its frame is, itself included, or an error. */
+/* Parses a complete header. Returns the length of its frame, including itself, or an error. */
 static int read_header(const struct toolwire_decoder *decoder, const char *header,
                        struct toolwire_frame *out_frame, size_t *out_frame_len, struct err *err)
 {
@@ -135,7 +135,7 @@ static void forget(struct buf *begun)
     }
 }
 
-/* Moves bytes to those that came before, until there are `wanted` of them. */
+/* Appends bytes to the earlier ones, until there are `wanted` of them. */
 static int gather(struct buf *begun, struct str *bytes, size_t wanted, struct err *err)
 {
     struct str piece = str_slice(*bytes, 0, wanted - begun->len);
@@ -258,7 +258,7 @@ int toolwire_write_error(const struct err *error, bool has_begun, struct buf *ou
     return json_writer_finish(&w);
 }
 
-/* JSON has no unsigned numbers of this size that everybody reads alike. */
+/* Not all JSON parsers read larger unsigned numbers alike. */
 static int64_t clamp(uint64_t number)
 {
     return number > INT64_MAX ? INT64_MAX : (int64_t)number;
