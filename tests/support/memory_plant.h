@@ -9,19 +9,19 @@
 #include "authority/memory/internal.h"
 
 void memory_set_clock(struct backend *backend, const struct clock *clock);
-/* Lower ones than what is used already refuse whatever would add to it. */
+/* If they are below the present usage, whatever would add to it is refused. */
 void memory_set_ceilings(struct backend *backend, uint64_t max_bytes, uint64_t max_nodes);
 void memory_usage(struct backend *backend, uint64_t *out_bytes, uint64_t *out_nodes);
 
-/* Names here are followed through no link. `content` is a link's target or a file's bytes. */
+/* Names here follow no links. `content` is a link's target or a file's bytes. */
 int memory_plant(struct backend_root *root, struct str name, enum authority_type type,
                  struct str content, unsigned mode);
 int memory_plant_hardlink(struct backend_root *from_root, struct str existing,
                           struct backend_root *root, struct str name);
-/* One name, of whatever it is but a directory that is not empty. */
+/* Removes one name, of anything but a directory that is not empty. */
 int memory_take(struct backend_root *root, struct str name);
 int memory_set_mode(struct backend_root *root, struct str name, unsigned mode);
-/* What is there, whatever the rules say. Appends to the buffer unless that is NULL. */
+/* Looks at an object, regardless of rules. Appends to the buffer unless that is NULL. */
 int memory_peek(struct backend_root *root, struct str name, struct authority_stat *out_stat,
                 struct buf *out_content);
 
