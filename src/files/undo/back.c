@@ -5,11 +5,12 @@
  * done: what fails in the middle is still known and kept. A change whose place is taken waits in
  * the log.
  */
-#include "authority/names/path.h"
 #include "files/tool.h"
 #include "files/undo/internal.h"
 
 #include <stdio.h>
+
+#include "authority/names/path.h"
 
 /* ---- may it be taken back? ---- */
 

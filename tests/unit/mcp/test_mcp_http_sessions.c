@@ -34,7 +34,8 @@ static int begin(void **state)
 static int begin_with_tokens(void **state)
 {
     (void)state;
-    return begin_with(&(struct mcp_http_config){.authorize = mcp_http_fixture_authorize});
+    return begin_with(
+        &(struct mcp_http_config){.resource_metadata = STR("https://gate.example/where")});
 }
 
 static int begin_small(void **state)

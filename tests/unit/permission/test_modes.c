@@ -80,7 +80,7 @@ enum { NONE = PERMISSION_ALLOW + 1, MODES };
 /* What is written in the specification, as rows: the first that fits decides. */
 struct row {
     int flag_mode, env_mode; /* MODES: any */
-    int short_form;                  /* flag, env or settings key; 2: any */
+    int short_form;          /* flag, env or settings key; 2: any */
     int settings_mode;
     bool is_opted_in;
     int mode;
