@@ -23,7 +23,7 @@ int authority_new(const struct authority_config *config, struct authority **out_
             err_set_plain(err, r);
         break;
     default:
-        r = err_set(err, ERR_INVALID_ARGUMENT, "no such backend");
+        r = err_set(err, ERR_INVALID_ARGUMENT, "unknown backend");
         break;
     }
     if (r < 0) {

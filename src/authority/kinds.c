@@ -26,7 +26,7 @@ int kind_check_request(const struct authority_request *request, struct err *err)
 
     if (request->limits.hardlinks == AUTHORITY_HARDLINKS_ALLOW &&
         (request->root.kind != AUTHORITY_WORKSPACE || (request->access & changing) != 0))
-        return deny(err, "hard links are allowed only in workspaces that are not written to");
+        return deny(err, "hard links are allowed only in read-only workspaces");
     switch (request->root.kind) {
     case AUTHORITY_WORKSPACE:
         if ((request->access & changing) != 0 && request->source == AUTHORITY_FROM_MANIFEST)
@@ -41,24 +41,24 @@ int kind_check_request(const struct authority_request *request, struct err *err)
         return 0; /* changes go through the artifact's own calls: see operation.c */
     case AUTHORITY_TEMP:
         if (!is_core)
-            return deny(err, "temporary workspaces are made, not asked for");
+            return deny(err, "create temporary workspaces, do not request them");
         return 0;
     case AUTHORITY_KNOWLEDGE:
         if (!is_explicit(request))
-            return deny(err, "knowledge needs the user's approval");
+            return deny(err, "a knowledge root needs the user's approval");
         return 0;
     case AUTHORITY_DOWNLOADS:
         if ((request->access & AUTHORITY_MOVE) != 0)
-            return deny(err, "downloads are copied to where they are wanted, not moved");
+            return deny(err, "files in downloads can be copied, not moved");
         return 0;
     case AUTHORITY_SECRET:
         if (!is_explicit(request))
-            return deny(err, "secrets need the user's approval");
+            return deny(err, "a secret root needs the user's approval");
         if ((request->access & naming) != 0)
-            return deny(err, "secrets cannot be listed");
+            return deny(err, "a secret root cannot be listed");
         return 0;
     }
-    return deny(err, "no such kind of root");
+    return deny(err, "unknown kind of root");
 }
 
 bool kind_follows_links(enum authority_root_kind kind)

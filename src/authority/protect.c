@@ -98,7 +98,7 @@ int protect_scope(struct authority_scope *scope, struct err *err)
         if (lies_in(str_from(root), own, &below)) {
             if (scope->grant.source != AUTHORITY_FROM_CORE)
                 return err_set(err, ERR_DENIED_BY_POLICY,
-                               "this directory is the program's own and is given to nobody");
+                               "this directory belongs to Gatehouse and cannot be granted");
         } else if (lies_in(own, str_from(root), &below)) {
             const char *copy = arena_copy(&scope->arena, below);
 

@@ -205,7 +205,7 @@ static int check_request(const struct authority_request *request, struct err *er
     if (request->reason == NULL || request->reason[0] == '\0')
         return err_set(err, ERR_INVALID_ARGUMENT, "a request needs a reason");
     if (request->access == 0 || (request->access & ~(unsigned)AUTHORITY_ALL_ACCESS) != 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a request needs known kinds of access");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the request has an unknown kind of access");
     return kind_check_request(request, err);
 }
 

@@ -25,100 +25,100 @@ enum err_category {
 #define ERR_TABLE(X) \
     X(ERR_INTERNAL,            "internal",            OPERATIONAL, 500, -32603, "internal error") \
     X(ERR_NO_MEMORY,           "no_memory",           OPERATIONAL, 503, -32603, "out of memory") \
-    X(ERR_IO,                  "io",                  OPERATIONAL, 500, -32603, "input or output failed") \
-    X(ERR_TIMED_OUT,           "timed_out",           OPERATIONAL, 504, -32001, "not finished within its time") \
+    X(ERR_IO,                  "io",                  OPERATIONAL, 500, -32603, "I/O error") \
+    X(ERR_TIMED_OUT,           "timed_out",           OPERATIONAL, 504, -32001, "timed out") \
     X(ERR_CANCELLED,           "cancelled",           OPERATIONAL, 499, -32010, "cancelled") \
-    X(ERR_BUSY,                "busy",                OPERATIONAL, 503, -32010, "too much is waiting already") \
-    X(ERR_WORKERS_LOST,        "workers_lost",        OPERATIONAL, 503, -32010, "too many workers hang in the kernel") \
-    X(ERR_UNSUPPORTED,         "unsupported",         OPERATIONAL, 501, -32010, "not offered by this machine") \
+    X(ERR_BUSY,                "busy",                OPERATIONAL, 503, -32010, "too many requests are waiting; try again later") \
+    X(ERR_WORKERS_LOST,        "workers_lost",        OPERATIONAL, 503, -32010, "too many workers hang in the kernel; restart gatehouse") \
+    X(ERR_UNSUPPORTED,         "unsupported",         OPERATIONAL, 501, -32010, "not supported on this machine") \
     X(ERR_NOT_FOUND,           "not_found",           OPERATIONAL, 404, -32010, "not found") \
-    X(ERR_ALREADY_EXISTS,      "already_exists",      OPERATIONAL, 409, -32010, "exists already") \
+    X(ERR_ALREADY_EXISTS,      "already_exists",      OPERATIONAL, 409, -32010, "already exists") \
     X(ERR_PERMISSION_DENIED,   "permission_denied",   OPERATIONAL, 403, -32010, "permission denied by the system") \
-    X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32010, "no space left") \
+    X(ERR_NO_SPACE,            "no_space",            OPERATIONAL, 507, -32010, "no space left on the device") \
     X(ERR_TOO_MANY_FILES,      "too_many_files",      OPERATIONAL, 503, -32010, "too many open files") \
-    X(ERR_CROSS_DEVICE,        "cross_device",        OPERATIONAL, 500, -32010, "lies on another file system") \
+    X(ERR_CROSS_DEVICE,        "cross_device",        OPERATIONAL, 500, -32010, "on another file system") \
     X(ERR_NOT_A_DIRECTORY,     "not_a_directory",     OPERATIONAL, 409, -32010, "not a directory") \
     X(ERR_NOT_EMPTY,           "not_empty",           OPERATIONAL, 409, -32010, "directory is not empty") \
-    X(ERR_AUDIT_UNAVAILABLE,   "audit_unavailable",   OPERATIONAL, 503, -32010, "the record could not be written, so nothing was changed") \
-    X(ERR_INVALID_PATH,        "invalid_path",        POLICY,      400, -32602, "not a usable name") \
+    X(ERR_AUDIT_UNAVAILABLE,   "audit_unavailable",   OPERATIONAL, 503, -32010, "the audit log could not be written, so nothing was changed") \
+    X(ERR_INVALID_PATH,        "invalid_path",        POLICY,      400, -32602, "not a valid path") \
     X(ERR_PATH_OUTSIDE_ROOT,   "path_outside_root",   POLICY,      403, -32602, "outside the root") \
     X(ERR_SYMLINK_REJECTED,    "symlink_rejected",    POLICY,      403, -32602, "symbolic links are not followed here") \
-    X(ERR_HARDLINK_REJECTED,   "hardlink_rejected",   POLICY,      403, -32602, "the file has another name elsewhere") \
+    X(ERR_HARDLINK_REJECTED,   "hardlink_rejected",   POLICY,      403, -32602, "the file has other hard links") \
     X(ERR_NOT_REGULAR_FILE,    "not_regular_file",    POLICY,      403, -32602, "not a regular file") \
     X(ERR_CROSSES_MOUNT,       "crosses_mount",       POLICY,      403, -32602, "another file system is mounted there") \
-    X(ERR_ROOT_PROTECTED,      "root_protected",      POLICY,      403, -32602, "the root itself stays") \
+    X(ERR_ROOT_PROTECTED,      "root_protected",      POLICY,      403, -32602, "the root itself cannot be moved or removed") \
     X(ERR_DENIED_BY_POLICY,    "denied_by_policy",    POLICY,      403, -32010, "denied") \
-    X(ERR_ASK_UNAVAILABLE,     "ask_unavailable",     POLICY,      403, -32010, "nobody is here to be asked") \
+    X(ERR_ASK_UNAVAILABLE,     "ask_unavailable",     POLICY,      403, -32010, "there is nobody to ask for permission") \
     X(ERR_ACCESS_MISSING,      "access_missing",      POLICY,      403, -32010, "this access was not granted") \
     X(ERR_GRANT_EXPIRED,       "grant_expired",       POLICY,      403, -32010, "the grant has expired") \
     X(ERR_GRANT_REVOKED,       "grant_revoked",       POLICY,      403, -32010, "the grant was revoked") \
-    X(ERR_ARCHIVE_FORMAT,      "archive_format",      POLICY,      400, -32602, "not an archive that can be read") \
-    X(ERR_ARCHIVE_ENTRY_PATH,  "archive_entry_path",  POLICY,      400, -32602, "the archive names a path outside or twice") \
+    X(ERR_ARCHIVE_FORMAT,      "archive_format",      POLICY,      400, -32602, "not a readable archive") \
+    X(ERR_ARCHIVE_ENTRY_PATH,  "archive_entry_path",  POLICY,      400, -32602, "the archive has a path that leads outside or appears twice") \
     X(ERR_ARCHIVE_ENTRY_LINK,  "archive_entry_link",  POLICY,      400, -32602, "the archive contains a link") \
-    X(ERR_ARCHIVE_ENTRY_TYPE,  "archive_entry_type",  POLICY,      400, -32602, "the archive contains something else than files and directories") \
-    X(ERR_ARCHIVE_BYTES,       "archive_limit_bytes", POLICY,      413, -32602, "the archive holds too many bytes") \
-    X(ERR_ARCHIVE_ENTRIES,     "archive_limit_entries", POLICY,    413, -32602, "the archive holds too many entries") \
+    X(ERR_ARCHIVE_ENTRY_TYPE,  "archive_entry_type",  POLICY,      400, -32602, "the archive contains something other than files and directories") \
+    X(ERR_ARCHIVE_BYTES,       "archive_limit_bytes", POLICY,      413, -32602, "the archive has too much content") \
+    X(ERR_ARCHIVE_ENTRIES,     "archive_limit_entries", POLICY,    413, -32602, "the archive has too many entries") \
     X(ERR_ARCHIVE_RATIO,       "archive_limit_ratio", POLICY,      413, -32602, "the archive unpacks to far more than its size") \
     X(ERR_ARCHIVE_DEPTH,       "archive_limit_depth", POLICY,      413, -32602, "the archive is nested too deeply") \
-    X(ERR_TOO_LARGE,           "too_large",           POLICY,      413, -32602, "larger than its limit") \
+    X(ERR_TOO_LARGE,           "too_large",           POLICY,      413, -32602, "larger than the limit") \
     X(ERR_INVALID_ARGUMENT,    "invalid_argument",    POLICY,      400, -32602, "invalid argument") \
     X(ERR_INVALID_UTF8,        "invalid_utf8",        POLICY,      400, -32700, "not valid UTF-8") \
     X(ERR_INVALID_JSON,        "invalid_json",        POLICY,      400, -32700, "not valid JSON") \
     X(ERR_JSON_DEPTH,          "json_depth",          POLICY,      400, -32700, "JSON nested too deeply") \
-    X(ERR_JSON_DUPLICATE_KEY,  "json_duplicate_key",  POLICY,      400, -32700, "JSON object names a key twice") \
-    X(ERR_SCHEMA_UNSUPPORTED,  "schema_unsupported",  POLICY,      400, -32602, "schema uses something unsupported") \
-    X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not fit its schema") \
-    X(ERR_PATTERN_COST,        "pattern_cost",        OPERATIONAL, 400, -32602, "the pattern takes too many steps on a line") \
-    X(ERR_HTTP_SYNTAX,         "http_syntax",         POLICY,      400, -32600, "not a well-formed HTTP request") \
-    X(ERR_HTTP_HOST,           "http_host",           POLICY,      400, -32600, "the request names no host, or more than one") \
-    X(ERR_HTTP_FRAMING,        "http_framing",        POLICY,      400, -32600, "the request does not say clearly where its body ends") \
-    X(ERR_HTTP_PATH,           "http_path",           POLICY,      400, -32600, "the path is written in a way that could be read in two") \
+    X(ERR_JSON_DUPLICATE_KEY,  "json_duplicate_key",  POLICY,      400, -32700, "duplicate key in a JSON object") \
+    X(ERR_SCHEMA_UNSUPPORTED,  "schema_unsupported",  POLICY,      400, -32602, "the schema uses an unsupported feature") \
+    X(ERR_SCHEMA_MISMATCH,     "schema_mismatch",     POLICY,      400, -32602, "does not match the schema") \
+    X(ERR_PATTERN_COST,        "pattern_cost",        OPERATIONAL, 400, -32602, "the pattern takes too many steps on a line; simplify it") \
+    X(ERR_HTTP_SYNTAX,         "http_syntax",         POLICY,      400, -32600, "malformed HTTP request") \
+    X(ERR_HTTP_HOST,           "http_host",           POLICY,      400, -32600, "the request has no Host header, or several") \
+    X(ERR_HTTP_FRAMING,        "http_framing",        POLICY,      400, -32600, "the length of the request body is ambiguous") \
+    X(ERR_HTTP_PATH,           "http_path",           POLICY,      400, -32600, "the path is ambiguous") \
     X(ERR_HTTP_TARGET_LENGTH,  "http_target_length",  POLICY,      414, -32600, "the first line of the request is too long") \
-    X(ERR_HTTP_HEAD_LENGTH,    "http_head_length",    POLICY,      431, -32600, "the headers of the request are too many or too long") \
-    X(ERR_HTTP_EXPECTATION,    "http_expectation",    POLICY,      417, -32600, "the request expects something unknown") \
-    X(ERR_HTTP_METHOD,         "http_method",         POLICY,      501, -32600, "the method is not offered here") \
-    X(ERR_HTTP_CODING,         "http_coding",         POLICY,      501, -32600, "the transfer coding is not offered here") \
-    X(ERR_HTTP_VERSION,        "http_version",        POLICY,      505, -32600, "only HTTP/1.0 and HTTP/1.1 are spoken here") \
-    X(ERR_HTTP_SLOW,           "http_slow",           OPERATIONAL, 408, -32001, "the request came too slowly") \
-    X(ERR_HTTP_ANSWER,         "http_answer",         OPERATIONAL, 502, -32010, "the server's answer is not well-formed HTTP") \
-    X(ERR_HTTP_REDIRECT,       "http_redirect",       POLICY,      502, -32010, "the server leads elsewhere, which is not followed") \
-    X(ERR_HOST_UNKNOWN,        "host_unknown",        OPERATIONAL, 502, -32010, "the name of the host is not known") \
-    X(ERR_UNREACHABLE,         "unreachable",         OPERATIONAL, 502, -32010, "nobody answers at this address") \
-    X(ERR_CONNECTION_LOST,     "connection_lost",     OPERATIONAL, 502, -32010, "the connection ended too early") \
+    X(ERR_HTTP_HEAD_LENGTH,    "http_head_length",    POLICY,      431, -32600, "the request has too many or too long headers") \
+    X(ERR_HTTP_EXPECTATION,    "http_expectation",    POLICY,      417, -32600, "unknown Expect header in the request") \
+    X(ERR_HTTP_METHOD,         "http_method",         POLICY,      501, -32600, "unsupported HTTP method") \
+    X(ERR_HTTP_CODING,         "http_coding",         POLICY,      501, -32600, "unsupported transfer coding") \
+    X(ERR_HTTP_VERSION,        "http_version",        POLICY,      505, -32600, "only HTTP/1.0 and HTTP/1.1 are supported") \
+    X(ERR_HTTP_SLOW,           "http_slow",           OPERATIONAL, 408, -32001, "the request arrived too slowly") \
+    X(ERR_HTTP_ANSWER,         "http_answer",         OPERATIONAL, 502, -32010, "malformed HTTP response from the server") \
+    X(ERR_HTTP_REDIRECT,       "http_redirect",       POLICY,      502, -32010, "the server redirects, and redirects are not followed") \
+    X(ERR_HOST_UNKNOWN,        "host_unknown",        OPERATIONAL, 502, -32010, "unknown host name") \
+    X(ERR_UNREACHABLE,         "unreachable",         OPERATIONAL, 502, -32010, "no response from this address") \
+    X(ERR_CONNECTION_LOST,     "connection_lost",     OPERATIONAL, 502, -32010, "the connection was closed too early") \
     X(ERR_PROXY,               "proxy",               OPERATIONAL, 502, -32010, "the proxy does not connect") \
-    X(ERR_SERVER_DENIED,       "server_denied",       POLICY,      403, -32010, "this server is not one of those that may be talked to") \
-    X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not taken") \
-    X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host are not taken") \
-    X(ERR_UNAUTHORIZED,        "unauthorized",        POLICY,      401, -32010, "a key is needed that is known here") \
+    X(ERR_SERVER_DENIED,       "server_denied",       POLICY,      403, -32010, "connections to this server are not allowed") \
+    X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not allowed") \
+    X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host name are not allowed") \
+    X(ERR_UNAUTHORIZED,        "unauthorized",        POLICY,      401, -32010, "a valid key is required") \
     X(ERR_SCOPE_MISSING,       "scope_missing",       POLICY,      403, -32010, "the key does not allow this") \
-    X(ERR_SESSION_OVER,        "session_over",        OPERATIONAL, 404, -32001, "there is no such session any more") \
-    X(ERR_INVALID_REQUEST,     "invalid_request",     POLICY,      400, -32600, "not a request that is understood here") \
-    X(ERR_TLS_UNTRUSTED,       "tls_untrusted",       POLICY,      502, -32010, "the certificate is signed by nobody that is trusted here") \
+    X(ERR_SESSION_OVER,        "session_over",        OPERATIONAL, 404, -32001, "the session no longer exists") \
+    X(ERR_INVALID_REQUEST,     "invalid_request",     POLICY,      400, -32600, "invalid request") \
+    X(ERR_TLS_UNTRUSTED,       "tls_untrusted",       POLICY,      502, -32010, "the certificate is not signed by a trusted authority") \
     X(ERR_TLS_WRONG_HOST,      "tls_wrong_host",      POLICY,      502, -32010, "the certificate is for another host") \
-    X(ERR_TLS_EXPIRED,         "tls_expired",         POLICY,      502, -32010, "the certificate does not hold at this time") \
-    X(ERR_TLS_CERTIFICATE,     "tls_certificate",     POLICY,      502, -32010, "the certificate cannot be accepted") \
-    X(ERR_TLS_VERSION,         "tls_version",         POLICY,      502, -32010, "no version of TLS in common") \
-    X(ERR_TLS_HANDSHAKE,       "tls_handshake",       OPERATIONAL, 502, -32010, "no secured connection could be agreed on") \
-    X(ERR_TLS_BROKEN,          "tls_broken",          OPERATIONAL, 502, -32010, "the secured connection was damaged") \
-    X(ERR_TLS_TRUNCATED,       "tls_truncated",       OPERATIONAL, 502, -32010, "the connection was cut before its end was told") \
-    X(ERR_WS_HANDSHAKE,        "websocket_handshake", POLICY,      400, -32010, "not a handshake for WebSocket") \
-    X(ERR_WS_VERSION,          "websocket_version",   POLICY,      426, -32010, "not version 13 of WebSocket") \
-    X(ERR_WS_PROTOCOL,         "websocket_protocol",  POLICY,      400, -32010, "against the rules of WebSocket") \
+    X(ERR_TLS_EXPIRED,         "tls_expired",         POLICY,      502, -32010, "the certificate has expired or is not valid yet") \
+    X(ERR_TLS_CERTIFICATE,     "tls_certificate",     POLICY,      502, -32010, "the certificate is not acceptable") \
+    X(ERR_TLS_VERSION,         "tls_version",         POLICY,      502, -32010, "no common TLS version") \
+    X(ERR_TLS_HANDSHAKE,       "tls_handshake",       OPERATIONAL, 502, -32010, "the TLS handshake failed") \
+    X(ERR_TLS_BROKEN,          "tls_broken",          OPERATIONAL, 502, -32010, "the TLS connection is corrupt") \
+    X(ERR_TLS_TRUNCATED,       "tls_truncated",       OPERATIONAL, 502, -32010, "the TLS connection was closed without notice; data may be missing") \
+    X(ERR_WS_HANDSHAKE,        "websocket_handshake", POLICY,      400, -32010, "not a WebSocket handshake") \
+    X(ERR_WS_VERSION,          "websocket_version",   POLICY,      426, -32010, "unsupported WebSocket version; use 13") \
+    X(ERR_WS_PROTOCOL,         "websocket_protocol",  POLICY,      400, -32010, "WebSocket protocol error") \
     X(ERR_WS_CLOSED,           "websocket_closed",    OPERATIONAL, 410, -32010, "the WebSocket was closed") \
-    X(ERR_GATEWAY_DENIED,      "gateway_denied",      POLICY,      403, -32010, "the server does not take the key: a new pairing token is needed") \
-    X(ERR_GATEWAY_MISSING,     "gateway_missing",     OPERATIONAL, 502, -32010, "there is no gateway at this address") \
-    X(ERR_GATEWAY_STATUS,      "gateway_status",      OPERATIONAL, 502, -32010, "the server answered with an error") \
-    X(ERR_GATEWAY_ANSWER,      "gateway_answer",      OPERATIONAL, 502, -32010, "the server's answer is not one of a gateway") \
+    X(ERR_GATEWAY_DENIED,      "gateway_denied",      POLICY,      403, -32010, "the server rejected the key; a new pairing token is needed") \
+    X(ERR_GATEWAY_MISSING,     "gateway_missing",     OPERATIONAL, 502, -32010, "no gateway at this address") \
+    X(ERR_GATEWAY_STATUS,      "gateway_status",      OPERATIONAL, 502, -32010, "the server returned an error") \
+    X(ERR_GATEWAY_ANSWER,      "gateway_answer",      OPERATIONAL, 502, -32010, "the server's response is not that of a gateway") \
     X(ERR_UNKNOWN_OPTION,      "unknown_option",      POLICY,      400, -32602, "unknown option") \
     X(ERR_INVALID_OPTION,      "invalid_option",      POLICY,      400, -32602, "invalid option value") \
     X(ERR_SETTINGS,            "settings_malformed",  POLICY,      500, -32010, "the settings are malformed") \
-    X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client has not declared a capability that this needs") \
-    X(ERR_TOOL_FAILED,         "tool_failed",         OPERATIONAL, 500, -32010, "the tool failed, and its answer says why") \
-    X(ERR_ASK_FAILED,          "ask_failed",          OPERATIONAL, 502, -32010, "the client could not answer") \
-    X(ERR_STATE_INVALID,       "state_invalid",       POLICY,      400, -32602, "not a request state for this request") \
-    X(ERR_STATE_EXPIRED,       "state_expired",       POLICY,      400, -32602, "the request state has expired: begin anew") \
-    X(ERR_STATE_USED,          "state_used",          POLICY,      400, -32602, "the request state was used already or given up: begin anew") \
-    X(ERR_HEADER_MISMATCH,     "header_mismatch",     POLICY,      400, -32600, "a header says something else than the message")
+    X(ERR_CLIENT_CAPABILITY,   "client_capability",   POLICY,      400, -32010, "the client does not support a required capability") \
+    X(ERR_TOOL_FAILED,         "tool_failed",         OPERATIONAL, 500, -32010, "the tool failed; see its result") \
+    X(ERR_ASK_FAILED,          "ask_failed",          OPERATIONAL, 502, -32010, "the client failed to answer") \
+    X(ERR_STATE_INVALID,       "state_invalid",       POLICY,      400, -32602, "the request state does not belong to this request") \
+    X(ERR_STATE_EXPIRED,       "state_expired",       POLICY,      400, -32602, "the request state has expired: start over") \
+    X(ERR_STATE_USED,          "state_used",          POLICY,      400, -32602, "the request state was already used or dropped: start over") \
+    X(ERR_HEADER_MISMATCH,     "header_mismatch",     POLICY,      400, -32600, "a header contradicts the message")
 /* clang-format on */
 
 enum err_index {

@@ -62,7 +62,7 @@ static int report(const struct parser *p, int code, struct err *err)
 static int out_of_room(struct parser *p, const char *at)
 {
     return fail(p, p->arena->error, at,
-                p->arena->error == ERR_TOO_LARGE ? "the document needs more memory than its limit"
+                p->arena->error == ERR_TOO_LARGE ? "the document exceeds its memory limit"
                                                  : "out of memory");
 }
 
@@ -191,7 +191,7 @@ static int decode_escape(struct parser *p, const char **at, char **to)
     case 'u':
         return decode_unicode(p, at, to);
     default:
-        return fail(p, ERR_INVALID_JSON, *at - 2, "no such escape");
+        return fail(p, ERR_INVALID_JSON, *at - 2, "unknown escape sequence");
     }
     *(*to)++ = c;
     return 0;
@@ -315,7 +315,7 @@ static int read_number(struct parser *p, const char **at)
     digits = from;
     from = skip_digits(from, p->end);
     if (*digits == '0' && from - digits > 1)
-        return fail(p, ERR_INVALID_JSON, digits, "a number does not start with 0");
+        return fail(p, ERR_INVALID_JSON, digits, "a number must not start with 0");
     if (from < p->end && *from == '.') {
         is_integer = false;
         if (!is_digit(++from, p->end))
@@ -370,7 +370,7 @@ static int read_word(struct parser *p, const char **at)
 
 static int complain_of_keys(struct parser *p, const char *at)
 {
-    return fail(p, ERR_JSON_DUPLICATE_KEY, at, "the object that ends here has a key twice");
+    return fail(p, ERR_JSON_DUPLICATE_KEY, at, "duplicate key in the object that ends here");
 }
 
 static int check_keys_by_hashing(struct parser *p, const struct json_value *object, const char *at)
@@ -482,7 +482,7 @@ after_value:
     at = skip_space(at, end);
     if (container == none) {
         if (at < end)
-            return fail(p, ERR_INVALID_JSON, at, "something stands behind the document");
+            return fail(p, ERR_INVALID_JSON, at, "unexpected text after the document");
         return 0;
     }
     open = &p->values[container];
@@ -546,7 +546,7 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
 
     assert(limits.max_bytes <= JSON_MAX_BYTES && limits.max_depth <= JSON_LARGEST_MAX_DEPTH);
     if (text.len > limits.max_bytes)
-        return err_set(err, ERR_TOO_LARGE, "JSON: %zu bytes, at most %zu are taken", text.len,
+        return err_set(err, ERR_TOO_LARGE, "JSON: %zu bytes, but the limit is %zu", text.len,
                        limits.max_bytes);
     r = read_document(&p);
     if (r < 0) {

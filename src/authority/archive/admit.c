@@ -110,7 +110,7 @@ static int check_bytes(const struct archive_gate *gate, uint64_t entry, uint64_t
     if (entry > limits->entry_bytes)
         return archive_refuse(err, ERR_ARCHIVE_BYTES, name, "a file in the archive is too large");
     if (total > limits->total_bytes)
-        return archive_refuse(err, ERR_ARCHIVE_BYTES, name, "the archive holds too many bytes");
+        return archive_refuse(err, ERR_ARCHIVE_BYTES, name, "the archive has too much content");
     return 0;
 }
 
@@ -124,7 +124,7 @@ int archive_gate_bytes(struct archive_gate *gate, uint64_t count, struct err *er
         return r;
     if (received > gate->declared)
         return archive_refuse(err, ERR_ARCHIVE_FORMAT, (struct str){gate->name, gate->name_len},
-                              "an entry holds more than it declares");
+                              "an entry is larger than it declares");
     gate->received = received;
     gate->result.bytes = total;
     return check_ratio(gate, total, err);
@@ -134,7 +134,7 @@ int archive_gate_entry_end(struct archive_gate *gate, struct err *err)
 {
     if (gate->received != gate->declared)
         return archive_refuse(err, ERR_ARCHIVE_FORMAT, (struct str){gate->name, gate->name_len},
-                              "an entry holds less than it declares");
+                              "an entry is smaller than it declares");
     return 0;
 }
 
@@ -150,7 +150,7 @@ static int bring_into_form(struct archive_gate *gate, struct str raw, struct err
     if (raw.len == 0)
         return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry has no name");
     if (raw.ptr[0] == '/')
-        return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw, "an entry has an absolute name");
+        return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw, "an entry has an absolute path");
     if (raw.len >= sizeof(gate->name))
         return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw, "an entry's name is too long");
     /* Which other names it equals can be said of text alone. */
@@ -160,7 +160,8 @@ static int bring_into_form(struct archive_gate *gate, struct str raw, struct err
         if (part.len == 0 || str_eq(part, STR(".")))
             continue;
         if (str_eq(part, STR("..")))
-            return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw, "an entry's name goes back up");
+            return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw,
+                                  "an entry's path contains \"..\"");
         if (part.len > NAME_MAX)
             return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw,
                                   "a part of an entry's name is too long");
@@ -262,7 +263,7 @@ static int remember(struct archive_gate *gate, struct str name, struct str key, 
         stored = arena_copy(&gate->names, key);
     if (known == NULL || spelled == NULL || stored == NULL)
         return archive_refuse(err, ERR_ARCHIVE_ENTRIES, name,
-                              "the names in the archive take too much memory");
+                              "the names in the archive need too much memory");
     *known = (struct known_name){{spelled, name.len}, is_directory, has_entry};
     r = map_add(&gate->table, (struct str){stored, key.len}, known);
     if (r == ERR_TOO_LARGE)
@@ -289,7 +290,7 @@ static int check_directory(const struct known_name *known, struct str name, stru
                               "the archive uses a file as a directory");
     if (!str_eq(known->spelled, name))
         return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, name,
-                              "the archive names a path twice but for case or form");
+                              "the archive has two paths that differ only in case or Unicode form");
     return 0;
 }
 
@@ -350,10 +351,11 @@ static int enter_name(struct archive_gate *gate, bool is_directory, struct err *
     if (known == NULL)
         return remember(gate, name, key, is_directory, true, err);
     if (known->has_entry)
-        return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, name,
-                              str_eq(known->spelled, name)
-                                  ? "the archive names a path twice"
-                                  : "the archive names a path twice but for case or form");
+        return archive_refuse(
+            err, ERR_ARCHIVE_ENTRY_PATH, name,
+            str_eq(known->spelled, name)
+                ? "the archive has a path twice"
+                : "the archive has two paths that differ only in case or Unicode form");
     if (!is_directory)
         return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, name,
                               "the archive uses a file as a directory");
@@ -381,13 +383,13 @@ int archive_gate_entry(struct archive_gate *gate, struct str raw_name, bool is_d
     if (r < 0)
         return r;
     if (is_directory && size > 0)
-        return archive_refuse(err, ERR_ARCHIVE_FORMAT, name, "a directory has content");
+        return archive_refuse(err, ERR_ARCHIVE_FORMAT, name, "a directory entry has content");
     if (name.len == 0 && !is_directory)
         return archive_refuse(err, ERR_ARCHIVE_ENTRY_PATH, raw_name, "a file has no name");
     if (name.len > 0) {
         if (rules->admits != NULL && !rules->admits(rules->context, name, is_directory))
             return archive_refuse(err, ERR_DENIED_BY_POLICY, name,
-                                  "the archive holds a name that is denied");
+                                  "the archive contains a denied path");
         r = enter_name(gate, is_directory, err);
         if (r < 0)
             return r;

@@ -71,7 +71,7 @@ static int writer_error(const struct packing *p, bool is_ok, struct err *err)
         return 0;
     if (archive_errno(p->writer) == ENOMEM)
         return err_set_plain(err, ERR_NO_MEMORY);
-    return err_set(err, ERR_INTERNAL, "the archive could not be written: %s",
+    return err_set(err, ERR_INTERNAL, "cannot write the archive: %s",
                    text != NULL ? text : "no reason given");
 }
 
@@ -163,7 +163,7 @@ static int copy_content(struct packing *p, struct backend_file *file, uint64_t s
             return refuse(p, r, err);
         if (got == 0)
             return archive_refuse(err, ERR_IO, packed_name(p),
-                                  "a file became shorter while it was read");
+                                  "a file was truncated while it was being read");
         r = writer_error(p, archive_write_data(p->writer, p->block, got) == (la_ssize_t)got, err);
         if (r < 0)
             return r;
@@ -269,7 +269,7 @@ static int pack_one(struct packing *p, struct str component, enum authority_type
         return 0;
     r = set_name(p, component);
     if (r < 0)
-        return archive_refuse(err, r, component, "a name cannot be put into an archive");
+        return archive_refuse(err, r, component, "a name cannot be stored in an archive");
     if (rules->admits != NULL &&
         !rules->admits(rules->context, packed_name(p), type == AUTHORITY_DIRECTORY))
         return 0;

@@ -62,7 +62,7 @@ static int pass_directory(struct extraction *x, struct err *err)
     int r = archive_stream_read(x->stream, &bytes, err);
 
     if (r == 0 && bytes.len > 0)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "a directory has content");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "a directory entry has content");
     return r;
 }
 

@@ -195,7 +195,7 @@ static int error_of(struct archive_stream *stream, struct archive *archive, stru
         return err_set_plain(err, ERR_NO_MEMORY);
     if (text == NULL || !printable_is_plain(str_from(text), PRINTABLE_ASCII))
         return err_set_plain(err, ERR_ARCHIVE_FORMAT);
-    return err_set(err, ERR_ARCHIVE_FORMAT, "not an archive that can be read: %s", text);
+    return err_set(err, ERR_ARCHIVE_FORMAT, "not a readable archive: %s", text);
 }
 
 /* ---- Opening ---- */
@@ -371,7 +371,7 @@ static int finish(struct archive_stream *stream, struct err *err)
     if (!stream->is_zip)
         return archive_tar_finish(&stream->tar, stream->entries, stream->fingerprint, err);
     if (stream->entries != stream->zip.entries || stream->declared_size != stream->zip.total_size)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive can be read in two ways");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive is ambiguous");
     return 0;
 }
 
@@ -387,7 +387,7 @@ static int check_type(struct archive_entry *entry, struct str name, struct err *
     if (archive_entry_is_encrypted(entry))
         return archive_refuse(err, ERR_ARCHIVE_FORMAT, name, "the archive is encrypted");
     if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0)
-        return archive_refuse(err, ERR_ARCHIVE_FORMAT, name, "an entry does not say its size");
+        return archive_refuse(err, ERR_ARCHIVE_FORMAT, name, "an entry does not declare its size");
     return 0;
 }
 
@@ -402,8 +402,7 @@ static int find_name(struct archive_stream *stream, struct str *out_name, struct
     is_known = stream->is_zip ? archive_zip_name(&stream->zip, stream->entries, &name)
                               : archive_tar_name(&stream->tar, stream->entries, &name);
     if ((stream->is_zip && !is_known) || !archive_is_same_text(name, understood))
-        return archive_refuse(err, ERR_ARCHIVE_FORMAT, understood,
-                              "an entry's name can be read in two ways");
+        return archive_refuse(err, ERR_ARCHIVE_FORMAT, understood, "an entry's name is ambiguous");
     *out_name = name;
     return 0;
 }

@@ -114,7 +114,7 @@ static int check_pax_record(struct archive_tar *tar, struct str key, struct str 
     if (str_has_nul(key))
         return malformed(err);
     if (is_name && str_has_nul(value))
-        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name holds a NUL");
+        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name contains a NUL byte");
     /* For every file that follows: readers disagree on what that means. */
     if (tar->special_type == 'g' && (is_name || is_size))
         return malformed(err);
@@ -165,7 +165,7 @@ static int check_long_name(const struct archive_tar *tar, struct err *err)
     while (name.len > 0 && name.ptr[name.len - 1] == '\0')
         name.len--;
     if (str_has_nul(name))
-        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name holds a NUL");
+        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name contains a NUL byte");
     return 0;
 }
 
@@ -365,8 +365,8 @@ int archive_tar_finish(const struct archive_tar *tar, uint64_t entries, uint64_t
     if (tar->state == ARCHIVE_TAR_HALTED)
         return err_set_plain(err, tar->halted_error);
     if (tar->state != ARCHIVE_TAR_ENDED)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive ends too early");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive is truncated");
     if (tar->entries != entries || tar->fingerprint != fingerprint)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive can be read in two ways");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "the archive is ambiguous");
     return 0;
 }

@@ -58,7 +58,7 @@ static uint32_t get32(const unsigned char *p)
 
 static int malformed(struct err *err)
 {
-    return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is damaged or cut off");
+    return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is damaged or truncated");
 }
 
 static int read_window(const struct archive_zip *zip, struct window *window, uint64_t offset,
@@ -114,7 +114,7 @@ static int check_extra(const unsigned char *extra, size_t len, struct str *out_n
         if (id == EXTRA_UNICODE_NAME && size > 5) {
             *out_name = (struct str){(const char *)extra + 5, size - 5};
             if (str_has_nul(*out_name))
-                return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name holds a NUL");
+                return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name contains a NUL byte");
         }
         extra += size;
         len -= MARK_BYTES + size;
@@ -127,7 +127,8 @@ static int check_coding(unsigned flags, unsigned method, struct err *err)
     if (flags & (FLAG_ENCRYPTED | FLAG_STRONGLY_ENCRYPTED | FLAG_MASKED))
         return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is encrypted");
     if ((flags & FLAG_PATCHED) || (method != METHOD_STORED && method != METHOD_DEFLATED))
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is compressed in an unusual way");
+        return err_set(err, ERR_ARCHIVE_FORMAT,
+                       "the zip file uses an unsupported compression method");
     return 0;
 }
 
@@ -139,7 +140,7 @@ static int keep_name(struct archive_zip *zip, uint64_t index, uint64_t offset, s
     zip->order[index] = (struct archive_zip_name){offset, zip->names.len, name.len};
     r = buf_append_str(&zip->names, name);
     if (r == ERR_TOO_LARGE)
-        return err_set(err, ERR_ARCHIVE_ENTRIES, "the names in the archive take too much memory");
+        return err_set(err, ERR_ARCHIVE_ENTRIES, "the names in the archive need too much memory");
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
@@ -161,7 +162,7 @@ static int check_local(struct archive_zip *zip, struct window *window, uint64_t 
         return malformed(err);
     extra_len = get16(local + 28);
     if (get16(local + 26) != name_len)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file contradicts itself");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is inconsistent");
     local = look(zip, window, offset, LOCAL_BYTES + name_len + extra_len, &r, err);
     if (local == NULL)
         return r;
@@ -170,7 +171,7 @@ static int check_local(struct archive_zip *zip, struct window *window, uint64_t 
         return r;
     if (get16(local + 8) != get16(central + 10) ||
         memcmp(local + LOCAL_BYTES, central + CENTRAL_BYTES, name_len) != 0)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file contradicts itself");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file is inconsistent");
     name = (struct str){(const char *)local + LOCAL_BYTES, name_len};
     r = check_extra(local + LOCAL_BYTES + name_len, extra_len, &name, err);
     return r < 0 ? r : keep_name(zip, index, offset, name, err);
@@ -209,9 +210,9 @@ static int find_end(const struct archive_zip *zip, struct window *window, uint64
         get16(end + 20) != tail_len - i - END_BYTES)
         return malformed(err);
     if (get16(end + 4) != 0 || get16(end + 6) != 0 || get16(end + 8) != get16(end + 10))
-        return err_set(err, ERR_ARCHIVE_FORMAT, "the zip file has several parts");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "multi-part zip files are not supported");
     if (i >= LOCATOR64_BYTES && memcmp(end - LOCATOR64_BYTES, "PK\006\007", MARK_BYTES) == 0)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "zip64 is not read");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "zip64 is not supported");
     *out_count = get16(end + 10);
     *out_start = get32(end + 16);
     *out_end = *out_start + get32(end + 12);
@@ -233,10 +234,10 @@ static int check_central(struct archive_zip *zip, const unsigned char *central, 
     if (r < 0)
         return r;
     if (memchr(central + CENTRAL_BYTES, '\0', name_len) != NULL)
-        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name holds a NUL");
+        return err_set(err, ERR_ARCHIVE_ENTRY_PATH, "an entry's name contains a NUL byte");
     if (get32(central + 20) == UINT32_MAX || get32(central + 24) == UINT32_MAX ||
         get32(central + 42) == UINT32_MAX)
-        return err_set(err, ERR_ARCHIVE_FORMAT, "zip64 is not read");
+        return err_set(err, ERR_ARCHIVE_FORMAT, "zip64 is not supported");
     zip->total_size += get32(central + 24);
     if (zip->total_size > zip->rules->limits.total_bytes)
         return err_set_plain(err, ERR_ARCHIVE_BYTES);

@@ -229,7 +229,7 @@ static int visit_all(struct source sources[AUDIT_KINDS], const struct audit_quer
 
 static int refuse_files(struct err *err, int code)
 {
-    return err_set(err, code, "the audit's files: %s", err_text(code));
+    return err_set(err, code, "cannot read the audit log: %s", err_text(code));
 }
 
 int audit_reader_query(struct audit_reader *reader, const struct audit_query *query,
@@ -277,7 +277,7 @@ int audit_reader_open(const struct audit_config *config, bool follows,
     int r = 0;
 
     if (!audit_name_is_usable(config->name))
-        return err_set(err, ERR_INVALID_ARGUMENT, "the audit needs a plain file name");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the audit log needs a plain file name");
     reader = calloc(1, sizeof(*reader));
     if (reader == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);

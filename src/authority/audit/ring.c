@@ -328,7 +328,7 @@ int audit_ring_open(struct audit_ring *ring, const struct audit_config *config,
     r = open_segment(ring);
     if (r < 0) {
         audit_store_done(&ring->store);
-        return err_set(err, r, "the audit's file: %s", err_text(r));
+        return err_set(err, r, "cannot write the audit log: %s", err_text(r));
     }
     return 0;
 }

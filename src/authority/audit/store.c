@@ -137,15 +137,15 @@ int audit_store_init(struct audit_store *store, const struct audit_config *confi
     int r;
 
     if (!audit_name_is_usable(config->name))
-        return err_set(err, ERR_INVALID_ARGUMENT, "the audit needs a plain file name");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the audit log needs a plain file name");
     if (config->max_files > AUDIT_MAX_FILES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the audit keeps at most %d files",
+        return err_set(err, ERR_INVALID_ARGUMENT, "the audit log keeps at most %d files",
                        (int)AUDIT_MAX_FILES);
     if (config->max_bytes > LARGEST_MAX_BYTES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the audit's file size is too large");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the file size of the audit log is too large");
     dir_fd = fcntl(config->dir_fd, F_DUPFD_CLOEXEC, 0);
     if (dir_fd < 0)
-        return err_set(err, err_from_errno(errno), "the audit's directory: %s",
+        return err_set(err, err_from_errno(errno), "cannot use the directory of the audit log: %s",
                        err_errno_text(errno));
     *store = (struct audit_store){
         .dir_fd = dir_fd,
@@ -158,7 +158,7 @@ int audit_store_init(struct audit_store *store, const struct audit_config *confi
     audit_stem(config->name, kind, store->stem);
     r = open_lock(store);
     if (r < 0)
-        return err_set(err, r, "the audit's lock file: %s", err_text(r));
+        return err_set(err, r, "cannot use the lock file of the audit log: %s", err_text(r));
     steal_fd(&dir_fd);
     return 0;
 }

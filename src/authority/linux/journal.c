@@ -196,7 +196,7 @@ int linux_journal_open(const char *state_dir, struct linux_journal **out_journal
         for (int i = 0; r == ERR_BUSY && i < CREATE_ATTEMPTS; i++)
             r = create_file(journal);
         if (r < 0)
-            err_set_field(err, r, "state_dir", "the journal cannot be made: %s", err_text(r));
+            err_set_field(err, r, "state_dir", "cannot create the journal: %s", err_text(r));
     }
     if (r == 0)
         r = linux_open_private(journal->temp_fd, journal->name, O_NOFOLLOW, &journal->workspaces_fd,

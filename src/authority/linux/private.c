@@ -13,8 +13,8 @@ enum { PRIVATE_MODE = 0700 };
 
 static int refuse(struct err *err, int errno_value)
 {
-    return err_set_field(err, linux_error(errno_value), "state_dir", "the state directory: %s",
-                         err_errno_text(errno_value));
+    return err_set_field(err, linux_error(errno_value), "state_dir",
+                         "cannot use the state directory: %s", err_errno_text(errno_value));
 }
 
 /* Whoever can write here can make us remove files, so nobody else may. */
@@ -28,9 +28,10 @@ static int check_private(int fd, struct err *err)
         return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
                              "the state directory belongs to another user");
     if ((about.st_mode & 077) != 0)
-        return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
-                             "the state directory is open to others (mode %04o); it must be 0700",
-                             (unsigned)about.st_mode & 07777);
+        return err_set_field(
+            err, ERR_PERMISSION_DENIED, "state_dir",
+            "the state directory is accessible to other users (mode %04o); it must be 0700",
+            (unsigned)about.st_mode & 07777);
     return 0;
 }
 

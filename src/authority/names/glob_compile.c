@@ -96,13 +96,13 @@ static const char *read_class(const char *at, const char *end, uint32_t **codes)
         uint32_t first, last;
 
         if (at[0] == '[' && at[1] == ':')
-            return "has a class like [:alpha:], which is not known here";
+            return "has a class like [:alpha:], which is not supported";
         first = member(at, close, &at);
         last = first;
         if (close - at > 1 && *at == '-')
             last = member(at + 1, close, &at);
         if (first == '/' || last == '/')
-            return "has a slash in a class; names are compared component by component";
+            return "has a slash in a class; patterns match component by component";
         if (last < first)
             return "has a range whose end comes before its start";
         if (start != NULL) {
@@ -130,7 +130,7 @@ static const char *find_problem(struct str pattern)
     if (pattern.len > GLOB_PATTERN_MAX_BYTES)
         return "is longer than 1024 bytes";
     if (str_has_nul(pattern))
-        return "has a NUL byte, which no name has";
+        return "has a NUL byte, which a path cannot have";
 
     end = pattern.ptr + pattern.len;
     for (const char *at = pattern.ptr; at < end; at += unit_length(at, end)) {
@@ -138,7 +138,7 @@ static const char *find_problem(struct str pattern)
             if (end - at < 2)
                 return "ends with a backslash; write two for the character itself";
             if (at[1] == '/')
-                return "has a backslash before a slash, which cannot be part of a name";
+                return "has a backslash before a slash, which a name cannot contain";
         } else if (*at == '[') {
             const char *close = class_end(at, end);
             const char *problem =
@@ -257,8 +257,8 @@ static int compile_component(const struct compiler *compiler, struct str text,
     char *bytes;
 
     if (text.len == 0)
-        return refuse(compiler, "has nothing before, between or behind slashes where a name must "
-                                "stand; for a directory and all in it, leave out the last slash");
+        return refuse(compiler, "has an empty component before, between or after slashes; for a "
+                                "directory and everything in it, leave out the last slash");
     if (str_eq(text, STR("**"))) {
         *out_component = (struct glob_component){.kind = GLOB_DEEP};
         return 0;
@@ -298,7 +298,7 @@ static int compile_component(const struct compiler *compiler, struct str text,
         }
     }
     if (is_simple && run_count == 0 && is_dots((struct str){bytes, len}))
-        return refuse(compiler, "has \".\" or \"..\" for a component, which no name has");
+        return refuse(compiler, "has a component \".\" or \"..\", which matches nothing");
 
     *out_component = (struct glob_component){.kind = GLOB_CODES, .codes = codes, .codes_end = code};
     if (is_simple && run_count <= 1) {
@@ -341,7 +341,7 @@ static int compile_alternative(const struct compiler *compiler, struct str text)
     struct str part;
 
     if (text.len == 0)
-        return refuse(compiler, "has braces that can leave nothing of it");
+        return refuse(compiler, "has braces that can make it empty");
     if (text.ptr[0] == '/')
         text = str_slice(text, 1, text.len);
     path = arena_alloc(compiler->arena,
@@ -392,7 +392,7 @@ static int compile_pattern(const struct compiler *compiler)
         total_bytes += len;
         if (++count > GLOB_MAX_ALTERNATIVES || total_bytes > GLOB_MAX_EXPANDED_BYTES)
             return refuse(compiler,
-                          "has braces that make more than 256 alternatives, or 16 KiB of them");
+                          "has braces that expand to more than 256 alternatives or 16 KiB");
         r = compile_alternative(compiler, (struct str){text, len});
         if (r < 0)
             return r;

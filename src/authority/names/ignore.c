@@ -202,7 +202,7 @@ static int read_line(struct ignore_layer *layer, struct arena *scratch, struct s
     if (!is_in_table(&rule)) {
         if (rule.codes.count > IGNORE_MAX_WILDCARD_BYTES - layer->wildcard_bytes)
             return err_set(err, ERR_TOO_LARGE,
-                           "ignore rules with wildcards are larger than 64 KiB together");
+                           "ignore rules with wildcards exceed 64 KiB in total");
         layer->wildcard_bytes += rule.codes.count;
     }
     r = add_rule(layer, &rule, ++layer->rule_count);
@@ -229,14 +229,13 @@ static int read_rules(struct ignore_layer *layer, struct str content, struct err
 static int check_ceilings(const struct ignore_layer *parent, struct str content, struct err *err)
 {
     if (content.len > IGNORE_MAX_FILE_BYTES)
-        return err_set(err, ERR_TOO_LARGE, "a file of ignore rules is larger than 256 KiB");
+        return err_set(err, ERR_TOO_LARGE, "an ignore file is larger than 256 KiB");
     if (parent == NULL)
         return 0;
     if (content.len > IGNORE_MAX_CHAIN_BYTES - parent->chain_bytes)
-        return err_set(err, ERR_TOO_LARGE,
-                       "files of ignore rules above each other are larger than 1 MiB");
+        return err_set(err, ERR_TOO_LARGE, "nested ignore files exceed 1 MiB in total");
     if (parent->depth == IGNORE_MAX_LAYERS)
-        return err_set(err, ERR_TOO_LARGE, "more than 512 files of ignore rules above each other");
+        return err_set(err, ERR_TOO_LARGE, "more than 512 nested ignore files");
     return 0;
 }
 

@@ -175,7 +175,7 @@ static int check_grant(struct operation *op)
         return refuse(op, ERR_ACCESS_MISSING, "grant", "");
     if (op->is_mutation && scope->grant.root.kind == AUTHORITY_ARTIFACT && !op->via_artifact_call)
         return refuse(op, ERR_DENIED_BY_POLICY, "default",
-                      "artifacts are changed through their own calls");
+                      "change artifacts only with the artifact functions");
     return 0;
 }
 
@@ -231,7 +231,7 @@ __attribute__((noinline)) static int refuse_name(struct operation *op, const str
                              ? scope_refuser(op->scope, path_view(&plain), use)
                              : "grant";
 
-    return refuse(op, ERR_DENIED_BY_POLICY, source, "the name is denied here");
+    return refuse(op, ERR_DENIED_BY_POLICY, source, "the path is denied");
 }
 
 /* Normalises the name, and checks it against the scope's globs. */

@@ -181,7 +181,7 @@ static int too_many(const struct option_command *command, const char *word, stru
         if (command->arguments[i].is_secret)
             last = STR("(not shown)");
     option_printable(last, shown);
-    return err_set_field(err, ERR_INVALID_OPTION, shown, "%s: argument %zu is one too many: %s",
+    return err_set_field(err, ERR_INVALID_OPTION, shown, "%s: unexpected argument %zu: %s",
                          command->name, command->argument_count + 1, shown);
 }
 
@@ -237,8 +237,7 @@ static int check_complete(const struct option_values *values, struct err *err)
         is_final_given(values))
         return 0;
     return err_set_field(err, ERR_INVALID_OPTION, command->arguments[place].name,
-                         "%s: the argument %s is missing", command->name,
-                         command->arguments[place].name);
+                         "%s: missing argument %s", command->name, command->arguments[place].name);
 }
 
 int options_read_args(struct arena *arena, const struct option_command *program, int argc,

@@ -140,7 +140,7 @@ static int convert_choice(const struct option_given *given, const char *text,
                           struct option_value *value, struct err *err)
 {
     const char *const *choices = given->row->choices;
-    char why[WHY_BYTES] = "is none of ";
+    char why[WHY_BYTES] = "is not one of ";
     size_t len = strlen(why);
 
     for (size_t i = 0; choices[i] != NULL; i++) {
@@ -217,7 +217,7 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
     switch (type) {
     case OPTION_SWITCH:
         if (!to_switch(rest, &value->number))
-            return option_refuse(given, text, "is none of 1, 0, true, false, yes, no", err);
+            return option_refuse(given, text, "must be one of 1, 0, true, false, yes, no", err);
         return 0;
     case OPTION_PATH:
     case OPTION_DIR:

@@ -117,7 +117,7 @@ static int SCHEMA_ASIDE too_large(struct schema_checking *c, const struct schema
 static inline int spend(struct schema_checking *c, size_t steps, const struct schema_path *path)
 {
     if (steps > c->steps_left)
-        return too_large(c, path, "takes more work to check than is allowed");
+        return too_large(c, path, "is too complex to check");
     c->steps_left -= steps;
     return 0;
 }
@@ -214,7 +214,7 @@ static int complain_of_literals(struct schema_checking *c, const struct schema *
         return schema_complain(c, failure, path, "must be one of: %s", list.bytes);
     }
     if (schema->constant->type >= JSON_ARRAY)
-        return schema_complain(c, failure, path, "is not the one value that is allowed");
+        return schema_complain(c, failure, path, "is not the only allowed value");
     schema_text_add_literal(&list, schema->constant);
     return schema_complain(c, failure, path, "must be %s", list.bytes);
 }

@@ -106,7 +106,7 @@ void *schema_allocate(struct schema_compiler *c, size_t count, size_t size, int 
                        wanted > c->arena->max - c->arena->held;
 
         *out_error = err_set(c->err, is_over ? ERR_TOO_LARGE : ERR_NO_MEMORY,
-                             "the schema needs more memory than there is for it");
+                             "the schema exceeds its memory limit");
         return NULL;
     }
     memset(block, 0, count * size);
@@ -125,7 +125,7 @@ int schema_want(struct schema_compiler *c, const struct json_value *location,
         return 0;
     }
     if (location->type != JSON_OBJECT && location->type != JSON_BOOL)
-        return schema_refuse(c, blamed, "needs a schema, which is an object or a boolean");
+        return schema_refuse(c, blamed, "must be a schema: an object or a boolean");
     schema = schema_allocate(c, 1, sizeof(*schema), &r);
     if (schema == NULL)
         return r;
@@ -140,7 +140,7 @@ int schema_want(struct schema_compiler *c, const struct json_value *location,
 static int spend(struct schema_compiler *c, size_t steps)
 {
     if (steps > c->steps_left)
-        return err_set(c->err, ERR_TOO_LARGE, "the schema's references take too long to follow");
+        return err_set(c->err, ERR_TOO_LARGE, "the schema has too many references to follow");
     c->steps_left -= steps;
     return 0;
 }
@@ -207,7 +207,7 @@ static int follow_pointer(struct schema_compiler *c, struct schema *schema,
     if (!decode_percent(pointer, &len))
         return schema_refuse(c, key, "has a percent sign without two hexadecimal digits");
     if (len > 0 && pointer[0] != '/')
-        return schema_refuse(c, key, "to a name instead of a place is not supported");
+        return schema_refuse(c, key, "to an anchor is not supported");
     for (end = pointer + len; pointer < end;) {
         char *token = pointer + 1;
         char *token_end = memchr(token, '/', (size_t)(end - token));
@@ -225,8 +225,8 @@ static int follow_pointer(struct schema_compiler *c, struct schema *schema,
         at = at->type == JSON_ARRAY ? get_item(at, (struct str){token, token_len})
                                     : json_get(at, (struct str){token, token_len});
         if (at == NULL)
-            return schema_refuse(c, key, "leads nowhere");
-        /* Below another $id, references would start from another place. */
+            return schema_refuse(c, key, "does not exist");
+        /* Behind an $id of its own, references would start from another place. */
         r = spend(c, at->type == JSON_OBJECT ? at->size : 0);
         if (r < 0)
             return r;
@@ -322,8 +322,7 @@ static int refuse_loops(struct schema_compiler *c, uint32_t start)
         }
         next_note = &c->notes[next->number];
         if (next_note->state == SCHEMA_NOTE_OPEN)
-            return schema_refuse(c, next_note->location,
-                                 "refers to itself without going into the value");
+            return schema_refuse(c, next_note->location, "refers to itself in an endless loop");
         if (next_note->state == SCHEMA_NOTE_NEW) {
             next_note->state = SCHEMA_NOTE_OPEN;
             next_note->came_from = at;
@@ -351,7 +350,7 @@ int schema_compile(struct arena *arena, const struct json_value *document,
     if (document->type != JSON_OBJECT && document->type != JSON_BOOL)
         return err_set(err, ERR_SCHEMA_UNSUPPORTED, "a schema must be an object or a boolean");
     if (span > SCHEMA_MAX_VALUES)
-        return err_set(err, ERR_TOO_LARGE, "the schema has %zu values, at most %d are taken", span,
+        return err_set(err, ERR_TOO_LARGE, "the schema has %zu values, but the limit is %d", span,
                        SCHEMA_MAX_VALUES);
     notes = calloc(span, sizeof(*notes));
     numbers = calloc(span, sizeof(*numbers));

@@ -186,7 +186,7 @@ static int SCHEMA_ASIDE explain_forms(struct schema_checking *c, const struct sc
     }
     if (common.is_common && common.rule == SCHEMA_RULE_REQUIRED)
         return schema_complain(c, failure, path, "must have one of these fields: %s", list.bytes);
-    return schema_complain(c, failure, path, "fits none of the allowed forms");
+    return schema_complain(c, failure, path, "matches none of the allowed forms");
 }
 
 /* Keeps the nearest failure of the forms, of which none fits. */
@@ -240,7 +240,8 @@ static int check_forms(struct schema_checking *c, const struct schema_list *form
     if (r < 0)
         return r;
     if (r > 1)
-        return schema_complain_of_value(c, value, path, "fits more than one of the allowed forms");
+        return schema_complain_of_value(c, value, path,
+                                        "matches more than one of the allowed forms");
     if (r == 1)
         return 0;
     if (c->is_silent)

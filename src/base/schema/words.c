@@ -94,7 +94,7 @@ static bool add_type(struct schema *schema, const struct json_value *name)
 static int compile_type(struct schema_compiler *c, struct schema *schema,
                         const struct json_value *key, int argument)
 {
-    static const char why[] = "must be the name of a type or a list of such names";
+    static const char why[] = "must be a type name or a list of type names";
     const struct json_value *value = key + 1;
 
     (void)argument;
@@ -119,7 +119,7 @@ static int compile_enum(struct schema_compiler *c, struct schema *schema,
 {
     (void)argument;
     if (key[1].type != JSON_ARRAY || key[1].size == 0)
-        return schema_refuse(c, key, "must be a list of at least one value");
+        return schema_refuse(c, key, "must be a list with at least one value");
     return copy_value(c, key + 1, &schema->options);
 }
 
@@ -129,8 +129,8 @@ static int compile_bound(struct schema_compiler *c, struct schema *schema,
     uint64_t count = (uint64_t)key[1].integer;
     int r = 0;
 
-    if (key[1].type != JSON_INT || key[1].integer < 0)
-        return schema_refuse(c, key, "must be a whole number and not negative");
+    if (!read_count(key + 1, &count))
+        return schema_refuse(c, key, "must be a non-negative integer");
     if (schema->bounds == NULL) {
         schema->bounds = schema_allocate(c, SCHEMA_COUNTS, sizeof(*schema->bounds), &r);
         if (schema->bounds == NULL)
@@ -304,7 +304,7 @@ static int compile_fields(struct schema_compiler *c, struct schema *schema,
         return 0;
     if (properties != NULL) {
         if (properties->type != JSON_OBJECT)
-            return schema_refuse(c, properties - 1, "must be an object that holds schemas");
+            return schema_refuse(c, properties - 1, "must be an object of schemas");
         count += properties->size;
     }
     if (required != NULL) {
@@ -329,7 +329,7 @@ static int compile_fields(struct schema_compiler *c, struct schema *schema,
         r = read_required(c, object, required);
     if (r < 0)
         return r;
-    return sort_fields(object) ? 0 : schema_refuse(c, required - 1, "names a field twice");
+    return sort_fields(object) ? 0 : schema_refuse(c, required - 1, "has a duplicate field");
 }
 
 static int compile_definitions(struct schema_compiler *c, struct schema *schema,
@@ -338,7 +338,7 @@ static int compile_definitions(struct schema_compiler *c, struct schema *schema,
     (void)schema;
     (void)argument;
     if (key[1].type != JSON_OBJECT)
-        return schema_refuse(c, key, "must be an object that holds schemas");
+        return schema_refuse(c, key, "must be an object of schemas");
     json_each_member (name, key + 1) {
         const struct schema *unused;
         int r = schema_want(c, name + 1, name, &unused);
@@ -367,7 +367,7 @@ static int compile_form(struct schema_compiler *c, struct schema *schema,
     int r = 0;
 
     if (form != SCHEMA_NOT && (value->type != JSON_ARRAY || value->size == 0))
-        return schema_refuse(c, key, "must be a list of at least one schema");
+        return schema_refuse(c, key, "must be a list with at least one schema");
     if (schema->forms == NULL)
         schema->forms = schema_allocate(c, SCHEMA_FORMS, sizeof(*schema->forms), &r);
     if (schema->forms == NULL)

@@ -354,8 +354,8 @@ static void malformed_patterns_are_refused_with_words(void **state)
     check_refused(STR("[a-/]"), "slash in a class");
     check_refused(STR("[\\/]"), "slash in a class");
     check_refused(STR("[[:alpha:]]"), "[:alpha:]");
-    check_refused(STR("{,a}"), "leave nothing");
-    check_refused(STR("{}"), "leave nothing");
+    check_refused(STR("{,a}"), "make it empty");
+    check_refused(STR("{}"), "make it empty");
 }
 
 /* A rule that can never match would be worse than none: somebody relies on it. */

@@ -414,7 +414,7 @@ static void what_is_too_large_is_refused_as_a_whole(void **state)
         ignore_layer_unref(deep);
         deep = next;
     }
-    assert_too_large(deep, STR("a"), "512 files");
+    assert_too_large(deep, STR("a"), "512 nested");
 }
 
 /* Each of these would take longer than anybody waits if it were tried in every way. */

@@ -353,11 +353,11 @@ static void a_wrong_choice_lists_the_right_ones(void **state)
 {
     (void)state;
     assert_refused(args("--log-level", "loud"), ERR_INVALID_OPTION, "--log-level",
-                   "--log-level: 'loud' is none of silent, error, warn, info, debug");
+                   "--log-level: 'loud' is not one of silent, error, warn, info, debug");
     assert_refused(args("-lINFO"), ERR_INVALID_OPTION, "-l",
-                   "-l: 'INFO' is none of silent, error, warn, info, debug");
+                   "-l: 'INFO' is not one of silent, error, warn, info, debug");
     assert_refused(args("show", "xml"), ERR_INVALID_OPTION, "FORMAT",
-                   "FORMAT: 'xml' is none of text, json");
+                   "FORMAT: 'xml' is not one of text, json");
 }
 
 static void text_is_utf8_and_paths_are_any_bytes(void **state)
@@ -442,7 +442,7 @@ static void a_secret_is_never_shown(void **state)
     assert_refused(connect_("hunter2\xFF"), ERR_INVALID_OPTION, "TOKEN",
                    "TOKEN: the value is not valid UTF-8");
     assert_refused(connect_("a", "b", "hunter2"), ERR_INVALID_OPTION, "(not shown)",
-                   "connect: argument 4 is one too many: (not shown)");
+                   "connect: unexpected argument 4: (not shown)");
     assert_int_equal(connect_(NULL), 0);
     assert_refused(env("APP_PIN=hunter2"), ERR_INVALID_OPTION, "APP_PIN",
                    "APP_PIN: the value is not a whole number between 1000 and 9999");
@@ -451,12 +451,11 @@ static void a_secret_is_never_shown(void **state)
 static void missing_and_surplus_arguments_are_named(void **state)
 {
     (void)state;
-    assert_refused(args("connect"), ERR_INVALID_OPTION, "URL",
-                   "connect: the argument URL is missing");
+    assert_refused(args("connect"), ERR_INVALID_OPTION, "URL", "connect: missing argument URL");
     assert_refused(args("box", "remove", "a", "b"), ERR_INVALID_OPTION, "b",
-                   "remove: argument 2 is one too many: b");
+                   "remove: unexpected argument 2: b");
     assert_refused(args("box", "list", "x"), ERR_INVALID_OPTION, "x",
-                   "list: argument 1 is one too many: x");
+                   "list: unexpected argument 1: x");
     assert_int_equal(args("show", "json", "a", "b", "c"), 0);
     assert_int_equal(values->argument_count, 4);
 }
@@ -491,7 +490,7 @@ static void switches_in_the_environment_have_words(void **state)
         assert_false(options_is_on(values, OPT_WRITE));
     }
     assert_refused(env("APP_WRITE=on"), ERR_INVALID_OPTION, "APP_WRITE",
-                   "APP_WRITE: 'on' is none of 1, 0, true, false, yes, no");
+                   "APP_WRITE: 'on' must be one of 1, 0, true, false, yes, no");
 }
 
 static void an_empty_variable_is_not_set(void **state)
