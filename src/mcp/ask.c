@@ -100,7 +100,7 @@ int mcp_call_need(struct mcp_call *call, enum mcp_asks kind, struct err *err)
         return 0;
     call->needed |= 1U << kind;
     return err_set_field(err, ERR_CLIENT_CAPABILITY, asks_names[kind].capability,
-                         "the client has not declared the capability \"%s\"",
+                         "the client does not support the capability \"%s\"",
                          asks_names[kind].capability);
 }
 
@@ -128,11 +128,11 @@ static int check_question(const struct mcp_round *round, size_t index, struct er
     struct str key = round->questions[index].key;
 
     if (key.len == 0 || key.len > MCP_MAX_KEY_BYTES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the key of a question has 1 to %d bytes",
+        return err_set(err, ERR_INVALID_ARGUMENT, "the key of a question must have 1 to %d bytes",
                        MCP_MAX_KEY_BYTES);
     for (size_t i = 0; i < index; i++) {
         if (str_eq(round->questions[i].key, key))
-            return err_set(err, ERR_INVALID_ARGUMENT, "two questions are called \"%.*s\"",
+            return err_set(err, ERR_INVALID_ARGUMENT, "duplicate question key \"%.*s\"",
                            STR_ARG(key));
     }
     return 0;
@@ -158,17 +158,19 @@ static int check_round(struct mcp_call *call, const struct mcp_round *round, str
     int missing = 0;
 
     assert(!call->has_ended && (call->asking == NULL || call->asking->open_count == 0) &&
-           "a call asks one round at a time");
+           "a call can ask only one round at a time");
     if (call->session == NULL || call->is_cancelled)
         return err_set_plain(err, ERR_CANCELLED);
     if (!may_ask(call) || call->session->host->answered == NULL)
-        return err_set(err, ERR_UNSUPPORTED, "nothing can be asked here");
+        return err_set(err, ERR_UNSUPPORTED, "asking is not supported here");
     if (round->count == 0 || round->count > MCP_MAX_QUESTIONS)
-        return err_set(err, ERR_TOO_LARGE, "a round has 1 to %d questions", MCP_MAX_QUESTIONS);
+        return err_set(err, ERR_TOO_LARGE, "a round must have 1 to %d questions",
+                       MCP_MAX_QUESTIONS);
     if (round->state.len > MCP_MAX_STATE_BYTES)
-        return err_set(err, ERR_TOO_LARGE, "a state has at most %d bytes", MCP_MAX_STATE_BYTES);
+        return err_set(err, ERR_TOO_LARGE, "a request state must not exceed %d bytes",
+                       MCP_MAX_STATE_BYTES);
     if (mcp_call_round(call) >= MCP_MAX_ROUNDS)
-        return err_set(err, ERR_TOO_LARGE, "the client was asked %d times already", MCP_MAX_ROUNDS);
+        return err_set(err, ERR_TOO_LARGE, "the client was already asked %d times", MCP_MAX_ROUNDS);
     for (size_t i = 0; i < round->count; i++) {
         int r = check_question(round, i, err);
 
@@ -285,7 +287,7 @@ static int ask_legacy(struct mcp_call *call, const struct mcp_round *round, stru
     if (r < 0)
         return r;
     if (session->questions.count + round->count > MCP_MAX_OPEN_QUESTIONS)
-        return err_set(err, ERR_BUSY, "%zu questions are open already", session->questions.count);
+        return err_set(err, ERR_BUSY, "%zu questions are already open", session->questions.count);
     asking = new_asking(call, round);
     mcp_message_count(session, call->message);
     if (asking == NULL)

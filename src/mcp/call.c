@@ -13,7 +13,7 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
     struct mcp_call *call;
 
     if (session->call_count >= MCP_MAX_CALLS) {
-        err_set(err, ERR_BUSY, "%d calls are waiting already", MCP_MAX_CALLS);
+        err_set(err, ERR_BUSY, "%d calls are already waiting; try again later", MCP_MAX_CALLS);
         return NULL;
     }
     call = arena_new(arena, struct mcp_call);

@@ -50,7 +50,7 @@ static void refuse_stranger(const struct mcp_http *http, struct exchange *exchan
     const struct str metadata = http->config.resource_metadata;
     cleanup_buf struct buf challenge = BUF_INIT(REFUSAL_BYTES);
     struct http_field field = {.name = STR("WWW-Authenticate"), .value = STR("Bearer")};
-    struct str body = STR("{\"error\":\"a bearer token is needed\"}");
+    struct str body = STR("{\"error\":\"a bearer token is required\"}");
     int r = buf_append_str(&challenge, STR("Bearer"));
     bool has_more = false;
 
@@ -59,7 +59,7 @@ static void refuse_stranger(const struct mcp_http *http, struct exchange *exchan
                                            ? STR(" error=\"insufficient_scope\"")
                                            : STR(" error=\"invalid_token\""));
         body = error == ERR_SCOPE_MISSING ? STR("{\"error\":\"the token does not allow this\"}")
-                                          : STR("{\"error\":\"the token is not known here\"}");
+                                          : STR("{\"error\":\"unknown token\"}");
         has_more = true;
     }
     if (r == 0 && metadata.len > 0) {
@@ -173,7 +173,7 @@ static void take_alone(const struct incoming *in, bool is_modern, bool opens_ses
 
     if (is_busy(in->http) || mcp_http_client_new(in->http, is_modern, in->principal, &client) < 0) {
         mcp_message_free(in->message);
-        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "the server is busy; try again later");
         return;
     }
     take_request(in, client, false, opens_session);
@@ -224,7 +224,7 @@ static bool find_session(struct mcp_http *http, struct exchange *exchange, struc
     *out_client = mcp_http_client_find(http, id, principal);
     if (*out_client == NULL) {
         mcp_http_refuse(exchange, 404, ERR_SESSION_OVER,
-                        "this session is over; begin with initialize");
+                        "this session is over; send initialize to start a new one");
         return false;
     }
     mcp_http_client_use(*out_client);
@@ -258,7 +258,7 @@ static void take_legacy(const struct incoming *in)
             return;
         }
         mcp_message_free(in->message);
-        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(in->exchange, 503, ERR_BUSY, "the server is busy; try again later");
         return;
     }
 }
@@ -285,7 +285,7 @@ static void on_body(void *data, struct exchange *exchange)
     } else if (revision.len > 0 && era == MCP_NO_ERA) {
         struct err err = ERR_INIT;
 
-        err_set(&err, ERR_INVALID_REQUEST, "this revision of the protocol is not spoken here");
+        err_set(&err, ERR_INVALID_REQUEST, "unsupported protocol version");
         refuse_message(exchange, in.message, &err);
         mcp_message_free(in.message);
     } else {
@@ -309,10 +309,10 @@ static void on_post(struct mcp_http *http, struct exchange *exchange)
 
     if (!is_json(mcp_http_header(exchange, STR("Content-Type"))))
         mcp_http_refuse(exchange, 415, ERR_INVALID_REQUEST,
-                        "Content-Type has to be application/json");
+                        "Content-Type must be application/json");
     else if (!http_accepts(accepted, JSON_TYPE) || !http_accepts(accepted, EVENTS_TYPE))
         mcp_http_refuse(exchange, 406, ERR_INVALID_REQUEST,
-                        "Accept has to name application/json and text/event-stream");
+                        "Accept must include application/json and text/event-stream");
     else
         exchange_collect(exchange, mcp_service_max_message(http->service), on_body, http);
 }
@@ -332,11 +332,12 @@ static void on_get(struct mcp_http *http, struct exchange *exchange, struct str 
     struct mcp_http_client *client;
 
     if (!http_accepts(mcp_http_header(exchange, STR("Accept")), EVENTS_TYPE)) {
-        mcp_http_refuse(exchange, 406, ERR_INVALID_REQUEST, "Accept has to name text/event-stream");
+        mcp_http_refuse(exchange, 406, ERR_INVALID_REQUEST,
+                        "Accept must include text/event-stream");
         return;
     }
     if (is_busy(http)) {
-        mcp_http_refuse(exchange, 503, ERR_BUSY, "too much is going on here; come back later");
+        mcp_http_refuse(exchange, 503, ERR_BUSY, "the server is busy; try again later");
         return;
     }
     if (!find_session(http, exchange, principal, &client))

@@ -90,7 +90,7 @@ static int check_value(const struct exchange *exchange, struct str name,
         return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s is missing", STR_ARG(name));
     if (mcp_http_is_repeated(exchange, name) || !decode(value, &decoded, &text) ||
         !means(text, wanted))
-        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s does not say what the body says",
+        return err_set(err, ERR_HEADER_MISMATCH, "the header %.*s contradicts the body",
                        STR_ARG(name));
     return 0;
 }
@@ -162,8 +162,7 @@ static int check_params(const struct mcp_http *http, const struct exchange *exch
         str_find(tool->input_schema, STR("\"" PARAM_WORD "\"")) == SIZE_MAX)
         return 0;
     if (json_parse(&arena, tool->input_schema, JSON_LIMITS_DEFAULT, &schema, err) < 0)
-        return err_set(err, ERR_HEADER_MISMATCH,
-                       "which headers this tool needs cannot be found out");
+        return err_set(err, ERR_HEADER_MISMATCH, "cannot determine which headers this tool needs");
     return check_properties(exchange, schema, given, err);
 }
 

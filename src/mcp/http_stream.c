@@ -423,21 +423,22 @@ void mcp_http_resume(struct mcp_http_client *client, struct exchange *exchange, 
     bool is_over = false;
 
     if (event.len > 0 && !parse_event_id(event, &origin, &behind)) {
-        mcp_http_refuse(exchange, 400, ERR_INVALID_ARGUMENT, "Last-Event-ID is none of ours");
+        mcp_http_refuse(exchange, 400, ERR_INVALID_ARGUMENT, "unknown Last-Event-ID");
         return;
     }
     stream = mcp_http_stream_find(client, origin);
     is_over = stream == NULL && origin != 0;
     last = stream != NULL ? stream->event : last_event(client, origin);
     if (event.len > 0 && ((is_over && last == 0) || !is_kept_from(client, origin, behind, last))) {
-        mcp_http_refuse(exchange, 400, ERR_NOT_FOUND, "what came behind this event is not kept");
+        mcp_http_refuse(exchange, 400, ERR_NOT_FOUND,
+                        "the events after this one are no longer available");
         return;
     }
     /* The old connection may look alive for long: the newer one is the client's. */
     if (stream != NULL && event.len > 0 && stream->sse != NULL)
         mcp_http_stream_end(stream);
     if (stream != NULL && (stream->sse != NULL || stream->exchange != NULL)) {
-        mcp_http_refuse(exchange, 409, ERR_ALREADY_EXISTS, "this session has its stream already");
+        mcp_http_refuse(exchange, 409, ERR_ALREADY_EXISTS, "this session already has a stream");
         return;
     }
     if (stream == NULL && mcp_http_stream_new(client, origin, NULL, &stream) < 0) {

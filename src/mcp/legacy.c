@@ -74,7 +74,7 @@ int mcp_initialize(struct mcp_session *session, const struct mcp_envelope *reque
     if (r < 0)
         return r;
     if (session->is_initialized) {
-        err_set(err, ERR_ALREADY_EXISTS, "the session is initialized already");
+        err_set(err, ERR_ALREADY_EXISTS, "the session is already initialized");
         mcp_answer_err_as(session, NULL, request->id, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST,
                           err);
         return 0;
@@ -102,9 +102,9 @@ int mcp_set_level(struct mcp_session *session, const struct mcp_envelope *reques
 
     if (!json_get_str(request->params, STR("level"), &name) ||
         !mcp_level_from(name, &session->level))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "level",
-                             "a level is one of debug, info, notice, warning, error, critical, "
-                             "alert, emergency");
+        return err_set_field(
+            err, ERR_INVALID_ARGUMENT, "level",
+            "level must be one of debug, info, notice, warning, error, critical, alert, emergency");
     mcp_answer(session, NULL, request->id, NULL, STR("{}"));
     return 0;
 }
@@ -122,7 +122,7 @@ int mcp_subscribe(struct mcp_session *session, const struct mcp_envelope *reques
         return 0;
     }
     if (session->interest_count + session->reserved_interests >= MCP_MAX_SUBSCRIPTIONS)
-        return err_set(err, ERR_BUSY, "%d addresses are subscribed to already",
+        return err_set(err, ERR_BUSY, "the limit of %d subscriptions is reached",
                        MCP_MAX_SUBSCRIPTIONS);
     call = mcp_call_new(session, request, MCP_SUBSCRIBE, err);
     if (call == NULL)

@@ -33,10 +33,11 @@ static size_t max_total_bytes(const struct mcp_server *server)
 int mcp_check_held(const struct mcp_session *session, size_t more, struct err *err)
 {
     if (session->held_bytes + more > mcp_max_held_bytes(session->server))
-        return err_set(err, ERR_BUSY, "the calls that wait hold %zu bytes already",
+        return err_set(err, ERR_BUSY, "waiting calls already use %zu bytes; try again later",
                        session->held_bytes);
     if (session->service->held_bytes + more > max_total_bytes(session->server))
-        return err_set(err, ERR_BUSY, "the calls of all clients hold %zu bytes already",
+        return err_set(err, ERR_BUSY,
+                       "the calls of all clients already use %zu bytes; try again later",
                        session->service->held_bytes);
     return 0;
 }

@@ -11,7 +11,7 @@ static int refuse_str(struct str key, size_t max, bool is_there, struct err *err
 
     snprintf(name, sizeof(name), "%.*s", STR_ARG(key));
     if (!is_there)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is missing or no string",
+        return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is missing or not a string",
                              name);
     return err_set_field(err, ERR_INVALID_ARGUMENT, name, "\"%s\" is longer than %zu bytes", name,
                          max);
@@ -49,7 +49,7 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
         return r;
     tool = mcp_service_find_tool(session->service, name);
     if (tool == NULL)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "no tool is called \"%.*s\"",
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "unknown tool \"%.*s\"",
                              STR_ARG(str_slice(name, 0, 64)));
     if (arguments == NULL || arguments->type == JSON_NULL)
         arguments = &mcp_empty_object;
@@ -97,7 +97,7 @@ static int templates_list(struct mcp_session *session, const struct mcp_envelope
     if (r < 0)
         return r;
     if (cursor.len > 0)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "cursor", "no such cursor");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "cursor", "invalid cursor");
     mcp_answer_parts(session, NULL, request->id, mcp_stamp(session, request->is_modern, true),
                      members, array_size(members));
     return 0;
@@ -201,7 +201,7 @@ static int read_progress_token(struct mcp_envelope *request, struct err *err)
         return 0;
     if (jsonrpc_id_text(&request->message->arena, token, &request->progress_token, NULL) < 0)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "_meta.progressToken",
-                             "a progress token is a string or an integer of at most %d bytes",
+                             "progressToken must be a string or an integer of at most %d bytes",
                              JSONRPC_MAX_ID_BYTES);
     return 0;
 }
@@ -218,7 +218,7 @@ static int refuse_envelope(struct mcp_session *session, const struct mcp_envelop
                            struct err *err)
 {
     err_set_field(err, ERR_INVALID_ARGUMENT, "_meta",
-                  "\"_meta\" must name the protocol version and the client's capabilities");
+                  "\"_meta\" must have the protocol version and the client's capabilities");
     return refuse(session, request, JSONRPC_INVALID_PARAMS, MCP_HTTP_BAD_REQUEST, err);
 }
 
@@ -231,9 +231,8 @@ static int handle(struct mcp_session *session, const struct mcp_envelope *reques
     if (session->is_stateless && !request->is_modern)
         return refuse_envelope(session, request, err);
     if (method == NULL || (request->is_modern && (method->eras & MODERN) == 0)) {
-        err_set(err, ERR_UNSUPPORTED, "no method is called \"%.*s\"",
-                STR_ARG(str_slice(name, 0, 64)));
-        /* A legacy client would take a 404 for the end of its session. */
+        err_set(err, ERR_UNSUPPORTED, "unknown method \"%.*s\"", STR_ARG(str_slice(name, 0, 64)));
+        /* To a legacy client a 404 would say that its session is gone. */
         return refuse(session, request, JSONRPC_METHOD_NOT_FOUND,
                       request->is_modern ? MCP_HTTP_NOT_FOUND : MCP_HTTP_OK, err);
     }
@@ -241,7 +240,7 @@ static int handle(struct mcp_session *session, const struct mcp_envelope *reques
         return refuse_envelope(session, request, err);
     if (!request->is_modern && !session->is_initialized &&
         (method->eras & BEFORE_INITIALIZE) == 0) {
-        err_set(err, ERR_INVALID_ARGUMENT, "\"initialize\" comes first");
+        err_set(err, ERR_INVALID_ARGUMENT, "send \"initialize\" first");
         return refuse(session, request, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST, err);
     }
     return method->handle(session, request, err);
@@ -274,7 +273,7 @@ void mcp_dispatch_request(struct mcp_session *session, struct mcp_message *messa
 
     if (map_get(&session->call_ids, rpc->id) != NULL ||
         map_get(&session->stream_ids, rpc->id) != NULL) {
-        err_set(&err, ERR_ALREADY_EXISTS, "another request with this id has not been answered yet");
+        err_set(&err, ERR_ALREADY_EXISTS, "another request with this id is still pending");
         refuse(session, &request, JSONRPC_INVALID_REQUEST, MCP_HTTP_BAD_REQUEST, &err);
         return;
     }

@@ -44,7 +44,11 @@ static int check_client(const struct json_value *info, struct err *err)
     if (info != NULL &&
         (!json_get_str(info, STR("name"), &text) || !json_get_str(info, STR("version"), &text)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CLIENT,
-                             "clientInfo has a name and a version");
+                             "clientInfo must have a name and a version");
+    text = arena_alloc(arena, MCP_CLIENT_BYTES);
+    if (text == NULL)
+        return err_set_plain(err, arena->error);
+    request->client = (struct str){text, mcp_write_client(info, text)};
     return 0;
 }
 
@@ -69,8 +73,8 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request,
     request->capabilities = capabilities;
     if (level != NULL &&
         (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "no such log level");
-    return check_client(json_get(meta, STR(MCP_META_CLIENT)), err);
+        return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "unknown log level");
+    return read_client(request, json_get(meta, STR(MCP_META_CLIENT)), err);
 }
 
 int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
@@ -124,16 +128,16 @@ static int read_uris(const struct mcp_session *session, struct mcp_call *call,
     if (uris == NULL)
         return 0;
     if (uris->type != JSON_ARRAY)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, field, "not an array of addresses");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, field, "not an array of URIs");
     json_each_item (uri, uris) {
         if (uri->type != JSON_STRING || uri->size > MCP_MAX_URI_BYTES)
             return err_set_field(err, ERR_INVALID_ARGUMENT, field,
-                                 "an address is a string of at most %d bytes", MCP_MAX_URI_BYTES);
+                                 "a URI must be a string of at most %d bytes", MCP_MAX_URI_BYTES);
     }
     if (!session->server->has_resources || !session->server->has_subscriptions)
         return 0;
     if (uris->size + session->interest_count + session->reserved_interests > MCP_MAX_SUBSCRIPTIONS)
-        return err_set(err, ERR_BUSY, "at most %d addresses can be subscribed to",
+        return err_set(err, ERR_BUSY, "at most %d subscriptions are allowed",
                        MCP_MAX_SUBSCRIPTIONS);
     call->request.subscribe.uris =
         arena_alloc_array(&call->message->arena, uris->size, sizeof(struct str));
@@ -152,7 +156,7 @@ static int read_filter(const struct mcp_session *session, const struct mcp_envel
 
     if (filter == NULL || filter->type != JSON_OBJECT)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "notifications",
-                             "\"notifications\" is missing or no object");
+                             "\"notifications\" is missing or not an object");
     for (enum mcp_list list = 0; list < MCP_LISTS; list++) {
         bool is_wanted = false;
         int r = read_wish(filter, mcp_list_filter(list), &is_wanted, err);
@@ -172,7 +176,7 @@ int mcp_listen(struct mcp_session *session, const struct mcp_envelope *request, 
     int r;
 
     if (session->stream_count >= MCP_MAX_STREAMS)
-        return err_set(err, ERR_BUSY, "%d streams are open already", MCP_MAX_STREAMS);
+        return err_set(err, ERR_BUSY, "%d streams are already open", MCP_MAX_STREAMS);
     call = mcp_call_new(session, request, MCP_SUBSCRIBE, err);
     if (call == NULL)
         return err->code;

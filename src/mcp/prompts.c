@@ -36,7 +36,7 @@ static int answer_page(struct mcp_session *session, const struct mcp_envelope *r
     if (r < 0)
         return r;
     if (cursor.len > 0 && (!str_to_int64(cursor, &start) || start <= 0 || (uint64_t)start >= count))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "cursor", "no such cursor");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "cursor", "invalid cursor");
     if (page == 0 || page > MCP_MAX_PAGE)
         page = MCP_MAX_PAGE;
     end = count - (size_t)start > page ? (size_t)start + page : count;
@@ -81,7 +81,7 @@ static int find_prompt(const struct mcp_session *session, struct str name,
             return 0;
         }
     }
-    return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "no prompt is called \"%.*s\"",
+    return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "unknown prompt \"%.*s\"",
                          STR_ARG(str_slice(name, 0, 64)));
 }
 
@@ -94,7 +94,7 @@ static int check_arguments(const struct mcp_prompt *prompt, const struct json_va
     json_each_member (key, arguments) {
         if (key[1].type != JSON_STRING)
             return err_set_field(err, ERR_INVALID_ARGUMENT, "arguments",
-                                 "the arguments of a prompt are strings");
+                                 "the arguments of a prompt must be strings");
     }
     for (size_t i = 0; i < prompt->argument_count; i++) {
         const struct mcp_prompt_argument *argument = &prompt->arguments[i];

@@ -146,10 +146,11 @@ static int check_batch(const struct mcp_session *session, const struct json_valu
                        struct err *err)
 {
     if (!session->is_initialized || session->revision != MCP_2025_03_26)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "a batch of messages; this revision of MCP has one message at a time");
+        return err_set(
+            err, ERR_INVALID_ARGUMENT,
+            "batches are not supported in this version of MCP; send one message at a time");
     if (batch->size == 0 || batch->size > MCP_MAX_BATCH)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a batch has 1 to %d messages, not %u",
+        return err_set(err, ERR_INVALID_ARGUMENT, "a batch must have 1 to %d messages, not %u",
                        MCP_MAX_BATCH, batch->size);
     return 0;
 }

@@ -177,12 +177,12 @@ int address_listen(const struct address *address, struct err *err, int *out_fd)
 
     address_format(address, text);
     if (!address->is_ip)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, text, "not an address to listen on");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, text, "not a valid address to listen on");
     len = to_sockaddr(address, &storage);
     fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return err_set_field(err, err_from_errno(errno), text, "no socket for %s: %s", text,
-                             err_errno_text(errno));
+        return err_set_field(err, err_from_errno(errno), text, "cannot create a socket for %s: %s",
+                             text, err_errno_text(errno));
     r = set_options(fd,
                     storage.ss_family == AF_INET6 && memcmp(address->ip, any, sizeof(any)) == 0);
     if (r < 0)

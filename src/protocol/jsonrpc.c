@@ -19,7 +19,7 @@ int jsonrpc_id_text(struct arena *arena, const struct json_value *value, struct 
     int r;
 
     if (value->type != JSON_STRING && value->type != JSON_INT)
-        return err_set(err, ERR_INVALID_ARGUMENT, "an id is a string or an integer, not %s",
+        return err_set(err, ERR_INVALID_ARGUMENT, "an id must be a string or an integer, not %s",
                        value->type == JSON_NUMBER ? "this number" : json_type_name(value->type));
     if (value->type == JSON_STRING && value->size > JSONRPC_MAX_ID_BYTES)
         return refuse_length(err);
@@ -69,7 +69,7 @@ static int read_response(const struct json_value *document, struct jsonrpc_messa
     if (message->error != NULL && message->error->type != JSON_OBJECT)
         return err_set(err, ERR_INVALID_ARGUMENT, "\"error\" is not an object");
     if (message->result != NULL && message->id.len == 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a result without \"id\"");
+        return err_set(err, ERR_INVALID_ARGUMENT, "a response without \"id\"");
     return 0;
 }
 
@@ -84,7 +84,7 @@ int jsonrpc_read(struct arena *arena, const struct json_value *document,
 
     *out_id = STR_EMPTY;
     if (document->type != JSON_OBJECT)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a message is an object, not %s",
+        return err_set(err, ERR_INVALID_ARGUMENT, "a message must be an object, not %s",
                        json_type_name(document->type));
     /* An error that answers something unreadable carries no id, or null. */
     if (id != NULL && !(id->type == JSON_NULL && method == NULL)) {

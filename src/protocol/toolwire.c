@@ -103,8 +103,8 @@ static int read_header(const struct toolwire_decoder *decoder, const char *heade
     if (frame_len < TOOLWIRE_HEADER_BYTES)
         return err_set(err, ERR_INVALID_ARGUMENT, "a frame of %zu bytes has no header", frame_len);
     if (frame_len > decoder->begun.max)
-        return err_set(err, ERR_TOO_LARGE, "a frame of %zu bytes; at most %zu are taken", frame_len,
-                       decoder->begun.max);
+        return err_set(err, ERR_TOO_LARGE, "a frame of %zu bytes exceeds the limit of %zu",
+                       frame_len, decoder->begun.max);
     for (size_t i = 0; i < array_size(rows); i++) {
         bool has_body = frame_len > TOOLWIRE_HEADER_BYTES;
 
@@ -187,7 +187,7 @@ int toolwire_feed(struct toolwire_decoder *decoder, struct str bytes, toolwire_f
     int r = 0;
 
     if (decoder->is_broken)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the stream is broken already");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the stream is already broken");
     while (bytes.len > 0 && r == 0)
         r = take_frame(decoder, &bytes, on_frame, data, err);
     decoder->is_broken = r < 0;
@@ -218,17 +218,17 @@ int toolwire_read_prepare(struct arena *arena, struct str body,
         return r;
     prepare.arguments = json_get(document, STR("arguments"));
     if (!json_get_str(document, STR("tool"), &prepare.tool))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "tool", "PREPARE names no tool");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "tool", "PREPARE has no tool name");
     if (prepare.arguments == NULL || prepare.arguments->type != JSON_OBJECT)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "arguments",
-                             "the arguments of PREPARE are no object");
+                             "the arguments of PREPARE are not an object");
     if (!read_time(document, STR("timeoutMs"), &prepare.timeout_ms))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "timeoutMs",
-                             "PREPARE has no usable timeoutMs");
+                             "PREPARE has no valid timeoutMs");
     prepare.keep_ms = prepare.timeout_ms;
     if (json_get(document, STR("keepMs")) != NULL &&
         !read_time(document, STR("keepMs"), &prepare.keep_ms))
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "keepMs", "the keepMs is not usable");
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "keepMs", "keepMs is invalid");
     *out_prepare = prepare;
     return 0;
 }

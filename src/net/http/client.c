@@ -82,9 +82,9 @@ static void on_phase_over(void *data)
 
     if (call->err.code == 0)
         say(call, &call->err, ERR_TIMED_OUT,
-            call->state == CALL_CONNECTING ? "no connection within its time"
-            : call->state == CALL_ANSWERED ? "nothing comes any more"
-                                           : "no answer within its time");
+            call->state == CALL_CONNECTING ? "timed out while connecting"
+            : call->state == CALL_ANSWERED ? "timed out while receiving the response"
+                                           : "timed out waiting for a response");
     httpclient_call_finish(call, call->err.code);
 }
 
@@ -154,8 +154,8 @@ static void name_redirect(struct httpclient_call *call, const struct http_respon
     http_response_header(response, STR("location"), &location);
     str_cut(&location, '?', &place);
     printable_cut(place, PRINTABLE_ASCII, shown, SHOWN_LOCATION_BYTES);
-    err_set(&call->err, ERR_HTTP_REDIRECT, "%s leads to %s, which is not followed", call->url.host,
-            shown);
+    err_set(&call->err, ERR_HTTP_REDIRECT, "%s redirects to %s; redirects are not followed",
+            call->url.host, shown);
 }
 
 void httpclient_call_on_head(struct httpclient_call *call, const struct http_response *response)
@@ -281,7 +281,7 @@ static int check_request(struct httpclient *client, const struct httpclient_requ
     size_t body = request->body != NULL ? request->body->len : 0;
 
     if (!client->config.may_reach(client->config.data, request->url))
-        return err_set(err, ERR_SERVER_DENIED, "%s is not a server that may be talked to",
+        return err_set(err, ERR_SERVER_DENIED, "connections to %s are not allowed",
                        request->url->host);
     if (body > HTTPCLIENT_MAX_BODY_BYTES)
         return err_set_plain(err, ERR_TOO_LARGE);

@@ -164,7 +164,7 @@ static void on_tunnel_bytes(struct link *link, struct str bytes)
         return;
     }
     if (event == HTTPRESPONSE_HEAD && status / 100 != 2)
-        snprintf(words, sizeof(words), "answered with %d", status);
+        snprintf(words, sizeof(words), "responded with %d", status);
     blame_proxy(link, words);
 }
 
@@ -242,7 +242,7 @@ static void on_end(struct conn *conn, int error)
         return;
     }
     if (link->state == LINK_TUNNEL) {
-        blame_proxy(link, "ended the connection");
+        blame_proxy(link, "closed the connection");
         return;
     }
     if (link->state == LINK_SECURING) {
@@ -292,7 +292,7 @@ static void on_dialled(void *data, int error, int fd)
         r = conn_init(&link->conn, client->loop, client->space, fd, KEPT_BYTES, &EVENTS);
     if (error < 0 && link->proxy != NULL && link->call != NULL) {
         blame_proxy(link,
-                    error == ERR_HOST_UNKNOWN ? "is not known by that name" : "cannot be reached");
+                    error == ERR_HOST_UNKNOWN ? "has an unknown host name" : "cannot be reached");
         return;
     }
     if (r < 0) {

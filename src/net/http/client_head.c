@@ -82,8 +82,8 @@ int httpclient_head_write(const struct httpclient_request *request, const struct
     int r;
 
     if (!is_usable_target(request->target) || request->field_count > HTTPCLIENT_MAX_FIELDS)
-        return err_set(err, ERR_INVALID_ARGUMENT, "not a path that can be asked for");
-    /* Allocated at once: growing would leave keys in memory. */
+        return err_set(err, ERR_INVALID_ARGUMENT, "not a valid request path");
+    /* In one piece from the start: growing would leave keys behind in memory. */
     r = buf_reserve(out, room_for(request));
     if (r == 0)
         r = write_first_line(request, proxy, out);
@@ -91,7 +91,7 @@ int httpclient_head_write(const struct httpclient_request *request, const struct
         const struct http_field *field = &request->fields[i];
 
         if (!is_usable_field(field))
-            return err_set(err, ERR_INVALID_ARGUMENT, "not a header that can be sent");
+            return err_set(err, ERR_INVALID_ARGUMENT, "not a valid request header");
         r = buf_printf(out, "%.*s: %.*s\r\n", STR_ARG(field->name), STR_ARG(field->value));
     }
     if (r == 0 && proxy != NULL && !request->url->is_tls)

@@ -41,7 +41,7 @@ int httpproxy_parse(struct str text, struct httpproxy *out_proxy, struct err *er
     int r;
 
     if (scheme != SIZE_MAX && !str_eq_nocase(str_slice(text, 0, scheme), STR("http")))
-        return err_set(err, ERR_INVALID_ARGUMENT, "a proxy is written http://host:port");
+        return err_set(err, ERR_INVALID_ARGUMENT, "write a proxy as http://host:port");
     while (at > 0 && rest.ptr[at - 1] != '@')
         at--;
     r = buf_append_str(&plain, STR("http://"));
@@ -55,7 +55,7 @@ int httpproxy_parse(struct str text, struct httpproxy *out_proxy, struct err *er
         r = ERR_INVALID_ARGUMENT;
     if (r < 0) {
         secret_done(&proxy.credentials);
-        return err_set(err, ERR_INVALID_ARGUMENT, "a proxy is written http://host:port");
+        return err_set(err, ERR_INVALID_ARGUMENT, "write a proxy as http://host:port");
     }
     *out_proxy = proxy;
     secret_done(&proxy.credentials);
@@ -83,8 +83,7 @@ static int read_one(const char *text, const char *name, struct httpproxy *out_pr
     if (r < 0)
         /* Words behind it: at the end of a text it would pass for half a password, and be hidden.
          */
-        return err_set_field(err, r, name, "%s has to be http://host:port, and is something else",
-                             name);
+        return err_set_field(err, r, name, "%s must have the form http://host:port", name);
     *out_has = true;
     return 0;
 }

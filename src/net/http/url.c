@@ -134,21 +134,21 @@ int httpurl_parse(struct str text, struct httpurl *out_url, struct err *err)
 
     if (!cut_scheme(&rest, &url.is_tls))
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "an address of a server begins with http:// or https://");
+                       "a server URL must begin with http:// or https://");
     while (end < rest.len && rest.ptr[end] != '/' && rest.ptr[end] != '?' && rest.ptr[end] != '#')
         end++;
     if (memchr(rest.ptr, '@', end) != NULL)
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "no user name or password in the address of a server");
+                       "a server URL must not contain a user name or password");
     if (memchr(rest.ptr, '?', rest.len) != NULL || memchr(rest.ptr, '#', rest.len) != NULL)
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "the address of a server has neither a query nor a fragment");
+                       "a server URL must not contain a query or a fragment");
     if (!split_authority(str_slice(rest, 0, end), &host, &port) || !read_host(host, url.host))
-        return err_set(err, ERR_INVALID_ARGUMENT, "not the name of a host");
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid host name");
     if (!read_port(port, url.is_tls, &url.port))
-        return err_set(err, ERR_INVALID_ARGUMENT, "not a port");
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid port");
     if (!read_path(str_slice(rest, end, SIZE_MAX), url.path))
-        return err_set(err, ERR_INVALID_ARGUMENT, "not a usable path in the address of a server");
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid path in the server URL");
     *out_url = url;
     return 0;
 }

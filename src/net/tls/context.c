@@ -180,18 +180,20 @@ static int use_chain(SSL_CTX *ssl_ctx, struct str pem, struct err *err)
         if (r <= 0)
             break;
         if (count == MAX_CHAIN)
-            return err_set_field(err, ERR_TOO_LARGE, what, "%s: a chain of more than %d", what,
+            return err_set_field(err, ERR_TOO_LARGE, what,
+                                 "%s: the certificate chain has more than %d certificates", what,
                                  MAX_CHAIN);
         is_used = count == 0 ? SSL_CTX_use_certificate(ssl_ctx, certificate) == 1
                              : SSL_CTX_add1_chain_cert(ssl_ctx, certificate) == 1;
         if (!is_used)
-            return err_set_field(err, ERR_INVALID_ARGUMENT, what,
-                                 "%s: it cannot be used (%s): RSA takes 2048 bits or more", what,
-                                 ERR_reason_error_string(ERR_peek_last_error()));
+            return err_set_field(
+                err, ERR_INVALID_ARGUMENT, what,
+                "%s: cannot use this certificate (%s): RSA keys need 2048 bits or more", what,
+                ERR_reason_error_string(ERR_peek_last_error()));
     }
     if (r == 0 && count == 0)
         return err_set_field(err, ERR_INVALID_ARGUMENT, what,
-                             "%s: there is none in it; PEM is wanted, which begins with "
+                             "%s: contains no certificate; use the PEM format, which begins with "
                              "-----BEGIN CERTIFICATE-----",
                              what);
     return r;
@@ -211,12 +213,12 @@ static int use_key(SSL_CTX *ssl_ctx, const struct secret_text *pem, struct err *
     key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
     if (key == NULL)
         return err_set_field(err, ERR_INVALID_ARGUMENT, what,
-                             "%s: no private key in PEM form without a passphrase is in it; "
-                             "`openssl pkey` takes a passphrase off",
+                             "%s: contains no PEM private key without a passphrase; remove a "
+                             "passphrase with `openssl pkey`",
                              what);
     if (SSL_CTX_use_PrivateKey(ssl_ctx, key) != 1 || SSL_CTX_check_private_key(ssl_ctx) != 1)
         return err_set_field(err, ERR_INVALID_ARGUMENT, what,
-                             "%s: it does not belong to the certificate", what);
+                             "%s: the key does not match the certificate", what);
     return 0;
 }
 
@@ -265,7 +267,7 @@ static int trust_pem(SSL_CTX *ssl_ctx, struct str pem, struct err *err)
     }
     if (r == 0 && count == 0)
         return err_set_field(err, ERR_INVALID_ARGUMENT, what,
-                             "%s: there is none in it; PEM is wanted, which begins with "
+                             "%s: contains no certificate; use the PEM format, which begins with "
                              "-----BEGIN CERTIFICATE-----",
                              what);
     return r;
@@ -281,7 +283,7 @@ int tls_client_context_new(const struct tls_trust *trust, const struct clock *cl
         return err_set_plain(err, r);
     if (trust->authorities_pem.len == 0 && trust->authorities_dir == NULL)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "authorities",
-                             "authorities: none is named, so no server could be trusted");
+                             "authorities: none given, so no server can be trusted");
     if (trust->authorities_pem.len > 0) {
         r = trust_pem(context->ssl_ctx, trust->authorities_pem, err);
         if (r < 0)

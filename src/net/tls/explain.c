@@ -15,7 +15,7 @@ static void name_host(const struct tls_filter *tls, char out_host[HOST_BYTES])
     char *address = host == NULL ? X509_VERIFY_PARAM_get1_ip_asc(param) : NULL;
 
     if (host == NULL)
-        host = address != NULL ? address : "the other side";
+        host = address != NULL ? address : "the peer";
     snprintf(out_host, HOST_BYTES, "%s", host);
     OPENSSL_free(address);
 }
@@ -29,18 +29,18 @@ static int explain_certificate(const struct tls_filter *tls, long result, struct
     switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
         return err_set(err, ERR_TLS_EXPIRED,
-                       "the certificate of %s has expired: it must be renewed there, unless the "
-                       "clock of this machine is wrong",
+                       "the certificate of %s has expired: renew it there, or correct the clock of "
+                       "this machine",
                        host);
     case X509_V_ERR_CERT_NOT_YET_VALID:
         return err_set(err, ERR_TLS_EXPIRED,
-                       "the certificate of %s does not hold yet: look at the clock of this machine",
+                       "the certificate of %s is not valid yet: check the clock of this machine",
                        host);
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         return err_set(err, ERR_TLS_WRONG_HOST,
-                       "the certificate is for another host than %s: use a name that it holds for, "
-                       "or somebody stands in between",
+                       "the certificate is not for %s: use a name that it is valid for; otherwise "
+                       "somebody may be intercepting the connection",
                        host);
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
@@ -50,13 +50,13 @@ static int explain_certificate(const struct tls_filter *tls, long result, struct
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
     case X509_V_ERR_CERT_UNTRUSTED:
         return err_set(err, ERR_TLS_UNTRUSTED,
-                       "the certificate of %s is signed by nobody that is trusted here (%s): add "
-                       "its authority to those that are trusted",
+                       "the certificate of %s is not signed by a trusted authority (%s): add that "
+                       "authority to the trusted ones",
                        host, detail);
     default:
         return err_set(err, ERR_TLS_CERTIFICATE,
-                       "the certificate of %s cannot be accepted (%s): it must be replaced there",
-                       host, detail);
+                       "the certificate of %s is not acceptable (%s): replace it there", host,
+                       detail);
     }
 }
 
@@ -73,16 +73,14 @@ static int explain_alert(int alert, struct err *err)
     case SSL3_AD_CERTIFICATE_UNKNOWN:
     case TLS1_AD_UNKNOWN_CA:
         return err_set(err, ERR_TLS_HANDSHAKE,
-                       "the other side does not accept our certificate (%s): look at its dates and "
-                       "names, or let the other side trust its authority",
+                       "the peer does not accept our certificate (%s): check its dates and names, "
+                       "or let the peer trust its authority",
                        detail);
     case TLS1_AD_PROTOCOL_VERSION:
         return err_set(err, ERR_TLS_VERSION,
-                       "the other side wants another version of TLS than 1.2 and 1.3: it must be "
-                       "brought up to date");
+                       "the peer requires a TLS version other than 1.2 and 1.3: update the peer");
     default:
-        return err_set(err, ERR_TLS_HANDSHAKE, "the other side refused the connection (%s)",
-                       detail);
+        return err_set(err, ERR_TLS_HANDSHAKE, "the peer refused the connection (%s)", detail);
     }
 }
 
@@ -94,23 +92,20 @@ static int explain_handshake(int reason, const char *detail, struct err *err)
     case SSL_R_UNSUPPORTED_SSL_VERSION:
     case SSL_R_UNKNOWN_PROTOCOL:
         return err_set(err, ERR_TLS_VERSION,
-                       "the other side speaks no TLS from 1.2 on: it must be brought up to date");
+                       "the peer does not support TLS 1.2 or later: update the peer");
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
         return err_set(err, ERR_TLS_HANDSHAKE,
-                       "the other side spoke plain HTTP where TLS is wanted: use https:// there");
+                       "the peer used plain HTTP where TLS is required: use https:// there");
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
-        return err_set(err, ERR_TLS_HANDSHAKE,
-                       "what came is no TLS: look whether the port is the right one");
+        return err_set(err, ERR_TLS_HANDSHAKE, "the peer did not respond with TLS: check the port");
     case SSL_R_NO_SHARED_CIPHER:
-        return err_set(err, ERR_TLS_HANDSHAKE,
-                       "no cipher in common with the other side: it must be brought up to date");
+        return err_set(err, ERR_TLS_HANDSHAKE, "no common cipher with the peer: update the peer");
     case SSL_R_NO_APPLICATION_PROTOCOL:
-        return err_set(err, ERR_TLS_HANDSHAKE, "the other side does not offer HTTP/1.1");
+        return err_set(err, ERR_TLS_HANDSHAKE, "the peer does not offer HTTP/1.1");
     default:
-        return err_set(err, ERR_TLS_HANDSHAKE, "no secured connection could be agreed on (%s)",
-                       detail);
+        return err_set(err, ERR_TLS_HANDSHAKE, "the TLS handshake failed (%s)", detail);
     }
 }
 
@@ -128,17 +123,16 @@ int tls_explain(const struct tls_filter *tls, struct err *err)
     if (reason == ERR_R_MALLOC_FAILURE)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (tls->has_reached_ceiling && tls->state == TLS_HANDSHAKE)
-        return err_set(err, ERR_TLS_HANDSHAKE, "the other side's handshake is over %d KB",
+        return err_set(err, ERR_TLS_HANDSHAKE, "the TLS handshake of the peer exceeds %d KB",
                        TLS_MAX_HANDSHAKE_BYTES / 1024);
     if (tls->has_reached_ceiling)
-        return err_set(err, ERR_TLS_BROKEN,
-                       "the other side keeps the connection busy without data");
+        return err_set(err, ERR_TLS_BROKEN, "the peer keeps the connection busy without data");
     if (tls->state == TLS_HANDSHAKE && !tls->context->is_server && verified != X509_V_OK)
         return explain_certificate(tls, verified, err);
     if (tls->state == TLS_HANDSHAKE && reason > SSL_AD_REASON_OFFSET)
         return explain_alert(reason - SSL_AD_REASON_OFFSET, err);
     if (tls->state == TLS_HANDSHAKE)
         return explain_handshake(reason, detail, err);
-    return err_set(err, ERR_TLS_BROKEN, "the secured connection was damaged (%s): connect again",
+    return err_set(err, ERR_TLS_BROKEN, "the TLS connection is corrupt (%s): connect again",
                    detail);
 }

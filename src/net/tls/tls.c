@@ -127,7 +127,7 @@ static int shake_hands(struct tls_filter *tls, struct err *err)
     if (!is_protocol_ours(tls->ssl)) {
         tls->state = TLS_FAILED;
         tls->failure = ERR_TLS_HANDSHAKE;
-        return err_set(err, ERR_TLS_HANDSHAKE, "the other side chose a protocol that is not ours");
+        return err_set(err, ERR_TLS_HANDSHAKE, "the peer chose an unsupported protocol");
     }
     tls->state = TLS_OPEN;
     tls->filter.sink.ready(tls->filter.sink.data);
@@ -204,12 +204,11 @@ static int tls_end(struct filter *filter, struct err *err)
     switch (tls->state) {
     case TLS_HANDSHAKE:
         return err_set(err, ERR_TLS_HANDSHAKE,
-                       "the other side hung up before the connection was secured");
+                       "the peer closed the connection during the TLS handshake");
     case TLS_OPEN:
     case TLS_CLOSED:
         return err_set(err, ERR_TLS_TRUNCATED,
-                       "the connection was cut before the other side had told its end: what came "
-                       "may not be all");
+                       "the peer closed the TLS connection without notice: data may be missing");
     case TLS_FAILED:
         return err_set_plain(err, tls->failure);
     }
@@ -395,7 +394,7 @@ int tls_client_new(struct tls_context *context, struct str host, struct filter *
         host.len--;
     if (!is_host(host))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "host",
-                             "host: neither a name nor an address");
+                             "host: must be a host name or an IP address");
     memcpy(name, host.ptr, host.len);
     name[host.len] = '\0';
     r = new_filter(context, &tls);

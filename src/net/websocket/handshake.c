@@ -119,16 +119,17 @@ int wshandshake_accept(const struct wshandshake_request *request, const struct s
     struct str key = STR_EMPTY;
 
     if (!str_eq(request->method, STR("GET")) || !request->is_http11)
-        return err_set(err, ERR_WS_HANDSHAKE, "a WebSocket begins with GET in HTTP/1.1");
+        return err_set(err, ERR_WS_HANDSHAKE,
+                       "a WebSocket handshake must be a GET request with HTTP/1.1");
     if (!is_upgrade(headers))
         return err_set(
             err, ERR_WS_HANDSHAKE,
-            "a WebSocket begins with \"Upgrade: websocket\" and \"Connection: Upgrade\"");
+            "a WebSocket handshake needs \"Upgrade: websocket\" and \"Connection: Upgrade\"");
     if (find(headers, STR("Sec-WebSocket-Version"), &version) != 1 || !str_eq(version, STR("13")))
-        return err_set(err, ERR_WS_VERSION, "WebSocket is spoken here in version 13");
+        return err_set(err, ERR_WS_VERSION, "only WebSocket version 13 is supported");
     if (find(headers, STR("Sec-WebSocket-Key"), &key) != 1 || !is_key(key))
         return err_set(err, ERR_WS_HANDSHAKE,
-                       "Sec-WebSocket-Key is wanted once, with sixteen bytes in base64");
+                       "Sec-WebSocket-Key must appear once, with sixteen bytes in base64");
     make_accept(key, out_answer->accept);
     out_answer->protocol = choose_protocol(headers, protocols, protocol_count);
     return 0;
@@ -181,17 +182,17 @@ int wshandshake_check(int status, const struct wshandshake_header *headers, size
     size_t protocol_headers;
 
     if (status != 101)
-        return err_set(err, ERR_WS_HANDSHAKE,
-                       "the server answered %d, not 101: there is no WebSocket at this address",
-                       status);
+        return err_set(
+            err, ERR_WS_HANDSHAKE,
+            "the server responded with %d, not 101: there is no WebSocket at this address", status);
     if (!is_upgrade(all))
-        return err_set(err, ERR_WS_HANDSHAKE, "the server did not change to WebSocket");
+        return err_set(err, ERR_WS_HANDSHAKE, "the server did not switch to WebSocket");
     make_accept(str_from(key), wanted);
     if (find(all, STR("Sec-WebSocket-Accept"), &accept) != 1 || !str_eq_c(accept, wanted))
         return err_set(err, ERR_WS_HANDSHAKE,
-                       "the server answered another request: a cache may stand in between");
+                       "the server responded to another request: there may be a cache in between");
     if (find(all, STR("Sec-WebSocket-Extensions"), &ignored) > 0)
-        return err_set(err, ERR_WS_HANDSHAKE, "the server wants an extension that was not offered");
+        return err_set(err, ERR_WS_HANDSHAKE, "the server chose an extension that was not offered");
     protocol_headers = find(all, STR("Sec-WebSocket-Protocol"), &protocol);
     if (protocol_headers == 0) {
         *out_protocol = STR_EMPTY;

@@ -375,7 +375,7 @@ int websocket_end(const struct websocket *websocket, struct err *err)
         return 0;
     if (websocket->failure < 0)
         return err_set_plain(err, websocket->failure);
-    return err_set(err, ERR_WS_CLOSED, "the connection was cut without a word");
+    return err_set(err, ERR_WS_CLOSED, "the connection was closed without a close frame");
 }
 
 static int send_frame(struct websocket *websocket, uint8_t opcode, struct str bytes)

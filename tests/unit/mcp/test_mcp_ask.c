@@ -84,7 +84,7 @@ static void open_questions_of_a_session_have_a_ceiling(void **state)
     for (size_t i = 0; i < asked; i++)
         assert_true(fixture_next_has(fixture, "elicitation/create"));
     ask(fixture, 1000, "{}");
-    assert_true(fixture_next_has(fixture, "128 questions are open already"));
+    assert_true(fixture_next_has(fixture, "128 questions are already open"));
     /* One that is answered makes room. */
     fixture_sayf(fixture, "{\"jsonrpc\":\"2.0\",\"id\":@q1,\"result\":{\"action\":\"decline\"}}");
     assert_true(fixture_next_has(fixture, "\"declined\""));
@@ -106,7 +106,7 @@ static void rounds_of_a_call_have_a_ceiling(void **state)
                      "\"accept\"}}",
                      i);
     }
-    assert_true(fixture_next_has(fixture, "the client was asked 16 times already"));
+    assert_true(fixture_next_has(fixture, "the client was already asked 16 times"));
 
     ask_modern(fixture, 2, "\"arguments\":{\"rounds\":100},");
     for (size_t i = 1; i <= MCP_MAX_ROUNDS; i++) {
@@ -117,7 +117,7 @@ static void rounds_of_a_call_have_a_ceiling(void **state)
                  "\"arguments\":{\"rounds\":100},\"requestState\":\"@s%zu\"," ACCEPTED ",", i);
         ask_modern(fixture, 2, more);
     }
-    assert_true(fixture_next_has(fixture, "the client was asked 16 times already"));
+    assert_true(fixture_next_has(fixture, "the client was already asked 16 times"));
     assert_true(fixture_is_silent(fixture));
 }
 
@@ -134,8 +134,9 @@ static void a_state_of_the_host_has_a_ceiling(void **state)
         text[MCP_MAX_STATE_BYTES + over] = '\0';
         snprintf(arguments, MCP_MAX_STATE_BYTES + 64, "\"arguments\":{\"state\":\"%s\"},", text);
         ask_modern(fixture, 1, arguments);
-        assert_true(fixture_next_has(fixture, over == 0 ? "\"input_required\""
-                                                        : "a state has at most 16384 bytes"));
+        assert_true(fixture_next_has(fixture, over == 0
+                                                  ? "\"input_required\""
+                                                  : "a request state must not exceed 16384 bytes"));
     }
     /* The longest comes back whole. */
     text[MCP_MAX_STATE_BYTES] = '\0';

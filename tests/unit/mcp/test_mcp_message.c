@@ -254,7 +254,7 @@ static void all_sessions_together_hold_a_bounded_number_of_bytes(void **state)
     }
     assert_in_range(fixture->parked_count, 2, 5);
     for (size_t i = fixture->parked_count; i < SESSIONS; i++)
-        assert_true(fixture_next_has(fixture, "the calls of all clients hold"));
+        assert_true(fixture_next_has(fixture, "the calls of all clients already use"));
     for (size_t i = 0; i < SESSIONS; i++)
         mcp_session_free(others[i]);
     /* Those that run on without their session count until they end. */
@@ -263,7 +263,7 @@ static void all_sessions_together_hold_a_bounded_number_of_bytes(void **state)
                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
                  "\"name\":\"wait\",\"arguments\":{\"a\":\"%s\"}," MODERN "}}",
                  filler);
-    assert_true(fixture_next_has(fixture, "the calls of all clients hold"));
+    assert_true(fixture_next_has(fixture, "the calls of all clients already use"));
     while (fixture->parked_count > 0)
         fixture_finish(fixture, 0);
     fixture_sayf(fixture,

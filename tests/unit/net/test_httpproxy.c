@@ -275,9 +275,9 @@ static void a_proxy_that_refuses_or_speaks_out_of_turn_is_left(void **state)
         struct str answer;
         const char *message;
     } rows[] = {
-        {STR_LITERAL("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"), "answered with 407"},
+        {STR_LITERAL("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"), "responded with 407"},
         {STR_LITERAL("HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 0\r\n\r\n"),
-         "answered with 302"},
+         "responded with 302"},
         {STR_LITERAL("HTTP/1.1 200 OK\r\n\r\nbytes of nobody"), "does not connect"},
         {STR_LITERAL("SSH-2.0\r\n"), "does not connect"},
     };

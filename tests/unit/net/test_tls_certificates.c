@@ -101,7 +101,7 @@ static void a_certificate_must_name_the_host(void **state)
     (void)state;
     for (size_t i = 0; i < array_size(hosts); i++) {
         int code = connect_to(world.server_context, world.client_context, hosts[i].host,
-                              hosts[i].code < 0 ? "for another host than" : NULL);
+                              hosts[i].code < 0 ? "certificate is not for" : NULL);
 
         if (code != hosts[i].code)
             fail_msg("%s: %s", hosts[i].host, code == 0 ? "believed" : err_name(code));
@@ -171,7 +171,7 @@ static void a_certificate_is_signed_by_somebody_trusted(void **state)
     certificate_make(&other,
                      &(struct certificate_plan){
                          .name = "Unknown", .is_authority = true, .from_s = -60, .until_s = 60});
-    assert_int_equal(connect_with(&plan, "add its authority"), ERR_TLS_UNTRUSTED);
+    assert_int_equal(connect_with(&plan, "add that authority"), ERR_TLS_UNTRUSTED);
     certificate_done(&other);
 
     /* A server's certificate signs nobody. */
@@ -239,10 +239,10 @@ static void a_server_needs_its_certificate_and_its_key(void **state)
     assert_refused(STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
                    &world.server.key_pem, ERR_INVALID_ARGUMENT, "certificate", "damaged");
     assert_refused(pem, &world.authority.key_pem, ERR_INVALID_ARGUMENT, "key",
-                   "does not belong to the certificate");
-    assert_refused(pem, &key, ERR_INVALID_ARGUMENT, "key", "no private key");
+                   "does not match the certificate");
+    assert_refused(pem, &key, ERR_INVALID_ARGUMENT, "key", "no PEM private key");
     assert_int_equal(secret_text_set(&key, STR("nonsense")), 0);
-    assert_refused(pem, &key, ERR_INVALID_ARGUMENT, "key", "no private key");
+    assert_refused(pem, &key, ERR_INVALID_ARGUMENT, "key", "no PEM private key");
 
     /* One with a passphrase is refused, and nobody is asked for it. */
     assert_int_equal(PEM_write_bio_PKCS8PrivateKey(bio, world.server.key, EVP_aes_256_cbc(), "word",

@@ -279,7 +279,7 @@ static void a_handshake_has_a_ceiling(void **state)
     }
     assert_int_equal(end.code, ERR_TLS_HANDSHAKE);
     assert_true(sent <= TLS_MAX_HANDSHAKE_BYTES + sizeof(record));
-    assert_non_null(strstr(end.err.message, "over 128 KB"));
+    assert_non_null(strstr(end.err.message, "exceeds 128 KB"));
     end_done(&end);
 }
 

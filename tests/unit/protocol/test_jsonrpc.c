@@ -104,15 +104,15 @@ static void one_id_has_one_text(void **state)
 static void other_ids_are_refused(void **state)
 {
     static const char *const ids[][2] = {
-        {"null", "an id is a string or an integer, not null"},
-        {"true", "an id is a string or an integer, not boolean"},
-        {"[1]", "an id is a string or an integer, not array"},
-        {"{}", "an id is a string or an integer, not object"},
-        {"1.5", "an id is a string or an integer, not this number"},
-        {"1.0", "an id is a string or an integer, not this number"},
-        {"1e3", "an id is a string or an integer, not this number"},
-        {"-0", "an id is a string or an integer, not this number"},
-        {"9223372036854775808", "an id is a string or an integer, not this number"},
+        {"null", "an id must be a string or an integer, not null"},
+        {"true", "an id must be a string or an integer, not boolean"},
+        {"[1]", "an id must be a string or an integer, not array"},
+        {"{}", "an id must be a string or an integer, not object"},
+        {"1.5", "an id must be a string or an integer, not this number"},
+        {"1.0", "an id must be a string or an integer, not this number"},
+        {"1e3", "an id must be a string or an integer, not this number"},
+        {"-0", "an id must be a string or an integer, not this number"},
+        {"9223372036854775808", "an id must be a string or an integer, not this number"},
     };
 
     (void)state;
@@ -149,8 +149,8 @@ static void an_id_has_at_most_256_bytes_as_text(void **state)
 static void what_is_no_message_is_refused_with_its_id(void **state)
 {
     (void)state;
-    refuses("[]", "", "a message is an object, not array");
-    refuses("\"x\"", "", "a message is an object, not string");
+    refuses("[]", "", "a message must be an object, not array");
+    refuses("\"x\"", "", "a message must be an object, not string");
     refuses("{\"id\":1,\"method\":\"m\"}", "1", "\"jsonrpc\" is not \"2.0\"");
     refuses("{\"jsonrpc\":2.0,\"id\":1,\"method\":\"m\"}", "1", "\"jsonrpc\" is not \"2.0\"");
     refuses("{\"jsonrpc\":\"2.0 \",\"id\":1,\"method\":\"m\"}", "1", "\"jsonrpc\" is not \"2.0\"");
@@ -165,7 +165,7 @@ static void what_is_no_message_is_refused_with_its_id(void **state)
     refuses("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}", "1",
             "both \"result\" and \"error\"");
     refuses("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}", "1", "\"error\" is not an object");
-    refuses("{\"jsonrpc\":\"2.0\",\"result\":1}", "", "a result without \"id\"");
+    refuses("{\"jsonrpc\":\"2.0\",\"result\":1}", "", "a response without \"id\"");
 }
 
 static void a_method_has_at_most_256_bytes(void **state)

@@ -319,7 +319,7 @@ static void an_error_says_all_that_a_record_needs(void **state)
     err_set_plain(&err, ERR_TIMED_OUT);
     assert_int_equal(toolwire_write_error(&err, true, &out), 0);
     assert_str(buf_view(&out), "{\"error\":\"timed_out\",\"category\":\"operational\","
-                               "\"message\":\"not finished within its time\",\"hasBegun\":true}");
+                               "\"message\":\"timed out\",\"hasBegun\":true}");
 }
 
 static void progress_leaves_out_what_is_not_known(void **state)
