@@ -50,28 +50,27 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
 
     switch (source) {
     case PERMISSION_BY_PROTECTION:
-        return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' is out of reach for every tool",
+        return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' is protected: no tool can access it",
                        STR_ARG(name));
     case PERMISSION_BY_DENY_RULE:
         return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' is denied by a rule of the user",
                        STR_ARG(name));
     case PERMISSION_BY_USER:
         return err_set(err, ERR_DENIED_BY_POLICY,
-                       "the user was asked about '%.*s' and said no; ask what to do instead",
-                       STR_ARG(name));
+                       "the user denied '%.*s'; ask them what to do instead", STR_ARG(name));
     case PERMISSION_BY_NOBODY:
         return err_set(err, ERR_ASK_UNAVAILABLE,
-                       "this needs the user's consent (%s), and nobody can be asked: %s", group,
-                       deciding->terms->how_to_ask);
+                       "this needs the user's permission (%s), but there is nobody to ask: %s",
+                       group, deciding->terms->how_to_ask);
     case PERMISSION_BY_FORM:
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "'%.*s' is written in a way that no rule could speak about", STR_ARG(name));
+        return err_set(err, ERR_DENIED_BY_POLICY, "'%.*s' has a form that no rule can match",
+                       STR_ARG(name));
     case PERMISSION_BY_ALLOW_RULE:
     case PERMISSION_BY_SESSION_RULE:
     case PERMISSION_BY_MODE:
         break;
     }
-    return err_set(err, ERR_DENIED_BY_POLICY, "%s is denied here", group);
+    return err_set(err, ERR_DENIED_BY_POLICY, "%s is denied", group);
 }
 
 static int refuse(const struct deciding *deciding, size_t index, enum permission_source source,

@@ -42,9 +42,8 @@ int permission_modes_constrain(struct permission_modes *modes, struct err *err)
         if (modes->of[i] != PERMISSION_DENY && catalog_has_group((enum catalog_group)i))
             return 0;
     return err_set(err, ERR_INVALID_OPTION,
-                   "every group of tools that there is is denied, so there is nothing to offer: "
-                   "set at least one "
-                   "to ask or allow, for example --permission-filesystem-read ask");
+                   "all tool groups are denied, so there is nothing to offer: set at least one to "
+                   "ask or allow, for example --permission-filesystem-read ask");
 }
 
 void permission_modes_cap_ask(struct permission_modes *modes)

@@ -42,7 +42,7 @@ static int copy_protected(struct permission *permission, const char *const *dirs
                            PERMISSION_MAX_PROTECTED_DIRS);
         if (!form_path(str_from(*dirs), false, &room, &below))
             return err_set_field(err, ERR_INVALID_ARGUMENT, *dirs,
-                                 "a protected directory is an absolute path without \"..\"");
+                                 "a protected directory must be an absolute path without \"..\"");
         if (asprintf(&permission->protected_dirs[permission->protected_count], "/%.*s",
                      STR_ARG(below)) < 0) {
             permission->protected_dirs[permission->protected_count] = NULL;

@@ -64,10 +64,10 @@ static int read_rule(struct arena *arena, const struct json_value *value, struct
     if (value->type != JSON_OBJECT || !json_get_str(value, STR("group"), &name) ||
         !settings_group_from(name, &group) || !is_of_files(group) ||
         !json_get_str(value, STR("match"), &match))
-        return err_set(err, ERR_INVALID_ARGUMENT, "a rule of files needs a group and a match");
+        return err_set(err, ERR_INVALID_ARGUMENT, "a file rule needs a group and a match");
     if (json_get(value, STR("expiresMs")) != NULL &&
         !json_get_int(value, STR("expiresMs"), &expires_ms))
-        return err_set(err, ERR_INVALID_ARGUMENT, "the end of a rule is a number");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the expiry of a rule must be a number");
     r = rule_parse(arena, group, match, out_rule, err);
     out_rule->effect = RULE_DENY;
     out_rule->expires_ms = expires_ms;
@@ -88,7 +88,7 @@ int denials_read(struct arena *arena, struct str text, struct rule **out_rules, 
         return r;
     list = json_get(document, STR("deny"));
     if (list == NULL || list->type != JSON_ARRAY || list->size > RULEBOOK_MAX_RULES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "there is no list of rules that deny");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the list of deny rules is missing");
     rules = arena_alloc_array(arena, list->size, sizeof(*rules));
     if (rules == NULL)
         return err_set_plain(err, arena->error);

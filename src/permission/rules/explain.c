@@ -59,11 +59,11 @@ static void say_until(struct account *account, const struct rule *rule, const ch
 /* No rule applies; mentions one that did until it expired. */
 static void say_none(struct account *account, const struct rule *expired)
 {
-    say(account, "none holds");
+    say(account, "none matches");
     if (expired != NULL) {
         say(account, "; ");
         say_rule(account, expired);
-        say_until(account, expired, " did until ");
+        say_until(account, expired, " matched until ");
     }
     say(account, "\n");
 }
@@ -71,7 +71,7 @@ static void say_none(struct account *account, const struct rule *expired)
 static void say_holds(struct account *account, const struct rule *rule, const char *for_what)
 {
     say_rule(account, rule);
-    say(account, " holds");
+    say(account, " matches");
     say(account, for_what);
     if (rule->expires_ms != 0)
         say_until(account, rule, ", until ");
@@ -85,7 +85,7 @@ static void say_subject(struct account *account, const struct permission_resourc
     quote(account, resource->given);
     if (resource->resolved.len > 0 && !str_eq(resource->given, resource->resolved)) {
         say(account,
-            resource->group == CATALOG_SHELL ? ", which rules know as " : ", which leads to ");
+            resource->group == CATALOG_SHELL ? ", which rules see as " : ", which leads to ");
         quote(account, resource->resolved);
     }
     if (resource->cwd.len > 0) {
@@ -107,7 +107,7 @@ static bool say_denial(struct account *account, const struct permission_moment *
         return false;
     }
     say_holds(account, denial.rule,
-              denial.rule->group != subject->group ? " for reading, which changing needs"
+              denial.rule->group != subject->group ? " for reading, which changing requires"
               : !denial.is_for_given               ? ""
               : subject->group == CATALOG_SHELL    ? " for the command as it was given"
                                                    : " for the name as it was given");
@@ -128,7 +128,7 @@ static bool say_allowance(struct account *account, const struct permission_momen
     as_given.resolved = subject->given;
     allowance = permission_allowance(moment, &as_given, moment->wall_ms);
     if (allowance != NULL)
-        say_holds(account, allowance, " for the name as it was given, not for where it leads");
+        say_holds(account, allowance, " for the name as it was given, but not for where it leads");
     else
         say_none(account, permission_allowance(moment, subject, INT64_MIN));
     return false;
@@ -163,15 +163,14 @@ static void say_bad_path(struct account *account, struct str path)
 
     quote(account, path);
     if (path.len == 0 || path.ptr[0] != '/') {
-        say(account, " is no absolute path\n");
+        say(account, " is not an absolute path\n");
     } else if (!form_path(path, true, &room, &below)) {
-        say(account, " leads above /, or is too long for a path\n");
+        say(account, " leads above /, or is too long\n");
     } else {
         char formed[PATH_MAX + 1] = "/";
 
         memcpy(formed + 1, below.ptr, below.len);
-        say(account,
-            " has \"..\" in it, and where that leads depends on links; without them it is ");
+        say(account, " contains \"..\", which depends on symbolic links; without links it is ");
         quote(account, (struct str){formed, below.len + 1});
         say(account, "\n");
     }
@@ -198,10 +197,10 @@ static void say_bad_host(struct account *account, struct str given)
 
     quote(account, given);
     if (!form_host(host_of_url(given), &host)) {
-        say(account, " is no host name\n");
+        say(account, " is not a host name\n");
         return;
     }
-    say(account, " is more than a host; the host alone is ");
+    say(account, " is more than a host; the host is ");
     quote(account, (struct str){host.text, host.len});
     say(account, "\n");
 }
@@ -211,7 +210,7 @@ static void say_bad_form(struct account *account, const struct permission_resour
     __attribute__((uninitialized)) struct path_name room;
     struct str below;
 
-    say(account, "not usable: ");
+    say(account, "invalid: ");
     switch (resource->group) {
     case CATALOG_FILESYSTEM_READ:
     case CATALOG_FILESYSTEM_WRITE:
@@ -223,7 +222,7 @@ static void say_bad_form(struct account *account, const struct permission_resour
         if (resource->given.len == 0)
             say(account, "the command is empty\n");
         else if (str_has_nul(resource->given) || str_has_nul(resource->resolved))
-            say(account, "no command has a NUL character\n");
+            say(account, "a command cannot contain a NUL character\n");
         else
             say_bad_path(account, resource->cwd);
         return;
@@ -231,7 +230,7 @@ static void say_bad_form(struct account *account, const struct permission_resour
         say_bad_host(account, resource->given);
         return;
     case CATALOG_COMPUTER:
-        say(account, "there is only \"*\", the whole screen\n");
+        say(account, "the only resource is \"*\", the whole screen\n");
         return;
     }
 }
@@ -252,12 +251,12 @@ static void say_steps(struct account *account, const struct permission_moment *m
     begin_step(account, "protected directories");
     dir = permission_protection(moment, &subject);
     if (dir != NULL) {
-        say(account, "it lies in ");
+        say(account, "it is in ");
         quote(account, str_from(dir));
-        say(account, ", which no tool may use\n");
+        say(account, ", which no tool may access\n");
         return;
     }
-    say(account, "it lies in none\n");
+    say(account, "it is in none\n");
     if (say_denial(account, moment, &subject) || say_mode(account, moment, &subject) ||
         say_allowance(account, moment, &subject))
         return;

@@ -57,9 +57,10 @@ static int normalise_path(struct arena *arena, struct str given, struct str *out
     char *copy;
 
     if (given.len == 0 || given.ptr[0] != '/')
-        return refuse(err, "a path in a rule is absolute: it begins with \"/\"");
+        return refuse(err, "a path in a rule must be absolute: begin it with \"/\"");
     if (!form_path(given, false, &room, &below))
-        return refuse(err, "a path in a rule has no \"..\", and is no longer than paths can be");
+        return refuse(err,
+                      "a path in a rule must not contain \"..\" or be longer than a path can be");
     /* The form has lost the slash in front, which is there if nothing was changed. */
     if (below.len + 1 == given.len) {
         *out_path = given;
@@ -82,8 +83,8 @@ static int check_glob(struct str pattern, struct err *err)
     /* Anything else would be relative to "/", which nobody means. */
     if (memchr(pattern.ptr, '/', pattern.len) != NULL && pattern.ptr[0] != '/' &&
         !str_starts_with(pattern, STR("**/")))
-        return refuse(err, "a glob with a slash begins with \"/\" or \"**/\"; one without matches "
-                           "in every directory");
+        return refuse(err, "a glob with a slash must begin with \"/\" or \"**/\"; one without "
+                           "matches in every directory");
     return glob_compile(&arena, pattern, &glob, err);
 }
 
@@ -109,13 +110,13 @@ static int normalise_prefix(struct arena *arena, struct str given, struct str *o
     char *copy;
 
     if (!is_plain_prefix(given))
-        return refuse(err,
-                      "prefix: takes plain words: no | ; & < > ( ) ` ${ or line break, since a "
-                      "command with these is matched only as a whole");
+        return refuse(err, "prefix: takes plain words, without | ; & < > ( ) ` ${ or line breaks: "
+                           "a rule matches a command with these only as a whole");
     if (form_evaluates(given))
-        return refuse(err, "prefix: takes no $[, and behind a builtin such as printf, test or read "
-                           "no [ * ? { or $, since bash may run what these come to, and a command "
-                           "with them is matched only as a whole");
+        return refuse(
+            err,
+            "prefix: takes no $[, and after a builtin such as printf, test or read no [ * ? { or "
+            "$: bash may evaluate these, so a rule matches a command with them only as a whole");
     copy = arena_alloc(arena, given.len + 1);
     if (copy == NULL)
         return err_set_plain(err, arena->error);
@@ -132,8 +133,8 @@ static int normalise_prefix(struct arena *arena, struct str given, struct str *o
 
 static int refuse_host(struct err *err)
 {
-    return refuse(err, "not a host: write a name such as example.com (in other scripts as "
-                       "xn--...) or an address, without scheme and path");
+    return refuse(err, "not a host: write a name like example.com (other scripts as xn--...) or an "
+                       "IP address, without scheme and path");
 }
 
 /* One colon, or text after the brackets; IPv6 addresses have more colons. */
@@ -159,9 +160,9 @@ static int normalise_host(struct arena *arena, enum rule_kind kind, struct str g
         return 0;
     }
     if (has_port(given))
-        return refuse(err, "a host in a rule has no port: it holds for all of them");
+        return refuse(err, "a host in a rule must not have a port: the rule applies to all ports");
     if (!is_wild && given.ptr[0] == '*')
-        return refuse(err, "\"*\" in a host stands for whole labels in front: host:*.example.com");
+        return refuse(err, "\"*\" in a host must be the first label: host:*.example.com");
     if (!form_host(is_wild ? str_slice(given, 2, given.len) : given, &host))
         return refuse_host(err);
     if (!is_wild)
@@ -169,7 +170,7 @@ static int normalise_host(struct arena *arena, enum rule_kind kind, struct str g
                    ? 0
                    : err_set_plain(err, arena->error);
     if (host.is_address)
-        return refuse(err, "an address has no names below it: write it without \"*.\"");
+        return refuse(err, "an IP address has no names below it: write it without \"*.\"");
     copy = arena_alloc(arena, host.len + 2);
     if (copy == NULL)
         return err_set_plain(err, arena->error);
@@ -191,7 +192,7 @@ static int normalise_exact(struct arena *arena, enum catalog_group group, struct
         return normalise_host(arena, RULE_EXACT, given, out_pattern, err);
     case CATALOG_COMPUTER:
         if (!str_eq(given, STR("*")))
-            return refuse(err, "the screen is one resource: \"*\"");
+            return refuse(err, "the only resource of the screen is \"*\"");
         break;
     case CATALOG_SHELL:
         break;
@@ -208,7 +209,7 @@ static int refuse_kind(enum catalog_group group, enum rule_kind kind, struct err
     for (size_t i = 0; i < array_size(kinds); i++)
         if (kinds[i].groups & bit_of(group))
             len += (size_t)snprintf(known + len, sizeof(known) - len, " %s", kinds[i].marker.ptr);
-    return err_set(err, ERR_INVALID_ARGUMENT, "%s is not for the group %s, which has%s",
+    return err_set(err, ERR_INVALID_ARGUMENT, "%s does not apply to the group %s, which has%s",
                    kinds[kind].marker.ptr, catalog_group_name(group), known);
 }
 
@@ -220,11 +221,11 @@ static int normalise_pattern(struct arena *arena, enum catalog_group group, enum
     if (!(kinds[kind].groups & bit_of(group)))
         return refuse_kind(group, kind, err);
     if (given.len == 0)
-        return refuse(err, "a rule without a pattern holds for nothing");
+        return refuse(err, "the pattern of a rule is empty");
     if (given.len > RULE_PATTERN_MAX_BYTES)
         return refuse(err, "the pattern of a rule is longer than 4096 bytes");
     if (str_has_nul(given))
-        return refuse(err, "the pattern of a rule has a NUL byte");
+        return refuse(err, "the pattern of a rule contains a NUL byte");
     switch (kind) {
     case RULE_EXACT:
         return normalise_exact(arena, group, given, out_pattern, err);
@@ -267,15 +268,14 @@ int rule_parse(struct arena *arena, enum catalog_group group, struct str text,
     int r;
 
     if (!utf8_is_valid(text))
-        return refuse(err, "a rule is UTF-8 text");
+        return refuse(err, "a rule must be UTF-8 text");
     if (find_marker(text, &rule.kind)) {
         marker = kinds[rule.kind].marker;
         /* As the literal that it would be, it could only surprise. */
         if (!str_starts_with(text, marker))
-            return err_set(
-                err, ERR_INVALID_ARGUMENT,
-                "%s is written in small letters; for the text itself put exact: before it",
-                marker.ptr);
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "write %s in lower case; for the literal text put exact: before it",
+                           marker.ptr);
         rule.pattern = str_slice(text, marker.len, text.len);
     }
     r = normalise_pattern(arena, group, rule.kind, rule.pattern, &rule.pattern, err);
@@ -293,7 +293,7 @@ int rule_normalise(struct arena *arena, const struct rule *rule, struct rule *ou
 
     if (rule->cwd.len > 0) {
         if (rule->group != CATALOG_SHELL)
-            return refuse(err, "only rules for commands have a working directory");
+            return refuse(err, "only rules for commands can have a working directory");
         r = normalise_path(arena, rule->cwd, &normal.cwd, err);
         if (r < 0)
             return r;
@@ -320,10 +320,9 @@ int rule_check(const struct rule *rule, struct err *err)
     struct rule normal;
 
     if (!is_text(rule))
-        return err_set(
-            err, ERR_INVALID_UTF8,
-            "the name has bytes that are no UTF-8, which the settings cannot hold: allow "
-            "it for the session, or its directory for good");
+        return err_set(err, ERR_INVALID_UTF8,
+                       "the name is not UTF-8, which the settings cannot store: allow it for the "
+                       "session, or always allow its directory");
     return rule_normalise(&arena, rule, &normal, err);
 }
 

@@ -47,13 +47,14 @@ static int check_dir(const struct settingsdir_request *request, int dir_fd,
         return 0;
     /* A folder that serves others, too, is not ours to close. */
     if ((about.st_mode & S_ISVTX) != 0 || !is_settings(request, dir_fd))
-        return err_set_field(err, ERR_PERMISSION_DENIED, request->path,
-                             "%s is open to others (mode %04o): 'chmod 700' it, or choose another",
-                             request->path, (unsigned)about.st_mode & 07777);
+        return err_set_field(
+            err, ERR_PERMISSION_DENIED, request->path,
+            "%s is accessible to other users (mode %04o): run 'chmod 700' on it, or choose another",
+            request->path, (unsigned)about.st_mode & 07777);
     if (fchmod(dir_fd, DIR_MODE) < 0)
         return refuse(err, request->path, errno);
     snprintf(out_note, SETTINGSDIR_NOTE_BYTES,
-             "the settings directory was open to others (mode %04o) and is now 0700",
+             "the settings directory was accessible to other users (mode %04o) and is now 0700",
              (unsigned)about.st_mode & 07777);
     return 0;
 }
@@ -82,14 +83,14 @@ static int check_file(const struct stat *about, const char *name, struct err *er
 {
     if (S_ISLNK(about->st_mode))
         return err_set_field(err, ERR_SYMLINK_REJECTED, name,
-                             "%s is a symbolic link; put the file itself there", name);
+                             "%s is a symbolic link; replace it with the file itself", name);
     if (!S_ISREG(about->st_mode))
         return err_set_field(err, ERR_NOT_REGULAR_FILE, name, "%s is not a regular file", name);
     if (about->st_uid != geteuid())
         return err_set_field(err, ERR_PERMISSION_DENIED, name, "%s belongs to another user", name);
     if (about->st_nlink > 1)
-        return err_set_field(err, ERR_HARDLINK_REJECTED, name, "%s has another name elsewhere",
-                             name);
+        return err_set_field(err, ERR_HARDLINK_REJECTED, name,
+                             "%s has other hard links; remove them", name);
     return 0;
 }
 
@@ -108,8 +109,9 @@ static int close_to_others(int dir_fd, const char *name, char out_note[SETTINGSD
         return r;
     if (fchmod(fd, FILE_MODE) < 0)
         return refuse(err, name, errno);
-    snprintf(out_note, SETTINGSDIR_NOTE_BYTES, "%s was open to others (mode %04o) and is now 0600",
-             name, (unsigned)about.st_mode & 07777);
+    snprintf(out_note, SETTINGSDIR_NOTE_BYTES,
+             "%s was accessible to other users (mode %04o) and is now 0600", name,
+             (unsigned)about.st_mode & 07777);
     return 0;
 }
 
@@ -165,7 +167,7 @@ static int lock(int dir_fd, const char *name, int operation, int64_t wait_ms, in
     while ((r = try_lock(dir_fd, name, operation, out_fd, err)) == ERR_BUSY) {
         if (clock_monotonic_ms(&clock_system) >= deadline)
             return err_set(err, ERR_BUSY,
-                           "another program has held the settings for too long; try again");
+                           "another program has locked the settings for too long; try again");
         nanosleep(&step, NULL);
     }
     return r;

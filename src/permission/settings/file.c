@@ -45,11 +45,12 @@ static int find_dir(const struct settings_file_config *config, char out_path[PAT
     int len;
 
     if (config->dir != NULL && config->dir[0] != '/')
-        return err_set(err, ERR_INVALID_ARGUMENT, "the settings directory must be absolute");
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "the settings directory must be an absolute path");
     if (config->dir == NULL && (home == NULL || home[0] != '/'))
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "HOME says nothing useful, so there is no place for settings: use "
-                       "--settings-dir");
+                       "HOME is not an absolute path, so there is no directory for the settings: "
+                       "use --settings-dir");
     len = config->dir != NULL ? snprintf(out_path, PATH_MAX, "%s", config->dir)
                               : snprintf(out_path, PATH_MAX, "%s/%s", home, default_dir);
     return len < PATH_MAX ? 0 : err_set_plain(err, ERR_INVALID_PATH);
@@ -81,7 +82,7 @@ static int open_scope(struct settings_file *file, struct authority *authority, s
         return r;
     /* The name leads to the directory that was looked at. */
     if (fstat(file->dir_fd, &ours) < 0 || about.inode != ours.st_ino || about.device != ours.st_dev)
-        return err_set(err, ERR_BUSY, "%s was replaced meanwhile; try again", file->dir);
+        return err_set(err, ERR_BUSY, "%s was replaced in the meantime; try again", file->dir);
     r = authority_scope_path(file->scope, file->dir);
     if (r < 0)
         return err_set_plain(err, r);
@@ -263,8 +264,7 @@ static int write_file(struct settings_file *file, struct str text, enum authorit
     int r = authority_write_bytes(file->scope, STR(SETTINGS_FILE_NAME), text, &options, &why);
 
     if (r < 0)
-        return err_set(err, r, "%s cannot be written, and is as it was: %s", file->path,
-                       why.message);
+        return err_set(err, r, "cannot write %s, so it is unchanged: %s", file->path, why.message);
     return 0;
 }
 
@@ -389,7 +389,7 @@ static int change(struct settings_file *file, change_fn *apply, const void *data
         return r;
     r = settings_write(&settings, &text);
     if (r < 0)
-        return err_set(err, r, "%s would be too large, and is as it was", file->path);
+        return err_set(err, r, "%s would become too large, so it is unchanged", file->path);
     return write_file(file, buf_view(&text), AUTHORITY_REPLACE_OLD, err);
 }
 
@@ -424,7 +424,7 @@ int settings_file_revoke(struct settings_file *file, struct str id, struct err *
 int settings_file_watch(struct settings_file *file, int *out_fd, struct err *err)
 {
     if (file->watch != NULL)
-        return err_set(err, ERR_ALREADY_EXISTS, "the settings are watched already");
+        return err_set(err, ERR_ALREADY_EXISTS, "the settings are already being watched");
     return authority_watch(file->scope, STR_EMPTY, &file->watch, out_fd, err);
 }
 

@@ -64,7 +64,7 @@ int settings_find(const struct settings *settings, struct str id, size_t *out_in
     size_t found = SIZE_MAX;
 
     if (!is_id(id))
-        return err_set(err, ERR_NOT_FOUND, "an id is %d or more of the digits 0-9 and a-f",
+        return err_set(err, ERR_NOT_FOUND, "an id must have %d or more of the digits 0-9 and a-f",
                        (int)SETTINGS_LEAST_ID);
     for (size_t i = 0; i < settings->rule_count; i++) {
         char own[SETTINGS_ID_BYTES];
@@ -75,7 +75,8 @@ int settings_find(const struct settings *settings, struct str id, size_t *out_in
         if (!str_starts_with(str_from(own), id))
             continue;
         if (found != SIZE_MAX && !is_same(&settings->rules[found], &settings->rules[i]))
-            return err_set(err, ERR_INVALID_ARGUMENT, "several rules have an id that begins so");
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "several rules have an id that begins with this");
         found = i;
     }
     if (found == SIZE_MAX)
@@ -101,9 +102,10 @@ int settings_add(struct arena *arena, struct settings *settings, const struct ru
         return r;
     for (size_t i = 0; i < count; i++)
         if (is_same(&settings->rules[i], &added))
-            return err_set(err, ERR_ALREADY_EXISTS, "there is such a rule already");
+            return err_set(err, ERR_ALREADY_EXISTS, "this rule already exists");
     if (count >= SETTINGS_MAX_RULES)
-        return err_set(err, ERR_TOO_LARGE, "there are %zu rules, and no room for more", count);
+        return err_set(err, ERR_TOO_LARGE, "there are already %zu rules, which is the limit",
+                       count);
     rules = arena_alloc_array(arena, count + 1, sizeof(*rules));
     places = arena_alloc_array(arena, count + 1, sizeof(const struct json_value *));
     if (rules == NULL || places == NULL || !arena_copy_str(arena, added.pattern, &added.pattern) ||

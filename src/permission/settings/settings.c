@@ -57,7 +57,7 @@ __attribute__((format(printf, 3, 4))) static int malformed(struct parsing *parsi
 static int wrong_type(struct parsing *parsing, const struct where *where, const char *wanted,
                       const struct json_value *value)
 {
-    return malformed(parsing, where, "must be %s and not %s", wanted, json_type_name(value->type));
+    return malformed(parsing, where, "must be %s, not %s", wanted, json_type_name(value->type));
 }
 
 static int out_of_memory(struct parsing *parsing)
@@ -85,7 +85,7 @@ static int warn_unknown(struct parsing *parsing, const struct where *above, stru
 {
     struct where where = member_of(above, key);
 
-    return warn(parsing, &where, "not known, and left as it is");
+    return warn(parsing, &where, "unknown field, kept but ignored");
 }
 
 bool settings_group_from(struct str name, enum catalog_group *out_group)
@@ -131,7 +131,7 @@ static int take_directory(struct parsing *parsing, const struct where *where,
                           const struct json_value *value)
 {
     if (str_has_nul(json_str(value)))
-        return malformed(parsing, where, "holds a NUL");
+        return malformed(parsing, where, "contains a NUL");
     parsing->settings->filesystem_dir = json_str(value);
     return 0;
 }
@@ -365,8 +365,8 @@ static int take_rule(struct parsing *parsing, const struct where *where,
         is_understood = false;
         r = warn(parsing, &place,
                  rule.effect == RULE_ALLOW
-                     ? "not known; it may narrow the rule, so this rule allows nothing"
-                     : "not known; the rule denies without regard to it");
+                     ? "unknown field; it may narrow the rule, so this rule allows nothing"
+                     : "unknown field; the rule denies regardless of it");
         if (r < 0)
             return r;
     }

@@ -19,10 +19,10 @@ static int read_expiry(const char *given, int64_t wall_ms, int64_t *out_ms, stru
         ms = (ms + wall_ms) / 1000 * 1000;
     else if (!expiry_read_time(str_from(given), &ms))
         return err_set(err, ERR_INVALID_OPTION,
-                       "--expires is a span like 30min, 2h or 7d, a day like 2026-12-01, or a time "
-                       "like 2026-12-01T18:00Z");
+                       "--expires must be a time span like 30min, 2h or 7d, a day like 2026-12-01, "
+                       "or a time like 2026-12-01T18:00Z");
     if (ms <= wall_ms)
-        return err_set(err, ERR_INVALID_OPTION, "--expires is over already");
+        return err_set(err, ERR_INVALID_OPTION, "--expires is in the past");
     *out_ms = ms;
     return 0;
 }
@@ -143,10 +143,10 @@ int change_find(const struct settings *settings, const struct change_search *sea
         if (found_id == 0 && settings_rule_id(&settings->rules[by_id], ids[0]) == 0 &&
             settings_rule_id(&settings->rules[matches.index], ids[1]) == 0 &&
             strcmp(ids[0], ids[1]) != 0)
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                           "this is the match of rule %.*s and the id of another: name one by more "
-                           "digits of its id",
-                           (int)SETTINGS_SHORT_ID, ids[1]);
+            return err_set(
+                err, ERR_INVALID_ARGUMENT,
+                "this is the match of rule %.*s and the id of another: give more digits of the id",
+                (int)SETTINGS_SHORT_ID, ids[1]);
         *out_index = matches.index;
         return 0;
     }
@@ -156,7 +156,6 @@ int change_find(const struct settings *settings, const struct change_search *sea
     }
     if (found_id == ERR_INVALID_ARGUMENT)
         return err_set(err, ERR_INVALID_ARGUMENT, "%s; give more digits", why.message);
-    return err_set(err, ERR_NOT_FOUND,
-                   "no rule has this id or match%s; 'gatehouse rules list' shows all",
+    return err_set(err, ERR_NOT_FOUND, "no rule has this id or match%s; see 'gatehouse rules list'",
                    search->has_group ? " in that group" : "");
 }

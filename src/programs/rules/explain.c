@@ -12,9 +12,9 @@ static int read_resource(struct arena *arena, const struct explain_question *que
     int r;
 
     if (question->resolved != NULL && !subject_is_file(question->group))
-        return err_set(err, ERR_INVALID_OPTION, "--resolved is for paths");
+        return err_set(err, ERR_INVALID_OPTION, "--resolved applies only to paths");
     if (question->cwd != NULL && question->group != CATALOG_SHELL)
-        return err_set(err, ERR_INVALID_OPTION, "--cwd is for commands");
+        return err_set(err, ERR_INVALID_OPTION, "--cwd applies only to commands");
     resource.given = str_from(question->resource);
     r = subject_resource(arena, question->group, resource.given,
                          question->group == CATALOG_SHELL ? &resource.resolved : &resource.given,

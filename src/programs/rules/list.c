@@ -186,7 +186,7 @@ int list_text(struct output *output, const struct list_view *view)
         output_str(output, STR("There are no rules"));
         if (view->has_group)
             output_printf(output, " for %s", catalog_group_name(view->group));
-        output_str(output, STR(". 'gatehouse rules add' makes one."));
+        output_str(output, STR(". Add one with 'gatehouse rules add'."));
         output_line_end(output);
         return 0;
     }

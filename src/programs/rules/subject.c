@@ -32,14 +32,16 @@ int subject_path(struct arena *arena, struct str given, struct str *out_path, st
     char directory[PATH_MAX];
 
     if (given.len > 0 && given.ptr[0] == '~')
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "'~' is for the shell: leave it out of the quotes, or write the whole path");
+        return err_set(
+            err, ERR_INVALID_ARGUMENT,
+            "only the shell expands '~': put it outside the quotes, or write the full path");
     if (given.len == 0 || given.ptr[0] == '/') {
         *out_path = given;
         return 0;
     }
     if (getcwd(directory, sizeof(directory)) == NULL)
-        return err_set(err, ERR_NOT_FOUND, "the current directory is gone: give a path from / on");
+        return err_set(err, ERR_NOT_FOUND,
+                       "the current directory no longer exists: give an absolute path");
     while (str_starts_with(given, STR("./")))
         given = str_slice(given, 2, given.len);
     if (buf_printf(&text, "%s", directory) < 0 ||

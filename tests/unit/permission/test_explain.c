@@ -68,28 +68,28 @@ static void every_step_is_told_up_to_the_one_that_decides(void **state)
     (void)state;
     check(CATALOG_FILESYSTEM_READ, "a", "", "",
           "filesystemRead \"a\"\n"
-          "1. form: not usable: \"a\" is no absolute path\n"
+          "1. form: invalid: \"a\" is not an absolute path\n"
           "So: deny (malformed)\n");
     check(CATALOG_FILESYSTEM_READ, "/w/a", "/s/x", "",
           "filesystemRead \"/w/a\", which leads to \"/s/x\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in \"/s\", which no tool may use\n"
+          "2. protected directories: it is in \"/s\", which no tool may access\n"
           "So: deny (protected)\n");
     assert_int_equal(permission_allow_for_session(permission, &once), 0);
     check(CATALOG_FILESYSTEM_READ, "/w/b", "", "",
           "filesystemRead \"/w/b\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: none holds\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
           "4. mode of the group: ask\n"
-          "5. allow rules: none holds\n"
+          "5. allow rules: none matches\n"
           "6. allowed for this session: yes\n"
           "So: allow (session-rule)\n");
     check(CATALOG_COMPUTER, "*", "", "",
           "computer \"*\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: none holds\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
           "4. mode of the group: allow\n"
           "So: allow (mode)\n");
 }
@@ -106,23 +106,23 @@ static void the_rule_that_decides_is_named(void **state)
     check(CATALOG_SHELL, "make x", "", "/w/a",
           "shell \"make x\" in \"/w/a\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: none holds\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
           "4. mode of the group: ask\n"
-          "5. allow rules: prefix:\"make\" in \"/w\" (\"builds\") holds, until "
+          "5. allow rules: prefix:\"make\" in \"/w\" (\"builds\") matches, until "
           "1970-01-01T00:00:06.000Z\n"
           "So: allow (allow-rule)\n");
     check(CATALOG_FILESYSTEM_WRITE, "/w/.env", "", "",
           "filesystemWrite \"/w/.env\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: glob:\"**/.env\" holds for reading, which changing needs\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: glob:\"**/.env\" matches for reading, which changing requires\n"
           "So: deny (deny-rule)\n");
     check(CATALOG_FILESYSTEM_READ, "/w/.env", "/w/x", "",
           "filesystemRead \"/w/.env\", which leads to \"/w/x\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: glob:\"**/.env\" holds for the name as it was given\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: glob:\"**/.env\" matches for the name as it was given\n"
           "So: deny (deny-rule)\n");
 }
 
@@ -134,10 +134,11 @@ static void rules_that_nearly_hold_are_named(void **state)
     check(CATALOG_FILESYSTEM_READ, "/w/link", "/w/x", "",
           "filesystemRead \"/w/link\", which leads to \"/w/x\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: none holds; dir:\"/w\" did until 1970-01-01T00:00:01.000Z\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches; dir:\"/w\" matched until 1970-01-01T00:00:01.000Z\n"
           "4. mode of the group: ask\n"
-          "5. allow rules: \"/w/link\" holds for the name as it was given, not for where it leads\n"
+          "5. allow rules: \"/w/link\" matches for the name as it was given, but not for where it "
+          "leads\n"
           "6. allowed for this session: no\n"
           "So: ask (mode)\n");
 }
@@ -152,8 +153,8 @@ static void a_mode_that_another_denies_is_told(void **state)
     check(CATALOG_FILESYSTEM_WRITE, "/w", "", "",
           "filesystemWrite \"/w\"\n"
           "1. form: usable\n"
-          "2. protected directories: it lies in none\n"
-          "3. deny rules: none holds\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
           "4. mode of the group: deny, since reading is denied\n"
           "So: deny (mode)\n");
 }
@@ -163,7 +164,7 @@ static void names_do_not_steer_the_terminal(void **state)
     (void)state;
     check(CATALOG_COMPUTER, "\x1b[2J\n\"\\\xff\xc3\xa9\xe2\x80\xae", "", "",
           "computer \"\\x1b[2J\\n\\\"\\\\\\xff\xc3\xa9\\u{202e}\"\n"
-          "1. form: not usable: there is only \"*\", the whole screen\n"
+          "1. form: invalid: the only resource is \"*\", the whole screen\n"
           "So: deny (malformed)\n");
 }
 
@@ -181,8 +182,8 @@ static void check_form(enum catalog_group group, const char *given, const char *
     assert_int_equal(permission_explain(permission, &resource, &out), 0);
     rest = buf_view(&out);
     assert_true(str_cut(&rest, '\n', &line) && str_cut(&rest, '\n', &line));
-    assert_true(str_starts_with(line, STR("1. form: not usable: ")));
-    if (!str_eq_c(str_slice(line, strlen("1. form: not usable: "), line.len), expected))
+    assert_true(str_starts_with(line, STR("1. form: invalid: ")));
+    if (!str_eq_c(str_slice(line, strlen("1. form: invalid: "), line.len), expected))
         fail_msg("%.*s", STR_ARG(line));
     assert_str(rest, "So: deny (malformed)\n");
 }
@@ -191,22 +192,22 @@ static void what_is_wrong_with_a_form_is_told_and_which_is_usable(void **state)
 {
     (void)state;
     check_form(CATALOG_FILESYSTEM_READ, "/w/../a//b", "", "",
-               "\"/w/../a//b\" has \"..\" in it, and where that leads depends on links; without "
-               "them it is \"/a/b\"");
-    check_form(CATALOG_FILESYSTEM_READ, "/w/a", "/w/..", "",
-               "\"/w/..\" has \"..\" in it, and where that leads depends on links; without them "
-               "it is \"/\"");
+               "\"/w/../a//b\" contains \"..\", which depends on symbolic links; without links it "
+               "is \"/a/b\"");
+    check_form(
+        CATALOG_FILESYSTEM_READ, "/w/a", "/w/..", "",
+        "\"/w/..\" contains \"..\", which depends on symbolic links; without links it is \"/\"");
     check_form(CATALOG_FILESYSTEM_WRITE, "/w/../../..", "/w", "",
-               "\"/w/../../..\" leads above /, or is too long for a path");
+               "\"/w/../../..\" leads above /, or is too long");
     check_form(CATALOG_SHELL, "", "", "", "the command is empty");
-    check_form(CATALOG_SHELL, "ls", "", "w", "\"w\" is no absolute path");
+    check_form(CATALOG_SHELL, "ls", "", "w", "\"w\" is not an absolute path");
     check_form(CATALOG_BROWSER, "https://Example.com/", "", "",
-               "\"https://Example.com/\" is more than a host; the host alone is \"example.com\"");
+               "\"https://Example.com/\" is more than a host; the host is \"example.com\"");
     check_form(CATALOG_BROWSER, "me:x@example.com:80?q", "", "",
-               "\"me:x@example.com:80?q\" is more than a host; the host alone is "
+               "\"me:x@example.com:80?q\" is more than a host; the host is "
                "\"example.com\"");
-    check_form(CATALOG_BROWSER, "a..b", "", "", "\"a..b\" is no host name");
-    check_form(CATALOG_COMPUTER, "screen", "", "", "there is only \"*\", the whole screen");
+    check_form(CATALOG_BROWSER, "a..b", "", "", "\"a..b\" is not a host name");
+    check_form(CATALOG_COMPUTER, "screen", "", "", "the only resource is \"*\", the whole screen");
 }
 
 static void what_does_not_fit_leaves_nothing_behind(void **state)

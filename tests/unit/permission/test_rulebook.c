@@ -467,7 +467,7 @@ static void a_bad_rule_is_named(void **state)
     add(RULE_DENY, CATALOG_FILESYSTEM_READ, "/a");
     rules[rule_count++] = (struct rule){.kind = RULE_DIR, .pattern = STR("b")};
     assert_int_equal(rulebook_new(rules, rule_count, &book, &err), ERR_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "rule 2: a path in a rule is absolute"));
+    assert_non_null(strstr(err.message, "rule 2: a path in a rule must be absolute"));
     assert_int_equal(rulebook_new(rules, RULEBOOK_MAX_RULES + 1, &book, &err), ERR_TOO_LARGE);
     assert_null(book);
 }

@@ -290,7 +290,7 @@ static void warnings_have_a_ceiling(void **state)
     read_text(scene, text);
     assert_int_equal(scene->settings.warning_count, 101);
     assert_str(scene->settings.warnings[SETTINGS_MAX_WARNINGS - 1],
-               "unknown30: not known, and left as it is");
+               "unknown30: unknown field, kept but ignored");
 }
 
 /* ---- writing ---- */

@@ -275,7 +275,7 @@ static int run_on_a_small_disk(void *data)
     CHECK(dir >= 0 && fill_disk(dir) == 0);
     rule.pattern = STR("after");
     CHECK(settings_file_add_rule(file, &rule, &err) == ERR_NO_SPACE);
-    CHECK(strstr(err.message, "is as it was") != NULL);
+    CHECK(strstr(err.message, "it is unchanged") != NULL);
     CHECK(strcmp(content(world, "settings.json"), before) == 0);
     CHECK(unlinkat(dir, "filler", 0) == 0);
     CHECK(settings_file_add_rule(file, &rule, NULL) == 0);
