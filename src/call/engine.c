@@ -195,7 +195,7 @@ static void fail_unbegun(struct call *call, int code)
     struct err err = ERR_INIT;
 
     if (call->is_late)
-        err_set(&err, ERR_TIMED_OUT, "it was not begun in the time that it had");
+        err_set(&err, ERR_TIMED_OUT, "it timed out before it could start");
     else
         err_set_plain(&err, code);
     fail(call, &err);
@@ -294,7 +294,7 @@ static void ask_user(struct call *call)
                            on_user_answer, call, &call->question);
     if (r == 0)
         return;
-    err_set(&err, r, "too many questions wait for the user already");
+    err_set(&err, r, "too many questions are already waiting for the user; try again later");
     fail(call, &err);
 }
 
@@ -357,7 +357,7 @@ static void note_decision(struct call *call, const struct decision *decision)
     call->source = decision->source;
     if (decision->unkept.code < 0)
         log_write(call->engine->config.log, LOG_WARN,
-                  "the answer could not be saved, and holds for this session only",
+                  "cannot save the answer: it applies to this session only",
                   LOG_TEXT("error", decision->unkept.message));
 }
 
@@ -594,7 +594,8 @@ static void on_timer(void *data)
     }
     call->is_late = true;
     if (is_asking(call->state)) {
-        err_set(&err, ERR_TIMED_OUT, "the user did not answer in time; ask what to do instead");
+        err_set(&err, ERR_TIMED_OUT,
+                "the user did not answer in time; ask them what to do instead");
         fail(call, &err);
     } else {
         give_up(call, ERR_TIMED_OUT);

@@ -233,11 +233,10 @@ static void end_with(struct local_work *local, int code)
     struct err err = ERR_INIT;
 
     if (code == ERR_TIMED_OUT && local->state == LOCAL_WAITING)
-        err_set(&err, code, "no worker was free in time");
+        err_set(&err, code, "timed out waiting for a free worker; try again");
     else if (code == ERR_TIMED_OUT && atomic_load(&local->has_begun) && is_change(local))
         err_set(&err, code,
-                "not finished within its time; it may still have been made: look before "
-                "repeating it");
+                "timed out; the change may still have been made: check before you repeat it");
     else
         err_set_plain(&err, code);
     end(local, (struct work_end){.err = &err});
@@ -416,7 +415,7 @@ static int prepare_work(struct executor *executor, const struct work_request *re
     struct local_work *local;
 
     if (use == NULL)
-        return err_set_field(err, ERR_NOT_FOUND, "tool", "there is no such tool here");
+        return err_set_field(err, ERR_NOT_FOUND, "tool", "unknown tool");
     if (workers->is_lost)
         return err_set_plain(err, ERR_WORKERS_LOST);
     local = calloc(1, sizeof(*local));

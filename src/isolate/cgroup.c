@@ -393,12 +393,12 @@ void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold_by,
     static const char *const words[] = {
         [CGROUP_NOT_ASKED] = "not limited",
         [CGROUP_BY_GROUP] = "limited for all processes together (cgroup)",
-        [CGROUP_BY_PROCESS] = "limited for each process (no cgroup may be made here)",
-        [CGROUP_NOT_HELD] = "NOT LIMITED: no cgroup may be made here",
+        [CGROUP_BY_PROCESS] = "limited for each process (cannot create a cgroup)",
+        [CGROUP_NOT_HELD] = "NOT LIMITED: cannot create a cgroup",
     };
 
     bool leaves_shared = limit == CGROUP_MEMORY && hold_by == CGROUP_BY_PROCESS;
 
     snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s%s", limits_of[limit].words, words[hold_by],
-             leaves_shared ? "; what they share is NOT LIMITED" : "");
+             leaves_shared ? "; shared memory is NOT LIMITED" : "");
 }

@@ -125,7 +125,7 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
     if (r == ENOENT)
         r = spawn_in(libexec, name, argv, theirs, error_fd, &pid);
     if (r != 0)
-        return err_set(err, err_from_errno(r), "%s cannot be started: %s. Is it installed?", name,
+        return err_set(err, err_from_errno(r), "cannot start %s: %s. Is it installed?", name,
                        err_errno_text(r));
     *out_companion = (struct companion){.pid = pid, .fd = steal_fd(&ours)};
     return 0;

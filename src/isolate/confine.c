@@ -109,7 +109,8 @@ static int fill_standard(int fd, struct err *err)
         return 0;
     }
     if (null_fd < 0 || dup2(null_fd, fd) < 0)
-        return err_set(err, err_from_errno(errno), "/dev/null for descriptor %d: %s", fd,
+        return err_set(err, err_from_errno(errno),
+                       "cannot open /dev/null as file descriptor %d: %s", fd,
                        err_errno_text(errno));
     return 0;
 }
@@ -133,14 +134,14 @@ static int close_all_but(struct fd_set_sorted *kept, struct err *err)
         if (fd >= 0 && fd < STANDARD_FDS)
             is_named[fd] = true;
         else if (fd < 0 || !is_open(fd))
-            return err_set(err, ERR_INVALID_ARGUMENT, "descriptor %d is to be kept and not open",
-                           fd);
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "file descriptor %d should be kept but is not open", fd);
     }
     for (int fd = 0; fd < STANDARD_FDS; fd++)
         add_fd(kept, fd);
     qsort(kept->fds, kept->count, sizeof(kept->fds[0]), compare_fds);
     if (close_others(kept) < 0)
-        return err_set(err, err_from_errno(errno), "inherited descriptors: %s",
+        return err_set(err, err_from_errno(errno), "cannot close inherited file descriptors: %s",
                        err_errno_text(errno));
     for (int fd = 0; fd < STANDARD_FDS; fd++) {
         int r = is_named[fd] && is_open(fd) ? 0 : fill_standard(fd, err);
@@ -148,6 +149,16 @@ static int close_all_but(struct fd_set_sorted *kept, struct err *err)
         if (r < 0)
             return r;
     }
+    return 0;
+}
+
+static int add_fds(struct fd_set_sorted *set, const int *fds, size_t count, struct err *err)
+{
+    if (count > CONFINE_MAX_KEPT)
+        return err_set(err, ERR_TOO_LARGE, "more than %d file descriptors to keep",
+                       CONFINE_MAX_KEPT);
+    for (size_t i = 0; i < count; i++)
+        add_fd(set, fds[i]);
     return 0;
 }
 
@@ -198,6 +209,27 @@ __attribute__((format(printf, 3, 4))) static void found(struct confine_finding *
     va_end(args);
 }
 
+static int wall_descriptors(const struct confine_plan *plan, struct confine_finding *finding,
+                            struct err *err)
+{
+    struct fd_set_sorted kept = {0};
+    int r = 0;
+
+    if (plan->has_closed_fds) {
+        found(finding, true, "inherited file descriptors were already closed");
+        return 0;
+    }
+    r = add_fds(&kept, plan->kept_fds, plan->kept_count, err);
+    for (size_t i = 0; i < plan->place_count && r == 0; i++)
+        if (plan->places[i].path == NULL)
+            add_fd(&kept, plan->places[i].fd);
+    if (r == 0)
+        r = close_all_but(&kept, err);
+    if (r == 0)
+        found(finding, true, "inherited file descriptors that are not needed are closed");
+    return r;
+}
+
 static int wall_privileges(const struct confine_plan *plan, struct confine_finding *finding,
                            struct err *err)
 {
@@ -208,17 +240,17 @@ static int wall_privileges(const struct confine_plan *plan, struct confine_findi
         return r;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set(err, err_from_errno(errno), "no_new_privs: %s", err_errno_text(errno));
-    found(finding, true, "none can be gained any more%s",
-          holds_any ? "; of root's own, only access to files is left" : "");
+    found(finding, true, "no new privileges can be gained%s",
+          holds_any ? "; of root's privileges, only file access is left" : "");
     return 0;
 }
 
 static int wall_memory(struct confine_finding *finding, struct err *err)
 {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        return err_set(err, err_from_errno(errno), "cannot shut out debuggers: %s",
+        return err_set(err, err_from_errno(errno), "cannot prevent debugging: %s",
                        err_errno_text(errno));
-    found(finding, true, "other processes of this user cannot look into this one");
+    found(finding, true, "other processes of this user cannot inspect this one");
     return 0;
 }
 
@@ -227,7 +259,8 @@ static int wall_core(struct confine_finding *finding, struct err *err)
     const struct rlimit none = {0, 0};
 
     if (setrlimit(RLIMIT_CORE, &none) < 0)
-        return err_set(err, err_from_errno(errno), "core files: %s", err_errno_text(errno));
+        return err_set(err, err_from_errno(errno), "cannot disable core files: %s",
+                       err_errno_text(errno));
     found(finding, true, "a crash leaves no core file");
     return 0;
 }
@@ -238,12 +271,11 @@ static void tell_landlock(const struct landlock_result *result, struct confine_f
         found(finding, false, "%s", result->reason);
         return;
     }
-    found(finding, true, "only the granted places can be opened (Landlock, ABI %d%s%s%s)%s",
-          result->abi, result->holds_network ? "; no TCP" : "",
+    found(finding, true, "only granted paths can be opened (Landlock, ABI %d%s%s%s)%s", result->abi,
+          result->holds_network ? "; no TCP" : "",
           result->holds_devices ? "; no control of devices" : "",
           result->holds_scope ? "; no signals or abstract sockets to others" : "",
-          result->holds_truncate ? ""
-                                 : "; with this kernel, files that may be read can be emptied too");
+          result->holds_truncate ? "" : "; on this kernel, readable files can also be truncated");
 }
 
 static int wall_files(const struct confine_plan *plan, struct confine_report *report,
@@ -288,7 +320,7 @@ static int wall_calls(const struct confine_plan *plan, struct confine_finding *f
         r = seccomp_install(&program, err);
     if (r == 0)
         found(finding, true, "no programs, no processes, no new sockets (seccomp)%s",
-              ISOLATE_IS_SANITIZED ? "; wider, for a sanitizer" : "");
+              ISOLATE_IS_SANITIZED ? "; wider filter for a sanitizer" : "");
     return r;
 }
 
@@ -301,7 +333,7 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
     assert(plan->has_closed_fds);
     found(&report.walls[CONFINE_DESCRIPTORS], true, "what was inherited had been closed before");
     if (r == 0 && plan->place_count > CONFINE_MAX_PLACES)
-        r = err_set(err, ERR_TOO_LARGE, "more than %d places", CONFINE_MAX_PLACES);
+        r = err_set(err, ERR_TOO_LARGE, "more than %d paths", CONFINE_MAX_PLACES);
     if (r == 0)
         r = check_no_ring(err);
     if (r == 0)

@@ -161,7 +161,8 @@ static int put(struct list *list, const char *variable, struct err *err)
     while (at < list->count && !str_eq(name_of(list->items[at]), name))
         at++;
     if (at == ENVIRONMENT_MAX)
-        return err_set(err, ERR_TOO_LARGE, "more than %d variables for a command", ENVIRONMENT_MAX);
+        return err_set(err, ERR_TOO_LARGE, "more than %d environment variables for a command",
+                       ENVIRONMENT_MAX);
     list->items[at] = variable;
     if (at == list->count)
         list->count++;
@@ -200,7 +201,7 @@ int environment_clean(struct arena *arena, char *const *from, const char *const 
         const char *variable = strchr(*more, '=') != NULL ? *more : find(from, *more);
 
         if (variable == *more && **more == '=')
-            r = err_set(err, ERR_INVALID_ARGUMENT, "a variable is NAME or NAME=value");
+            r = err_set(err, ERR_INVALID_ARGUMENT, "write a variable as NAME or NAME=value");
         else if (variable != NULL)
             r = put(&list, variable, err);
     }

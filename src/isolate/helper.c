@@ -63,6 +63,6 @@ int helper_start(const struct helper *helper, pid_t *out_pid, struct err *err)
     }
     posix_spawn_file_actions_destroy(&actions);
     return r == 0 ? 0
-                  : err_set_field(err, err_from_errno(r), helper->path, "%s cannot be started: %s",
+                  : err_set_field(err, err_from_errno(r), helper->path, "cannot start %s: %s",
                                   helper->path, err_errno_text(r));
 }

@@ -120,7 +120,7 @@ static int refuse_place(const struct landlock_place *place, struct err *err)
     int errno_value = errno;
 
     if (place->path == NULL)
-        return err_set(err, err_from_errno(errno_value), "descriptor %d cannot be granted: %s",
+        return err_set(err, err_from_errno(errno_value), "cannot grant file descriptor %d: %s",
                        place->fd, err_errno_text(errno_value));
     return err_set_field(err, err_from_errno(errno_value), place->path, "cannot be granted: %s",
                          err_errno_text(errno_value));
@@ -158,11 +158,11 @@ static void say_why_missing(int errno_value, char out_reason[LANDLOCK_REASON_BYT
     const char *why = err_errno_text(errno_value);
 
     if (errno_value == ENOSYS)
-        why = "this kernel has none";
+        why = "this kernel does not support it";
     else if (errno_value == EOPNOTSUPP)
-        why = "this kernel has it, but it was switched off when the machine started";
+        why = "this kernel supports it, but it was disabled at boot";
     else if (errno_value == EPERM || errno_value == EACCES)
-        why = "a system call filter around this process refuses it";
+        why = "a seccomp filter around this process blocks it";
     snprintf(out_reason, LANDLOCK_REASON_BYTES, "no Landlock: %s", why);
 }
 
@@ -188,8 +188,8 @@ int landlock_confine(const struct landlock_request *request, struct landlock_res
     result.abi = abi;
     if (abi < LANDLOCK_MIN_ABI) {
         snprintf(result.reason, sizeof(result.reason),
-                 "Landlock ABI %d cannot allow moves between directories; it takes ABI %d, "
-                 "Linux 5.19",
+                 "Landlock ABI %d cannot allow moves between directories; ABI %d (Linux 5.19) is "
+                 "required",
                  abi, LANDLOCK_MIN_ABI);
         *out_result = result;
         return 0;

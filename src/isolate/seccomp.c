@@ -103,7 +103,7 @@ static int cut_ranges(struct compiler *c, struct err *err)
     uint32_t next = 0;
 
     if (policy->rule_count > SECCOMP_MAX_RULES)
-        return err_set(err, ERR_TOO_LARGE, "a filter of %zu rules", policy->rule_count);
+        return err_set(err, ERR_TOO_LARGE, "invalid seccomp filter: %zu rules", policy->rule_count);
     for (size_t i = 0; i < policy->rule_count; i++)
         c->sorted[i] = &policy->rules[i];
     qsort(c->sorted, policy->rule_count, sizeof(c->sorted[0]), compare_rules);
@@ -114,7 +114,7 @@ static int cut_ranges(struct compiler *c, struct err *err)
         for (end = i; end < policy->rule_count && c->sorted[end]->first == rule->first; end++)
             if (!is_sound(c->sorted[end]) ||
                 (end > 0 && !may_follow(c->sorted[end - 1], c->sorted[end])))
-                return err_set(err, ERR_INVALID_ARGUMENT, "a wrong rule for system call %u",
+                return err_set(err, ERR_INVALID_ARGUMENT, "invalid seccomp rule for system call %u",
                                rule->first);
         if (rule->first > next)
             add_range(c, next, 0, 0);
@@ -274,7 +274,8 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
     compare(c, BPF_JEQ, audit_name(policy->machine), start, answer(c, SECCOMP_RET_KILL_PROCESS));
     load(c, offsetof(struct seccomp_data, arch));
     if (c->is_full)
-        return err_set(err, ERR_TOO_LARGE, "a filter of more than %d steps", SECCOMP_MAX_STEPS);
+        return err_set(err, ERR_TOO_LARGE, "the seccomp filter has more than %d steps",
+                       SECCOMP_MAX_STEPS);
     out_program->length = c->length;
     for (size_t i = 0; i < c->length; i++)
         out_program->steps[i] = c->backward[c->length - 1 - i];
@@ -297,5 +298,5 @@ int seccomp_install(const struct seccomp_program *program, struct err *err)
         return 0;
     r = errno;
     return err_set(err, r == ENOSYS || r == EINVAL ? ERR_UNSUPPORTED : err_from_errno(r),
-                   "no system call filter: %s", err_errno_text(r));
+                   "cannot install the seccomp filter: %s", err_errno_text(r));
 }

@@ -42,7 +42,7 @@ int threads_check_alone(struct err *err)
     if (count >= 1 && count <= ISOLATE_THREADS_BEFORE_MAIN)
         return 0;
     if (count < 0)
-        return err_set(err, ERR_INTERNAL, "cannot tell whether there are other threads");
+        return err_set(err, ERR_INTERNAL, "cannot determine whether there are other threads");
     return err_set(err, ERR_INTERNAL, "%d other threads would stay unconfined",
                    count - ISOLATE_THREADS_BEFORE_MAIN);
 }

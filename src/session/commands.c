@@ -26,8 +26,8 @@ enum {
 };
 
 #define READ_WARNING                                                                               \
-    "commands read the files of the folder all the same: that reading is denied holds for the "    \
-    "tools of files alone"
+    "commands can still read the files of the folder: denied reading applies only to the file "    \
+    "tools"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -148,7 +148,7 @@ static int gather_places(const struct commands_config *config, struct places *pl
         if (places_has_link_to(places, config->writable[i]))
             return err_set(err, ERR_INVALID_OPTION,
                            "--shell-writable: '%.150s' leads through a link in a folder that "
-                           "commands may change; give the folder that you mean",
+                           "commands may change; give the real path",
                            config->writable[i]);
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
@@ -209,7 +209,7 @@ static int try_patterns(struct commands *commands, struct err *err)
     r = matches_find(&arena, commands->denied.items, commands->denied.count,
                      commands->places->items, commands->places->count, &matches, &why);
     if (r < 0)
-        return err_set(err, ERR_UNSUPPORTED, "commands cannot be held to your patterns: %s",
+        return err_set(err, ERR_UNSUPPORTED, "cannot apply your deny patterns to commands: %s",
                        why.message);
     return 0;
 }
@@ -259,7 +259,7 @@ int commands_open(const struct commands_config *config, struct commands **out_co
     int r = config->is_open ? 0 : box_probe(&why);
 
     if (r < 0)
-        return err_set(err, ERR_UNSUPPORTED, "commands cannot be boxed on this machine: %s",
+        return err_set(err, ERR_UNSUPPORTED, "cannot sandbox commands on this machine: %s",
                        why.message);
     commands = calloc(1, sizeof(*commands));
     if (commands == NULL)
@@ -307,9 +307,9 @@ static int say_reach(const struct commands *commands, struct buf *out)
     int r;
 
     if (commands->config.is_open)
-        return buf_append_str(out, STR(", in no box: it can do whatever the user can"));
+        return buf_append_str(out, STR(", without a sandbox: it can do everything the user can"));
     r = buf_append_str(out, commands->config.has_network
-                                ? STR(", with the network of this machine; it can change")
+                                ? STR(", with network access; it can change")
                                 : STR(", without network; it can change"));
     return r == 0 ? say_places(commands->places, out) : r;
 }

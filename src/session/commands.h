@@ -45,8 +45,8 @@ const char *commands_warning(const struct commands *commands);
 const char *commands_risk(const struct commands *commands);
 
 #define COMMANDS_RISK_WARNING                                                                      \
-    "commands can change files that are run by themselves later, outside of any box, as at the "   \
-    "next login"
+    "commands can change files that later run automatically outside of any sandbox, for example "  \
+    "at the next login"
 
 /* Call after session_confine(). */
 int commands_start(struct commands *commands, struct loop *loop, struct err *err);

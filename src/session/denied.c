@@ -88,8 +88,8 @@ int denied_gather(struct denied *denied, struct permission *permission, struct e
     r = gather(denied, NULL, BOX_MAX_DENIALS, err);
     if (r == ERR_TOO_LARGE)
         r = err_set(err, ERR_UNSUPPORTED,
-                    "more than %d rules deny files by their paths, and no box holds so many: "
-                    "remove some, or deny their folders (gatehouse rules)",
+                    "more than %d rules deny files by path, which is too many for a sandbox: "
+                    "revoke some, or deny their folders (gatehouse rules)",
                     BOX_MAX_DENIALS);
     return r;
 }
@@ -116,8 +116,8 @@ int denied_gather_since(struct denied *denied, const struct denied *before,
     r = gather(denied, before, LAUNCHER_MAX_DENIALS, err);
     if (r == ERR_TOO_LARGE)
         r = err_set(err, ERR_DENIED_BY_POLICY,
-                    "more than %d rules that deny files were made since this session began, and "
-                    "commands are not held to them before it is started again",
+                    "more than %d deny rules for files were added since this session began; "
+                    "restart the session to apply them to commands",
                     LAUNCHER_MAX_DENIALS);
     return r;
 }

@@ -32,7 +32,7 @@ int networklock_share(int *out_fd, struct err *err)
     if (r == 0)
         r = settingsdir_share(dir_fd, lock_name, WAIT_MS, out_fd, NULL);
     if (r == ERR_BUSY)
-        return err_set(err, r, "another program holds %s for too long; try again", lock_name);
+        return err_set(err, r, "another program has locked %s for too long; try again", lock_name);
     /* Where nothing can be written, no rule can be kept either. */
     return 0;
 }

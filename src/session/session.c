@@ -38,7 +38,7 @@ static int request(struct session *session, const struct session_config *config,
 static int refuse_folder(const struct session_config *config, int code, const struct err *why,
                          struct err *err)
 {
-    return err_set(err, code, "'%s' cannot be given to a client: %s", config->directory,
+    return err_set(err, code, "cannot serve '%s' to a client: %s", config->directory,
                    why->code != 0 ? why->message : err_text(code));
 }
 

@@ -22,8 +22,8 @@ int session_state_default_dir(char out_path[PATH_MAX], struct err *err)
         len = snprintf(out_path, PATH_MAX, "%s/.local/state/gatehouse", home);
     if (len < 0 || len >= PATH_MAX)
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "HOME says nothing useful, so there is no place to keep the record: use "
-                       "--state-dir");
+                       "HOME is not an absolute path, so there is no directory for the audit log: "
+                       "use --state-dir");
     return 0;
 }
 
@@ -32,10 +32,10 @@ int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struc
     char directory[PATH_MAX] = "";
 
     if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
-        return err_set(err, ERR_NOT_FOUND, "the current directory is gone");
+        return err_set(err, ERR_NOT_FOUND, "the current directory no longer exists");
     if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
         PATH_MAX)
-        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+        return err_set(err, ERR_INVALID_PATH, "the folder's path is too long");
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int refuse_state(const struct session_state *state, int code, const struc
 
     snprintf(words, sizeof(words), "%s", why->code != 0 ? why->message : err_text(code));
     tool_show(str_from(state->state_path), shown);
-    return err_set(err, code, "'%s': %s; --state-dir names another", shown, words);
+    return err_set(err, code, "'%s': %s; use --state-dir to choose another", shown, words);
 }
 
 static int open_state(struct session_state *state, const struct session_state_config *given,
@@ -122,9 +122,9 @@ const char *session_state_flush(struct session_state *state)
     state->is_failing = audit_file_untold(state->audit) > 0;
     if (state->is_failing == was_failing)
         return NULL;
-    return was_failing ? "the record is written again, and tells how much it misses"
-                       : "the record cannot be written: changes are refused, and what is read "
-                         "goes unrecorded";
+    return was_failing
+               ? "the audit log is written again; an entry says how many are missing"
+               : "cannot write the audit log: changes are refused, and reads are not logged";
 }
 
 void session_state_close(struct session_state *state)

@@ -83,7 +83,7 @@ int capture_text(const struct capture *capture, struct buf *out)
     head.len -= text_unfinished(head);
     r = text_append(out, head);
     if (r == 0)
-        r = buf_printf(out, "%s[… %s left out …]\n",
+        r = buf_printf(out, "%s[… %s omitted …]\n",
                        head.len > 0 && head.ptr[head.len - 1] != '\n' ? "\n" : "",
                        text_size(capture->total - head.len - tail.len, size));
     return r == 0 ? text_append(out, tail) : r;

@@ -49,7 +49,7 @@ struct shell_job *job_needed(struct shell_call *call)
     struct err err = ERR_INIT;
 
     if (job == NULL) {
-        err_set(&err, ERR_NOT_FOUND, "there is no such job; shell_list shows those that there are");
+        err_set(&err, ERR_NOT_FOUND, "no such job; use shell_list to see the jobs");
         call_fail(call, &err);
     }
     return job;
@@ -131,11 +131,13 @@ static int make_room(struct shell *shell, const void *session, struct err *err)
             oldest = job;
     }
     if (running >= shell->config.max_jobs)
-        return err_set(err, ERR_BUSY, "%zu jobs run already; stop one with shell_stop", running);
+        return err_set(err, ERR_BUSY, "%zu jobs are already running; stop one with shell_stop",
+                       running);
     if (oldest != NULL && count >= shell->config.max_jobs)
         free_job(oldest);
     if (shell->job_count >= SHELL_MAX_ALL_JOBS)
-        return err_set(err, ERR_BUSY, "too many jobs run in all sessions together");
+        return err_set(err, ERR_BUSY,
+                       "too many jobs are running in all sessions together; try again later");
     return 0;
 }
 
@@ -202,7 +204,7 @@ static void fail_start(struct shell_job *job, int error, const struct err *err)
     struct shell_call *call = job->starting;
     struct err shown = ERR_INIT;
 
-    err_set(&shown, error, "the command could not be started: %s",
+    err_set(&shown, error, "cannot start the command: %s",
             err != NULL && err->code != 0 ? err->message : err_text(error));
     record_outcome(job->shell, &job->mark, &job->command, error, job->end);
     free_job(job);

@@ -98,13 +98,13 @@ static int collect_input(const struct shell_call *call, const struct shell_job *
     r = buf_append_str(out, text);
     if (r == 0 && keys != NULL && keys->size > 0 && !job->has_terminal)
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "keys are for jobs that were started with terminal; send text");
+                       "keys work only for jobs started with terminal; send text instead");
     if (keys != NULL)
         json_each_item (key, keys) {
             struct str bytes = key_bytes(json_str(key));
 
             if (bytes.len == 0)
-                return err_set(err, ERR_INVALID_ARGUMENT, "keys: %.*s is no key that is known here",
+                return err_set(err, ERR_INVALID_ARGUMENT, "keys: %.*s is not a known key",
                                STR_ARG(str_slice(json_str(key), 0, ERR_FIELD_BYTES)));
             if (r == 0)
                 r = buf_append_str(out, bytes);
@@ -142,7 +142,7 @@ static int send_input(struct shell_call *call, struct shell_job *job, size_t *ou
     if (r == ERR_NOT_FOUND || r == ERR_IO)
         return err_set(err, r, "the input of the job is closed");
     if (r == ERR_TOO_LARGE)
-        return err_set(err, r, "the job does not read its input; nothing of this was sent");
+        return err_set(err, r, "the job does not read its input; nothing was sent");
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

@@ -151,9 +151,9 @@ static void lose(struct launched *launched, const char *why)
     launched->is_gone = true;
     ready_watch_free(steal_ptr(&launched->watch));
     timer_stop(&launched->hang);
-    err_set(&err, ERR_IO, "the process that starts commands %s; %s", why,
-            launcher_is_final(launched->launcher) ? "start gatehouse again to run any"
-                                                  : "the next command gets another one");
+    err_set(&err, ERR_IO, "the launcher of commands %s; %s", why,
+            launcher_is_final(launched->launcher) ? "restart gatehouse to run commands"
+                                                  : "the next command starts a new one");
     tell_if_final(launched);
     end_all(launched, &err);
 }
@@ -175,7 +175,7 @@ static void on_hang(void *data)
             oldest = command->asked_ms;
     }
     if (has_any && now - oldest >= HANG_MS)
-        lose(launched, "does not answer");
+        lose(launched, "does not respond");
     else if (has_any)
         timer_start(&launched->hang, HANG_MS - (now - oldest));
 }
@@ -345,7 +345,7 @@ static void on_ready(void *data)
     }
     if (r == 0 || r == ERR_NOT_FOUND)
         return;
-    lose(launched, "has ended");
+    lose(launched, "has died");
 }
 
 /* ---- life ---- */

@@ -140,7 +140,7 @@ static void end_call(struct shell_call *call, struct starter_end end, const stru
     } else if (!call->has_started && !call->has_timed_out) {
         struct err shown = ERR_INIT;
 
-        err_set(&shown, end.error, "the command could not be started: %s",
+        err_set(&shown, end.error, "cannot start the command: %s",
                 why != NULL && why->code != 0 ? why->message : err_text(end.error));
         call_fail(call, &shown);
     } else {
@@ -196,7 +196,8 @@ void run_begin(struct shell_call *call)
     int r;
 
     if (shell->executing == SHELL_MAX_RUNNING) {
-        err_set(&err, ERR_BUSY, "%d commands run already; wait for one to end", SHELL_MAX_RUNNING);
+        err_set(&err, ERR_BUSY, "%d commands are already running; wait for one to end",
+                SHELL_MAX_RUNNING);
         call_fail(call, &err);
         return;
     }

@@ -74,7 +74,7 @@ static int make_words(struct shell *shell, struct err *err)
 
     shell->config.reach = NULL; /* owned by the caller, who may free it */
     return say(&shell->arena, STR("Runs a command"), reach, &shell->runs) &&
-                   say(&shell->arena, STR("Types into a command that runs"), reach, &shell->types)
+                   say(&shell->arena, STR("Types into a running command"), reach, &shell->types)
                ? 0
                : err_set_plain(err, shell->arena.error);
 }
@@ -139,6 +139,10 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
     struct shell *shell = calloc(1, sizeof(*shell));
     int r;
 
+    if (config->place_count == 0 || config->place_count > SHELL_MAX_PLACES)
+        return err_set(err, ERR_INVALID_ARGUMENT, "commands need 1 to %d directories",
+                       SHELL_MAX_PLACES);
+    shell = calloc(1, sizeof(*shell));
     if (shell == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     signal(SIGPIPE, SIG_IGN);
@@ -190,15 +194,15 @@ static int explain_directory(int code, struct err *err)
              err->code == code && err->message[0] != '\0' ? err->message : err_text(code));
     switch (code) {
     case ERR_NOT_FOUND:
-        return err_set_field(err, code, "cwd", "cwd: there is no such directory");
+        return err_set_field(err, code, "cwd", "cwd: no such directory");
     case ERR_PATH_OUTSIDE_ROOT:
         return err_set_field(err, code, "cwd",
-                             "cwd lies outside the root; commands start inside it");
+                             "cwd is outside the root; give a directory inside it");
     case ERR_NOT_A_DIRECTORY:
         return err_set_field(err, code, "cwd", "cwd is not a directory");
     case ERR_SYMLINK_REJECTED:
         return err_set_field(err, code, "cwd",
-                             "cwd: a symbolic link on the way to it does not stay in the root");
+                             "cwd: a symbolic link in its path leads outside the root");
     default:
         return err_set_field(err, code, "cwd", "cwd: %s", why);
     }
@@ -256,7 +260,7 @@ static int name_command(struct shell_call *call, struct err *err)
     (void)json_get_str(call->arguments, call->tool->resources[0].argument, &given);
     if (str_has_nul(given))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "command",
-                             "command: no shell takes a NUL character");
+                             "command: must not contain a NUL character");
     if (given.len >= COMMAND_MAX_BYTES)
         return err_set_field(err, ERR_TOO_LARGE, "command",
                              "command: at most %d bytes; write a longer script to a file",
@@ -293,7 +297,7 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
     int r;
 
     if (!provider_owns(&shell_provider, tool))
-        return err_set(err, ERR_NOT_FOUND, "there is no tool %.*s here", STR_ARG(tool->name));
+        return err_set(err, ERR_NOT_FOUND, "unknown tool %.*s", STR_ARG(tool->name));
     call = calloc(1, sizeof(*call));
     if (call == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);

@@ -71,7 +71,7 @@ int typed_words(struct arena *arena, const struct json_value *arguments, struct 
     int r = add_words(arguments, &words);
 
     if (r == ERR_TOO_LARGE)
-        return err_set(err, r, "this is too much to be typed at once; send it in parts");
+        return err_set(err, r, "the input is too long for one call; send it in parts");
     if (r < 0)
         return err_set_plain(err, r);
     return arena_copy_str(arena, buf_view(&words), out_words) ? 0
@@ -120,7 +120,7 @@ int typed_reason(struct str bytes, bool is_closing, char out_reason[TYPED_REASON
     sha256_end(&sha, digest);
     hex_text(hex, digest, sizeof(digest));
     snprintf(out_reason, TYPED_REASON_BYTES,
-             "input for a job that runs: %zu bytes%s, SHA-256 %s: %.*s", bytes.len,
+             "input for a running job: %zu bytes%s, SHA-256 %s: %.*s", bytes.len,
              is_closing ? " and its end" : "", hex, STR_ARG(buf_view(&ends)));
     return 0;
 }

@@ -146,7 +146,7 @@ class Covers(Commands):
         self.answer(server, "chmod 0 lit")
         said = str(self.run_command(server, "chmod 700 lit; cat lit/a.key"))
         self.assertNotIn(SECRET, said)
-        self.assertIn("lit: it is closed to its owner; open it with chmod u+rwx", said)
+        self.assertIn("lit: its owner cannot open it; run chmod u+rwx on it", said)
         (self.root / "lit").chmod(0o755)
 
     def test_nobody_gets_behind_the_cover_of_a_closed_folder(self):

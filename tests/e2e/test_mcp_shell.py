@@ -53,7 +53,7 @@ class Results(Commands):
         self.assertLess(len(stdout), 1 << 20)
         self.assertTrue(stdout.startswith("first\n"))
         self.assertTrue(stdout.endswith("last\n"))
-        self.assertIn("left out", stdout)
+        self.assertIn("omitted", stdout)
 
     def test_cancelling_kills(self):
         server = self.begin()
@@ -86,7 +86,7 @@ class Results(Commands):
         os.kill(guard, signal.SIGKILL)
         self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
         for _ in range(2):
-            self.assertIn("start gatehouse again", self.answer(server, "true")["error"])
+            self.assertIn("restart gatehouse", self.answer(server, "true")["error"])
         server.end()
         self.assertEqual(server.words().count("start gatehouse mcp again"), 1, server.words())
 
@@ -191,7 +191,7 @@ class Walls(Commands):
         self.assertEqual((answer["stdout"], answer["exitCode"] != 0), ("", True))
         self.assertEqual((self.root / "fixed").read_text(), "needle")
         self.deny([self.root / f"missing-{i}" for i in range(513)])
-        self.assertIn("were made since this session began", str(self.run_command(server, "true")))
+        self.assertIn("were added since this session began", str(self.run_command(server, "true")))
 
     def test_what_a_pattern_denies_is_denied_where_it_is_when_a_command_starts(self):
         (self.root / "deep" / "er").mkdir(parents=True)
@@ -219,7 +219,7 @@ class Walls(Commands):
         self.deny(["glob:*.key"])
         server = self.start("--permission-shell", "allow")
         self.assertNotIn("shell_execute", {tool["name"] for tool in server.request("tools/list")["tools"]})
-        self.assertIn("commands cannot be held to your patterns", server.words())
+        self.assertIn("cannot apply your deny patterns to commands", server.words())
 
     def test_no_command_bares_to_the_next_what_is_denied_by_closing_a_folder(self):
         deep = self.root / "deep"
@@ -242,7 +242,7 @@ class Walls(Commands):
         server = self.begin("--write")
         self.assertEqual(self.answer(server, "for i in $(seq 5000); do : > $i.key; done")["exitCode"], 0)
         refusal = str(self.run_command(server, "cat deep/a.key"))
-        self.assertIn("deny the folders that hold it instead", refusal)
+        self.assertIn("deny the folders that contain them instead", refusal)
         self.assertNotIn("needle", refusal)
 
     def test_a_link_in_the_place_of_what_is_denied_hides_no_more_than_that(self):
@@ -327,11 +327,11 @@ class Asking(Commands):
         words, _ = self.ask(server, "echo one\necho two", "Deny once")
         places = sorted([str(self.outside), str(self.root)])
         said = words.split("\n")[0]
-        self.assertIn("Runs a command, with the network of this machine; it can change ", said)
+        self.assertIn("Runs a command, with network access; it can change ", said)
         self.assertEqual(sorted(said.split("can change ")[1].split(", ")), places)
         self.assertIn("\n| echo one\n| echo two", words)
         words, _ = self.ask(self.begin_asking("--dangerously-disable-shell-sandbox"), "echo one", "Deny once")
-        self.assertIn("in no box", words)
+        self.assertIn("without a sandbox", words)
 
     def test_a_command_cannot_dress_up_the_question(self):
         server = self.begin_asking()
@@ -387,7 +387,7 @@ class Asking(Commands):
         self.settings.write_text(json.dumps({"resourcePermissions": {"shell": {"allow": ["prefix:bash -s"]}}}))
         server = self.begin("--permission-shell", "ask", "--write")
         job = server.good("shell_start", command="bash -s")["jobId"]
-        self.assertIn("nobody can be asked",
+        self.assertIn("there is nobody to ask",
                       server.bad("shell_input", jobId=job, text="touch made\n", close=True))
         server.good("shell_stop", jobId=job)
         self.assertEqual(os.listdir(self.root), [])
@@ -416,7 +416,7 @@ class Asking(Commands):
                         r"let a[\$\(touch\ made\)]"):
             answer = self.answer(server, command)
             self.assertEqual(os.listdir(self.root), [], command)
-            self.assertIn("nobody can be asked", answer["error"], command)
+            self.assertIn("there is nobody to ask", answer["error"], command)
 
     def test_a_program_that_commands_may_change_is_not_the_one_that_a_rule_names(self):
         self.settings.parent.mkdir(mode=0o700)
@@ -430,7 +430,7 @@ class Asking(Commands):
             (folder / "ls").chmod(0o755)
             answer = self.answer(server, f"{folder}/ls")
             self.assertFalse((self.root / "made").exists(), folder)
-            self.assertIn("nobody can be asked", answer["error"])
+            self.assertIn("there is nobody to ask", answer["error"])
 
     def test_a_command_that_is_always_allowed_is_so_in_any_folder_and_that_is_said(self):
         (self.root / "sub").mkdir()
@@ -443,12 +443,12 @@ class Asking(Commands):
 
     def test_with_nobody_to_ask_nothing_runs(self):
         server = self.begin("--permission-shell", "ask")
-        self.assertIn("nobody can be asked", self.answer(server, "echo x")["error"])
+        self.assertIn("there is nobody to ask", self.answer(server, "echo x")["error"])
 
 
 class Offering(Commands):
     def test_commands_that_read_what_tools_may_not_are_warned_of(self):
-        said = "commands read the files of the folder all the same"
+        said = "commands can still read the files of the folder"
         self.assertIn(said, self.begin("--permission-filesystem-read", "deny").words())
         self.assertNotIn(said, self.begin().words())
 
@@ -481,7 +481,7 @@ class Offering(Commands):
         self.assertIn("without a sandbox", server.words())
 
     def test_a_place_with_files_that_are_started_later_is_warned_of(self):
-        warning = f"outside of any box, as at the next login place={self.state}"
+        warning = f"outside of any sandbox, for example at the next login place={self.state}"
         for flags, is_warned in ((("--shell-writable", self.state), True),
                                  (("--shell-writable", self.outside), False), ((), False)):
             server = self.begin(*flags)

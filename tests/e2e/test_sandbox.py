@@ -41,7 +41,7 @@ class Use(Sandbox):
                              f"gatehouse sandbox: {option}: /nowhere: No such file or directory\n")
         code, _, said = self.run_it("--", "true", before=[
             "sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"])
-        self.assertEqual((code, said), (125, "gatehouse sandbox: the current directory is gone\n"))
+        self.assertEqual((code, said), (125, "gatehouse sandbox: the current directory no longer exists\n"))
 
     def test_a_time_out_is_124_and_kills_everything(self):
         process = self.open("-t", "300ms", "--", "sh", "-c",
@@ -49,7 +49,7 @@ class Use(Sandbox):
         out, said = process.communicate(timeout=PATIENCE)  # to the end of the pipe that both hold
         self.assertEqual(process.returncode, 124)
         self.assertEqual(out, b"partial\n")
-        self.assertEqual(said, b"gatehouse sandbox: its time was over, and everything in it was "
+        self.assertEqual(said, b"gatehouse sandbox: timed out, and everything in it was "
                                b"killed (--timeout)\n")
 
     def test_a_kill_is_said_and_another_end_is_not(self):
@@ -175,7 +175,7 @@ class Use(Sandbox):
         # Of its own process or of one that it waits for.
         for command in (["python3", "-c", hog], ["sh", "-c", f'python3 -c "{hog}"; exit 3']):
             code, _, said = self.run_it("-v", "-m", "100MB", "--", *command)
-            self.assertEqual("killed for want of memory (--memory)" in said,
+            self.assertEqual("killed because memory ran out (--memory)" in said,
                              "memory: limited for all" in said, said)
         code, _, said = self.run_it("-v", "--pids", "5", "--", "python3", "-c",
                                     "import os, signal\n"
@@ -216,8 +216,8 @@ class Use(Sandbox):
         self.assertIn("Landlock: MISSING", said)
 
     def test_a_missing_layer_is_named(self):
-        for name, word in (("mount_setattr", "no sandbox: "), ("mount", "private /tmp"),
-                           ("setns", "a network of its own")):
+        for name, word in (("mount_setattr", "cannot create the sandbox: "), ("mount", "private /tmp"),
+                           ("setns", "entering the network namespace")):
             code, _, said = self.run_it("--", "true",
                                         before=[mcp_client.WITHOUT_SYSCALL, name])
             self.assertEqual(code, 125)

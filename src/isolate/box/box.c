@@ -31,26 +31,27 @@ static const char shared_memory[] = "/dev/shm"; /* holds files like any other */
 static int check_place(const struct box_place *place, struct err *err)
 {
     if (place->path == NULL || place->path[0] != '/' || strlen(place->path) >= BOX_PATH_BYTES)
-        return err_set(err, ERR_INVALID_PATH, "a place of a sandbox has an absolute path");
+        return err_set(err, ERR_INVALID_PATH, "a sandbox path must be absolute");
     if (place->access == BOX_HIDDEN)
         return 0;
     if (strcmp(place->path, "/") == 0)
         return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
-                             "the whole system cannot be a place of a sandbox");
+                             "a sandbox cannot include the whole system as one path");
     for (size_t i = 0; i < array_size(never_places); i++)
         if (box_is_beneath(place->path, never_places[i]) &&
             (!box_is_beneath(place->path, shared_memory) ||
              strcmp(place->path, shared_memory) == 0))
             return err_set_field(err, ERR_DENIED_BY_POLICY, place->path,
-                                 "%s cannot be a place of a sandbox", never_places[i]);
+                                 "%s cannot be made visible in a sandbox", never_places[i]);
     return 0;
 }
 
 static int refuse_place(const char *path, int errno_value, struct err *err)
 {
-    return err_set_field(
-        err, err_from_errno(errno_value), path, "%.150s cannot be a place of a sandbox: %s", path,
-        errno_value == ELOOP ? "a symbolic link is on the way there" : err_errno_text(errno_value));
+    return err_set_field(err, err_from_errno(errno_value), path,
+                         "%.150s cannot be made visible in a sandbox: %s", path,
+                         errno_value == ELOOP ? "its path contains a symbolic link"
+                                              : err_errno_text(errno_value));
 }
 
 static int add_place(struct box *box, const struct box_place *place, struct err *err)
@@ -91,7 +92,7 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     if (box == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (plan->place_count > BOX_MAX_PLACES)
-        return err_set(err, ERR_TOO_LARGE, "a sandbox of more than %d places", BOX_MAX_PLACES);
+        return err_set(err, ERR_TOO_LARGE, "a sandbox has more than %d paths", BOX_MAX_PLACES);
     box->network = plan->network;
     box->limits = plan->limits;
     box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
@@ -135,15 +136,16 @@ static int check_command(const struct box_command *command, struct err *err)
     while (command->argv[count] != NULL)
         count++;
     if (count == 0 || count > BOX_MAX_ARGS)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a command of 1 to %d words is wanted",
+        return err_set(err, ERR_INVALID_ARGUMENT, "a command must have 1 to %d words",
                        BOX_MAX_ARGS);
     if (command->cwd == NULL || command->cwd[0] != '/')
-        return err_set(err, ERR_INVALID_PATH, "the working directory is an absolute path");
+        return err_set(err, ERR_INVALID_PATH, "the working directory must be an absolute path");
     for (size_t i = 0; i < command->denial_count; i++)
         if (command->denials[i].is_pattern || command->denials[i].path[0] != '/' ||
             strcmp(command->denials[i].path, "/") == 0)
             return err_set(err, ERR_DENIED_BY_POLICY,
-                           "a rule denies the whole system, and commands are part of it");
+                           "a rule denies the whole file system, so no command can run; revoke it "
+                           "or make it narrower");
     for (int i = 0; i < STANDARD_FDS; i++) {
         struct stat about;
         int fd = command->fds[i];
@@ -155,10 +157,11 @@ static int check_command(const struct box_command *command, struct err *err)
                            err_errno_text(errno));
         if (S_ISDIR(about.st_mode))
             return err_set(err, ERR_DENIED_BY_POLICY,
-                           "descriptor %d is a directory, which would lead out of the sandbox", i);
+                           "file descriptor %d is a directory, which would lead out of the sandbox",
+                           i);
         if (isatty(fd))
             return err_set(err, ERR_DENIED_BY_POLICY,
-                           "descriptor %d is a terminal; a sandbox gets one of its own", i);
+                           "file descriptor %d is a terminal; a sandbox gets its own", i);
     }
     return 0;
 }
@@ -168,13 +171,13 @@ static const char *why_no_namespaces(int errno_value)
 {
     switch (errno_value) {
     case EPERM:
-        return "user namespaces are not allowed here (a container's filter, AppArmor, or "
-               "kernel.unprivileged_userns_clone)";
+        return "user namespaces are not allowed (check the container's seccomp filter, AppArmor, "
+               "and kernel.unprivileged_userns_clone)";
     case ENOSPC:
-        return "there may be no more of them (user.max_user_namespaces)";
+        return "the limit is reached (raise user.max_user_namespaces)";
     case EINVAL:
     case ENOSYS:
-        return "this kernel was built without some of them";
+        return "this kernel lacks some of them";
     default:
         return err_errno_text(errno_value);
     }
@@ -185,14 +188,14 @@ static const char *why(const struct box_news *news)
     if (news->step == BOX_STEP_NAMESPACES || news->step == BOX_STEP_NETWORK)
         return why_no_namespaces(news->errno_value);
     if (news->errno_value == EPERM && news->step <= BOX_STEP_HOSTNAME)
-        return "user namespaces give no rights here (AppArmor: "
+        return "user namespaces give no rights (AppArmor: check "
                "kernel.apparmor_restrict_unprivileged_userns)";
     if (news->step == BOX_STEP_PLACES && news->errno_value == ESTALE)
-        return "something else lies there now";
+        return "it was replaced by something else";
     if (news->step == BOX_STEP_DENIED && news->errno_value == EACCES)
-        return "it is closed to its owner; open it with chmod u+rwx";
+        return "its owner cannot open it; run chmod u+rwx on it";
     if (news->step == BOX_STEP_PROC && news->errno_value == EPERM)
-        return "parts of the /proc around us are covered, as in a container";
+        return "parts of /proc are masked, as in a container";
     return err_errno_text(news->errno_value);
 }
 
@@ -207,16 +210,17 @@ static int explain(const struct box *box, const struct box_news *news, struct er
                                                                         : ERR_PERMISSION_DENIED,
             "command", "%.150s: %s", news->what, err_errno_text(news->errno_value));
     if (news->step == BOX_STEP_DIRECTORY)
-        return err_set_field(err, code, "cwd", "the working directory %.150s: %s", news->what,
-                             err_errno_text(news->errno_value));
+        return err_set_field(err, code, "cwd", "cannot use the working directory %.150s: %s",
+                             news->what, err_errno_text(news->errno_value));
     if (box->is_open)
-        return err_set_field(err, code, box_step_words(news->step), "no start: %s failed: %s",
-                             box_step_words(news->step), err_errno_text(news->errno_value));
+        return err_set_field(err, code, box_step_words(news->step),
+                             "cannot start the command: %s failed: %s", box_step_words(news->step),
+                             err_errno_text(news->errno_value));
     if (news->step != BOX_STEP_PLACES)
         code = ERR_UNSUPPORTED;
-    return err_set_field(err, code, box_step_words(news->step), "no sandbox: %s failed: %.100s%s%s",
-                         box_step_words(news->step), news->what, news->what[0] != '\0' ? ": " : "",
-                         why(news));
+    return err_set_field(
+        err, code, box_step_words(news->step), "cannot create the sandbox: %s failed: %.100s%s%s",
+        box_step_words(news->step), news->what, news->what[0] != '\0' ? ": " : "", why(news));
 }
 
 /*
@@ -234,7 +238,23 @@ static void set_all(int *fds, size_t count)
         fds[i] = -1;
 }
 
-/* After an error, what remains in *process is for box_finish(). */
+static int open_channel(int out_ends[2], struct err *err)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, out_ends) < 0)
+        return err_set(err, err_from_errno(errno), "cannot create a socket pair: %s",
+                       err_errno_text(errno));
+    return 0;
+}
+
+/* What the first process is copied with. Its network comes later (box/network.c). */
+static unsigned long flags_for(const struct box *box)
+{
+    if (box->is_open)
+        return 0;
+    return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+}
+
+/* What it leaves in *process after an error is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
@@ -275,14 +295,14 @@ static int build_and_start(struct box *box, const struct box_command *command, b
         news = (struct box_news){.step = BOX_STEP_NAMESPACES, .errno_value = errno};
         process->pidfd = -1;
         if (box->is_open)
-            return err_set(err, err_from_errno(news.errno_value), "a new process: %s",
+            return err_set(err, err_from_errno(news.errno_value), "cannot create a process: %s",
                            err_errno_text(news.errno_value));
         return explain(box, &news, err);
     }
     close(steal_fd(&far));
     if (!box_channel_hear(process->channel, &news, &process->pty))
-        return err_set(err, ERR_INTERNAL, "no %s: its first process ended without a word",
-                       box->is_open ? "start" : "sandbox");
+        return err_set(err, ERR_INTERNAL, "cannot create the %s: its first process died",
+                       box->is_open ? "process" : "sandbox");
     return news.kind == BOX_NEWS_FAILED ? explain(box, &news, err) : 0;
 }
 
@@ -393,12 +413,12 @@ static int describe_walls(const struct box *box, struct buf *out)
         return buf_printf(out, "NO SANDBOX: NOTHING IS HELD. COMMANDS CAN DO ALL THAT THE USER "
                                "CAN: FILES, NETWORK, PROCESSES, PRIVILEGES\n");
     r = buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
-                   box->network == BOX_NETWORK_NONE ? ", network" : "; the network is the host's");
+                   box->network == BOX_NETWORK_NONE ? ", network" : "; network of the host");
     if (r == 0)
         r = box->landlock_abi >= LANDLOCK_MIN_ABI
                 ? buf_printf(out, "Landlock: ABI %d%s\n", box->landlock_abi,
                              box->landlock_abi < 6 && box->network == BOX_NETWORK_HOST
-                                 ? "; abstract sockets of the host can be reached"
+                                 ? "; can reach abstract sockets of the host"
                                  : "")
                 : buf_printf(out, "Landlock: MISSING\n");
     return r;
@@ -437,6 +457,6 @@ int box_probe(struct err *err)
         return r;
     box_finish(&process, &end);
     if (!end.is_known || end.is_signal || end.value != 0)
-        return err_set(err, ERR_INTERNAL, "the sandbox came up, but ended on its own");
+        return err_set(err, ERR_INTERNAL, "the sandbox started, but ended by itself");
     return 0;
 }

@@ -19,35 +19,35 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
  */
 /* clang-format off */
 #define BOX_STEPS(X)                                                                               \
-    X(BOX_STEP_NAMESPACES, NULL, BOX_CLOSED, "new namespaces") \
-    X(BOX_STEP_LIFELINE, tie_to_starter, BOX_CLOSED, "the tie to its starter") \
-    X(BOX_STEP_OPEN_LIFELINE, box_open_tie_to_starter, BOX_OPEN, "the tie to its starter") \
-    X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "the limits") \
-    X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "the maker of its network") \
-    X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "the user's number") \
-    X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "the host name") \
-    X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "what is hidden or denied") \
-    X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "the places") \
-    X(BOX_STEP_PINS, box_pin_ways, BOX_CLOSED, "the way to what is hidden or denied") \
-    X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "the devices") \
-    X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "the read-only system") \
-    X(BOX_STEP_FILES, box_reopen_files, BOX_CLOSED, "a file to be read from") \
-    X(BOX_STEP_SCRATCH, box_mount_scratch, BOX_CLOSED, "the private /tmp") \
-    X(BOX_STEP_PROC, box_mount_proc, BOX_CLOSED, "a /proc of its own") \
-    X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "a /dev of its own") \
-    X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "the covers over what is the host's alone") \
-    X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "the places in their order") \
-    X(BOX_STEP_DENIALS, box_mount_denials, BOX_CLOSED, "what rules deny") \
-    X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "the covers over what is the kernel's own") \
-    X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "the terminal") \
-    X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "the working directory") \
-    X(BOX_STEP_NETWORK, box_enter_network, BOX_CLOSED, "a network of its own") \
-    X(BOX_STEP_SESSION, make_session, BOX_BOTH, "a session of its own") \
-    X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "the standard streams") \
-    X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "giving up all privileges") \
+    X(BOX_STEP_NAMESPACES, NULL, BOX_CLOSED, "creating namespaces") \
+    X(BOX_STEP_LIFELINE, tie_to_starter, BOX_CLOSED, "the parent-death signal") \
+    X(BOX_STEP_OPEN_LIFELINE, box_open_tie_to_starter, BOX_OPEN, "the parent-death signal") \
+    X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "setting limits") \
+    X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "creating the network helper") \
+    X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "mapping the user ID") \
+    X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "setting the host name") \
+    X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "finding hidden or denied paths") \
+    X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "mounting the visible paths") \
+    X(BOX_STEP_PINS, box_pin_ways, BOX_CLOSED, "pinning parents of hidden or denied paths") \
+    X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "mounting the devices") \
+    X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "mounting the read-only system") \
+    X(BOX_STEP_FILES, box_reopen_files, BOX_CLOSED, "reopening an input file") \
+    X(BOX_STEP_SCRATCH, box_mount_scratch, BOX_CLOSED, "mounting the private /tmp") \
+    X(BOX_STEP_PROC, box_mount_proc, BOX_CLOSED, "mounting /proc") \
+    X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "mounting /dev") \
+    X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "hiding files of the host") \
+    X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "mounting the visible paths in order") \
+    X(BOX_STEP_DENIALS, box_mount_denials, BOX_CLOSED, "hiding denied paths") \
+    X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "hiding files of the kernel") \
+    X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "opening the terminal") \
+    X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "changing to the working directory") \
+    X(BOX_STEP_NETWORK, box_enter_network, BOX_CLOSED, "entering the network namespace") \
+    X(BOX_STEP_SESSION, make_session, BOX_BOTH, "creating a session") \
+    X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "setting up the standard streams") \
+    X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "dropping privileges") \
     X(BOX_STEP_LANDLOCK, confine_files, BOX_CLOSED, "Landlock") \
-    X(BOX_STEP_SECCOMP, filter_calls, BOX_CLOSED, "the system call filter") \
-    X(BOX_STEP_OPEN_LIMITS, box_open_enter_limits, BOX_OPEN, "the limits") \
+    X(BOX_STEP_SECCOMP, filter_calls, BOX_CLOSED, "the seccomp filter") \
+    X(BOX_STEP_OPEN_LIMITS, box_open_enter_limits, BOX_OPEN, "setting limits") \
     X(BOX_STEP_EXEC, become_command, BOX_BOTH, "the command")
 /* clang-format on */
 

@@ -193,13 +193,13 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
         r = read_folder(&walk, walk.first->path);
     if (r == ERR_TOO_LARGE)
         return err_set(err, r,
-                       "rules deny by patterns what lies among more than %d entries, or is more "
-                       "than %zu of them; deny the folders that hold it instead",
+                       "deny rules with patterns would have to check more than %d entries, or "
+                       "match more than %zu; deny the folders that contain them instead",
                        MATCHES_MAX_ENTRIES, matches->room);
     if (r == ERR_PERMISSION_DENIED)
         return err_set(err, r,
-                       "%.150s is closed to its owner and may hold what rules deny by patterns; "
-                       "open it with chmod u+rwx",
+                       "%.150s is not readable by its owner and may contain files that rules deny "
+                       "by pattern; run chmod u+rwx on it",
                        walk.closed);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

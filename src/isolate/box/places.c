@@ -27,7 +27,7 @@ static int append(struct places *places, const char *path, enum box_access acces
     const char *own;
 
     if (places->count == BOX_MAX_PLACES)
-        return err_set(err, ERR_TOO_LARGE, "more than %d places for a sandbox", BOX_MAX_PLACES);
+        return err_set(err, ERR_TOO_LARGE, "more than %d paths for a sandbox", BOX_MAX_PLACES);
     own = arena_copy(places->arena, str_from(path));
     if (own == NULL)
         return err_set_plain(err, places->arena->error);

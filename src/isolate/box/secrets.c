@@ -14,13 +14,13 @@
 #define PASSWORDS "passwords"
 #define BROWSER   "cookies and stored passwords of a browser"
 #define MAIL      "mail and its passwords"
-#define MODEL     "accounts with those who serve models"
-#define CHAT      "messages, and accounts that send them"
-#define HISTORY   "what was typed may hold passwords"
-#define OURS      "keys, settings and the record of Gatehouse itself"
+#define MODEL     "accounts with model providers"
+#define CHAT      "messages and messenger accounts"
+#define HISTORY   "shell history may contain passwords"
+#define OURS      "keys, settings and the audit log of Gatehouse"
 #define AGENT     "sockets of agents that sign and decrypt for the user"
-#define SYSTEM    "readable to root even without privileges"
-#define SERVICE   "the socket of a service that does as root what it is asked"
+#define SYSTEM    "readable by root even without privileges"
+#define SERVICE   "the socket of a service that runs requests as root"
 
 const struct secret_place secrets[] = {
     {".ssh", LOGIN},

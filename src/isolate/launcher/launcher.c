@@ -51,7 +51,8 @@ static int fork_guard(struct launcher *launcher, const struct launcher_service *
     int why;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_set(err, err_from_errno(errno), "the launcher: %s", err_errno_text(errno));
+        return err_set(err, err_from_errno(errno), "cannot start the launcher of commands: %s",
+                       err_errno_text(errno));
     launcher->guard_fd = ends[0];
     (void)setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     launcher->guard = fork();
@@ -68,7 +69,8 @@ static int fork_guard(struct launcher *launcher, const struct launcher_service *
     why = errno;
     close(ends[1]);
     return launcher->guard < 0
-               ? err_set(err, err_from_errno(why), "the launcher: %s", err_errno_text(why))
+               ? err_set(err, err_from_errno(why), "cannot start the launcher of commands: %s",
+                         err_errno_text(why))
                : 0;
 }
 
@@ -87,12 +89,10 @@ int launcher_renew(struct launcher *launcher, struct err *err)
         if (launcher->guard_fd >= 0)
             close(steal_fd(&launcher->guard_fd));
         return err_set(err, ERR_IO,
-                       "the process that starts commands has ended for good: start gatehouse "
-                       "again to run any");
+                       "the launcher of commands has died: restart gatehouse to run commands");
     }
     launcher->fd = fd;
-    return launcher->fd >= 0 ? 0
-                             : err_set(err, ERR_BUSY, "no process can be made to start commands");
+    return launcher->fd >= 0 ? 0 : err_set(err, ERR_BUSY, "cannot create the launcher of commands");
 }
 
 bool launcher_is_final(const struct launcher *launcher)
@@ -119,7 +119,7 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
     int r = threads_check_alone(err);
 
     if (envelope->denial_count > BOX_MAX_DENIALS)
-        return err_set(err, ERR_TOO_LARGE, "a sandbox that denies more than %d paths",
+        return err_set(err, ERR_TOO_LARGE, "a sandbox cannot deny more than %d paths",
                        BOX_MAX_DENIALS);
 
     if (launcher == NULL)

@@ -218,9 +218,9 @@ static void start(struct server *server, const struct launcher_request *request)
     int r;
 
     if (find(server, request->number) != NULL)
-        r = err_set(&err, ERR_ALREADY_EXISTS, "command %u is running", request->number);
+        r = err_set(&err, ERR_ALREADY_EXISTS, "command %u is already running", request->number);
     else if (running == NULL)
-        r = err_set(&err, ERR_BUSY, "%d commands are running already", LAUNCHER_MAX_RUNNING);
+        r = err_set(&err, ERR_BUSY, "%d commands are already running", LAUNCHER_MAX_RUNNING);
     else
         r = start_in(server, running, request, &err);
     if (r < 0)

@@ -505,7 +505,7 @@ static void the_time_of_a_server_ends_every_state(void **unused)
         if (state == DESK || state == CLIENT)
             assert_non_null(strstr(world->words, "did not answer in time"));
         else if (state != OWN_TIME && state != RUNNING)
-            assert_non_null(strstr(world->words, "not begun"));
+            assert_non_null(strstr(world->words, "before it could start"));
         drop_world(world);
     }
 }
@@ -730,7 +730,7 @@ static void what_runs_past_its_time_is_cancelled_and_answered_when_it_ends(void 
     assert_int_equal(world->answers, 0);
     end_work(world->work, NULL, ERR_TIMED_OUT, true);
     assert_int_equal(world->answers, 1);
-    assert_null(strstr(world->words, "not begun"));
+    assert_null(strstr(world->words, "before it could start"));
 }
 
 static void what_cannot_be_recorded_is_not_done(void **state)

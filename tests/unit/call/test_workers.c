@@ -381,7 +381,7 @@ static void nothing_is_begun_while_it_is_held(void **state)
     begin(world, &count_tool);
     cancel(world, ERR_TIMED_OUT);
     assert_int_equal(world->ended, 1);
-    assert_non_null(strstr(world->text, "no worker was free"));
+    assert_non_null(strstr(world->text, "waiting for a free worker"));
     begin(world, &count_tool);
     assert_int_equal(world->counting->prepared, 0);
     world->is_held = false;

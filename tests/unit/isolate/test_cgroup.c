@@ -31,7 +31,7 @@ static void what_a_killed_starter_left_is_swept(void **state)
     close(ends[1]);
     assert_int_equal(cgroup_leaf_make(&limits, &leaf, NULL), 0);
     if (leaf.dir_count == 0)
-        skip_because("no cgroup may be made here");
+        skip_because("cannot create a cgroup");
     for (size_t i = 0; i < leaf.dir_count; i++) {
         assert_int_equal(fstatat(leaf.dirs[i].parent_fd, leaf.name, &about, 0), 0);
         assert_int_equal(fstatat(leaf.dirs[i].parent_fd, name, &about, 0), -1);
@@ -61,7 +61,7 @@ static void who_joins_is_in_and_what_is_empty_goes(void **state)
     (void)state;
     assert_int_equal(cgroup_leaf_make(&limits, &leaf, NULL), 0);
     if (leaf.dir_count == 0)
-        skip_because("no cgroup may be made here");
+        skip_because("cannot create a cgroup");
     in_child(join_it, &leaf);
     memcpy(name, leaf.name, sizeof(name));
     parent_fd = dup(leaf.dirs[0].parent_fd);
@@ -86,8 +86,9 @@ static void what_does_not_hold_is_said(void **state)
 
     (void)state;
     cgroup_describe(CGROUP_MEMORY, CGROUP_BY_PROCESS, words);
-    assert_string_equal(words, "memory: limited for each process (no cgroup may be made here); "
-                               "what they share is NOT LIMITED");
+    assert_string_equal(
+        words,
+        "memory: limited for each process (cannot create a cgroup); shared memory is NOT LIMITED");
     cgroup_describe(CGROUP_PROCESSES, CGROUP_BY_PROCESS, words);
     assert_null(strstr(words, "NOT"));
     cgroup_describe(CGROUP_MEMORY, CGROUP_BY_GROUP, words);

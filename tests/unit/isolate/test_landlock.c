@@ -358,13 +358,13 @@ static void confine_with(int errno_value, const char *reason)
 static void confine_without(void *data)
 {
     (void)data;
-    confine_with(ENOSYS, "this kernel has none");
+    confine_with(ENOSYS, "this kernel does not support it");
 }
 
 static void confine_switched_off(void *data)
 {
     (void)data;
-    confine_with(EOPNOTSUPP, "switched off");
+    confine_with(EOPNOTSUPP, "disabled at boot");
 }
 
 static void confine_filtered(void *data)

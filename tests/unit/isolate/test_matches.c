@@ -68,7 +68,7 @@ static void what_cannot_be_found_whole_is_an_error(void **state)
     struct err err = ERR_INIT;
 
     assert_int_equal(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err), ERR_TOO_LARGE);
-    assert_non_null(strstr(err.message, "deny the folders that hold it instead"));
+    assert_non_null(strstr(err.message, "deny the folders that contain them instead"));
     matches = (struct matches){.items = items, .room = 2};
     assert_int_equal(matches_find(&arena, &denial, 1, &folder, 1, &matches, &err), 0);
     assert_int_equal(matches.count, 2);
@@ -154,7 +154,7 @@ static void find_own_folder(void *data)
 
     become_somebody();
     expect(matches_find(&arena, &inner, 1, &folder, 1, &matches, &err) == ERR_PERMISSION_DENIED);
-    expect(strstr(err.message, "inside/a is closed to its owner") != NULL);
+    expect(strstr(err.message, "inside/a is not readable by its owner") != NULL);
     expect(matches_find(&arena, &other, 1, &folder, 1, &matches, &err) == 0);
 }
 

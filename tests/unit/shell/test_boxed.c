@@ -325,7 +325,7 @@ static void a_flood_is_cut_in_flat_memory(void **state)
     object =
         execute(room, "{\"command\":\"head -c 100000000 /dev/zero | tr '\\\\0' x\"}", &is_error);
     text = text_member(object, "stdout");
-    assert_true(str_find(text, STR("\n[… 99.7 MB left out …]\n")) != SIZE_MAX);
+    assert_true(str_find(text, STR("\n[… 99.7 MB omitted …]\n")) != SIZE_MAX);
     assert_true(text.len < (256 << 10) + 64);
     expect_code(object, 0);
     assert_false(has_grown_since(before));
@@ -521,7 +521,7 @@ static void without_descriptors_a_command_is_killed_and_told_of(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
     assert_int_equal(boxed_wait(&room->boxed, &answer), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_true(str_find(buf_view(&answer.result), STR("could not be started")) != SIZE_MAX);
+    assert_true(str_find(buf_view(&answer.result), STR("cannot start")) != SIZE_MAX);
     assert_true(str_find(buf_view(&answer.result), str_from(err_text(ERR_TOO_MANY_FILES))) !=
                 SIZE_MAX);
     buf_done(&answer.result);
@@ -558,7 +558,7 @@ static int run_confined(struct room *room)
                     "{\"command\":\"head -c 3000000 /dev/zero | tr '\\\\0' x\"}", &answer, &id) < 0)
         return 3;
     if (boxed_wait(boxed, &answer) < 0 ||
-        str_find(buf_view(&answer.result), STR("[… 2.7 MB left out …]")) == SIZE_MAX)
+        str_find(buf_view(&answer.result), STR("[… 2.7 MB omitted …]")) == SIZE_MAX)
         return 4;
     if (boxed_begin(boxed, "shell_start", "{\"command\":\"cat\",\"terminal\":true}", &answer, &id) <
             0 ||

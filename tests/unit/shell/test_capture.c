@@ -45,17 +45,17 @@ static void the_middle_is_left_out_and_counted(void **state)
     (void)state;
     capture_init(&capture, 8);
     feed(&capture, STR("0123456789"));
-    assert_str(text_of(&capture, &out), "0123\n[… 2 bytes left out …]\n6789");
+    assert_str(text_of(&capture, &out), "0123\n[… 2 bytes omitted …]\n6789");
     feed(&capture, STR("a"));
-    assert_str(text_of(&capture, &out), "0123\n[… 3 bytes left out …]\n789a");
+    assert_str(text_of(&capture, &out), "0123\n[… 3 bytes omitted …]\n789a");
     feed(&capture, STR("bcdefghijklmnop"));
-    assert_str(text_of(&capture, &out), "0123\n[… 18 bytes left out …]\nmnop");
+    assert_str(text_of(&capture, &out), "0123\n[… 18 bytes omitted …]\nmnop");
     capture_done(&capture);
 
     /* No line is made where one ended just then. */
     capture_init(&capture, 4);
     feed(&capture, STR("a\nbcd"));
-    assert_str(text_of(&capture, &out), "a\n[… 1 byte left out …]\ncd");
+    assert_str(text_of(&capture, &out), "a\n[… 1 byte omitted …]\ncd");
     capture_done(&capture);
 }
 
@@ -67,7 +67,7 @@ static void no_character_is_cut_in_two(void **state)
     (void)state;
     capture_init(&capture, 8);
     feed(&capture, STR("abc€------€fgh")); /* each lies across an edge of what is kept */
-    assert_str(text_of(&capture, &out), "abc\n[… 12 bytes left out …]\nfgh");
+    assert_str(text_of(&capture, &out), "abc\n[… 12 bytes omitted …]\nfgh");
     capture_done(&capture);
 
     /* One across the joint of the halves is whole, also when it comes in pieces. */
@@ -111,7 +111,7 @@ static void expect_text(struct str whole, size_t max_bytes, struct buf *out)
         tail = str_slice(tail, 1, tail.len);
     head.len -= text_unfinished(head);
     assert_int_equal(text_append(out, head), 0);
-    assert_int_equal(buf_printf(out, "%s[… %s left out …]\n",
+    assert_int_equal(buf_printf(out, "%s[… %s omitted …]\n",
                                 head.len > 0 && head.ptr[head.len - 1] != '\n' ? "\n" : "",
                                 text_size(whole.len - head.len - tail.len, size)),
                      0);

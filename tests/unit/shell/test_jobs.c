@@ -3,7 +3,7 @@
 #include "shellbench.h"
 
 #define Y_TYPED                                                                                    \
-    "input for a job that runs: 2 bytes, SHA-256 "                                                 \
+    "input for a running job: 2 bytes, SHA-256 "                                                   \
     "3bb2abb69ebb27fbfe63c7639624c6ec5e331b841a5bc8c3ebc10b9285e90877: \"y\\n\""
 
 /* The first job of a bench. */
@@ -161,8 +161,9 @@ static void input_reaches_the_job_and_the_record(void **state)
     assert_str(typed(played, text, sizeof(text)), "y\n");
     assert_recorded(bench, "shell_input intent 'cat' in '' - by user: " Y_TYPED "\n"
                            "shell_input success 'cat' in '' - by user: " Y_TYPED "\n");
-    assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"keys\":[\"enter\"]}"), true,
-                  "{\"error\":\"keys are for jobs that were started with terminal; send text\"}");
+    assert_answer(
+        ask(bench, "shell_input", "{\"jobId\":\"job1\",\"keys\":[\"enter\"]}"), true,
+        "{\"error\":\"keys work only for jobs started with terminal; send text instead\"}");
     assert_answer(ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"end\",\"close\":true}"),
                   false, "{\"jobId\":\"job1\",\"bytes\":3}");
     assert_str(typed(played, text, sizeof(text)), "end");
@@ -186,7 +187,7 @@ static void both_ends_of_what_was_typed_stand_in_the_record(void **state)
     assert_answer(ask(bench, "shell_input", arguments), false,
                   "{\"jobId\":\"job1\",\"bytes\":113}");
     assert_true(str_find(buf_view(&bench->record),
-                         STR("input for a job that runs: 113 bytes and its end, SHA-256 "
+                         STR("input for a running job: 113 bytes and its end, SHA-256 "
                              "3f62e1ce59b7cee766809f9880d0ad7b0493f83b40820fa55249bfb5428b8cd6"
                              ": \"echo hi                 \" ... \"                  ; rm x\"")) <
                 bench->record.len);
@@ -255,7 +256,7 @@ static void a_terminal_has_its_size_and_keys(void **state)
     assert_str(typed(played, text, sizeof(text)), "i\x1b[A\x03\x04");
     assert_answer(
         ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\",\"keys\":[\"any\"]}"), true,
-        "{\"error\":\"keys: any is no key that is known here\"}");
+        "{\"error\":\"keys: any is not a known key\"}");
     assert_int_equal(typed(played, text, sizeof(text)).len, 0);
 }
 
@@ -354,7 +355,7 @@ static void a_named_signal_is_sent_alone(void **state)
                   "{\"output\":\"\",\"cursor\":0,\"jobId\":\"job1\",\"state\":\"ended\","
                   "\"exitCode\":130}");
     assert_answer(ask(bench, "shell_stop", "{\"jobId\":\"job1\"}"), true,
-                  "{\"error\":\"there is no such job; shell_list shows those that there are\"}");
+                  "{\"error\":\"no such job; use shell_list to see the jobs\"}");
 }
 
 static void jobs_of_other_sessions_are_not_there(void **state)
@@ -368,10 +369,9 @@ static void jobs_of_other_sessions_are_not_there(void **state)
 
     for (size_t i = 0; i < array_size(tools); i++)
         assert_answer(ask_as(bench, state, tools[i], "{\"jobId\":\"job1\"}"), true,
-                      "{\"error\":\"there is no such job; shell_list shows those that there "
-                      "are\"}");
+                      "{\"error\":\"no such job; use shell_list to see the jobs\"}");
     assert_answer(ask_as(bench, state, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\"}"), true,
-                  "{\"error\":\"there is no such job; shell_list shows those that there are\"}");
+                  "{\"error\":\"no such job; use shell_list to see the jobs\"}");
     assert_answer(ask_as(bench, state, "shell_list", "{}"), false, "{\"jobs\":[]}");
     assert_int_equal(played->signals, 0);
     /* Typing is decided about as the command itself was. */
@@ -456,13 +456,13 @@ static void jobs_have_a_ceiling_and_old_ones_make_room(void **state)
     ask(bench, "shell_start", "{\"command\":\"two\"}");
     let_start(bench);
     assert_answer(ask(bench, "shell_start", "{\"command\":\"three\"}"), true,
-                  "{\"error\":\"2 jobs run already; stop one with shell_stop\"}");
+                  "{\"error\":\"2 jobs are already running; stop one with shell_stop\"}");
     assert_int_equal(bench->played_count, 2);
     let_exit(bench, first, 0);
     ask(bench, "shell_start", "{\"command\":\"three\"}");
     let_start(bench);
     assert_answer(ask(bench, "shell_output", "{\"jobId\":\"job1\"}"), true,
-                  "{\"error\":\"there is no such job; shell_list shows those that there are\"}");
+                  "{\"error\":\"no such job; use shell_list to see the jobs\"}");
     ask_as(bench, state, "shell_start", "{\"command\":\"another's\"}");
     let_start(bench);
     assert_int_equal(bench->played_count, 4);

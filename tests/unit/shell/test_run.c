@@ -64,7 +64,7 @@ static void time_ends_with_what_was_printed(void **state)
     assert_answer(answer, false,
                   "{\"stdout\":\"so far\",\"stderr\":\"\",\"exitCode\":null,\"timedOut\":true}");
     assert_recorded(bench, "shell_execute failed 'sleep' in '' timed_out by user: "
-                           "not finished within its time\n");
+                           "timed out\n");
 }
 
 static void a_launcher_that_hangs_does_not_hang_the_call(void **state)
@@ -172,11 +172,11 @@ static void what_cannot_be_recorded_is_not_run(void **state)
     bench->refuses_intents = true;
     answer = ask(bench, "shell_execute", "{\"command\":\"ls\"}");
     assert_answer(answer, true,
-                  "{\"error\":\"the record could not be written, so nothing was changed\"}");
+                  "{\"error\":\"the audit log could not be written, so nothing was changed\"}");
     assert_int_equal(bench->played_count, 0);
     answer = ask(bench, "shell_start", "{\"command\":\"ls\"}");
     assert_answer(answer, true,
-                  "{\"error\":\"the record could not be written, so nothing was changed\"}");
+                  "{\"error\":\"the audit log could not be written, so nothing was changed\"}");
     assert_int_equal(bench->played_count, 0);
 }
 
@@ -214,7 +214,7 @@ static void output_has_a_ceiling(void **state)
     print(bench, played->output, STR("0123456789"));
     let_exit(bench, played, 0);
     assert_answer(answer, false,
-                  "{\"stdout\":\"0123\\n[… 2 bytes left out …]\\n6789\",\"stderr\":\"\","
+                  "{\"stdout\":\"0123\\n[… 2 bytes omitted …]\\n6789\",\"stderr\":\"\","
                   "\"exitCode\":0}");
 }
 
@@ -243,8 +243,7 @@ static void where_there_is_no_bash_it_is_sh(void **state)
     assert_string_equal(last_played(bench)->shell, "/bin/sh");
     refuse_start(bench, ERR_NOT_FOUND, "command", "/bin/sh: not found");
     assert_int_equal(bench->played_count, 3);
-    assert_answer(answer, true,
-                  "{\"error\":\"the command could not be started: /bin/sh: not found\"}");
+    assert_answer(answer, true, "{\"error\":\"cannot start the command: /bin/sh: not found\"}");
 }
 
 static void what_cannot_be_started_says_why(void **state)
@@ -254,14 +253,16 @@ static void what_cannot_be_started_says_why(void **state)
 
     refuse_start(bench, ERR_UNSUPPORTED, "", "no user namespaces here");
     assert_answer(answer, true,
-                  "{\"error\":\"the command could not be started: no user namespaces here\"}");
+                  "{\"error\":\"cannot start the command: no user namespaces here\"}");
     bench->start_error = ERR_BUSY;
     answer = ask(bench, "shell_execute", "{\"command\":\"ls\"}");
-    assert_answer(answer, true,
-                  "{\"error\":\"the command could not be started: too much is waiting already\"}");
+    assert_answer(
+        answer, true,
+        "{\"error\":\"cannot start the command: too many requests are waiting; try again later\"}");
     answer = ask(bench, "shell_start", "{\"command\":\"ls\"}");
-    assert_answer(answer, true,
-                  "{\"error\":\"the command could not be started: too much is waiting already\"}");
+    assert_answer(
+        answer, true,
+        "{\"error\":\"cannot start the command: too many requests are waiting; try again later\"}");
     assert_int_equal(bench->played_count, 1);
 }
 
@@ -275,7 +276,7 @@ static void commands_at_a_time_have_a_ceiling(void **state)
         ask(bench, "shell_execute", "{\"command\":\"ls\"}");
     assert_int_equal(bench->played_count, SHELL_MAX_RUNNING);
     assert_answer(ask(bench, "shell_execute", "{\"command\":\"ls\"}"), true,
-                  "{\"error\":\"32 commands run already; wait for one to end\"}");
+                  "{\"error\":\"32 commands are already running; wait for one to end\"}");
     let_exit(bench, played, 0);
     assert_int_equal(first->count, 1);
     ask(bench, "shell_execute", "{\"command\":\"ls\"}");
@@ -382,14 +383,14 @@ static void arguments_that_name_nothing_are_refused(void **state)
         {"{}", ERR_SCHEMA_MISMATCH, "command is required"},
         {"{\"command\":\" \\n\"}", ERR_INVALID_ARGUMENT, "command is empty"},
         {"{\"command\":\"a\\u0000b\"}", ERR_INVALID_ARGUMENT,
-         "command: no shell takes a NUL character"},
+         "command: must not contain a NUL character"},
         {"{\"command\":\"ls\",\"cwd\":\"..\"}", ERR_PATH_OUTSIDE_ROOT,
-         "cwd lies outside the root; commands start inside it"},
+         "cwd is outside the root; give a directory inside it"},
         {"{\"command\":\"ls\",\"cwd\":\"/etc\"}", ERR_PATH_OUTSIDE_ROOT,
-         "cwd lies outside the root; commands start inside it"},
+         "cwd is outside the root; give a directory inside it"},
         {"{\"command\":\"ls\",\"cwd\":\"/folders\"}", ERR_PATH_OUTSIDE_ROOT,
-         "cwd lies outside the root; commands start inside it"},
-        {"{\"command\":\"ls\",\"cwd\":\"none\"}", ERR_NOT_FOUND, "cwd: there is no such directory"},
+         "cwd is outside the root; give a directory inside it"},
+        {"{\"command\":\"ls\",\"cwd\":\"none\"}", ERR_NOT_FOUND, "cwd: no such directory"},
         {"{\"command\":\"ls\",\"cwd\":\"file\"}", ERR_NOT_A_DIRECTORY, "cwd is not a directory"},
     };
     struct shellbench *bench = *state;
