@@ -57,17 +57,17 @@ static void write_commands(const struct confirm *confirm, struct page *page)
     bool changes_folder = confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
 
     if (confirm->shell_is_open) {
-        page_say(page, PAGE_WARNING, "Commands run without boxes: they can do all that you can.");
+        page_say(page, PAGE_WARNING,
+                 "Commands run without a sandbox: they can do everything you can.");
         return;
     }
     page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
              "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
     if (confirm_mode_of(confirm, CATALOG_FILESYSTEM_READ) == PERMISSION_DENY)
-        page_say(page, PAGE_WARNING, "Commands read the files of the folder all the same.");
-    page_say(page, PAGE_PLAIN,
-             "Rules with patterns hold for commands where they match what is there.");
+        page_say(page, PAGE_WARNING, "Commands can still read the files of the folder.");
+    page_say(page, PAGE_PLAIN, "For commands, rules with patterns apply only to files that exist.");
     if (!changes_folder && confirm->writable_count == 0)
-        page_say(page, PAGE_PLAIN, "Commands can change no files.");
+        page_say(page, PAGE_PLAIN, "Commands cannot change files.");
     else
         page_say(page, PAGE_WARNING, "Commands can change files in:");
     if (changes_folder)
@@ -82,7 +82,7 @@ static void write_offer(const struct confirm *confirm, struct page *page)
     page_quote(page, PAGE_BOLD, buf_view(&confirm->url), PAGE_LINE);
     if (confirm->is_exposed)
         page_say(page, PAGE_WARNING,
-                 "Not encrypted: others on the network can read and change all of it.");
+                 "Not encrypted: others on the network can read and change everything.");
     page_say(page, PAGE_FAINT, "Folder:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
     page_say(page, PAGE_FAINT, "It may:");
@@ -103,7 +103,7 @@ static void write_editor(const struct confirm *confirm, struct page *page)
 {
     page_say(page, PAGE_PLAIN, "For this session only; nothing is saved.");
     if (confirm->look.is_plain)
-        page_say(page, PAGE_PLAIN, "\"2 ask\" sets row 2, \"dir NAME\" the folder.");
+        page_say(page, PAGE_PLAIN, "\"2 ask\" sets row 2, \"dir NAME\" sets the folder.");
     write_problem(confirm, page);
 }
 
@@ -150,20 +150,20 @@ void confirm_lay_out(const struct confirm *confirm, size_t columns, struct confi
         out->sheet.labels = answer_labels;
         out->sheet.label_count = ANSWERS;
         out->sheet.keys = is_plain ? "Answer 1-3 and Enter (Enter alone: 3, no):"
-                                   : "Up/Down or 1-3 choose, Enter answers, Esc is No";
+                                   : "Up/Down or 1-3: choose, Enter: answer, Esc: no";
         write_offer(confirm, &out->body);
         break;
     case CONFIRM_EDITING:
         out->sheet.title = "Permissions and folder";
         out->sheet.label_count = ROWS;
         out->sheet.keys = is_plain ? "Change a row, or \"done\":"
-                                   : "Up/Down choose, Left/Right or Enter change, Esc is done";
+                                   : "Up/Down: choose, Left/Right or Enter: change, Esc: done";
         lay_out_rows(confirm, columns, out);
         write_editor(confirm, &out->body);
         break;
     case CONFIRM_TYPING:
         out->sheet.title = "Folder";
-        out->sheet.keys = "Enter takes it, Esc leaves it as it was";
+        out->sheet.keys = "Enter: accept, Esc: keep the old folder";
         write_typing(confirm, &out->body);
         break;
     }

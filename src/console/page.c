@@ -216,7 +216,7 @@ static void quote_name(struct page *page, enum page_style style, struct str name
     flow_put(&flow, &mark);
     if (is_cut) {
         end_line(page);
-        page_say(page, PAGE_FAINT, "  ... %zu bytes left out ...", name.len - head.len - tail.len);
+        page_say(page, PAGE_FAINT, "  ... %zu bytes omitted ...", name.len - head.len - tail.len);
         flow = flow_begin(page, style);
         flow_put(&flow, &mark);
         flow_text(&flow, tail, true);

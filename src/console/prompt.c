@@ -43,7 +43,7 @@ static const char *group_words(enum catalog_group group)
     case CATALOG_BROWSER:
         return "Use the browser";
     }
-    return "Do something unknown";
+    return "Unknown action";
 }
 
 const char *prompt_past(enum permission_choice choice)
@@ -163,15 +163,15 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
     if (prompt->is_too_early)
         (void)snprintf(out->keys, sizeof(out->keys), "%s",
                        prompt->look.is_plain
-                           ? "It is allowed when its end was shown (m shows more):"
-                           : "It is allowed when its end was shown: space, or G for the end");
+                           ? "You can allow it after you have seen its end (m: more):"
+                           : "You can allow it after you have seen its end (space: more, G: end)");
     else if (prompt->look.is_plain)
         (void)snprintf(
             out->keys, sizeof(out->keys),
             "Answer 1-%zu and Enter (Enter alone: 1, deny once):", prompt->offered_count);
     else
         (void)snprintf(out->keys, sizeof(out->keys),
-                       "Up/Down or 1-%zu choose, Enter answers, Esc denies", prompt->offered_count);
+                       "Up/Down or 1-%zu: choose, Enter: answer, Esc: deny", prompt->offered_count);
 }
 
 /* Without memory for all of it, the user might allow something that was not shown. */
@@ -185,15 +185,24 @@ void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t mo
     struct layout layout;
 
     lay_out(prompt, size->columns, more, &layout);
-    if (!is_unshowable(prompt)) {
-        sheet_show(&layout.sheet, &prompt->look, size, &prompt->place, out);
+    if (is_unshowable(prompt)) {
+        prompt->place.step = 0;
+        (void)buf_append_str(out, STR("Too large to show: Esc denies"));
         return;
     }
-    prompt->place.step = 0;
-    (void)buf_append_str(out,
-                         prompt->look.is_plain
-                             ? STR("\n== Gatehouse asks ==\nToo large to be shown: Enter denies ")
-                             : STR("Too large to be shown: Esc denies"));
+    sheet_draw(&layout.sheet, &prompt->look, size, &prompt->place, out);
+}
+
+void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t more,
+                  struct buf *out)
+{
+    struct layout layout;
+
+    lay_out(prompt, size->columns, more, &layout);
+    if (is_unshowable(prompt))
+        (void)buf_append_str(out, STR("\n== Gatehouse asks ==\nToo large to show: Enter denies "));
+    else
+        sheet_print(&layout.sheet, &prompt->look, size, &prompt->place, out);
 }
 
 /* ---- what is answered ---- */

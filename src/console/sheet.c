@@ -60,7 +60,7 @@ static void draw_body(const struct sheet *sheet, const struct stage_look *look, 
     next_row(out);
     if (below > 0)
         row(look, body->columns, PAGE_BOLD, out,
-            is_wide ? "... %zu more lines (space shows them)" : "%zu more: space", below);
+            is_wide ? "... %zu more lines (press space)" : "%zu more: space", below);
     else
         row(look, body->columns, PAGE_FAINT, out, "%s",
             is_wide ? "(the end; b goes back)" : "end; b: back");
@@ -141,7 +141,7 @@ static void print_part(const struct sheet *sheet, const struct stage_look *look,
 
     stage_lines(look, sheet->body, place->top, place->step, out);
     if (below > 0)
-        (void)buf_printf(out, "... %zu more lines (m shows them)\n", below);
+        (void)buf_printf(out, "... %zu more lines (type m)\n", below);
     place->has_shown_end |= below == 0;
 }
 

@@ -29,7 +29,7 @@ static int explain(const struct tool_call *call, int code, const struct err *why
     case ERR_ALREADY_EXISTS:
         return change_fail(err, code, given, "must be missing or an empty directory");
     case ERR_NOT_A_DIRECTORY:
-        return change_fail(err, code, given, "is a file, or a file leads there");
+        return change_fail(err, code, given, "is a file, or one of its parents is a file");
     case ERR_ROOT_PROTECTED:
         return change_fail(err, code, given, "name a directory below the root");
     default:

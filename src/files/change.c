@@ -38,7 +38,7 @@ int change_fail(struct err *err, int code, struct str given, const char *format,
 int change_refuse(struct err *err, int code, struct str given, const struct err *why)
 {
     if (code == ERR_NOT_FOUND)
-        return change_fail(err, code, given, "not found; list_files shows what there is");
+        return change_fail(err, code, given, "not found; use list_files to see what exists");
     if (code == ERR_DENIED_BY_POLICY &&
         (why->message[0] == '\0' || strcmp(why->message, err_text(code)) == 0))
         return change_fail(err, code, given, TOOL_DENIED_BEHIND);
@@ -54,7 +54,7 @@ int change_check_size(const struct tool_call *call, struct str given, uint64_t s
     if (size <= limit)
         return 0;
     return change_fail(err, ERR_TOO_LARGE, given,
-                       "%" PRIu64 " bytes are over the limit of %" PRIu64 "; nothing was changed",
+                       "%" PRIu64 " bytes exceed the limit of %" PRIu64 "; nothing was changed",
                        size, limit);
 }
 
@@ -106,7 +106,7 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
         return change_refuse(err, r, given, &why);
     if (is_binary(buf_view(out)))
         return change_fail(err, ERR_INVALID_UTF8, given,
-                           "is a binary file, which cannot be edited as text");
+                           "is a binary file and cannot be edited as text");
     *out_stat = about;
     return 0;
 }

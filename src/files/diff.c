@@ -480,7 +480,7 @@ static int put_all(const struct diff *diff, const struct diff_options *options, 
         if (r < 0 && r != ERR_TOO_LARGE)
             break;
         out->len = kept;
-        r = buf_printf(out, "… the diff goes on from line %zu; it is cut here\n", hunk.a + 1);
+        r = buf_printf(out, "… the diff continues at line %zu; truncated here\n", hunk.a + 1);
         break;
     }
     return r;

@@ -70,7 +70,7 @@ static int hold(struct editing *editing, size_t bytes, struct err *err)
     if (editing->held <= EDIT_MAX_BYTES)
         return 0;
     return err_set(err, ERR_TOO_LARGE,
-                   "these files are too large to be edited in one call: make several");
+                   "these files are too large to edit in one call: use several calls");
 }
 
 static int read_first(struct editing *editing, struct edited_file *file, struct err *err)
@@ -174,7 +174,7 @@ static int write_one(const struct editing *editing, struct edited_file *file, st
         r = authority_stat(files, name, &about, &why);
     if (r == 0 && !change_is_same(&about, &file->read))
         r = err_set(&why, ERR_BUSY,
-                    "somebody else has changed it meanwhile: read it and edit again");
+                    "somebody else has changed it in the meantime: read it and edit again");
     if (r == 0)
         r = authority_write_text(files, name, buf_view(&file->after), &options, &why);
     if (r < 0) {
@@ -233,10 +233,9 @@ static int write_all(struct editing *editing, struct err *err)
     memcpy(message, err->message, sizeof(message));
     if (stuck.len > 0)
         return err_set(err, r,
-                       "%.120s; %.*s was edited and could not be put back: see "
-                       "undo_changes",
+                       "%.120s; %.*s was edited and could not be restored: use undo_changes",
                        message, (int)(stuck.len < 80 ? stuck.len : 80), stuck.ptr);
-    return err_set(err, r, "%.180s; the other files were put back", message);
+    return err_set(err, r, "%.180s; the other files were restored", message);
 }
 
 /* ---- results ---- */

@@ -94,10 +94,10 @@ int fileuri_name(struct str uri, struct str root_path, char out_name[PATH_MAX], 
     int r;
 
     if (!take_path(uri, &path))
-        return err_set(err, ERR_INVALID_ARGUMENT, "not the file:// address of a file here");
+        return err_set(err, ERR_INVALID_ARGUMENT, "not a file:// URI inside the folder");
     r = fileuri_decode(path, text, &len);
     if (r < 0)
-        return err_set(err, r, "not a usable file:// address");
+        return err_set(err, r, "not a valid file:// URI");
     if (root_path.len >= sizeof(root))
         return err_set_plain(err, ERR_INVALID_PATH);
     memcpy(root, root_path.ptr, root_path.len);

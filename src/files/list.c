@@ -244,7 +244,7 @@ static int write_tree(const struct tree *tree, struct buf *text)
         r = append_line(text, tree->entries.items[i]);
     if (r == 0 && tree->entries.is_dropping)
         r = buf_printf(text,
-                       "(cut at %d entries: ask for a subdirectory or for a smaller maxDepth)\n",
+                       "(truncated at %d entries: use a subdirectory or a smaller maxDepth)\n",
                        TREE_MAX_ENTRIES);
     if (r == 0)
         text->len--; /* without the last line end */

@@ -34,15 +34,16 @@ static int check_destination(const struct tool_call *call, const struct authorit
         return 0; /* missing, or the move itself reports the error */
     if (target.type != AUTHORITY_DIRECTORY)
         return is_directory ? change_fail(err, ERR_NOT_A_DIRECTORY, given,
-                                          "is a file, and a directory cannot take its place")
+                                          "is a file, and a directory cannot replace it")
                             : 0;
     if (!is_directory)
         return change_fail(err, ERR_ALREADY_EXISTS, given,
-                           "is a directory: name the file in it that shall be made");
-    if (tool_has_entries(files, to))
-        return change_fail(err, ERR_NOT_EMPTY, given,
-                           "is a directory that is not empty: delete it first, or name a "
-                           "directory in it");
+                           "is a directory: give the path of the file to create in it");
+    r = authority_list(files, to, &one, note_entry, &is_used, NULL);
+    if (r == 0 && is_used)
+        return change_fail(
+            err, ERR_NOT_EMPTY, given,
+            "is a directory that is not empty: delete it first, or give a path inside it");
     return 0;
 }
 
@@ -75,7 +76,7 @@ static int explain(const struct tool_call *call, int code, const struct err *why
         return change_refuse(err, code, change_given(call, DESTINATION), why);
     case ERR_NOT_A_DIRECTORY:
         return change_fail(err, code, change_given(call, DESTINATION),
-                           "what leads there is a file, not a directory");
+                           "one of its parents is a file, not a directory");
     default:
         return change_refuse(err, code, change_given(call, SOURCE), why);
     }
@@ -122,13 +123,13 @@ int change_check_copy(const struct tool_call *call, struct err *err)
         return change_refuse(err, r, change_given(call, SOURCE), &why);
     if (about.type == AUTHORITY_DIRECTORY)
         return change_fail(err, ERR_NOT_REGULAR_FILE, change_given(call, SOURCE),
-                           "is a directory, and only files are copied");
+                           "is a directory; only files can be copied");
     if (str_eq(tool_name(call, SOURCE), to))
         return 0;
     if (to.len == 0 ||
         (authority_stat(files, to, &about, NULL) == 0 && about.type == AUTHORITY_DIRECTORY))
         return change_fail(err, ERR_ALREADY_EXISTS, change_given(call, DESTINATION),
-                           "is a directory: name the file in it that shall be made");
+                           "is a directory: give the path of the file to create in it");
     return 0;
 }
 
@@ -157,7 +158,7 @@ int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)
     if (r == ERR_TOO_LARGE)
         return change_fail(err, r, change_given(call, SOURCE),
                            "is too large: one call copies at most %" PRIu64
-                           " bytes, holes not counted",
+                           " bytes, not counting holes",
                            call->box->config.max_copy_bytes);
     return explain(call, r, &why, err);
 }

@@ -46,7 +46,7 @@ int nameglob_compile(struct arena *arena, struct str text, bool ignores_case,
     int r;
 
     if (text.len == 0 || text.len > GLOB_PATTERN_MAX_BYTES - sizeof(END_MARK))
-        return err_set(err, ERR_INVALID_ARGUMENT, "a glob has 1 to %zu bytes",
+        return err_set(err, ERR_INVALID_ARGUMENT, "a glob must have 1 to %zu bytes",
                        GLOB_PATTERN_MAX_BYTES - sizeof(END_MARK));
     made.has_slash = memchr(text.ptr, '/', text.len) != NULL;
     /* First the original, so that an error shows what was written. */

@@ -101,22 +101,22 @@ void passage_explain_missing(struct str text, struct str passage, char out_hint[
 
     if (at > 0) {
         snprintf(out_hint, PASSAGE_HINT_BYTES,
-                 "it would match at line %zu of %zu with other line ends; the file has %s", at,
+                 "it would match at line %zu of %zu with other line endings; the file has %s", at,
                  lines, has_crlf ? "CR LF" : "LF alone");
         return;
     }
     at = find_squeezed(text, passage, SQUEEZE_BLANKS);
     if (at > 0) {
         snprintf(out_hint, PASSAGE_HINT_BYTES,
-                 "but for blanks and line ends it would match at line %zu of %zu; read the "
-                 "file there and copy it exactly",
+                 "it would match at line %zu of %zu except for whitespace and line endings; read "
+                 "the file there and copy the text exactly",
                  at, lines);
         return;
     }
     at = find_first_line(text, passage);
     if (at > 0)
         snprintf(out_hint, PASSAGE_HINT_BYTES,
-                 "its first line stands at line %zu of %zu, but what follows differs", at, lines);
+                 "its first line is line %zu of %zu, but the following lines differ", at, lines);
     else
         snprintf(out_hint, PASSAGE_HINT_BYTES, "the file has %zu lines; read it first", lines);
 }

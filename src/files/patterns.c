@@ -37,19 +37,18 @@ static int check(const char *option, struct str pattern, struct err *err)
 
     tool_show(pattern, shown);
     if (is_home(pattern))
-        return err_set(
-            err, ERR_INVALID_ARGUMENT,
-            "%s '%s': '~' is no home directory here; write the name from the folder on, or "
-            "'\\~' for the character",
-            option, shown);
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "%s '%s': '~' does not mean the home directory; write a path relative to "
+                       "the folder, or '\\~' for the character",
+                       option, shown);
     if (str_starts_with(pattern, STR("!")))
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "%s '%s': '!' makes no exception here; leave it out, or write '\\!' for the "
-                       "character",
+                       "%s '%s': '!' does not negate a pattern; leave it out, or write '\\!' for "
+                       "the character",
                        option, shown);
     if (has_dots(pattern))
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "%s '%s': no name has '.' or '..' in it; write '/NAME' for the top of the "
+                       "%s '%s': '.' and '..' match nothing; write '/NAME' for the top of the "
                        "folder, 'NAME' for anywhere",
                        option, shown);
     return 0;
@@ -88,11 +87,10 @@ static int take_absolute(struct arena *arena, const char *option, struct str pat
     if (!is_elsewhere)
         return 0;
     tool_show(pattern, shown);
-    return err_set(
-        err, ERR_INVALID_ARGUMENT,
-        "%s '%s' does not lie in the folder and would match nothing; write the name from "
-        "the folder on",
-        option, shown);
+    return err_set(err, ERR_INVALID_ARGUMENT,
+                   "%s '%s' is outside the folder and would match nothing; write a path relative "
+                   "to the folder",
+                   option, shown);
 }
 
 int patterns_take(struct arena *arena, const char *option, const char *const *given,
@@ -127,6 +125,6 @@ const char *patterns_verdict(const struct glob_set *denied, const struct glob_se
     if (glob_set_matches(denied, name))
         return "is denied by --deny";
     if (!glob_set_is_empty(allowed) && !glob_set_matches(allowed, name))
-        return "is not among the names of --allow";
+        return "is not allowed by --allow";
     return NULL;
 }

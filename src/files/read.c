@@ -189,7 +189,7 @@ static int refuse_binary(const struct tool_call *call, uint64_t size, struct err
 
     return err_set(err, ERR_INVALID_UTF8,
                    "%s is a binary file (%" PRIu64
-                   " bytes); text, PNG, JPEG, GIF, WebP and PDF can be read",
+                   " bytes); only text, PNG, JPEG, GIF, WebP and PDF can be read",
                    tool_show(call->resources[0].given, name), size);
 }
 
@@ -202,7 +202,7 @@ static int refuse_large_media(const struct tool_call *call, const char *type, st
     if (r < 0)
         return r;
     return err_set(err, ERR_TOO_LARGE,
-                   "%s (%s) has %" PRIu64 " bytes; up to %" PRIu64 " bytes can be read",
+                   "%s (%s) has %" PRIu64 " bytes; the limit is %" PRIu64 " bytes",
                    tool_show(call->resources[0].given, name), type, about.size,
                    call->box->config.max_file_bytes);
 }
@@ -233,7 +233,7 @@ static int write_window(const struct window *window, struct buf *out)
     if (window->is_cut) {
         char note[ERR_MESSAGE_BYTES];
 
-        snprintf(note, sizeof(note), "line %" PRIu64 " is longer than %zu bytes and was cut there",
+        snprintf(note, sizeof(note), "line %" PRIu64 " is longer than %zu bytes and was truncated",
                  window->first, window->max_bytes);
         json_put_str(&w, STR("note"), str_from(note));
     }

@@ -73,8 +73,8 @@ static int read_file(struct toolbox *box, struct str name, const struct cancel *
     r = authority_stat(box->config.files, name, &about, err);
     if (r < 0)
         return r;
-    return err_set(err, ERR_TOO_LARGE, "has %" PRIu64 " bytes; up to %" PRIu64 " can be read",
-                   about.size, most);
+    return err_set(err, ERR_TOO_LARGE, "has %" PRIu64 " bytes; the limit is %" PRIu64, about.size,
+                   most);
 }
 
 static void begin_contents(struct json_writer *w, struct buf *out, struct str uri, const char *type)
@@ -239,7 +239,7 @@ int resource_list(struct toolbox *box, struct str cursor, const struct cancel *c
     int r;
 
     if (fileuri_decode(cursor, after, &len) < 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "not a cursor of this list");
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid cursor");
     page.after = (struct str){after, len};
     shortlist_init(&page.files, RESOURCE_PAGE);
     r = authority_walk(box->config.files, STR_EMPTY, &options, page_entry, &page, err);

@@ -106,7 +106,7 @@ static int read_arguments(struct search *search, struct err *err)
         search->is_regex = true;
     }
     if (search->text.ptr != NULL && search->text.len == 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "%s is empty: say what to look for",
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s is empty: give a text to search for",
                        search->is_regex ? "pattern" : "query");
     return 0;
 }

@@ -91,8 +91,8 @@ int tool_given_name(const struct toolbox *box, struct str given, struct path_nam
 /* Why a given name is denied, as the end of a sentence; NULL if the globs do not explain it. */
 const char *tool_denial(const struct toolbox *box, struct str given);
 
-/* The end of that sentence if not the name itself is denied. */
-#define TOOL_DENIED_BEHIND "leads to, or holds, a name that is denied here"
+/* The end of that sentence when it is not about the name itself. */
+#define TOOL_DENIED_BEHIND "leads to or contains a denied path"
 
 enum { TOOL_SHOWN_BYTES = 132 };
 /* A name for a message, cut if long. */

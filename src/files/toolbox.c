@@ -195,22 +195,22 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
         return err_set_field(err, code, name, "%s%s %s", name, denial != NULL ? "" : ":",
                              denial != NULL ? denial : why);
     case ERR_NOT_FOUND:
-        return err_set_field(err, code, name, "%s: not found; list_files shows what there is",
+        return err_set_field(err, code, name, "%s: not found; use list_files to see what exists",
                              name);
     case ERR_PATH_OUTSIDE_ROOT:
         return err_set_field(err, code, name,
-                             "%s lies outside the root; paths are relative to the root", name);
+                             "%s is outside the root; paths are relative to the root", name);
     case ERR_SYMLINK_REJECTED:
         return err_set_field(err, code, name,
-                             is_running
-                                 ? "%s has changed since it was looked up: a symbolic link is on "
-                                   "the way to it now; nothing was done"
-                                 : "%s: a symbolic link on the way to it does not stay in the root",
+                             is_running ? "%s has changed since it was checked: its path now "
+                                          "contains a symbolic link; nothing was done"
+                                        : "%s: a symbolic link in its path leads outside the root",
                              name);
     case ERR_NOT_REGULAR_FILE:
         return err_set_field(err, code, name, "%s is not a regular file", name);
     case ERR_NOT_A_DIRECTORY:
-        return err_set_field(err, code, name, "%s is not a directory, or lies below a file", name);
+        return err_set_field(err, code, name,
+                             "%s is not a directory, or one of its parents is a file", name);
     default:
         return err_set_field(err, code, name, "%s: %s", name, why);
     }
@@ -403,7 +403,7 @@ int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
     if (r < 0)
         return err_set_plain(err, r);
     if (!toolbox_has(box, tool))
-        return err_set(err, ERR_NOT_FOUND, "there is no tool %.*s here", STR_ARG(tool->name));
+        return err_set(err, ERR_NOT_FOUND, "unknown tool %.*s", STR_ARG(tool->name));
     r = check_arguments(box, tool, arguments, err);
     if (r < 0)
         return r;

@@ -10,16 +10,16 @@ static int end_with_path(const struct tool_call *call, struct buf *out)
 int change_refuse_write(struct err *err, int code, struct str given, const struct err *why)
 {
     if (code == ERR_NOT_REGULAR_FILE || code == ERR_ROOT_PROTECTED)
-        return change_fail(err, code, given, "is no file that could be written");
+        return change_fail(err, code, given, "is not a writable file");
     if (code == ERR_NOT_A_DIRECTORY)
-        return change_fail(err, code, given, "what leads there is a file, not a directory");
+        return change_fail(err, code, given, "one of its parents is a file, not a directory");
     return change_refuse(err, code, given, why);
 }
 
 int change_refuse_directory(struct err *err, int code, struct str given, const struct err *why)
 {
     if (code == ERR_ALREADY_EXISTS || code == ERR_NOT_A_DIRECTORY)
-        return change_fail(err, code, given, "a file stands there or on the way");
+        return change_fail(err, code, given, "it or one of its parents is a file");
     return change_refuse(err, code, given, why);
 }
 

@@ -55,7 +55,7 @@ static int compile_code(struct str text, const struct pattern_options *options,
     pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &size);
     if (size > PATTERN_MAX_COMPILED_BYTES)
         return err_set_field(err, ERR_TOO_LARGE, "pattern",
-                             "the pattern becomes too large: its counts multiply");
+                             "the pattern is too large: nested repetition counts multiply");
     return 0;
 }
 
@@ -167,14 +167,14 @@ static int plan(struct str text, const struct pattern_options *options, struct p
 static int check(struct str text, struct err *err)
 {
     if (text.len > PATTERN_MAX_BYTES)
-        return err_set_field(err, ERR_TOO_LARGE, "pattern", "the pattern has more than %d bytes",
+        return err_set_field(err, ERR_TOO_LARGE, "pattern", "the pattern is longer than %d bytes",
                              PATTERN_MAX_BYTES);
     if (!utf8_is_valid(text))
         return err_set_field(err, ERR_INVALID_UTF8, "pattern", "the pattern is not valid UTF-8");
     if (memchr(text.ptr, '\n', text.len) != NULL)
         return err_set_field(
             err, ERR_INVALID_ARGUMENT, "pattern",
-            "the pattern contains a line break, and lines are searched one by one");
+            "the pattern contains a line break, but the search matches line by line");
     return 0;
 }
 

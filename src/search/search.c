@@ -278,8 +278,7 @@ static int take_failure(struct searching *searching, unsigned thread, struct str
     case ERR_PATTERN_COST:
         pthread_mutex_lock(&searching->lock);
         err_set(&searching->why, code,
-                "the pattern takes too many steps on a line of %.*s: make it simpler",
-                STR_ARG(name));
+                "the pattern takes too many steps on a line of %.*s: simplify it", STR_ARG(name));
         pthread_mutex_unlock(&searching->lock);
         return code;
     case ERR_NO_MEMORY:

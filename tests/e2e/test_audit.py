@@ -190,7 +190,7 @@ class ForPeople(Audit):
                         more=57), record(2, dropped=3))
         first, second = self.run_it()[1].splitlines()
         self.assertIn("57 more", first)
-        self.assertIn("3 records before this are missing", second)
+        self.assertIn("3 entries before this are missing", second)
 
     def test_a_terminal_gets_a_head_and_colours(self):
         self.put(record(1), record(2, "denied", error="denied_by_policy", category="policy"))
@@ -282,7 +282,7 @@ class Choosing(Audit):
         self.assertEqual(len(self.objects("--until", "yesterday")), 1)
 
     def test_what_is_asked_wrongly(self):
-        for words, what in ((("--since", "soon"), "no time"), (("--since", "2026-02-31"), "no time"),
+        for words, what in ((("--since", "soon"), "not a time"), (("--since", "2026-02-31"), "not a time"),
                             (("--outcome", "maybe"), "--outcome"), (("--limit", "-1"), "--limit"),
                             (("--follow", "--until", "today"), "--until"),
                             (("--follow", "--outcome", "interrupted"), "interrupted"),

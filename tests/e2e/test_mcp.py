@@ -517,8 +517,8 @@ class Use(Scene):
         for option in ("--deny", "--allow"):
             for glob, words in (("~/secrets", "'\\~'"), ("~", "'\\~'"), ("!a", "'\\!'"),
                                 ("./a", "'/NAME'"), ("../a", "'/NAME'"), ("a/../b", "'/NAME'"),
-                                (str(self.room / "elsewhere"), "from the folder on"),
-                                (str(self.root), "from the folder on")):
+                                (str(self.room / "elsewhere"), "relative to the folder"),
+                                (str(self.root), "relative to the folder")):
                 result = run(option, glob, self.root, env={"HOME": str(self.state)})
                 self.assertEqual(result.returncode, 1, glob)
                 self.assertIn(f"{option} '{glob}'", result.stderr)
@@ -554,11 +554,11 @@ class Use(Scene):
             server.request("resources/read", {"uri": (self.root / "sub/key").as_uri()})
         for tool, arguments in (("read_file", {"filePath": "link"}), ("delete", {"path": "sub"}),
                                 ("move", {"sourcePath": "sub", "destinationPath": "new"})):
-            self.assertIn("leads to, or holds, a name that is denied",
+            self.assertIn("leads to or contains a denied path",
                           server.bad(tool, **arguments))
         server = self.start("--allow", "sub")
         self.assertEqual(server.bad("read_file", filePath="other"),
-                         "other is not among the names of --allow")
+                         "other is not allowed by --allow")
 
     def test_a_state_directory_that_is_refused_is_named(self):
         (self.room / "open").mkdir()
@@ -699,13 +699,13 @@ class State(Scene):
             os.link(self.state / "gatehouse" / name, others[-1])  # nobody writes to one with two
         for _ in range(3):
             server.good("read_file", filePath="a.txt")
-            self.assertIn("record could not be written",
+            self.assertIn("audit log could not be written",
                           server.bad("write_file", filePath="a.txt", content="2"))
-        self.read_until_it_says(server, "cannot be written")
+        self.read_until_it_says(server, "cannot write the audit log")
         for other in others:
             other.unlink()
         said = self.read_until_it_says(server, "written again")
-        self.assertEqual(said.count("cannot be written"), 1)
+        self.assertEqual(said.count("cannot write the audit log"), 1)
         self.assertEqual((self.root / "a.txt").read_text(), "1")
         server.good("write_file", filePath="a.txt", content="3")
         self.assertGreater(sum(int(each.get("dropped", 0)) for each in self.records()), 3)

@@ -61,7 +61,7 @@ class Asking(Consent):
     def test_without_somebody_to_ask_nothing_is_done_and_it_is_recorded(self):
         server = self.begin("--permission-filesystem-write", "ask", capabilities={})
         words = server.bad("write_file", filePath="new.txt", content="x")
-        self.assertIn("nobody can be asked", words)
+        self.assertIn("there is nobody to ask", words)
         self.assertIn("--ask-tty", words)
         self.assertEqual(os.listdir(self.root), [])
         server.end()
@@ -88,7 +88,7 @@ class Asking(Consent):
         lines = params["message"].split("\n")
         self.assertIn(f"| +line 0 {'x' * 90}", lines)
         self.assertEqual(lines[-1], f"| +line 199 {'x' * 90}")
-        self.assertRegex(params["message"], r"\n\([0-9]+ bytes are not shown here\)\n\| \+line")
+        self.assertRegex(params["message"], r"\n\([0-9]+ bytes omitted\)\n\| \+line")
         self.assertLess(len(params["message"]), 10000)
 
     def test_a_question_is_no_way_to_read(self):
@@ -100,7 +100,7 @@ class Asking(Consent):
                                 ("edit_file", {"oldString": "absent", "newString": "x"})):
             params, result = self.decide(server, "Deny once", tool, filePath="a.txt", **arguments)
             self.assertTrue(result["isError"])
-            self.assertIn("said no", result["content"][0]["text"])
+            self.assertIn("the user denied", result["content"][0]["text"])
             self.assertIn(str(self.root / "a.txt"), params["message"])
             self.assertNotIn("needle", params["message"])
             self.assertNotRegex(params["message"], "[0-9] line")
@@ -461,7 +461,7 @@ class Keeping(Consent):
     def test_without_a_place_for_rules_it_is_said_that_none_hold(self):
         server = self.begin(env={"HOME": ""}, capabilities={})
         self.assertEqual(server.end(), 0)
-        self.assertIn("no rules of the user hold", server.words())
+        self.assertIn("none of your rules apply", server.words())
         other = self.begin(capabilities={})
         self.assertEqual(other.end(), 0)
         self.assertEqual(other.words(), "")
@@ -471,7 +471,7 @@ class Keeping(Consent):
         self.settings.parent.mkdir(mode=0o700)
         self.settings.write_text('{"permissions": {"filesystemRead": "allow",')
         server = self.begin(capabilities={})
-        self.assertIn("nobody can be asked", server.bad("read_file", filePath="a.txt"))
+        self.assertIn("there is nobody to ask", server.bad("read_file", filePath="a.txt"))
         self.assertEqual(server.end(), 0)
         self.assertIn("malformed", server.words())
         aside = [path for path in self.settings.parent.iterdir() if "malformed" in path.name]

@@ -30,7 +30,7 @@ static void say_destination(struct preview *preview)
         return;
     preview_say(preview, ", replacing ");
     if (about.type == AUTHORITY_DIRECTORY) {
-        preview_say(preview, "the empty folder that is there");
+        preview_say(preview, "the existing empty folder");
         return;
     }
     preview_say_name(preview, DESTINATION);
@@ -48,7 +48,7 @@ static int say_way(struct preview *preview, const char *verb, struct err *err)
     int r;
 
     if (str_eq(tool_name(call, SOURCE), tool_name(call, DESTINATION))) {
-        preview_say(preview, "Leaves where it is ");
+        preview_say(preview, "Changes nothing, source and destination are the same: ");
         preview_say_name(preview, SOURCE);
         return preview_show_arguments(preview);
     }
@@ -58,7 +58,7 @@ static int say_way(struct preview *preview, const char *verb, struct err *err)
     preview_say(preview, "%s %s", verb, kind_of(&about));
     preview_say_name(preview, SOURCE);
     if (about.type == AUTHORITY_DIRECTORY)
-        preview_say(preview, " with all in it");
+        preview_say(preview, " with everything in it");
     say_destination(preview);
     return preview_show_arguments(preview);
 }
@@ -119,7 +119,7 @@ int preview_delete(struct preview *preview, struct err *err)
     preview_say(preview, "Deletes %s", kind_of(&about));
     preview_say_name(preview, 0);
     if (about.type == AUTHORITY_DIRECTORY) {
-        preview_say(preview, " with all in it");
+        preview_say(preview, " with everything in it");
         r = say_entries(preview);
     } else if (about.type == AUTHORITY_FILE) {
         preview_say_size(preview, about.size);

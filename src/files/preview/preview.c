@@ -125,6 +125,36 @@ static int preview_looking(struct preview *preview, struct err *err)
     return preview_show_arguments(preview);
 }
 
+static int preview_read_file(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Reads");
+}
+
+static int preview_stat_file(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Looks up the details of");
+}
+
+static int preview_list_files(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Lists the entries of");
+}
+
+static int preview_get_file_tree(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Lists all names below");
+}
+
+static int preview_search_files(struct preview *preview, struct err *err)
+{
+    (void)err;
+    return preview_looking(preview, "Searches the files below");
+}
+
 /* ---- all of them ---- */
 
 static preview_fn *const previews[] = {

@@ -170,7 +170,7 @@ static int add_value(struct buf *out, const struct json_value *value)
     json_write_value(&w, value);
     r = json_writer_finish(&w);
     if (r == ERR_TOO_LARGE)
-        return buf_printf(out, " (%s, too long to be shown)\n", json_type_name(value->type));
+        return buf_printf(out, " (%s, too long to show)\n", json_type_name(value->type));
     return r < 0 ? r : add_text(out, buf_view(&json));
 }
 

@@ -20,7 +20,7 @@ static int add_undone(void *data, const struct undo_told *told)
     if (r == 0)
         r = preview_add_harmless(text, told->name);
     if (r == 0 && told->stays != NULL)
-        r = buf_printf(text, " (stays as it is: %s)", told->stays);
+        r = buf_printf(text, " (not undone: %s)", told->stays);
     return r < 0 ? r : buf_append_char(text, '\n');
 }
 
@@ -32,16 +32,16 @@ static int tell_undone(struct preview *preview, uint64_t count)
     char number[PREVIEW_NUMBER_BYTES];
 
     if (remaining == 0) {
-        preview_say(preview, "Takes nothing back: no change of this session is left to undo");
+        preview_say(preview, "Undoes nothing: this session has no changes left to undo");
         return 0;
     }
     if (count >= remaining)
-        preview_say(preview, "Takes back all that tools have changed in this session (%s change%s)",
+        preview_say(preview, "Undoes all changes that tools made in this session (%s change%s)",
                     preview_count(remaining, number), remaining == 1 ? "" : "s");
     else if (count == 1)
-        preview_say(preview, "Takes back the last change of this session");
+        preview_say(preview, "Undoes the last change of this session");
     else
-        preview_say(preview, "Takes back the last %s changes of this session",
+        preview_say(preview, "Undoes the last %s changes of this session",
                     preview_count(count, number));
     return undo_tell(log, count, add_undone, &preview->lines);
 }

@@ -19,14 +19,14 @@ static int compare(struct preview *preview, size_t index, struct str before, str
     if (r != ERR_TOO_LARGE)
         return r;
     preview->lines.len = start;
-    return preview_note(preview, "A part of the changes is too large to be shown.");
+    return preview_note(preview, "Some of the changes are too large to show.");
 }
 
 static int show_diff(struct preview *preview)
 {
     if (preview->lines.len == 0)
         return preview->out->detail.len > 0 ? 0
-                                            : preview_note(preview, "The content stays as it is.");
+                                            : preview_note(preview, "The content does not change.");
     preview->out->is_diff = true;
     return preview_add_lines(&preview->out->detail, buf_view(&preview->lines));
 }
@@ -83,7 +83,7 @@ static int show_change(struct preview *preview, const struct present *present, s
         r = compare(preview, 0, buf_view(&present->text), after);
         return r < 0 ? r : show_diff(preview);
     }
-    r = preview_note(preview, "What is there now cannot be shown:");
+    r = preview_note(preview, "Cannot show the current content:");
     if (r == 0)
         r = preview_note(preview, present->why_not.message);
     return r < 0 ? r : preview_show_arguments(preview);
@@ -174,7 +174,7 @@ int preview_create_directory(struct preview *preview, struct err *err)
     if (r < 0 && r != ERR_NOT_FOUND)
         return change_refuse_directory(err, r, change_given(call, 0), &why);
     preview_say(preview,
-                r == 0 ? "Leaves as it is, since it exists, the folder " : "Creates the folder ");
+                r == 0 ? "Changes nothing: the folder already exists: " : "Creates the folder ");
     preview_say_name(preview, 0);
     return preview_show_arguments(preview);
 }
@@ -206,7 +206,7 @@ int preview_edits(struct preview *preview, struct err *err)
     int r;
 
     (void)json_get_bool(call->arguments, STR("dryRun"), &is_dry);
-    preview_say(preview, is_dry ? "Changes nothing, and shows what would be edited: " : "Edits ");
+    preview_say(preview, is_dry ? "Changes nothing, only shows the diff: " : "Edits ");
     r = change_foresee_edits(call, note_edited, preview, err);
     if (r < 0)
         return r;

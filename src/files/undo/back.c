@@ -53,12 +53,13 @@ static const struct obstacle no_obstacle;
 static struct obstacle find_place(const struct undo_log *log, struct str name)
 {
     if (!is_missing(log, name))
-        return (struct obstacle){
-            "something else stands in its place; it is kept until that is moved away", true};
-    return has_parent(log, name)
-               ? no_obstacle
-               : (struct obstacle){"its directory is gone; it is kept until there is one again",
-                                   true};
+        return (struct obstacle){"another file is in its place; Gatehouse keeps the old one until "
+                                 "you move the other away",
+                                 true};
+    return has_parent(log, name) ? no_obstacle
+                                 : (struct obstacle){"its directory is gone; Gatehouse keeps it "
+                                                     "until you create the directory again",
+                                                     true};
 }
 
 static bool is_waiting(const struct undo_log *log, uint64_t id)
@@ -78,7 +79,7 @@ static const char *why_changed(const struct undo_log *log, const struct undo_ste
     if (step->is_off)
         return "somebody else has changed it since";
     if (undo_measure(log, step->name, step->is_tree, &measure) < 0)
-        return "it cannot be looked at any more";
+        return "it can no longer be read";
     if (measure.print == step->now)
         return NULL;
     return measure.entries == 0 ? "it is gone" : "somebody else has changed it since";
@@ -146,13 +147,13 @@ static struct obstacle obstacle_of(const struct undo_log *log, struct undo_chang
         if (step->is_soft)
             return no_obstacle;
         found = compare(log, step);
-        if (found.why == NULL && tool_has_entries(log->files, step->name))
-            found.why = "it is not empty any more";
+        if (found.why == NULL && is_in_use(log, step->name))
+            found.why = "it is no longer empty";
         return found;
     case UNDO_LOST:
         break;
     }
-    return (struct obstacle){"not kept", false};
+    return (struct obstacle){"no undo data", false};
 }
 
 /* ---- taking it back ---- */
@@ -350,7 +351,7 @@ static int reverse_all(struct undo_log *log, struct undo_change *change,
         int r = reverse(log, change, step, cancel, &err);
 
         if (r < 0) {
-            snprintf(why, sizeof(why), "%s; it can be tried again", err.message);
+            snprintf(why, sizeof(why), "%s; you can try again", err.message);
             tell(report, change, step->name, why);
             return r;
         }

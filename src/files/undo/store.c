@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char reason[] = "keeps what a change replaces, so that it can be undone";
+static const char reason[] = "stores what a change replaces, for undo";
 
 /* ---- the place ---- */
 
@@ -100,8 +100,8 @@ bool undo_store_has_room(struct undo_log *log, const struct undo_measure *measur
             return true;
     } while (cost_of(measure) <= log->max_bytes && undo_forget_waiting(log));
     snprintf(why, sizeof(why),
-             "not kept: it has %" PRIu64 " bytes, and of the %" PRIu64 " for undoing %" PRIu64
-             " are left",
+             "cannot be undone: it has %" PRIu64 " bytes, and of the %" PRIu64
+             " for undo data %" PRIu64 " are left",
              measure->bytes, log->max_bytes, left);
     undo_set_lost(log->open, why);
     return false;
@@ -260,8 +260,8 @@ int undo_store_take(struct undo_log *log, struct undo_step *step,
         hold(log, step, slot, measure);
         step->is_partial = true;
         return err_set(err, r,
-                       "%s; it is removed in part, and what is missing could not be put back: "
-                       "undo_changes has a whole copy",
+                       "%s; part of it was removed and could not be restored: undo_changes has a "
+                       "complete copy",
                        err_text(r));
     }
     remove_slot(log, name);

@@ -23,8 +23,8 @@ int undo_log_new(const struct toolbox_config *config, struct undo_log **out_log,
     list_init(&log->alive);
     /* The tools do their work without it. */
     if (undo_store_open(log, config->authority, &why) < 0)
-        snprintf(log->why_not, sizeof(log->why_not), "changes of this session are not kept: %.100s",
-                 why.message);
+        snprintf(log->why_not, sizeof(log->why_not),
+                 "changes of this session cannot be undone: %.100s", why.message);
     *out_log = log;
     return 0;
 }
@@ -193,11 +193,11 @@ static void lose(struct undo_log *log, struct undo_step *step, int code)
     char why[UNDO_NOTE_BYTES];
 
     step->kind = UNDO_LOST;
-    snprintf(why, sizeof(why), "not kept: %s",
-             code == ERR_TOO_LARGE          ? "too many entries"
-             : code == ERR_SYMLINK_REJECTED ? "it is or holds a link or something else that is no "
-                                              "file"
-                                            : err_text(code));
+    snprintf(why, sizeof(why), "cannot be undone: %s",
+             code == ERR_TOO_LARGE ? "too many entries"
+             : code == ERR_SYMLINK_REJECTED
+                 ? "it is or contains a link or something else that is not a regular file"
+                 : err_text(code));
     undo_set_lost(log->open, why);
 }
 
@@ -485,7 +485,7 @@ static int delete_for_good(struct undo_log *log, struct undo_step *step,
     }
     undo_did(log);
     if (r < 0)
-        return err_set(err, r, "%s; a part of it is gone already", err_text(r));
+        return err_set(err, r, "%s; part of it is already gone", err_text(r));
     return 0;
 }
 

@@ -32,7 +32,7 @@ static void note(struct undo_log *log, struct undo_step *step,
     undo_carry(log, log->open->id, step->name, &before);
     if (undo_hold(log, step, buf_view(exchange->content), content) < 0) {
         step->kind = UNDO_LOST;
-        undo_set_lost(log->open, "not kept: out of memory");
+        undo_set_lost(log->open, "cannot be undone: out of memory");
     }
     step->before = before.print;
     step->now = after.print;

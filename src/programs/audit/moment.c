@@ -97,10 +97,10 @@ int moment_parse(struct str text, int64_t now_ms, int64_t *out_ms, struct err *e
                        : parse_ago(text, now_ms, &ms) || parse_iso(text, &ms);
 
     if (!is_read)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "'%.*s' is no time: 2h, 7d, today, yesterday, 2026-03-01 or "
-                       "2026-03-01T12:00 would be",
-                       STR_ARG(text));
+        return err_set(
+            err, ERR_INVALID_OPTION,
+            "'%.*s' is not a time: use 2h, 7d, today, yesterday, 2026-03-01 or 2026-03-01T12:00",
+            STR_ARG(text));
     /* Before the first that there can be is from the start; 0 means no limit at all. */
     *out_ms = ms <= 0 ? 1 : ms < CLOCK_LAST_MS ? ms : CLOCK_LAST_MS; /* of a zone's, too */
     return 0;

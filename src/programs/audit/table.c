@@ -142,7 +142,7 @@ static void put_remarks(struct output *output, const struct json_value *record)
     if (json_get_int(record, STR("more"), &number))
         output_printf(output, "  (%jd more like those before)", (intmax_t)number);
     if (json_get_int(record, STR("dropped"), &number))
-        output_printf(output, "  (%jd records before this are missing)", (intmax_t)number);
+        output_printf(output, "  (%jd entries before this are missing)", (intmax_t)number);
 }
 
 void table_row(struct output *output, bool has_colour, const struct json_value *record,

@@ -76,8 +76,8 @@ int about_init(struct about *about, const struct toolbox *box, bool has_commands
                 .name = STR("gatehouse"),
                 .title = STR("Gatehouse"),
                 .version = STR(GATEHOUSE_VERSION),
-                .instructions = STR("Files of one folder. Names are relative to it; names outside "
-                                    "it do not exist here."),
+                .instructions = STR("Files of one folder. Paths are relative to it; paths outside "
+                                    "it are not accessible."),
                 .has_resources = has_addresses,
                 .has_subscriptions = has_addresses,
                 .has_completions = has_addresses,

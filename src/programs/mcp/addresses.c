@@ -60,8 +60,9 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 
     (void)cancel;
     if (modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW)
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "reading has to be asked for, which only tools can do");
+        return err_set(
+            err, ERR_DENIED_BY_POLICY,
+            "reading needs the user's permission, which only tools can ask for: use read_file");
     call = malloc(sizeof(*call));
     if (call == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);

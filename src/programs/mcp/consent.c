@@ -23,13 +23,12 @@ static int open_terminal(const char *name, int *out_fd, struct err *err)
     int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
-        return err_set(err, ERR_INVALID_OPTION, "--ask-tty: '%s' cannot be opened: %s", name,
+        return err_set(err, ERR_INVALID_OPTION, "--ask-tty: cannot open '%s': %s", name,
                        err_errno_text(errno));
     if (!isatty(fd)) {
         close(fd);
         return err_set(err, ERR_INVALID_OPTION,
-                       "--ask-tty: '%s' is no terminal; the command tty tells the name of one",
-                       name);
+                       "--ask-tty: '%s' is not a terminal; run tty to get the name of one", name);
     }
     *out_fd = fd;
     return 0;
@@ -61,7 +60,7 @@ int consent_init(struct consent *consent, const struct option_values *values, st
         return r;
     if (!is_asking(modes) && (terminal != NULL || is_remote))
         return err_set(err, ERR_INVALID_OPTION,
-                       "%s is of no use while nothing asks: say --permission-… ask too",
+                       "%s has no effect unless something is set to ask: add --permission-… ask",
                        terminal != NULL ? "--ask-tty" : "--allow-remote-always");
     consent->session.settings_dir = options_text(values, MCP_OPTION_SETTINGS_DIR);
     consent->session.keeps_rules = terminal != NULL || is_remote;
@@ -80,11 +79,11 @@ static void on_settings(void *data)
         return;
     if (keeper_refresh(consent->base->keeper, &err) < 0)
         log_write(consent->log, LOG_WARN,
-                  "the rules cannot be read again: those that were known hold, and nothing "
-                  "happens unasked until then",
+                  "cannot reload the rules: the last known rules still apply, and everything else "
+                  "is asked about until they can be read",
                   LOG_TEXT("error", err.message));
     else
-        log_write(consent->log, LOG_INFO, "the rules were read again");
+        log_write(consent->log, LOG_INFO, "rules reloaded");
 }
 
 static int follow_rules(struct consent *consent, struct loop *loop, struct err *err)
@@ -106,12 +105,12 @@ static void tell_findings(const struct consent *consent)
 
     if (findings->is_set_aside)
         log_write(consent->log, LOG_WARN,
-                  "settings were malformed and lie aside: until you mend and put them back, or "
-                  "remove them, everything is asked for",
+                  "malformed settings were moved aside: everything is asked about until you repair "
+                  "and restore that file, or remove it",
                   LOG_TEXT("file", findings->set_aside), LOG_TEXT("error", findings->why));
     if (consent->base->settings == NULL)
         log_write(consent->log, LOG_WARN,
-                  "no settings could be found or made, so no rules of the user hold: set HOME, or "
+                  "cannot find or create the settings, so none of your rules apply: set HOME, or "
                   "use --settings-dir");
     if (consent->base->settings != NULL && settings_file_note(consent->base->settings)[0] != '\0')
         log_write(consent->log, LOG_WARN, settings_file_note(consent->base->settings));
@@ -124,7 +123,8 @@ static void on_gone(void *data)
     const struct consent *consent = data;
 
     log_write(consent->log, LOG_WARN,
-              "the terminal to ask on is gone: what needs consent is refused from now on");
+              "the terminal of --ask-tty is gone: everything that needs permission is refused from "
+              "now on");
 }
 
 static int open_desk(struct consent *consent, struct loop *loop, struct err *err)

@@ -79,7 +79,7 @@ static int write_detail(const struct question *question, struct buf *out)
     tail = tail_of(detail);
     r = question_add_lines(out, head);
     if (r == 0)
-        r = buf_printf(out, "\n(%zu bytes are not shown here)\n", detail.len - head.len - tail.len);
+        r = buf_printf(out, "\n(%zu bytes omitted)\n", detail.len - head.len - tail.len);
     return r == 0 ? question_add_lines(out, tail) : r;
 }
 

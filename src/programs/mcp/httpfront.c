@@ -238,7 +238,7 @@ int httpfront_new(const struct front_config *config, int listen_fd, const struct
         close(listen_fd);
     if (r < 0) {
         httpfront_free(front);
-        return err_set(err, r, "HTTP cannot be served: %s", err_text(r));
+        return err_set(err, r, "cannot serve HTTP: %s", err_text(r));
     }
     *out_front = front;
     return 0;

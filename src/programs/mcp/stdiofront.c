@@ -112,7 +112,7 @@ static void on_roots(void *data, struct mcp_session *session, const struct json_
             return;
     }
     log_write(front->config.log, LOG_WARN,
-              "none of the roots that the client works on lies in the folder it was given");
+              "none of the client's roots is in the folder that Gatehouse serves");
 }
 
 static void expire_questions(void *data)
@@ -187,7 +187,7 @@ static void on_broken(void *data, int error)
 {
     struct stdiofront *front = data;
 
-    log_write(front->config.log, LOG_INFO, "the client has closed our output",
+    log_write(front->config.log, LOG_INFO, "the client closed the output",
               LOG_TEXT("error", err_text(error)));
     stdiofront_stop(front);
 }
@@ -211,7 +211,7 @@ static void on_long_line(void *data)
     struct stdiofront *front = data;
     struct err err = ERR_INIT;
 
-    err_set(&err, ERR_TOO_LARGE, "a message may have at most %zu bytes", front->lines.begun.max);
+    err_set(&err, ERR_TOO_LARGE, "a message must not exceed %zu bytes", front->lines.begun.max);
     mcp_session_refuse(front->session, requestid_end(&front->long_line), &err);
     requestid_init(&front->long_line);
 }
@@ -239,7 +239,7 @@ static void on_input_end(void *data, int error)
     const struct lines_events events = line_events(front);
 
     if (error < 0)
-        log_write(front->config.log, LOG_WARN, "the input failed",
+        log_write(front->config.log, LOG_WARN, "reading the input failed",
                   LOG_TEXT("error", err_text(error)));
     lines_end(&front->lines, &events);
     front->has_input = false;
@@ -301,7 +301,7 @@ int stdiofront_new(const struct front_config *config, int input_fd, int output_f
         r = make_parts(front, input_fd, output_fd);
     if (r < 0) {
         stdiofront_free(front);
-        return err_set(err, r, "the connection cannot be served: %s", err_text(r));
+        return err_set(err, r, "cannot serve the connection: %s", err_text(r));
     }
     *out_front = front;
     return 0;

@@ -11,8 +11,8 @@ static int compile(struct arena *arena, const char *text, bool ignores_case,
 
     if (text[0] == '!')
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "'%s': '!' makes no exception here; --deny leaves names out, and '\\!' is "
-                       "the character",
+                       "'%s': '!' does not negate a glob; use --deny to exclude files, or '\\!' "
+                       "for the character",
                        tool_show(str_from(text), shown));
     return nameglob_compile(arena, str_from(text), ignores_case, out_glob, err);
 }

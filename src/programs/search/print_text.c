@@ -121,7 +121,7 @@ void print_truncation(struct output *output, const struct print_view *view)
                   view->is_of_files ? "files" : "matching lines");
     /* Fewer than asked for are shown where they are too much for memory. */
     if (view->max_results < SEARCH_MAX_RESULTS && result->kept == view->max_results)
-        output_str(output, STR("; --max-results shows more"));
+        output_str(output, STR("; use --max-results to show more"));
     output_line_end(output);
 }
 
@@ -157,8 +157,8 @@ void print_missed(struct output *output, const struct print_view *view)
     if (result->too_large > 0 && !view->has_size_limit) {
         /* The search does not tell them apart. */
         output_printf(output,
-                      "%llu could not be searched: lines too long, folders too deep or too full, "
-                      "or rules too many",
+                      "%llu could not be searched: lines too long, folders too deep or too large, "
+                      "or too many ignore rules",
                       (unsigned long long)result->too_large);
         output_line_end(output);
     }

@@ -26,7 +26,7 @@ static int request(struct search_place *place, const char *path, const char *con
 
 static int refuse_folder(const char *directory, int code, const struct err *why, struct err *err)
 {
-    return err_set(err, code, "'%s' cannot be searched: %s", directory,
+    return err_set(err, code, "cannot search '%s': %s", directory,
                    why->code != 0 ? why->message : err_text(code));
 }
 

@@ -69,8 +69,8 @@ static void the_offer_is_shown_as_a_table(void **state)
     begin(&bench, &bench_colour, &offer, &asked);
     assert_shows(&bench, "  Change files            Ask");
     assert_shows(&bench, "Commands have no network.");
-    assert_shows(&bench, "Rules with patterns hold for commands where they match");
-    assert_does_not_show(&bench, "all the same");
+    assert_shows(&bench, "rules with patterns apply only to files that exist");
+    assert_does_not_show(&bench, "can still read");
     assert_does_not_show(&bench, "Not encrypted");
     assert_shows(&bench, "Commands can change files in:");
     assert_shows(&bench, "| \"/tmp/x\\x1b[2J\"");
@@ -82,14 +82,14 @@ static void the_offer_is_shown_as_a_table(void **state)
     offer.shell_writable_count = 0;
     offer.is_exposed = true;
     begin(&bench, &bench_colour, &offer, &asked);
-    assert_shows(&bench, "Not encrypted: others on the network can read and change all of it.");
+    assert_shows(&bench, "Not encrypted: others on the network can read and change everything.");
     assert_shows(&bench, "Commands have the network.");
-    assert_shows(&bench, "Commands can change no files.");
+    assert_shows(&bench, "Commands cannot change files.");
     bench_close(&bench);
 
     offer.modes.of[CATALOG_FILESYSTEM_READ] = PERMISSION_DENY;
     begin(&bench, &bench_colour, &offer, &asked);
-    assert_shows(&bench, "Commands read the files of the folder all the same.");
+    assert_shows(&bench, "Commands can still read the files of the folder.");
     bench_close(&bench);
 
     /* Neither of which would be true. */
@@ -97,9 +97,9 @@ static void the_offer_is_shown_as_a_table(void **state)
     offer.shell_is_open = true;
     offer.shell_has_network = false;
     begin(&bench, &bench_colour, &offer, &asked);
-    assert_shows(&bench, "Commands run without boxes: they can do all that you can.");
+    assert_shows(&bench, "Commands run without a sandbox: they can do everything you can.");
     assert_does_not_show(&bench, "network");
-    assert_does_not_show(&bench, "change no files");
+    assert_does_not_show(&bench, "cannot change files");
     bench_close(&bench);
 }
 
@@ -209,7 +209,7 @@ static void what_commands_can_change_is_what_was_edited(void **state)
     offer.modes.of[CATALOG_SHELL] = PERMISSION_ALLOW;
     offer.shell_writable_count = 0;
     begin(&bench, &plain, &offer, &asked);
-    assert_shows(&bench, "Commands can change no files.");
+    assert_shows(&bench, "Commands cannot change files.");
     bench_press(&bench, "2\n");
     bench_wait(&bench, STAGE_GUARD_MS);
     bench_press(&bench, "2 allow\n");
@@ -217,7 +217,7 @@ static void what_commands_can_change_is_what_was_edited(void **state)
     screen_clear(&bench.screen);
     bench_press(&bench, "done\n");
     bench_wait(&bench, STAGE_GUARD_MS);
-    assert_does_not_show(&bench, "Commands can change no files.");
+    assert_does_not_show(&bench, "Commands cannot change files.");
     row = screen_find(&bench.screen, "Commands can change files in:");
     assert_true(row >= 0);
     assert_string_equal(screen_line(&bench.screen, (size_t)row + 1), "| \"/srv/other\"");
@@ -231,7 +231,7 @@ static void what_commands_can_change_is_what_was_edited(void **state)
     bench_wait(&bench, STAGE_GUARD_MS);
     bench_press(&bench, "2\x1b[D7\r");
     bench_wait(&bench, STAGE_GUARD_MS);
-    assert_shows(&bench, "Commands can change no files.");
+    assert_shows(&bench, "Commands cannot change files.");
     bench_close(&bench);
 }
 
@@ -272,9 +272,9 @@ static void nothing_allowed_at_all_is_not_accepted(void **state)
     bench_press(&bench, "1\x1b[C7\r"); /* for a browser there are no tools */
     bench_wait(&bench, STAGE_GUARD_MS);
     assert_shows(&bench, "Permissions and folder");
-    assert_shows(&bench, "every group of tools");
+    assert_shows(&bench, "all tool groups");
     bench_press(&bench, "3 ");
-    assert_does_not_show(&bench, "every group of tools");
+    assert_does_not_show(&bench, "all tool groups");
     bench_press(&bench, "7\r");
     assert_shows(&bench, "Connect to this server?");
     bench_close(&bench);
@@ -283,7 +283,7 @@ static void nothing_allowed_at_all_is_not_accepted(void **state)
     begin(&bench, &bench_colour, &offer, &asked);
     bench_press(&bench, "1\r");
     assert_int_equal(asked.count, 0);
-    assert_shows(&bench, "every group of tools");
+    assert_shows(&bench, "all tool groups");
     bench_close(&bench);
 }
 

@@ -463,7 +463,7 @@ static void a_long_change_is_paged(void **state)
     bench_open(&bench, &bench_colour, 24, 80);
     bench_ask_and_wait(&bench, &question);
     /* 205 lines; 24 rows less title, choices and keys, and one for this note */
-    assert_shows(&bench, "... 189 more lines (space shows them)");
+    assert_shows(&bench, "... 189 more lines (press space)");
     assert_shows(&bench, "+line 10");
     assert_does_not_show(&bench, "+line 11");
     bench_press(&bench, " ");

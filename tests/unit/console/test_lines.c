@@ -98,12 +98,12 @@ static void a_long_question_is_shown_piece_by_piece(void **state)
     question.detail = buf_view(&detail);
     bench_open(&bench, &plain, 24, 80);
     bench_ask_and_wait(&bench, &question);
-    assert_shows(&bench, "more lines (m shows them)");
+    assert_shows(&bench, "more lines (type m)");
     assert_does_not_show(&bench, "argument 99");
     for (int i = 0; i < 6; i++)
         bench_press(&bench, "m\n");
     assert_shows(&bench, "| argument 99");
-    assert_does_not_show(&bench, "more lines (m shows them)");
+    assert_does_not_show(&bench, "more lines (type m)");
     bench_close(&bench);
 }
 

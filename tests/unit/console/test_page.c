@@ -138,7 +138,7 @@ static void a_long_name_keeps_its_ends_and_a_command_everything(void **state)
     assert_true(page.lines < 12);
     assert_int_not_equal(str_find(buf_view(&joined), STR("\"BEGINx")), SIZE_MAX);
     assert_int_not_equal(str_find(buf_view(&joined), STR("xEND\"")), SIZE_MAX);
-    assert_int_not_equal(str_find(buf_view(&joined), STR("... 3400 bytes left out ...")), SIZE_MAX);
+    assert_int_not_equal(str_find(buf_view(&joined), STR("... 3400 bytes omitted ...")), SIZE_MAX);
     page_done(&page);
 
     page_init(&page, 80, true);

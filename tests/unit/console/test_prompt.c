@@ -45,7 +45,7 @@ static void the_end_of_a_long_command_is_there(void **state)
     memcpy(command + sizeof(command) - 12, " && rm -rf ~", 12);
     prompt_init(&prompt, &question, &colour);
     show(&prompt, 24, 80, &screen);
-    assert_true(screen_find(&screen, "more lines (space shows them)") >= 0);
+    assert_true(screen_find(&screen, "more lines (press space)") >= 0);
     while (screen_find(&screen, "&& rm -rf ~") < 0) {
         assert_int_equal(prompt_key(&prompt, &space, &choice), PROMPT_REDRAW);
         show(&prompt, 24, 80, &screen);
@@ -90,7 +90,7 @@ static void nothing_is_allowed_before_its_end_was_shown(void **state)
         assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_REDRAW);
         assert_int_equal(choice, CHOICES);
         show(&prompt, 24, 80, &screen);
-        assert_true(screen_find(&screen, "allowed when its end was shown") >= 0);
+        assert_true(screen_find(&screen, "allow it after you have seen its end") >= 0);
         /* The end, and back: it was shown. */
         for (size_t k = 0; k + 1 < array_size(keys[i]); k++)
             if (prompt_key(&prompt, &keys[i][k], &choice) == PROMPT_REDRAW)
@@ -124,7 +124,7 @@ static void in_lines_nothing_is_allowed_before_its_end_was_shown(void **state)
     prompt_draw(&prompt, &(struct stage_size){24, 80}, 0, &out);
     buf_clear(&out);
     assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_REDRAW);
-    assert_true(str_find(buf_view(&out), STR("allowed when its end was shown")) < out.len);
+    assert_true(str_find(buf_view(&out), STR("allow it after you have seen its end")) < out.len);
     for (int i = 0; i < 2; i++)
         assert_int_equal(prompt_line(&prompt, STR("m"), &out, &choice), PROMPT_REDRAW);
     assert_int_equal(prompt_line(&prompt, STR("2"), &out, &choice), PROMPT_ANSWERED);
@@ -197,7 +197,7 @@ static void what_cannot_be_shown_whole_can_only_be_denied(void **state)
     memset(detail, '\x1b', sizeof(detail));
     prompt_init(&prompt, &question, &colour);
     show(&prompt, 24, 80, &screen);
-    assert_true(screen_find(&screen, "Too large to be shown") >= 0);
+    assert_true(screen_find(&screen, "Too large to show") >= 0);
     (void)prompt_key(&prompt, &down, &choice);
     assert_int_equal(prompt_key(&prompt, &enter, &choice), PROMPT_NOTHING);
     assert_int_equal(prompt_key(&prompt, &escape, &choice), PROMPT_ANSWERED);

@@ -234,11 +234,11 @@ static void a_long_diff_is_cut_between_hunks(void **state)
     make_diff(buf_view(&before), buf_view(&after), 1000, &diff);
     assert_in_range(diff.len, 500, 1100);
     note = str_slice(buf_view(&diff), str_find(buf_view(&diff), STR("…")), diff.len);
-    assert_true(str_starts_with(note, STR("… the diff goes on from line ")));
-    assert_true(str_ends_with(note, STR("it is cut here\n")));
+    assert_true(str_starts_with(note, STR("… the diff continues at line ")));
+    assert_true(str_ends_with(note, STR("truncated here\n")));
     /* So does the buffer's own ceiling. */
     make_diff(buf_view(&before), buf_view(&after), 0, &small);
-    assert_true(str_ends_with(buf_view(&small), STR("it is cut here\n")));
+    assert_true(str_ends_with(buf_view(&small), STR("truncated here\n")));
 }
 
 static void the_smallest_change_is_found(void **state)

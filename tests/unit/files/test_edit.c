@@ -94,8 +94,8 @@ static void limits_hold_before_and_after(void **state)
     bench_reopen(bench, (struct toolbox_config){.may_write = true, .max_file_bytes = 10}, NULL);
     plant(bench, "large", "12345678901");
     plant(bench, "full", "1234567890");
-    assert_contains(edit_error(bench, "large", "1", ""), "11 bytes are over the limit of 10");
-    assert_contains(edit_error(bench, "full", "1", "ab"), "11 bytes are over the limit of 10");
+    assert_contains(edit_error(bench, "large", "1", ""), "11 bytes exceed the limit of 10");
+    assert_contains(edit_error(bench, "full", "1", "ab"), "11 bytes exceed the limit of 10");
     assert_file(bench, "full", "1234567890");
     edit(bench, "full", "12", "ab");
     assert_file(bench, "full", "ab34567890");
@@ -121,12 +121,12 @@ static void a_missing_passage_is_explained(void **state)
     plant(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
     plant(bench, "tabs", "if (x)\n\treturn  1;\nelse\n");
     assert_contains(edit_error(bench, "crlf", "two\nthree", "x"),
-                    "oldString was not found: it would match at line 2 of 4 with other line ends; "
-                    "the file has CR LF");
+                    "oldString was not found: it would match at line 2 of 4 with other line "
+                    "endings; the file has CR LF");
     assert_contains(edit_error(bench, "tabs", "    return 1;\nelse", "x"),
-                    "but for blanks and line ends it would match at line 2 of 4");
+                    "it would match at line 2 of 4 except for whitespace and line endings");
     assert_contains(edit_error(bench, "tabs", "else\nnothing", "x"),
-                    "its first line stands at line 3 of 4");
+                    "its first line is line 3 of 4");
     assert_contains(edit_error(bench, "tabs", "nowhere", "x"), "the file has 4 lines");
     assert_file(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
 }
@@ -179,7 +179,7 @@ static void a_file_that_changed_meanwhile_is_not_written(void **state)
     /* When the old content is put away, somebody writes. */
     meddle_with(bench, &meddling, "a", "a", NULL);
     assert_contains(edit_error(bench, "a", "two", "2"),
-                    "a: somebody else has changed it meanwhile");
+                    "a: somebody else has changed it in the meantime");
     authority_remove_hook(bench->authority, "meddling");
     assert_true(meddling.is_done);
     assert_file(bench, "a", "theirs a");
@@ -264,7 +264,7 @@ static void a_write_that_fails_puts_the_others_back(void **state)
     snprintf(text, sizeof(text), two_edits, "");
     /* What was in b is put away when a is written and b is not. */
     meddle_with(bench, &meddling, "b", "b", NULL);
-    assert_contains(bench_error(bench, "edit_files", text), "the other files were put back");
+    assert_contains(bench_error(bench, "edit_files", text), "the other files were restored");
     authority_remove_hook(bench->authority, "meddling");
     assert_true(meddling.is_done);
     assert_file(bench, "a", "A");
@@ -285,7 +285,7 @@ static void what_somebody_changed_is_not_put_back(void **state)
     /* a is written, then somebody changes both: b is not written and a not put back. */
     meddle_with(bench, &meddling, "b", "a", "b");
     assert_contains(bench_error(bench, "edit_files", text),
-                    "a was edited and could not be put back");
+                    "a was edited and could not be restored");
     authority_remove_hook(bench->authority, "meddling");
     assert_true(meddling.is_done);
     assert_contains(outcome_of(undo_all(bench), 0), "somebody else has changed it since");

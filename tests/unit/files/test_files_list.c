@@ -287,7 +287,7 @@ static void a_tree_that_is_cut_keeps_the_first_and_says_so(void **state)
     /* Ten directories with nine whole ones and what remains of the tenth. */
     assert_contains(text, "  d08/\n    f000\n");
     assert_contains(text, "  d09/\n    f000\n");
-    assert_contains(text, "    f989\n(cut at 10000 entries");
+    assert_contains(text, "    f989\n(truncated at 10000 entries");
     assert_lacks(text, "d10");
 }
 

@@ -368,7 +368,7 @@ static void media_over_the_limit_is_refused_with_size_and_limit(void **state)
     plant_bytes_at(bench->root_fd, "picture", image, sizeof(image));
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 1000}, NULL);
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"picture\"}"),
-                    "picture (image/png) has 2000 bytes; up to 1000 bytes can be read");
+                    "picture (image/png) has 2000 bytes; the limit is 1000 bytes");
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 2000}, NULL);
     assert_false(bench_is_error(bench_result(bench, "read_file", "{\"filePath\":\"picture\"}")));
 }
@@ -401,7 +401,7 @@ static void nothing_outside_can_be_read(void **state)
     plant_link(bench, "out", "../outside/secret");
     plant_link(bench, "outdir", "../outside");
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"../outside/secret\"}"),
-                    "../outside/secret lies outside the root");
+                    "../outside/secret is outside the root");
     snprintf(arguments, sizeof(arguments), "{\"filePath\":\"%s/secret\"}", bench->outside);
     assert_contains(bench_error(bench, "read_file", arguments), "outside the root");
     assert_lacks(bench_error(bench, "read_file", "{\"filePath\":\"out\"}"), "SECRET");
@@ -456,7 +456,7 @@ static void a_file_that_became_a_link_since_is_refused(void **state)
     assert_int_equal(unlinkat(bench->root_fd, "file", 0), 0);
     plant_link(bench, "file", "other");
     assert_contains(bench_error_of(bench, bench_run(bench, call)),
-                    "file has changed since it was looked up");
+                    "file has changed since it was checked");
 }
 
 static void a_directory_that_became_a_link_since_is_refused(void **state)

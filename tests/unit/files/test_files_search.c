@@ -129,7 +129,7 @@ static void a_glob_that_is_none_is_an_error_that_shows_it(void **state)
     assert_contains(bench_error(bench, "search_files", "{\"name\":\"x\",\"dirPath\":\"none\"}"),
                     "none: not found");
     assert_contains(bench_error(bench, "search_files", "{\"name\":\"x\",\"dirPath\":\"..\"}"),
-                    ".. lies outside the root");
+                    ".. is outside the root");
 }
 
 static void denied_names_are_not_found(void **state)

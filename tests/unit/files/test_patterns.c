@@ -71,14 +71,14 @@ static void what_would_match_nothing_is_refused(void **state)
     refuses("./a", "'/NAME'");
     refuses("../a", "'/NAME'");
     refuses("a/..", "'/NAME'");
-    refuses("/srv/project", "from the folder on");
-    refuses("/srv/project/", "from the folder on");
-    refuses("/srv/projects/a", "from the folder on");
-    refuses("/data/**", "from the folder on");
+    refuses("/srv/project", "relative to the folder");
+    refuses("/srv/project/", "relative to the folder");
+    refuses("/srv/projects/a", "relative to the folder");
+    refuses("/data/**", "relative to the folder");
     /* The words are there however long the pattern is. */
     memset(path, 'a', sizeof(path) - 1);
     memcpy(path, "/srv/", strlen("/srv/"));
-    refuses(path, "the folder on");
+    refuses(path, "to the folder");
 }
 
 TEST_MAIN(cmocka_unit_test(what_can_match_is_left_as_it_is),

@@ -80,10 +80,10 @@ static void tools_that_look_say_where(void **state)
     plant(bench, "src/a.c", "int a;\n");
     check_action(bench, "read_file", "{\"filePath\":\"src/a.c\"}", "Reads src/a.c (7 bytes)");
     check_action(bench, "read_file", "{\"filePath\":\"none\"}", "Reads none");
-    check_action(bench, "stat_file", "{\"path\":\"src\"}", "Looks up size and time of src");
-    check_action(bench, "list_files", "{\"dirPath\":\".\"}", "Lists what is in the root folder");
-    check_action(bench, "get_file_tree", "{\"dirPath\":\"src\"}",
-                 "Lists the names of all that is below src");
+    check_action(bench, "stat_file", "{\"path\":\"src\"}", "Looks up the details of src");
+    check_action(bench, "list_files", "{\"dirPath\":\".\"}",
+                 "Lists the entries of the root folder");
+    check_action(bench, "get_file_tree", "{\"dirPath\":\"src\"}", "Lists all names below src");
     check_action(bench, "search_files", "{\"query\":\"a\"}",
                  "Searches the files below the root folder");
 }
@@ -109,7 +109,7 @@ static void writing_says_what_is_replaced(void **state)
     check_action(bench, "create_directory", "{\"dirPath\":\"d/e\"}", "Creates the folder d/e");
     plant_dir(bench, "d");
     check_action(bench, "create_directory", "{\"dirPath\":\"d\"}",
-                 "Leaves as it is, since it exists, the folder d");
+                 "Changes nothing: the folder already exists: d");
 }
 
 static void edits_say_which_files(void **state)
@@ -123,7 +123,7 @@ static void edits_say_which_files(void **state)
                  "Edits a (2 lines, 8 bytes)");
     check_action(bench, "edit_file",
                  "{\"filePath\":\"a\",\"oldString\":\"two\",\"newString\":\"2\",\"dryRun\":true}",
-                 "Changes nothing, and shows what would be edited: a (2 lines, 8 bytes)");
+                 "Changes nothing, only shows the diff: a (2 lines, 8 bytes)");
     check_action(bench, "edit_files",
                  "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"two\",\"newString\":\"2\"},"
                  "{\"filePath\":\"b\",\"oldString\":\"one\",\"newString\":\"1\"},"
@@ -163,9 +163,9 @@ static void deleting_says_how_much(void **state)
     plant_link(bench, "l", "build");
     check_action(bench, "delete", "{\"path\":\"a\"}", "Deletes a (5 bytes)");
     check_action(bench, "delete", "{\"path\":\"build\"}",
-                 "Deletes the folder build with all in it (2 entries)");
+                 "Deletes the folder build with everything in it (2 entries)");
     check_action(bench, "delete", "{\"path\":\"build/deep\"}",
-                 "Deletes the folder build/deep with all in it (1 entry)");
+                 "Deletes the folder build/deep with everything in it (1 entry)");
     check_action(bench, "delete", "{\"path\":\"l\"}", "Deletes the link l");
 }
 
@@ -181,10 +181,10 @@ static void entries_are_counted_up_to_a_ceiling(void **state)
         assert_int_equal(mkdirat(bench->root_fd, name, 0755), 0);
     }
     check_action(bench, "delete", "{\"path\":\"d\"}",
-                 "Deletes the folder d with all in it (10,000 entries)");
+                 "Deletes the folder d with everything in it (10,000 entries)");
     plant_dir(bench, "d/one_more");
     check_action(bench, "delete", "{\"path\":\"d\"}",
-                 "Deletes the folder d with all in it (more than 10,000 entries)");
+                 "Deletes the folder d with everything in it (more than 10,000 entries)");
 }
 
 static void moving_says_what_is_replaced(void **state)
@@ -199,13 +199,13 @@ static void moving_says_what_is_replaced(void **state)
     check_action(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"c\"}", "Moves a to c");
     check_action(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
                  "Moves a to b, replacing b (1 byte)");
-    check_action(bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"empty\"}",
-                 "Moves the folder d with all in it to empty, replacing the empty folder that is "
-                 "there");
+    check_action(
+        bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"empty\"}",
+        "Moves the folder d with everything in it to empty, replacing the existing empty folder");
     check_action(bench, "move", "{\"sourcePath\":\"l\",\"destinationPath\":\"m\"}",
                  "Moves the link l to m");
     check_action(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"./a\"}",
-                 "Leaves where it is a");
+                 "Changes nothing, source and destination are the same: a");
     check_action(bench, "copy_file", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
                  "Copies a to b, replacing b (1 byte)");
     check_action(bench, "extract_archive", "{\"archivePath\":\"a\",\"destinationPath\":\"new\"}",
@@ -278,7 +278,7 @@ static void content_is_shown_as_a_diff(void **state)
                  "{\"filePath\":\"a\",\"oldString\":\"one\",\"newString\":\"1\"}", true,
                  "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n");
     check_detail(bench, "write_file", "{\"filePath\":\"a\",\"content\":\"one\\ntwo\\n\"}", false,
-                 "The content stays as it is.\n");
+                 "The content does not change.\n");
     check_detail(bench, "write_file", "{\"filePath\":\"new\",\"content\":\"x\\n\"}", true,
                  "--- a/new\n+++ b/new\n@@ -0,0 +1 @@\n+x\n");
 }
@@ -319,16 +319,16 @@ static void what_cannot_be_compared_is_said(void **state)
 
     plant_bytes_at(bench->root_fd, "b", "\0\1\2", 3);
     check_detail(bench, "write_file", "{\"filePath\":\"b\",\"content\":\"x\"}", false,
-                 "What is there now cannot be shown:\n"
-                 "b: is a binary file, which cannot be edited as text\n"
+                 "Cannot show the current content:\n"
+                 "b: is a binary file and cannot be edited as text\n"
                  "filePath: b\ncontent: x\n");
     bench_reopen(bench, (struct toolbox_config){.may_write = true, .max_file_bytes = 4}, NULL);
     plant(bench, "large", "12345");
     check_action(bench, "write_file", "{\"filePath\":\"large\",\"content\":\"x\"}",
                  "Replaces large (5 bytes) by 1 line, 1 byte");
     check_detail(bench, "write_file", "{\"filePath\":\"large\",\"content\":\"x\"}", false,
-                 "What is there now cannot be shown:\n"
-                 "large: 5 bytes are over the limit of 4; nothing was changed\n"
+                 "Cannot show the current content:\n"
+                 "large: 5 bytes exceed the limit of 4; nothing was changed\n"
                  "filePath: large\ncontent: x\n");
 }
 
@@ -507,7 +507,7 @@ static void nothing_is_changed_or_kept_for_undoing(void **state)
     assert_false(is_there(bench, "new"));
     assert_false(is_there(bench, "d"));
     check_action(bench, "undo_changes", "{}",
-                 "Takes nothing back: no change of this session is left to undo");
+                 "Undoes nothing: this session has no changes left to undo");
     assert_int_equal(json_get(undo_all(bench), STR("undone"))->size, 0);
 }
 
@@ -555,14 +555,14 @@ static void undoing_says_which_changes(void **state)
     call_write(bench, "a", "two\n");
     bench_call(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"deep/b\"}");
     call_write(bench, "c", "x");
-    check_action(bench, "undo_changes", "{}", "Takes back the last change of this session");
+    check_action(bench, "undo_changes", "{}", "Undoes the last change of this session");
     check_detail(bench, "undo_changes", "{}", false, "write_file: c\n");
     check_action(bench, "undo_changes", "{\"count\":2}",
-                 "Takes back the last 2 changes of this session");
+                 "Undoes the last 2 changes of this session");
     check_detail(bench, "undo_changes", "{\"count\":2}", false,
                  "write_file: c\nmove: a → deep/b\n");
     check_action(bench, "undo_changes", "{\"all\":true}",
-                 "Takes back all that tools have changed in this session (3 changes)");
+                 "Undoes all changes that tools made in this session (3 changes)");
     check_detail(bench, "undo_changes", "{\"all\":true}", false,
                  "write_file: c\nmove: a → deep/b\nwrite_file: a\n");
 }

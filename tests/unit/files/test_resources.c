@@ -97,7 +97,7 @@ static void a_file_over_the_limit_is_refused_with_its_size(void **state)
     plant(bench, "file", "12345678901");
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 10}, NULL);
     assert_int_equal(read_uri(bench, uri_of(bench, "file")), ERR_TOO_LARGE);
-    assert_contains(str_from(bench->err.message), "has 11 bytes; up to 10 can be read");
+    assert_contains(str_from(bench->err.message), "has 11 bytes; the limit is 10");
     assert_int_equal(bench->out.len, 0);
 }
 

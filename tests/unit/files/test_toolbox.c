@@ -106,7 +106,7 @@ static void each_item_of_a_list_names_a_resource(void **state)
         bench_error(bench, "edit_files",
                     "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"y\"},"
                     "{\"filePath\":\"../b\",\"oldString\":\"x\",\"newString\":\"y\"}]}"),
-        "../b lies outside the root");
+        "../b is outside the root");
 }
 
 static void a_link_that_is_deleted_or_moved_is_the_link_itself(void **state)

@@ -202,8 +202,8 @@ static void what_stands_in_the_way_stays(void **state)
     assert_int_equal(unlinkat(bench->root_fd, "z", AT_REMOVEDIR), 0);
     result = undo_all(bench);
     assert_contains(outcome_of(result, 0), "its directory is gone");
-    assert_contains(outcome_of(result, 1), "something else stands in its place");
-    assert_contains(outcome_of(result, 2), "something else stands in its place");
+    assert_contains(outcome_of(result, 1), "another file is in its place");
+    assert_contains(outcome_of(result, 2), "another file is in its place");
     assert_file(bench, "a.txt", "theirs");
     assert_file(bench, "d", "theirs too");
     assert_file(bench, "moved/f", "f in d");
@@ -224,8 +224,8 @@ static void what_was_kept_comes_back_when_the_way_is_free(void **state)
     plant(bench, "a.txt", "theirs");
     plant(bench, "d", "theirs too");
     result = undo_all(bench);
-    assert_contains(outcome_of(result, 0), "something else stands in its place");
-    assert_contains(outcome_of(result, 1), "something else stands in its place");
+    assert_contains(outcome_of(result, 0), "another file is in its place");
+    assert_contains(outcome_of(result, 1), "another file is in its place");
     assert_str(outcome_of(result, 2), "a later change of it could not be undone");
     assert_int_equal(int_member(result, "remaining"), 3);
     /* Again and again, without harm. */
@@ -330,7 +330,7 @@ static void a_directory_that_somebody_uses_stays(void **state)
     plant(bench, "on/theirs", "T");
     result = undo_all(bench);
     assert_str(outcome_of(result, 0), "restored");
-    assert_str(outcome_of(result, 1), "it is not empty any more");
+    assert_str(outcome_of(result, 1), "it is no longer empty");
     assert_file(bench, "made/deep/theirs", "T");
     assert_file(bench, "on/theirs", "T");
     assert_false(is_there(bench, "on/the"));
@@ -394,10 +394,10 @@ static void what_is_over_the_budget_is_done_and_noted(void **state)
     assert_false(has_member(result, "undoable"));
     result = call_delete(bench, "large");
     assert_false(bool_member(result, "undoable"));
-    assert_contains(str_member(result, "note"), "not kept: it has 3 bytes");
+    assert_contains(str_member(result, "note"), "cannot be undone: it has 3 bytes");
     assert_false(is_there(bench, "large"));
     result = undo_all(bench);
-    assert_contains(outcome_of(result, 0), "not kept: it has 3 bytes");
+    assert_contains(outcome_of(result, 0), "cannot be undone: it has 3 bytes");
     assert_str(outcome_of(result, 1), "restored");
     assert_file(bench, "small", "small");
     /* What was given back is free for the next one. */
@@ -448,7 +448,7 @@ static void without_a_place_the_tools_work_and_undo_says_why(void **state)
     call_delete(bench, "d");
     assert_file(bench, "b", "DC");
     assert_false(is_there(bench, "d"));
-    assert_contains(bench_error(bench, "undo_changes", "{}"), "are not kept");
+    assert_contains(bench_error(bench, "undo_changes", "{}"), "cannot be undone");
 }
 
 static size_t count_below(const char *path)
@@ -522,7 +522,7 @@ static void what_could_not_be_restored_can_be_tried_again(void **state)
     assert_int_equal(denial.denied, 1);
     /* Moved back, but what it had replaced is not there yet; the older change waits. */
     assert_str(outcome_of(result, 0), "restored");
-    assert_str(outcome_of(result, 1), "not now; it can be tried again");
+    assert_str(outcome_of(result, 1), "not now; you can try again");
     assert_int_equal(json_get(result, STR("undone"))->size, 2);
     assert_int_equal(int_member(result, "remaining"), 2);
     assert_file(bench, "a.txt", "B");
@@ -586,8 +586,8 @@ static void a_delete_that_fails_for_good_says_so(void **state)
     assert_tree(bench, &before);
     assert_int_equal(json_get(undo_all(bench), STR("undone"))->size, 0);
     result = bench_result(bench, "delete", "{\"path\":\"d\"}");
-    assert_contains(bench_error_of(bench, result), "a part of it is gone already");
-    assert_contains(outcome_of(undo_all(bench), 0), "not kept");
+    assert_contains(bench_error_of(bench, result), "part of it is already gone");
+    assert_contains(outcome_of(undo_all(bench), 0), "cannot be undone");
     set_mode(bench, "d/e", 0700);
 }
 

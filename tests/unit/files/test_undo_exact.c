@@ -149,7 +149,7 @@ static void another_name_of_a_file_does_not_count_as_a_change_of_it(void **state
     bench_call(bench, "move", transfer(bench, "d", "e"));
     /* Fails, and the link has been kept by then. */
     assert_contains(bench_error(bench, "move", transfer(bench, "other", "e/link")),
-                    "another name elsewhere");
+                    "other hard links");
     bench_call(bench, "delete", quoted(bench, "other"));
     result = undo_all(bench);
     assert_str(outcome_of(result, 0), "restored");
@@ -315,7 +315,7 @@ static void a_call_that_fails_in_its_middle_changes_no_mode(void **state)
         bench_error(bench, "edit_files",
                     "{\"edits\":[{\"filePath\":\"group\",\"oldString\":\"x\",\"newString\":\"y\"},"
                     "{\"filePath\":\"fixed\",\"oldString\":\"x\",\"newString\":\"y\"}]}"),
-        "the other files were put back");
+        "the other files were restored");
     assert_tree(bench, &before);
     assert_int_equal(int_member(undo_all(bench), "remaining"), 0);
 }
@@ -433,7 +433,7 @@ static void assert_lost(struct bench *bench, const char *tool, const char *text,
     assert_false(bool_member(result, "undoable"));
     if (str_find(str_member(result, "note"), str_from(note)) == SIZE_MAX)
         fail_msg("%s: %.*s", text, STR_ARG(str_member(result, "note")));
-    assert_contains(outcome_of(undo_all(bench), 0), "not kept");
+    assert_contains(outcome_of(undo_all(bench), 0), "cannot be undone");
 }
 
 static void what_no_copy_can_hold_is_lost_with_a_note_on_another_file_system(void **state)
@@ -452,12 +452,15 @@ static void what_no_copy_can_hold_is_lost_with_a_note_on_another_file_system(voi
     plant_dir(bench, "e");
     plant_name(bench, "first", "e/third");
     assert_int_equal(mkfifoat(bench->root_fd, "fifo", 0640), 0);
-    assert_lost(bench, "delete", quoted(bench, "link"), "not kept: it is or holds a link");
-    assert_lost(bench, "delete", quoted(bench, "d"), "not kept: it is or holds a link");
-    assert_lost(bench, "delete", quoted(bench, "second"), "the file has another name elsewhere");
-    assert_lost(bench, "delete", quoted(bench, "e"), "the file has another name elsewhere");
-    assert_lost(bench, "delete", quoted(bench, "fifo"), "not kept: it is or holds a link");
-    assert_lost(bench, "move", transfer(bench, "f", "over"), "not kept: it is or holds a link");
+    assert_lost(bench, "delete", quoted(bench, "link"),
+                "cannot be undone: it is or contains a link");
+    assert_lost(bench, "delete", quoted(bench, "d"), "cannot be undone: it is or contains a link");
+    assert_lost(bench, "delete", quoted(bench, "second"), "the file has other hard links");
+    assert_lost(bench, "delete", quoted(bench, "e"), "the file has other hard links");
+    assert_lost(bench, "delete", quoted(bench, "fifo"),
+                "cannot be undone: it is or contains a link");
+    assert_lost(bench, "move", transfer(bench, "f", "over"),
+                "cannot be undone: it is or contains a link");
     assert_false(is_there(bench, "d"));
     assert_false(is_there(bench, "second"));
     assert_file(bench, "first", "hard");

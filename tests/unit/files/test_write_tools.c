@@ -40,7 +40,7 @@ static void a_write_over_the_limit_changes_nothing(void **state)
     bench_call(bench, "write_file", "{\"filePath\":\"b.txt\",\"content\":\"1234\"}");
     assert_contains(
         bench_error(bench, "write_file", "{\"filePath\":\"a.txt\",\"content\":\"12345\"}"),
-        "a.txt: 5 bytes are over the limit of 4; nothing was changed");
+        "a.txt: 5 bytes exceed the limit of 4; nothing was changed");
     assert_file(bench, "a.txt", "old");
     (void)bench_error(bench, "write_file", "{\"filePath\":\"new/c.txt\",\"content\":\"12345\"}");
     assert_false(is_there(bench, "new"));
@@ -53,9 +53,9 @@ static void a_directory_is_not_written_over(void **state)
     plant_dir(bench, "d");
     plant(bench, "f", "file");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\"d\",\"content\":\"\"}"),
-                    "d: is no file");
+                    "d: is not a writable file");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\".\",\"content\":\"\"}"),
-                    "is no file");
+                    "is not a writable file");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\"f/x\",\"content\":\"\"}"),
                     "f/x");
     assert_file(bench, "f", "file");
@@ -113,7 +113,7 @@ static void the_limit_holds_for_the_file_after_it(void **state)
     limit_bytes(bench, 8);
     plant(bench, "a", "12345");
     assert_contains(bench_error(bench, "append_file", "{\"filePath\":\"a\",\"content\":\"6789\"}"),
-                    "9 bytes are over the limit of 8");
+                    "9 bytes exceed the limit of 8");
     assert_file(bench, "a", "12345");
     bench_call(bench, "append_file", "{\"filePath\":\"a\",\"content\":\"678\"}");
     assert_file(bench, "a", "12345678");
@@ -132,7 +132,7 @@ static void a_directory_is_made_with_those_above(void **state)
     bench_call(bench, "create_directory", "{\"dirPath\":\".\"}");
     plant(bench, "file", "");
     assert_contains(bench_error(bench, "create_directory", "{\"dirPath\":\"file\"}"),
-                    "a file stands there");
+                    "one of its parents is a file");
     assert_contains(bench_error(bench, "create_directory", "{\"dirPath\":\"file/x\"}"), "file/x");
 }
 
@@ -190,9 +190,9 @@ static void what_cannot_be_moved_stays(void **state)
         "missing: not found");
     assert_false(is_there(bench, "n"));
     assert_contains(bench_error(bench, "move", "{\"sourcePath\":\".\",\"destinationPath\":\"n\"}"),
-                    "the root itself stays");
+                    "the root itself cannot be moved or removed");
     assert_contains(bench_error(bench, "move", "{\"sourcePath\":\"f\",\"destinationPath\":\"\"}"),
-                    "the root itself stays");
+                    "the root itself cannot be moved or removed");
     /* Onto itself is no move. */
     bench_call(bench, "move", "{\"sourcePath\":\"f\",\"destinationPath\":\"./f\"}");
     assert_file(bench, "f", "F");
@@ -242,7 +242,7 @@ static void only_files_are_copied(void **state)
     plant(bench, "f", "F");
     assert_contains(
         bench_error(bench, "copy_file", "{\"sourcePath\":\"d\",\"destinationPath\":\"x\"}"),
-        "only files are copied");
+        "only files can be copied");
     assert_contains(
         bench_error(bench, "copy_file", "{\"sourcePath\":\"f\",\"destinationPath\":\"d\"}"),
         "is a directory");
@@ -294,7 +294,7 @@ static void the_root_cannot_be_deleted(void **state)
     for (size_t i = 0; i < array_size(roots); i++)
         assert_contains(
             bench_error(bench, "delete", arguments(bench, "path", roots[i], (char *)NULL)),
-            "the root itself stays");
+            "the root itself cannot be moved or removed");
     assert_file(bench, "f", "F");
     assert_true(is_there(bench, "d"));
 }

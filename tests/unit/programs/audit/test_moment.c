@@ -109,7 +109,7 @@ static void what_is_no_time_is_refused(void **state)
         if (moment_parse(str_from(wrong[i]), NOW, &ms, &err) != ERR_INVALID_OPTION)
             fail_msg("'%s' was taken", wrong[i]);
         assert_int_equal(ms, 77);
-        assert_non_null(strstr(err.message, "is no time"));
+        assert_non_null(strstr(err.message, "is not a time"));
     }
 }
 
