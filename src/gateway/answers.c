@@ -138,12 +138,12 @@ static void on_posted(void *data, const struct httpclient_result *result)
 
         gateway_error_parse(result->body, &pending->gateway->key, words);
         err_set(&err, status == 401 || status == 403 ? ERR_GATEWAY_DENIED : ERR_GATEWAY_STATUS,
-                "the server answered with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
+                "the server responded with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
     }
     if (result->code < 0 || status >= 500 || status == 408 || status == 429)
         retry(pending, result->sent, &err);
     else if (status == 413 && pending->tries < GATEWAY_MAX_TRIES)
-        send_refusal(pending, STR("The result is larger than the server takes."));
+        send_refusal(pending, STR("The result is larger than the server accepts."));
     else
         give_up(pending, &err);
 }
@@ -216,9 +216,9 @@ void gateway_answers_take(struct gateway *gateway, const struct gateway_event *e
     if (r < 0) /* the same call twice, or no room even for a refusal */
         return;
     if (event->kind == GATEWAY_EVENT_BAD_CALL)
-        send_refusal(pending, STR("Not a call that is understood here."));
+        send_refusal(pending, STR("Invalid call."));
     else if (gateway->pending.count > GATEWAY_MAX_CALLS)
-        send_refusal(pending, STR("Too many calls wait for their answers already."));
+        send_refusal(pending, STR("Too many calls are already waiting; try again later."));
     else
         gateway->config.owner->on_call(gateway->config.data, &event->call);
 }
@@ -242,9 +242,10 @@ int gateway_answer(struct gateway *gateway, struct str id, struct str result)
     if (r == 0)
         r = post(pending, &body);
     if (r == ERR_TOO_LARGE)
-        send_refusal(pending, STR("The result is larger than the server takes."));
+        send_refusal(pending, STR("The result is larger than the server accepts."));
     else if (r == ERR_BUSY)
-        send_refusal(pending, STR("Too many large results wait for the server."));
+        send_refusal(pending,
+                     STR("Too many large results are waiting to be sent; try again later."));
     else if (r < 0)
         send_refusal(pending, STR("The result could not be sent."));
     return 0;

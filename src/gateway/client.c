@@ -49,7 +49,7 @@ void gateway_note_status(struct gateway *gateway, int status, struct str body)
             status == 401 || status == 403   ? ERR_GATEWAY_DENIED
             : status == 404 || status == 405 ? ERR_GATEWAY_MISSING
                                              : ERR_GATEWAY_STATUS,
-            "%s answered with %d%s%s", gateway->url.host, status, words[0] != '\0' ? ": " : "",
+            "%s responded with %d%s%s", gateway->url.host, status, words[0] != '\0' ? ": " : "",
             words);
 }
 
@@ -129,7 +129,7 @@ static int send_init(struct gateway *gateway)
     if (r == 0)
         r = gateway_target(gateway, STR("init"), &target);
     if (r < 0)
-        return err_set(&gateway->why, r, "what is offered here could not be told: %s", err_text(r));
+        return err_set(&gateway->why, r, "cannot send the list of tools: %s", err_text(r));
     request.target = buf_view(&target);
     return httpclient_send(gateway->config.http, &request, &INIT_EVENTS, gateway, &gateway->init,
                            &gateway->why);
@@ -262,8 +262,8 @@ int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struc
     enum reconnect_state state = gateway->reconnect.state;
 
     if (gateway->has_ended || (state != RECONNECT_OFF && state != RECONNECT_REFUSED))
-        return err_set(err, ERR_ALREADY_EXISTS, "there is a session already");
-    /* Drops calls of a session that the server has forgotten. */
+        return err_set(err, ERR_ALREADY_EXISTS, "there is already a session");
+    /* What the server asked in a session that it has forgotten. */
     gateway_answers_drop(gateway);
     gateway->url = *url;
     gateway->key = *key;
@@ -278,7 +278,7 @@ int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gate
                    const struct secret *key, struct err *err)
 {
     if (gateway->has_ended || gateway->reconnect.state != RECONNECT_OFF)
-        return err_set(err, ERR_ALREADY_EXISTS, "there is a session already");
+        return err_set(err, ERR_ALREADY_EXISTS, "there is already a session");
     gateway->url = *url;
     gateway->key = *key;
     gateway->dialect = dialect;

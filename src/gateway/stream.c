@@ -38,7 +38,8 @@ static void on_head(void *data, const struct http_response *response)
         return;
     }
     if (status == 200)
-        err_set(&gateway->why, ERR_GATEWAY_ANSWER, "%s sends no event stream", gateway->url.host);
+        err_set(&gateway->why, ERR_GATEWAY_ANSWER, "%s did not send an event stream",
+                gateway->url.host);
     else
         gateway_note_status(gateway, status, STR_EMPTY);
     gateway_stream_close(gateway);

@@ -28,7 +28,7 @@ class Sessions(Scene):
         self.assertEqual(self.good(server, "read_file", filePath="a.txt"),
                          {"path": "a.txt", "content": "one\ntwo\n", "truncated": False,
                           "totalLines": 3})
-        self.assertIn("no tool", self.error(server, "no_such_tool"))
+        self.assertIn("unknown tool", self.error(server, "no_such_tool"))
         self.assertIn("filePath", self.error(server, "read_file"))
         self.assertIn("outside", self.error(server, "read_file", filePath="../b"))
         status, told = daemon.end()
@@ -93,7 +93,7 @@ class Sessions(Scene):
     def test_the_server_may_end_the_session_but_not_the_daemon(self):
         server, daemon = self.connect()
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(daemon.end()[0], 0)
 
@@ -124,7 +124,7 @@ class Sessions(Scene):
     def test_it_goes_on_when_the_stream_drops(self):
         server, daemon = self.connect()
         server.do("drop")
-        daemon.until("trying again")
+        daemon.until("retrying")
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
         self.assertEqual(server.state()["hits"]["init"], 1)
@@ -195,7 +195,7 @@ class Kept(Scene):
         daemon = self.daemon("--keep-session", "--dir", link, self.url(server))
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
-        self.assertIn("another one", told)
+        self.assertIn("differs from that of the saved session", told)
         self.assertEqual(self.files(), [])
 
     def test_a_token_helps_where_the_server_has_forgotten_the_session(self):
@@ -262,7 +262,7 @@ class Kept(Scene):
         server.do("token")
         token = server.until_has("token")["token"]
         second = self.daemon("--auto-confirm", "--keep-session", self.url(server), token, self.root)
-        self.assertIn("another daemon", second.until("cannot be kept"))
+        self.assertIn("another daemon", second.until("cannot save the session"))
         self.assertEqual(second.end()[0], 0)
         self.assertEqual(kept.read_text(), text)
 
@@ -317,7 +317,7 @@ class Kept(Scene):
     def test_a_session_that_the_server_ended_is_not_kept(self):
         server, daemon = self.connect("--keep-session")
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         self.assertEqual(self.files(), [])
 
 
@@ -353,7 +353,7 @@ class Refusals(Scene):
             (2, "have no effect", ("--auto-confirm", *SHELL, OPEN, "--shell-writable", "/tmp", url,
                                  server.token)),
             (1, "nowhere", ("--auto-confirm", url, server.token, self.place / "nowhere")),
-            (1, "token is needed", ("--auto-confirm", url, "gw_wrong", self.root)),
+            (1, "new pairing token", ("--auto-confirm", url, "gw_wrong", self.root)),
         ):
             with self.subTest(arguments):
                 self.assert_refused(status, words, *arguments)
@@ -372,16 +372,16 @@ class Refusals(Scene):
         gone = str(self.place / "gone")
         url = self.url(self.serve())
         for words, flags, settings, variables in (
-                ("behind the token", ("--dir", gone), {}, {}),
+                ("after the token", ("--dir", gone), {}, {}),
                 ("comes from N8N_GATEWAY_FILESYSTEM_DIR", (), {},
                  {"N8N_GATEWAY_FILESYSTEM_DIR": gone}),
-                ("filesystemDir of the settings", (), {"filesystemDir": gone}, {})):
+                ("filesystemDir in the settings", (), {"filesystemDir": gone}, {})):
             with self.subTest(words):
                 self.write_settings(**settings)
                 status, told = self.daemon("--auto-confirm", *flags, url, "gw_x",
                                            **variables).wait()
                 self.assertEqual(status, 1, told)
-                self.assertIn(f"the folder '{gone}' cannot be used: not found; ", told)
+                self.assertIn(f"cannot use the folder '{gone}': not found; ", told)
                 self.assertIn(words, told)
                 self.assertIn("--filesystem-dir", told)
 
@@ -390,8 +390,8 @@ class Refusals(Scene):
                              N8N_INSTANCE_AI_GATEWAY_API_KEY="key-of-one-side")
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
-        self.assertIn("does not take this key; a pairing token", told)
-        self.assertNotIn("is needed", told)
+        self.assertIn("rejected this key; use the pairing token", told)
+        self.assertNotIn("new pairing token", told)
 
     def test_words_of_a_server_bring_no_key_to_the_terminal(self):
         variable = "N8N_INSTANCE_AI_GATEWAY_API_KEY"
@@ -488,7 +488,7 @@ class Instance(Scene):
     def test_no_is_no(self):
         server, daemon = self.connect(*self.flags)
         self.question(server, "write_file", **self.change)
-        self.assertIn("said no",
+        self.assertIn("the user denied",
                       self.error(server, "write_file", **self.change, _confirmation="denyOnce"))
         self.assertEqual(self.text(), "one\ntwo\n")
         self.assertEqual(daemon.end()[0], 0)
@@ -507,7 +507,7 @@ class Instance(Scene):
         self.question(server, "write_file", **self.change)
         self.good(server, "write_file", **self.change, _confirmation="allowForSession")
         server.do("drop")
-        daemon.until("trying again")
+        daemon.until("retrying")
         server.until(streams=1)
         # Reconnecting is the same session.
         self.good(server, "write_file", filePath="a.txt", content="newer")
@@ -558,7 +558,7 @@ class Rules(Scene):
         for name in ("nonsense", "shell_execute"):
             (line,) = [line for line in told if f"tool={name}" in line]
             self.assertIn(" refused ", line)
-            self.assertIn("there is no tool", line)
+            self.assertIn("unknown tool", line)
         (refused,) = [entry for entry in self.records() if entry.get("tool") == "shell_execute"]
         self.assertEqual((refused["outcome"], refused["operation"], refused["policySource"]),
                          ("denied", "execute", "mode"))
@@ -569,7 +569,7 @@ class Rules(Scene):
         subprocess.run([GATEHOUSE, "rules", "add", "deny", "filesystemRead", "glob:*.txt"],
                        env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"}, check=True,
                        stdout=subprocess.DEVNULL)
-        daemon.until("read again")
+        daemon.until("rules reloaded")
         self.error(server, "read_file", filePath="a.txt")
         self.assertEqual(self.good(server, "search_files", query="two")["matches"], [])
 
@@ -588,14 +588,14 @@ class Rules(Scene):
         self.write_settings(permissions={"shel": "allow"}, futureThing=1)
         _, daemon = self.connect()
         told = daemon.end()[1]
-        self.assertIn("permissions.shel: not known", told)
-        self.assertIn("futureThing: not known", told)
+        self.assertIn("permissions.shel: unknown field", told)
+        self.assertIn("futureThing: unknown field", told)
         self.assertEqual(json.loads(self.settings.read_text()),
                          {"permissions": {"shel": "allow"}, "futureThing": 1})
         self.write_settings(**{f"thing{number}": 1 for number in range(20)})
         _, daemon = self.connect()
         told = daemon.end()[1]
-        self.assertEqual(told.count("not known"), 8)
+        self.assertEqual(told.count("unknown field"), 8)
         self.assertIn("count=12", told)
 
     def test_malformed_settings_are_put_aside_and_everything_is_asked_for(self):
@@ -606,7 +606,7 @@ class Rules(Scene):
         self.question(server, "read_file", filePath="a.txt")
 
 
-@unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+@unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
 class Commands(Scene):
     def shell(self, server, command, **more):
         result = self.call(server, "shell_execute", command=command, **more)
@@ -615,7 +615,7 @@ class Commands(Scene):
     def test_commands_are_there_only_where_the_user_opened_that(self):
         server, _ = self.connect()
         self.assertNotIn("shell_execute", self.tools(server))
-        self.assertIn("no tool", self.error(server, "shell_execute", command="true"))
+        self.assertIn("unknown tool", self.error(server, "shell_execute", command="true"))
 
     def test_a_command_runs_in_its_box(self):
         (self.home / "own").write_text("mine")
@@ -664,7 +664,7 @@ class Commands(Scene):
         # It is the command that is allowed, in that directory.
         self.good(server, "shell_execute", command="cat a.txt")
         self.question(server, "shell_execute", command="cat a.txt; true")
-        self.assertIn("said no", self.error(server, "shell_execute", command="cat a.txt; true",
+        self.assertIn("the user denied", self.error(server, "shell_execute", command="cat a.txt; true",
                                             _confirmation="denyOnce"))
         self.assertEqual(daemon.end()[0], 0)
         denied = [record for record in self.records() if record["outcome"] == "denied"]
@@ -677,7 +677,7 @@ class Commands(Scene):
         server.call("shell_execute", command="exec 3> fifo; sleep 600")
         with open(self.root / "fifo", "rb") as fifo:
             server.do("dismiss")
-            daemon.until("has ended the session")
+            daemon.until("ended the session")
             self.assertEqual(fifo.read(), b"")  # the writer is gone
         self.assertEqual(daemon.end()[0], 0)
 
@@ -763,7 +763,7 @@ class Terminal(AtTerminal):
 
     def test_the_question_says_that_commands_have_no_boxes(self):
         server, _ = self.begin(*SHELL, OPEN)
-        self.see("Commands run without boxes: they can do all that you can.")
+        self.see("Commands run without a sandbox: they can do everything you can.")
         self.assertFalse(server.state()["connected"])
 
     def test_a_signal_is_no_answer(self):

@@ -77,7 +77,7 @@ class Advice(Scene):
                 (http(500), "try again later"),
                 (http(503, b'{"message":"starting"}'), "503: starting: it may be starting"),
                 (http(302).replace(b"\r\n", b"\r\nLocation: https://n8n.example/\r\n", 1),
-                 "give the address that it leads to"),
+                 "use the redirect's target"),
                 (b"", "try https:// in the URL"),
                 (ALERT, "try https:// in the URL"),
                 (b"SSH-2.0-x\r\n", "try https:// in the URL")):
@@ -97,15 +97,15 @@ class Advice(Scene):
         blocked.touch()
         for flag in ("--settings-dir", "--state-dir"):
             told = self.fail("http://127.0.0.1:1", before=(flag, blocked / "x"))
-            self.assertIn(f"{flag} names another", told)
+            self.assertIn(f"use {flag} to choose another", told)
             self.assertIn(str(blocked), told)
 
     def test_who_cannot_be_reached_is_named_with_the_port(self):
         with socket.create_server(("127.0.0.1", 0)) as gone:
             port = gone.getsockname()[1]
         told = self.fail(f"http://127.0.0.1:{port}")
-        self.assertIn(f"127.0.0.1:{port}: nobody answers at this address", told)
-        self.assertIn("whether the server runs", told)
+        self.assertIn(f"127.0.0.1:{port}: no response from this address", told)
+        self.assertIn("that the server is running", told)
 
     def test_a_proxy_is_named_without_its_password(self):
         with socket.create_server(("127.0.0.1", 0)) as gone:
@@ -126,7 +126,7 @@ class Told(Scene):
         server.close()
         status, told = daemon.end()
         self.assertEqual(status, 0, told)
-        self.assertIn("the server could not be told", told)
+        self.assertIn("could not notify the server", told)
         self.assertNotIn("disconnected", told)
 
     def test_a_refused_session_is_told_once_and_tries_are_counted(self):
@@ -135,14 +135,14 @@ class Told(Scene):
         server.do("fail", endpoint="init", status=403, count=2)
         server.do("drop")
         daemon.until("tries_not_told=1")
-        self.assertEqual("".join(daemon.told).count("does not know this session"), 1)
+        self.assertEqual("".join(daemon.told).count("has forgotten this session"), 1)
 
     def test_a_server_that_is_away_is_told_once(self):
         server, daemon = self.connect()
         server.do("fail", endpoint="events", status=503, count=2)
         server.do("drop")
         daemon.until("tries_not_told=1")
-        self.assertEqual("".join(daemon.told).count("answered with 503"), 1)
+        self.assertEqual("".join(daemon.told).count("responded with 503"), 1)
 
     def test_a_static_key_that_is_refused_later_is_called_so(self):
         server = self.serve("--static-key", KEY)
@@ -152,8 +152,8 @@ class Told(Scene):
         server.do("fail", endpoint="events", status=403, count=1)
         server.do("fail", endpoint="init", status=403, count=1)
         server.do("drop")
-        self.assertIn("does not take this key", daemon.until("the server refuses the key"))
-        self.assertNotIn("pairing token is needed", "".join(daemon.told))
+        self.assertIn("rejected this key", daemon.until("the server rejects the key"))
+        self.assertNotIn("new pairing token", "".join(daemon.told))
 
     def test_answers_that_cannot_be_brought_are_counted(self):
         server, daemon = self.connect()
@@ -162,8 +162,8 @@ class Told(Scene):
             server.do("call", name="read_file", arguments={"filePath": "a.txt"})
         told, lines = 0, 0
         while told < 200:
-            line = daemon.until("could not be brought")
-            told += int(re.search(r"count=(\d+)", line)[1]) if "more answers" in line else 1
+            line = daemon.until("cannot send a result")
+            told += int(re.search(r"count=(\d+)", line)[1]) if "more results" in line else 1
             lines += 1
         self.assertEqual(told, 200)
         self.assertLess(lines, told)
@@ -173,14 +173,14 @@ class Told(Scene):
         server.do("fail", endpoint="init", status=503, count=2)
         daemon = self.daemon("--non-interactive", "--dir", self.root, self.url(server),
                              N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
-        daemon.until("trying again")
+        daemon.until("retrying")
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
         self.assertEqual(daemon.end()[0], 0)
         server.do("fail", endpoint="init", status=503, count=1000)
         waiting = self.daemon("--non-interactive", "--dir", self.root, self.url(server),
                               N8N_INSTANCE_AI_GATEWAY_API_KEY=KEY)
-        waiting.until("trying again")
+        waiting.until("retrying")
         self.assertEqual(waiting.end()[0], 0)
         server.do("fail", endpoint="init", status=503, count=0)
         # Neither a key that is wrong nor somebody who looks is kept waiting.
@@ -201,7 +201,7 @@ class Told(Scene):
             time.sleep(MOMENT)
         status, told = daemon.end()
         self.assertEqual(status, 0, told)
-        self.assertIn("ended before it was connected", told)
+        self.assertIn("stopped before it was connected", told)
         self.assertNotIn("disconnected", told)
 
 

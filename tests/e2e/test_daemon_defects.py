@@ -105,9 +105,9 @@ class Prompts(AtTerminal):
                     self.root)
                 server.until(streams=1)
                 daemon.until("what is set to ask is denied")
-                self.assertIn("nobody can be asked", self.error(
+                self.assertIn("there is nobody to ask", self.error(
                     server, "write_file", filePath="b.txt", content="x"))
-                self.assertIn("nobody can be asked", self.error(
+                self.assertIn("there is nobody to ask", self.error(
                     server, "write_file", filePath="b.txt", content="x",
                     _confirmation="allowOnce"))
                 self.assertFalse((self.root / "b.txt").exists())
@@ -179,7 +179,7 @@ def peak_kb(pid):
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
-@unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+@unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
 class Commands(Scene):
     def shell(self, server, command, **more):
         return self.call(server, "shell_execute", command=command, **more)["structuredContent"]
@@ -205,7 +205,7 @@ class Commands(Scene):
         self.assertEqual(told["exitCode"], 0)
         self.assertTrue(told["stdout"].startswith("first\n"))
         self.assertTrue(told["stdout"].endswith("last\n"))
-        self.assertIn("left out", told["stdout"])
+        self.assertIn("omitted", told["stdout"])
 
     def test_commands_always_fail_under_root(self):
         server, _ = self.connect(*SHELL)
@@ -240,7 +240,7 @@ class Commands(Scene):
 class Rules(Scene):
     def add(self, daemon, *words):
         self.gatehouse("rules", "add", *words)
-        daemon.until("read again")
+        daemon.until("rules reloaded")
 
     def listed(self):
         return [json.loads(line)["match"]
@@ -264,7 +264,7 @@ class Rules(Scene):
         self.assertEqual(self.listed(), [str(self.root / "a.txt")])
         self.error(server, "read_file", filePath="a.txt")
         self.gatehouse("rules", "revoke", str(self.root / "a.txt"))
-        daemon.until("read again")
+        daemon.until("rules reloaded")
         self.assertEqual(self.listed(), [])
         self.good(server, "read_file", filePath="a.txt")
 
@@ -276,7 +276,7 @@ class Rules(Scene):
         self.add(daemon, "deny", "filesystemRead", str(self.root / "a.txt"), "--expires", "2h")
         self.error(server, "read_file", filePath="a.txt")
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_a_rule_for_commands_is_an_exact_string(self):
         server, daemon = self.connect("--permission-shell", "ask")
         self.add(daemon, "allow", "shell", "prefix:cat")
@@ -319,7 +319,7 @@ class Servers(Scene):
     def test_a_server_that_forgot_the_session_ends_the_daemon(self):
         server, daemon = self.connect()
         server.do("forget")
-        self.assertIn("new pairing token", daemon.until("does not know this session"))
+        self.assertIn("new pairing token", daemon.until("has forgotten this session"))
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(daemon.end()[0], 0)
 
@@ -387,7 +387,7 @@ class Flags(Scene):
             self.assertIn(f"not available in this version group=browser permission={mode}", told)
             self.assertIn("not available in this version group=computer permission=deny", told)
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_shell_network_and_shell_writable(self):
         there = self.place / "there"
         there.mkdir()

@@ -140,7 +140,7 @@ class Servers(Faults):
                       arguments={"filePath": f"f{number % 4}", "content": str(number % 10) * LARGE})
         server.until_has("answer")
         server.process.kill()
-        daemon.until("trying again")
+        daemon.until("retrying")
         other = self.serve("--static-key", KEY)
         cable.target = other.port
         other.until(streams=1)
@@ -212,7 +212,7 @@ class Servers(Faults):
         daemon = self.daemon("--auto-confirm", "http://no-such-host.invalid", "gw_x", self.root)
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
-        self.assertRegex(told, "no-such-host.invalid: .*: look at the URL")
+        self.assertRegex(told, "no-such-host.invalid: .*: check the URL")
 
     def test_a_port_where_nobody_listens(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -221,7 +221,7 @@ class Servers(Faults):
             status, told = self.daemon("--auto-confirm", f"http://127.0.0.1:{port}", "gw_x",
                                        self.root).wait()
         self.assertEqual(status, 1, told)
-        self.assertIn("whether the server runs", told)
+        self.assertIn("that the server is running", told)
 
 
 class Certificates(Faults):
@@ -269,8 +269,8 @@ class Certificates(Faults):
         (self.place / "nobody").mkdir()
         for alternative, days, trusted, words in (
             ("IP:127.0.0.1", 2, self.place / "nobody", "--ca-file"),
-            ("DNS:elsewhere.test", 2, self.trusted, "name that the certificate is for"),
-            ("IP:127.0.0.1", -1, self.trusted, "clock to be set"),
+            ("DNS:elsewhere.test", 2, self.trusted, "host name in the certificate"),
+            ("IP:127.0.0.1", -1, self.trusted, "this machine's clock"),
         ):
             with self.subTest(words):
                 server = self.serve_with(alternative, days)
@@ -299,7 +299,7 @@ class FullDisk(AtTerminal):
                                       self.place / "state", TERM="dumb")
         called = server.call("write_file", filePath="a.txt", content="x")
         self.assertNotIn("isError", self.answer(server, b"4\n", called))
-        daemon.until("holds for this session only")
+        daemon.until("applies to this session only")
         self.good(server, "write_file", filePath="a.txt", content="y")
         kept = pathlib.Path(f"/proc/{daemon.process.pid}/root{self.settings}").parent
         self.assertEqual((kept / "settings.json").read_text(), "{}\n")
@@ -375,7 +375,7 @@ class Killed(Faults):
         self.assertEqual(list(self.record.parent.glob("journal-*")), [])
 
 
-@unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+@unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
 class KilledCommands(Faults):
     def begin(self):
         server, daemon = self.connect(*WRITES, "--permission-shell", "allow")
@@ -419,12 +419,12 @@ class KilledCommands(Faults):
         os.kill(self.parts(daemon)[0], signal.SIGKILL)
         self.assert_no_command_is_left(fifo)
         self.assertIn("isError", server.until(answer=called)["text"])
-        daemon.until("start gatehouse connect again")
+        daemon.until("restart gatehouse connect")
         for _ in range(2):
-            self.assertIn("start gatehouse again", self.error(server, "shell_execute", command="true"))
+            self.assertIn("restart gatehouse", self.error(server, "shell_execute", command="true"))
         self.good(server, "read_file", filePath="a.txt")
         status, told = daemon.end()
-        self.assertEqual((status, told.count("start gatehouse connect again")), (0, 1), told)
+        self.assertEqual((status, told.count("restart gatehouse connect")), (0, 1), told)
 
     def test_a_box(self):
         server, daemon, called, fifo, launcher = self.begin()

@@ -93,8 +93,7 @@ class Forgotten(Handover):
             status, out, err = self.start_and_end(port, server, token=token)
             self.assertEqual(
                 (status, out),
-                (0, "the gatehouse that runs already "
-                    f"(pid {daemon.process.pid}) took the token and is connected\n"), err)
+                (0, f"the running gatehouse (pid {daemon.process.pid}) accepted the token and is connected\n"), err)
             self.assertNotIn(token, err)
             server.until(streams=1)
             self.good(server, "read_file", filePath="a.txt")
@@ -107,7 +106,7 @@ class Forgotten(Handover):
     def test_also_after_the_server_has_ended_the_session(self):
         server, daemon, port = self.first()
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         server.until(streams=0)
         self.assertEqual(self.start_and_end(port, server)[0], 0)
         self.good(server, "read_file", filePath="a.txt")
@@ -116,7 +115,7 @@ class Forgotten(Handover):
         server, daemon, port = self.forgotten()
         status, out, err = self.start_and_end(port, server, token="gw_nobody_knows_this")
         self.assertEqual((status, out), (1, ""), err)
-        self.assertIn(f"(pid {daemon.process.pid}) took the token and is not connected", err)
+        self.assertIn(f"(pid {daemon.process.pid}) accepted the token but did not connect", err)
         self.assertNotIn("gw_nobody_knows_this", err)
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(self.start_and_end(port, server)[0], 0)
@@ -148,7 +147,7 @@ class Forgotten(Handover):
         server, daemon, port = self.forgotten()
         server.do("delay", endpoint="init", ms=500)
         second = self.start(port, server)
-        daemon.until("has brought a new token")
+        daemon.until("sent a new token")
         second.end(signal.SIGKILL)
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
@@ -161,11 +160,11 @@ class Forgotten(Handover):
         server, daemon, port = self.forgotten()
         server.do("delay", endpoint="init", ms=60000)
         second = self.start(port, server)
-        daemon.until("has brought a new token")
+        daemon.until("sent a new token")
         daemon.end(signal.SIGKILL)
         status, told = second.wait()
         self.assertEqual(status, 1, told)
-        self.assertIn("was given the token and has not said what came of it", told)
+        self.assertIn("got the token but did not report the result", told)
 
 
 class Terminal(AtTerminal, Handover):
@@ -180,7 +179,7 @@ class Terminal(AtTerminal, Handover):
         self.shown.clear()
         second = self.start(port, server, TERM="dumb")
         self.assertEqual(second.wait()[0], 0)
-        self.see(f"(pid {daemon.process.pid}) took the token and is connected")
+        self.see(f"(pid {daemon.process.pid}) accepted the token and is connected")
         self.assertNotIn(b"Connect to this server?", self.shown)
         self.good(server, "read_file", filePath="a.txt")
 
@@ -190,7 +189,7 @@ class Elsewhere(Handover):
 
     def starts_by_itself(self, port, server, why, *flags, root=None):
         second = self.start(port, server, *flags, root=root)
-        line = second.until("does not take this token")
+        line = second.until("does not accept this token")
         self.assertIn(why, line)
         second.until("folder=")  # it is connected
         return second
@@ -211,7 +210,7 @@ class Elsewhere(Handover):
     def test_one_whose_commands_could_have_brought_it(self):
         flags = ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox")
         server, _, port = self.forgotten(*flags)
-        self.starts_by_itself(port, server, "its commands run without boxes", *flags)
+        self.starts_by_itself(port, server, "its commands run without a sandbox", *flags)
 
     def test_another_server(self):
         first, _, port = self.forgotten()
@@ -219,21 +218,21 @@ class Elsewhere(Handover):
 
     def test_one_that_is_connected(self):
         server, daemon, port = self.first()
-        self.starts_by_itself(port, server, "it is connected")
-        self.assertNotIn("has brought a new token", daemon.end()[1])
+        self.starts_by_itself(port, server, "it is already connected")
+        self.assertNotIn("sent a new token", daemon.end()[1])
 
     def test_one_that_was_never_connected(self):
         server = self.serve()
         daemon = self.daemon(*self.flags, "--dir", self.root, self.url(server))
         port = int(re.search(r"\bport=(\d+)", daemon.until("local port"))[1])
-        self.starts_by_itself(port, server, "waits for a page")
+        self.starts_by_itself(port, server, "waits for its server's page")
 
     def test_none_at_all(self):
         server, daemon, port = self.forgotten()
         self.assertEqual(daemon.end()[0], 0)
         second = self.start(port, server)
         server.until(streams=1)
-        self.assertNotIn("does not take this token", second.end()[1])
+        self.assertNotIn("does not accept this token", second.end()[1])
 
     def test_one_that_ends_before_it_has_the_token(self):
         server = self.serve()
@@ -274,7 +273,7 @@ class Elsewhere(Handover):
                     self.assertNotIn(b"token\":", asked)  # who was only asked is given none
                     peer.sendall(answer)
                     peer.shutdown(socket.SHUT_WR)
-                    self.assertNotIn("\x1b", second.until("does not take this token"))
+                    self.assertNotIn("\x1b", second.until("does not accept this token"))
                 server.until(streams=1)
                 self.assertEqual(second.end()[0], 0)
                 server.until(streams=0)
@@ -306,7 +305,7 @@ class Hostile(Handover):
             connection.sendall(b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100"
                                b"\r\n\r\n{")
         self.assertEqual(self.start_and_end(port, server)[0], 0)
-        self.assertEqual(daemon.end()[1].count("has brought a new token"), 1)
+        self.assertEqual(daemon.end()[1].count("sent a new token"), 1)
 
     def test_pages_bring_none(self):
         server, _, port = self.forgotten()
@@ -316,7 +315,7 @@ class Hostile(Handover):
                          .encode())
             self.assertRegex(page.recv(4096), rb"^HTTP/1\.1 404 ")
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_commands_do_not_reach_the_socket(self):
         (self.root / "ask.py").write_text(ASKING)
         runtime = self.root / "runtime"

@@ -26,7 +26,7 @@ from patience import PATIENCE
 WRITES = ("--permission-filesystem-write", "allow")
 SHELL = ("--permission-shell", "allow")
 OTHER_PAGE = "https://other.example"
-NEEDS_BOXES = "commands cannot be boxed on this machine"
+NEEDS_BOXES = "cannot sandbox commands on this machine"
 
 
 class Row(typing.NamedTuple):

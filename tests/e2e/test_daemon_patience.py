@@ -24,7 +24,7 @@ class Patience(Scene):
         daemon = self.daemon("--auto-confirm", self.url(server), server.token, self.root)
         server.until(streams=1)
         since = time.monotonic()
-        daemon.until("trying again")
+        daemon.until("retrying")
         self.assertGreater(time.monotonic() - since, 40)
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
@@ -33,7 +33,7 @@ class Patience(Scene):
         server, daemon = self.connect()
         server.process.send_signal(signal.SIGSTOP)
         self.addCleanup(server.process.send_signal, signal.SIGCONT)
-        daemon.until("trying again")
+        daemon.until("retrying")
         server.process.send_signal(signal.SIGCONT)
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
@@ -64,7 +64,7 @@ class Patience(Scene):
         (launcher,) = [child for part in daemon.children() for child in daemon.children(part)]
         self.stop(launcher)
         called = server.call("shell_execute", command="true")
-        self.assertIn("does not answer", server.until(answer=called)["text"])
+        self.assertIn("does not respond", server.until(answer=called)["text"])
         self.good(server, "shell_execute", command="true")
         self.assertEqual(daemon.end()[0], 0)
 

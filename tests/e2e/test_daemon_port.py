@@ -165,7 +165,7 @@ class Pages(PortScene):
         self.assertEqual(Page(page.port, "https://evil.example").get("/health")[0], 403)
         self.assertIn("--allowed-origins", daemon.until(f"page={elsewhere}"))
         daemon.until("page=https://evil.example")
-        self.assertEqual("".join(daemon.told).count("is not let in"), 2)
+        self.assertEqual("".join(daemon.told).count("refused a request at the local port"), 2)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
     def test_programs_of_other_users_are_strangers_too(self):
@@ -346,7 +346,7 @@ class Again(PortScene):
         server.until(streams=1)
         for _ in range(3):
             server.do("dismiss")
-            daemon.until("has ended the session")
+            daemon.until("ended the session")
             server.until(streams=0)
             self.until(lambda: not page.get("/health")[1]["connected"])
             self.broker(page, server)
@@ -394,7 +394,7 @@ class Again(PortScene):
 
     def end_session(self, server, daemon, page):
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
 
         def has_ended():
             # Who asks in that moment is cut off, too.
@@ -421,7 +421,7 @@ class Again(PortScene):
         self.broker(page, server)
         self.assertEqual(daemon.end()[0], 0)
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_a_connection_of_a_command_ends_with_its_session(self):
         server, daemon, page = self.wait_for_page("--permission-shell", "allow",
                                                   "--shell-network", "allow")
@@ -455,7 +455,7 @@ class Again(PortScene):
 
     def doubt_while_another_has_commands(self, *flags):
         if not has_boxes() and "--shell-network" in flags:
-            self.skipTest("commands cannot be boxed on this machine")
+            self.skipTest("cannot sandbox commands on this machine")
         server, daemon, page = self.wait_for_page()
         # What that one keeps elsewhere makes no difference.
         _, other = self.connect("--permission-shell", "allow", *flags, "--state-dir",
@@ -476,7 +476,7 @@ class Again(PortScene):
         self.until(lambda: page.ask("POST", "/disconnect")[0] == 200)
         self.assertEqual(daemon.wait()[0], 0)
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_commands_with_network_of_an_mcp_server_are_doubted_too(self):
         server, daemon, page = self.wait_for_page()
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -518,10 +518,10 @@ class Again(PortScene):
             self.good(server, "write_file", **change, _confirmation="allowForSession")
             self.good(server, "write_file", **change)
             server.do("dismiss")
-            daemon.until("has ended the session")
+            daemon.until("ended the session")
             server.until(streams=0)
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_commands_are_run_in_each(self):
         server, daemon, page = self.wait_for_page("--permission-shell", "allow")
         for _ in range(3):
@@ -529,7 +529,7 @@ class Again(PortScene):
             self.assertEqual(self.good(server, "shell_execute", command="cat a.txt")["stdout"],
                              "one\ntwo\n")
             server.do("dismiss")
-            daemon.until("has ended the session")
+            daemon.until("ended the session")
             server.until(streams=0)
         # Nothing that worked for them is left.
         self.until(lambda: daemon.children() == [])
@@ -558,7 +558,7 @@ class Again(PortScene):
         page = self.page(daemon, self.url(server))
         server.until(streams=1)
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         server.do("token")
         status, answer = page.connect(self.url(server), server.until_has("token")["token"])
         self.assertEqual(status, 403)
@@ -572,11 +572,11 @@ class Taken(PortScene):
         daemon = self.daemon("--non-interactive", "--port", page.port, self.url(server))
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
-        self.assertIn(f"port {page.port} is taken", told)
+        self.assertIn(f"port {page.port} is in use", told)
         self.assertIn("gatehouse status", told)
         daemon = self.daemon("--auto-confirm", "--port", page.port, self.url(server), server.token,
                              self.root)
-        daemon.until(f"port {page.port} is taken")
+        daemon.until(f"port {page.port} is in use")
         server.until(streams=1)
         self.good(server, "read_file", filePath="a.txt")
         # The port is still the first one's.
@@ -613,7 +613,7 @@ class Around(PortScene):
             try:
                 return number, *self.wait_for_page("--port", number, *flags)
             except AssertionError as error:
-                if "is taken" not in str(error):
+                if "is in use" not in str(error):
                     raise
 
     def test_gatehouse_status_asks_this_daemon(self):
@@ -638,7 +638,7 @@ class Around(PortScene):
         server, _, page = self.wait_for_page()
         self.broker(page, server)
         server.close()
-        told = self.until_status(page.port, "trying again")
+        told = self.until_status(page.port, "retrying")
         self.assertIn(f"Not connected to {self.url(server)};", told)
         self.assertIn("Reason: ", told)
         self.assertFalse(page.get("/health")[1]["connected"])
@@ -651,7 +651,7 @@ class Around(PortScene):
         server, _, page = self.wait_for_page()
         self.broker(page, server)
         server.do("forget")
-        told = self.until_status(page.port, "does not take this session's key")
+        told = self.until_status(page.port, "no longer accepts this session's key")
         self.assertIn(f"Not connected to {self.url(server)},", told)
         self.assertIn("Reason: 127.0.0.1", told)
 
@@ -664,7 +664,7 @@ class Around(PortScene):
         log = self.record.parent / f"daemon-{number}.log"
         self.assertEqual(log.stat().st_mode & 0o777, 0o600)
         text = log.read_text()
-        for words in ("waiting on the local port", "a page wants", "done tool=read_file",
+        for words in ("waiting on the local port", "a page asks", "done tool=read_file",
                       "disconnected"):
             self.assertIn(words, text)
         self.assertNotRegex(text, r"gw_|sess_")
@@ -682,8 +682,8 @@ class Around(PortScene):
         status, told = daemon.wait()
         self.assertEqual(status, 1, told)
         kept = (self.record.parent / f"daemon-{number}.log").read_text()
-        self.assertRegex(kept, "error it ends why=.*answered with 403")
-        self.assertNotIn("it ends", told)
+        self.assertRegex(kept, "error exiting why=.*responded with 403")
+        self.assertNotIn("exiting", told)
 
     def test_nothing_is_told_where_nothing_is_to_be(self):
         server, daemon = self.connect("--log-level", "silent")
@@ -741,7 +741,7 @@ class Around(PortScene):
                         self.root, NOTIFY_SOCKET=str(self.place / "notify"))
             while "STATUS=Connected" not in (told := manager.recv(4096).decode()):
                 pass
-            self.assertIn("; commands run without boxes", told)
+            self.assertIn("; commands run without a sandbox", told)
 
 
 class Proxy:
@@ -923,7 +923,7 @@ class Consent(AtTerminal, PortScene):
         server.do("fail", endpoint="events", status=503, count=1000)
         with self.ask_and_stay(server, page):
             self.press_until(b"1\n", lambda: server.state()["hits"]["events"] > 0)
-            daemon.until("trying again")
+            daemon.until("retrying")
             self.shown.clear()
         waiting = page.connect_later(self.url(server), "gw_other")
 
@@ -941,11 +941,11 @@ class Consent(AtTerminal, PortScene):
 
     def end_session(self, server, daemon):
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         server.until(streams=0)
         self.shown.clear()
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_what_is_edited_is_for_that_session_alone(self):
         other = self.place / "other"
         other.mkdir()
@@ -1039,7 +1039,7 @@ class Desktop(AtTerminal, PortScene):
         self.until(lambda: self.notes().count("\n") == 2)
         connect, call = self.notes().splitlines()
         self.assertIn(f"-- Gatehouse: connect? {self.url(server)}", connect)
-        self.assertRegex(call, "-- Gatehouse: a question waits .*a.txt")
+        self.assertRegex(call, "-- Gatehouse: a question is waiting .*a.txt")
         self.assertNotIn("isError", self.answer(server, b"2\n", called))
         self.assertEqual(daemon.end()[0], 0)
 

@@ -161,12 +161,12 @@ class Much(Scene):
         self.assertGreater(answer["bytes"], 2 * len(content))
         (self.root / "bigger").write_text(2 * content)
         answer = server.ask("read_file", filePath="bigger", maxLines=100000)
-        self.assertIn("larger than the server takes", json.loads(answer["text"])["error"])
+        self.assertIn("larger than the server accepts", json.loads(answer["text"])["error"])
         self.assertEqual(daemon.end()[0], 0)
 
     def test_a_file_over_the_limit_is_not_written(self):
         server, _ = self.connect(*WRITES)
-        self.assertIn("over the limit", self.error(server, "write_file", filePath="a.txt",
+        self.assertIn("exceed the limit", self.error(server, "write_file", filePath="a.txt",
                                                    content="x" * (600 << 10)))
         self.assertEqual((self.root / "a.txt").read_text(), "one\ntwo\n")
 
@@ -252,7 +252,7 @@ class Garbage(Scene):
         server, daemon = self.connect()
         for number in ("../init", "x?y#z", "%2e%2e", "a/b/../../disconnect"):
             server.do("raw", text=f"data: {self.frame(number)}\n\n")
-            self.assertIn("answered with 40", daemon.until("could not be brought"))
+            self.assertIn("responded with 40", daemon.until("cannot send a result"))
         state = server.state()
         self.assertEqual((state["hits"]["init"], state["hits"]["disconnect"]), (1, 0))
         self.assertTrue(state["connected"])
@@ -267,7 +267,7 @@ class Garbage(Scene):
                      f": ping\r\ndata: {call[:half]}\r\n: ping\r\ndata:{call[half:]}\r\n\r\n"):
             server.do("raw", text=text)
             daemon.until("done tool=read_file")
-            daemon.until("could not be brought")  # the server has sent no such call
+            daemon.until("cannot send a result")  # the server has sent no such call
 
     def test_a_call_that_makes_no_sense_is_answered(self):
         server, daemon = self.connect()
@@ -275,17 +275,17 @@ class Garbage(Scene):
                        {"toolCall": {"name": "n" * 1000}},
                        {"toolCall": {"name": "read_file", "arguments": []}}):
             server.do("raw", text=f"data: {self.frame('x', **fields)}\n\n")
-            daemon.until("could not be brought")
+            daemon.until("cannot send a result")
 
     def test_the_same_id_twice_is_one_call(self):
         server, daemon = self.connect()
         server.do("raw", text=f"data: {self.frame('x')}\n\n" * 100)
-        daemon.until("could not be brought")
+        daemon.until("cannot send a result")
         self.good(server, "list_files", dirPath=".")
         _, told = daemon.end()
         self.assertLess(told.count("done tool=read_file"), 100)
 
-    @unittest.skipUnless(has_boxes(), "commands cannot be boxed on this machine")
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_commands_and_the_end_of_the_session_in_one_breath(self):
         (self.root / "d").mkdir()
         # A place that takes a while to find, so that some are not understood yet.
@@ -294,7 +294,7 @@ class Garbage(Scene):
         for _ in range(8):
             server, daemon = self.connect("--permission-shell", "allow")
             server.do("raw", text=commands + 'data: {"type":"gateway-disconnect"}\n\n')
-            daemon.until("has ended the session")
+            daemon.until("ended the session")
             status, told = daemon.end()
             self.assertEqual(status, 0, told)
 
@@ -302,7 +302,7 @@ class Garbage(Scene):
         server, daemon = self.connect()
         for _ in range(17):
             server.do("raw", text="x" * MIB)
-        self.assertIn("too large", daemon.until("trying again"))
+        self.assertIn("too large", daemon.until("retrying"))
         server.until(streams=1)
         self.assertEqual(self.good(server, "read_file", filePath="a.txt"), FILE)
 
@@ -414,7 +414,7 @@ class Asking(AtTerminal):
         self.assertEqual(server.state()["pending"], 128)
         self.good(server, "read_file", filePath="a.txt")
         server.do("dismiss")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         self.assertTrue((self.root / "a.txt").exists())
         self.assertEqual(daemon.end()[0], 0)
 

@@ -100,11 +100,10 @@ class Status(unittest.TestCase):
 
     def test_a_daemon_that_lost_its_server_says_which_and_why(self):
         for number, state, words in (
-                (1, "asking", "Not connected; it asks in its terminal whether to, to {}."),
+                (1, "asking", "Not connected; waiting for your answer in its terminal: {}."),
                 (2, "connecting", "Connecting to {}."),
-                (4, "reconnecting", "Not connected to {}; trying again."),
-                (5, "refused", "Not connected to {}, which does not take this session's key any "
-                               "more."),
+                (4, "reconnecting", "Not connected to {}; reconnecting."),
+                (5, "refused", "Not connected to {}, which no longer accepts this session's key."),
                 (6, "leaving", "Disconnecting from {}.")):
             with self.subTest(state), self.daemon("/srv/work", "https://n8n.example", str(number),
                                                   "nobody\033 answers"):
@@ -146,7 +145,7 @@ class Status(unittest.TestCase):
         for _ in range(2):
             result = self.ask("--port", "7701")
             self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn("no daemon of yours has port 7701", result.stderr)
+            self.assertIn("no daemon of yours uses port 7701", result.stderr)
             # Once without the directory, and once with a name that a dead one has left.
             place = self.runtime / "gatehouse"
             place.mkdir(mode=0o700, exist_ok=True)
@@ -170,7 +169,7 @@ class Status(unittest.TestCase):
                 [DAEMON, "7655", "/srv/other"], env=self.environment(), text=True,
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
             self.assertEqual(second.returncode, 1)
-            self.assertIn("runs already", second.stderr)
+            self.assertIn("is already running", second.stderr)
             self.assertIn("/srv/work", self.ask().stdout)
 
     def test_what_a_folder_is_called_does_not_steer_the_terminal(self):

@@ -209,7 +209,7 @@ class Calls(Scene):
             front = self.started()
             call, _ = front.prepared("read_file", {"filePath": "notes.txt"})
             front.send(call, PREVIEW, body)
-            self.assert_refused_for_good(front, "may be told")
+            self.assert_refused_for_good(front, "may be shown")
 
     def test_rules_of_the_front_hide_names(self):
         (self.root / "sub" / ".env").write_text("two = secret\n")
@@ -232,8 +232,8 @@ class Calls(Scene):
 
     def test_rules_that_cannot_be_read_end_it(self):
         for body, message in (
-            (b"{}", "no list"),
-            (b'{"deny":[{"group":"shell","match":"ls"}]}', "a rule of files"),
+            (b"{}", "list of deny rules is missing"),
+            (b'{"deny":[{"group":"shell","match":"ls"}]}', "a file rule"),
             (b'{"deny":[{"group":"filesystemRead","match":"dir:sub"}]}', "absolute"),
             (b'{"deny":[{"group":"filesystemRead","match":"dir:/x","expiresMs":"1"}]}', "number"),
         ):
@@ -502,8 +502,8 @@ class BrokenFronts(Scene):
         for bytes_, message in (
             (struct.pack("<I", 4) + b"\0" * 5, "no header"),
             (struct.pack("<I", 0) + b"\0" * 5, "no header"),
-            (header(1, PREPARE, (1 << 32) - 6), "at most"),
-            (header(1, PREPARE, 512 << 20), "at most"),
+            (header(1, PREPARE, (1 << 32) - 6), "exceeds the limit"),
+            (header(1, PREPARE, 512 << 20), "exceeds the limit"),
             (header(1, 0x7f, 0), "unknown type 0x7f"),
             (header(1, RESULT, 2) + b"{}", "unknown type 0x13"),
             (header(1, RUN, 1) + b"x", "no body"),
@@ -515,7 +515,7 @@ class BrokenFronts(Scene):
             (header(1, PREPARE, 2) + b"[]", "tool"),
             (header(1, PREPARE, len(good)) + good.replace(b"1000", b"-100"), "timeoutMs"),
             (header(1, PREPARE, len(good)) + good.replace(b"notes", b"n\xff\xfees"), "UTF-8"),
-            (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "at most"),
+            (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "exceeds the limit"),
         ):
             with self.subTest(bytes_[:40]):
                 front = self.started()
@@ -527,7 +527,7 @@ class BrokenFronts(Scene):
         call, _ = front.prepared("read_file", {"filePath": "notes.txt"})
         front.calls = 0
         front.prepare("read_file", {"filePath": "notes.txt"})
-        self.assert_refused_for_good(front, "in use")
+        self.assert_refused_for_good(front, "already exists")
         body = json.dumps({"tool": "read_file", "arguments": {"filePath": "notes.txt"},
                            "timeoutMs": PATIENCE * 1000}).encode()
         for kind, word in ((RUN, "RUN"), (DROP, "DROP")):

@@ -203,7 +203,7 @@ class Pairing(Scene):
         self.assertTrue(all(daemon.is_running() for daemon in daemons))
         # It ends both sessions when one of them leaves.
         self.assertEqual(daemons[0].end(), 0)
-        daemons[1].until("has ended the session")
+        daemons[1].until("ended the session")
         self.assertTrue(daemons[1].is_running())
 
 
@@ -274,7 +274,7 @@ class Writing(Asked):
         self.connect()
         _, result = self.decide(self.write, "denyOnce")
         self.assertFalse((self.root / "new.txt").exists())
-        self.assertIn("said no", json.loads(untrusted(result))["error"])
+        self.assertIn("the user denied", json.loads(untrusted(result))["error"])
 
     def test_yes_counts_once(self):
         self.connect()
@@ -331,7 +331,7 @@ def has_boxes():
 class Commands(Asked):
     def setUp(self):
         if not has_boxes():
-            self.skipTest("commands cannot be boxed on this machine")
+            self.skipTest("cannot sandbox commands on this machine")
         super().setUp()
 
     def test_a_command_is_asked_about_and_runs_in_its_box(self):
@@ -359,7 +359,7 @@ class Ends(Scene):
     def test_the_user_disconnects_on_the_page(self):
         daemon = self.connect()
         SERVER.gateway("POST", "disconnect-session")
-        daemon.until("has ended the session")
+        daemon.until("ended the session")
         self.assertFalse(SERVER.status()["connected"])
         self.assertTrue(daemon.is_running())
         # The same process is there for the next session.
@@ -383,7 +383,7 @@ class Ends(Scene):
     def test_a_server_that_was_killed_wants_a_new_token(self):
         daemon = self.connect()
         SERVER.kill()
-        daemon.until("trying again")
+        daemon.until("retrying")
         SERVER.start()
         SERVER.log_in()
         daemon.until("a new pairing token is needed")

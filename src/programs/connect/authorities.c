@@ -24,7 +24,7 @@ static int check(const char *path, struct str pem, struct err *err)
     struct err why = ERR_INIT;
 
     if (pem.len == 0)
-        return refuse(err, path, "it is empty");
+        return refuse(err, path, "the file is empty");
     if (tls_client_context_new(&trust, &clock_system, &context, &why) < 0)
         return refuse(err, path, why.message);
     tls_context_unref(context);
@@ -42,10 +42,10 @@ int authorities_read(const char *path, struct buf *out_pem, struct err *err)
     if (fd < 0 || fstat(fd, &about) < 0)
         return refuse(err, path, err_errno_text(errno));
     if (!S_ISREG(about.st_mode))
-        return refuse(err, path, "it is not a regular file");
+        return refuse(err, path, "not a regular file");
     while ((got = read(fd, piece, sizeof(piece))) > 0)
         if (buf_append_str(out_pem, (struct str){piece, (size_t)got}) < 0)
-            return refuse(err, path, "it is too large");
+            return refuse(err, path, "the file is too large");
     if (got < 0)
         return refuse(err, path, err_errno_text(errno));
     return check(path, buf_view(out_pem), err);

@@ -239,7 +239,7 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     int r;
 
     if (tool == NULL || !calls->config.offers(calls->config.data, tool)) {
-        err_set(&err, ERR_NOT_FOUND, "there is no tool '%.*s' here", STR_ARG(given->name));
+        err_set(&err, ERR_NOT_FOUND, "unknown tool '%.*s'", STR_ARG(given->name));
         if (tool != NULL)
             note_not_offered(calls, tool);
         refuse(calls, given, "refused", &err);
@@ -298,8 +298,9 @@ static int make_engine(struct calls *calls)
         .running = &calls->running,
         .keeper = config->keeper,
         .queue = config->queue,
-        .how_to_ask = "no terminal is there for it; start gatehouse connect in one, without "
-                      "--non-interactive",
+        .how_to_ask =
+            "there is no terminal; start gatehouse connect in one, without --non-interactive",
+        .can_ask = can_ask,
         .ask = ask,
         .find_answer = find_answer,
         .charges_thinking = true,

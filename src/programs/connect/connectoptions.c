@@ -50,7 +50,7 @@ static int read_settings(struct connect_choices *choices, struct arena *arena,
     if (r == 0) {
         r = load(&state, choices, arena, settings, &why);
         if (r < 0)
-            err_set_field(err, r, why.field, "%s; --settings-dir names another directory",
+            err_set_field(err, r, why.field, "%s; use --settings-dir to choose another directory",
                           why.message);
     }
     session_state_close(&state);
@@ -117,20 +117,20 @@ static int choose_dir(const struct option_values *values, const struct settings 
 
     if (name != NULL && has_flag(values, CONNECT_OPTION_DIR))
         return err_set(err, ERR_INVALID_OPTION,
-                       "the folder is given twice: as --filesystem-dir and behind the token");
-    choices->dir_advice = "name one that is there, with --filesystem-dir or behind the token";
+                       "the folder is given twice: with --filesystem-dir and after the token");
+    choices->dir_advice = "give an existing folder with --filesystem-dir or after the token";
     if (name == NULL && has_variable(values, CONNECT_OPTION_DIR))
-        choices->dir_advice = "it comes from N8N_GATEWAY_FILESYSTEM_DIR; change that, or name "
-                              "another with --filesystem-dir";
+        choices->dir_advice =
+            "it comes from N8N_GATEWAY_FILESYSTEM_DIR; change that, or use --filesystem-dir";
     if (name == NULL)
         name = option;
     if (name == NULL)
-        choices->dir_advice = "it is the current directory; name another with --filesystem-dir";
+        choices->dir_advice = "it is the current directory; choose another with --filesystem-dir";
     if (name == NULL && settings->filesystem_dir.len > 0) {
-        choices->dir_advice = "it is filesystemDir of the settings; change that, or name another "
-                              "with --filesystem-dir";
+        choices->dir_advice =
+            "it is filesystemDir in the settings; change that, or use --filesystem-dir";
         if (snprintf(room, sizeof(room), "%.*s", STR_ARG(settings->filesystem_dir)) >= PATH_MAX)
-            return err_set(err, ERR_INVALID_PATH, "the settings' filesystemDir is too long");
+            return err_set(err, ERR_INVALID_PATH, "filesystemDir in the settings is too long");
         name = room;
     }
     return session_state_absolute_path(name != NULL ? name : ".", choices->dir, err);

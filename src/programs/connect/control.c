@@ -91,7 +91,7 @@ static void take_token(struct control *control, struct exchange *exchange,
     struct err err = ERR_INIT;
 
     if (control->brought != NULL) {
-        err_set(&err, ERR_BUSY, "it is trying another token");
+        err_set(&err, ERR_BUSY, "it is already trying another token");
         refuse_token(exchange, &err);
         return;
     }
@@ -185,8 +185,9 @@ static const struct route routes[] = {
 
 static int refuse(struct err *err, const char *directory, int errno_value)
 {
-    return err_set_field(err, err_from_errno(errno_value), directory, "no control socket in %s: %s",
-                         directory, err_errno_text(errno_value));
+    return err_set_field(err, err_from_errno(errno_value), directory,
+                         "cannot create the control socket in %s: %s", directory,
+                         err_errno_text(errno_value));
 }
 
 /* Of two daemons that start at once only one gets the lock; so an existing socket is stale. */
@@ -199,8 +200,8 @@ static int take_name(struct control *control, const char *directory, uint16_t po
     r = settingsdir_lock(control->dir_fd, control->lock_name, 0, &control->lock_fd, err);
     if (r == ERR_BUSY)
         return err_set(err, ERR_ALREADY_EXISTS,
-                       "a daemon for port %u runs already: see 'gatehouse status', end that one, "
-                       "or choose another port with --port",
+                       "a daemon for port %u is already running: see 'gatehouse status', stop that "
+                       "one, or choose another port with --port",
                        port);
     if (r < 0)
         return r;
@@ -238,7 +239,7 @@ int control_open(const char *directory, uint16_t port, struct control **out_cont
     control->listen_fd = -1;
     r = audit_dir_open(directory, &control->dir_fd, err);
     if (r < 0)
-        err_set_field(err, r, directory, "%s cannot hold the control socket: %s", directory,
+        err_set_field(err, r, directory, "cannot put the control socket into %s: %s", directory,
                       err_text(r));
     if (r == 0)
         r = take_name(control, directory, port, err);

@@ -15,13 +15,13 @@ int folder_name(struct str typed, char out_path[PATH_MAX], struct err *err)
     if (str_eq_c(typed, "~") || str_starts_with(typed, STR("~/"))) {
         home = getenv("HOME");
         if (home == NULL || home[0] != '/')
-            return err_set(err, ERR_INVALID_PATH, "HOME does not say what ~ is");
+            return err_set(err, ERR_INVALID_PATH, "HOME is not set, so ~ has no meaning");
         typed = str_slice(typed, 1, typed.len);
     }
     if (memchr(typed.ptr, '\0', typed.len) != NULL)
-        return err_set(err, ERR_INVALID_PATH, "the name of the folder has a zero byte");
+        return err_set(err, ERR_INVALID_PATH, "the folder's path contains a NUL byte");
     if (snprintf(name, sizeof(name), "%s%.*s", home, STR_ARG(typed)) >= (int)sizeof(name))
-        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
+        return err_set(err, ERR_INVALID_PATH, "the folder's path is too long");
     return session_state_absolute_path(name, out_path, err);
 }
 
@@ -47,7 +47,7 @@ int folder_check(const char *state_dir, const char *path, struct err *err)
         r = authority_request_root(state.authority, &request, &scope, &why);
     authority_scope_free(scope);
     session_state_close(&state);
-    return r < 0 ? err_set(err, r, "the folder '%s' cannot be used: %s", path,
+    return r < 0 ? err_set(err, r, "cannot use the folder '%s': %s", path,
                            why.code != 0 ? why.message : err_text(r))
                  : 0;
 }

@@ -28,7 +28,7 @@ static void write_record(struct gateway_session *session)
 static void tell_lost_answers(struct gateway_session *session)
 {
     if (session->lost_answers > 1)
-        log_write(session->config.log, LOG_WARN, "more answers could not be brought to the server",
+        log_write(session->config.log, LOG_WARN, "cannot send more results to the server",
                   LOG_INT("count", (int64_t)session->lost_answers - 1),
                   LOG_TEXT("why", session->lost_why.message));
     session->lost_answers = 0;
@@ -118,7 +118,7 @@ static void keep(struct gateway_session *session, const struct gateway_status *s
     snprintf(kept->root_path, sizeof(kept->root_path), "%s", session->file_session->root_path);
     if (lock_kept(session, &err) < 0 || saved_session_write(state->authority, state->state_path,
                                                             &session->config.url, kept, &err) < 0)
-        log_error(session->config.log, "the session cannot be kept for the next start", &err);
+        log_error(session->config.log, "cannot save the session for the next start", &err);
     secret_done(&kept->key);
 }
 
@@ -151,7 +151,7 @@ static bool pair_anew(struct gateway_session *session)
                      &err);
     secret_done(&session->key);
     if (r < 0)
-        log_error(session->config.log, "the new token cannot be used", &err);
+        log_error(session->config.log, "cannot use the new token", &err);
     session->is_kept = false;
     return r == 0;
 }
@@ -180,7 +180,7 @@ void gateway_session_tell_waiting(struct gateway_session *session, int64_t after
         return;
     }
     snprintf(session->told_why, sizeof(session->told_why), "%s", why->message);
-    log_write(session->config.log, LOG_WARN, "not connected; trying again",
+    log_write(session->config.log, LOG_WARN, "not connected; retrying",
               LOG_INT("after_ms", after_ms), LOG_TEXT("why", why->message));
 }
 
@@ -194,12 +194,12 @@ static void tell_refusal(struct gateway_session *session)
     }
     session->is_refusal_told = true;
     if (config->is_static_key)
-        log_write(config->log, LOG_ERROR, "the server refuses the key; it is tried again",
+        log_write(config->log, LOG_ERROR, "the server rejects the key; retrying",
                   LOG_TEXT("advice", advice_for(ERR_GATEWAY_DENIED, true, config->url.is_tls)));
     else
         log_write(config->log, LOG_ERROR,
-                  "the server does not know this session any more: a new pairing token is "
-                  "needed, from the server's page or with another 'gatehouse connect'");
+                  "the server has forgotten this session: a new pairing token is needed, from the "
+                  "server's page or with another 'gatehouse connect'");
 }
 
 static void tell_state(struct gateway_session *session, const struct gateway_status *status)
@@ -293,17 +293,18 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
         break;
     case GATEWAY_END_LEFT:
         if (!session->has_joined)
-            log_write(config->log, LOG_INFO, "ended before it was connected");
+            log_write(config->log, LOG_INFO, "stopped before it was connected");
         else if (err->code != 0)
-            log_write(config->log, LOG_WARN,
-                      "ended; the server could not be told and may wait for this machine",
-                      LOG_TEXT("why", err->message));
+            log_write(
+                config->log, LOG_WARN,
+                "ended, but could not notify the server, which may still wait for this machine",
+                LOG_TEXT("why", err->message));
         else
             log_write(config->log, LOG_INFO, "disconnected");
         config->on_over(config->data, GATEWAY_SESSION_LEFT, NULL);
         break;
     case GATEWAY_END_DISMISSED:
-        log_write(config->log, LOG_INFO, "the server has ended the session");
+        log_write(config->log, LOG_INFO, "the server ended the session");
         config->on_over(config->data, GATEWAY_SESSION_DISMISSED, NULL);
         break;
     }
@@ -317,7 +318,7 @@ static void on_undelivered(void *data, struct str id, const struct err *err)
     (void)id;
     session->lost_why = *err;
     if (session->lost_answers++ == 0)
-        log_write(session->config.log, LOG_WARN, "an answer could not be brought to the server",
+        log_write(session->config.log, LOG_WARN, "cannot send a result to the server",
                   LOG_TEXT("why", err->message));
     if (!session->flush.is_started)
         timer_start(&session->flush, FLUSH_MS);
@@ -411,9 +412,9 @@ static int check_kept(struct gateway_session *session, struct err *err)
         return 0;
     if (strcmp(session->config.resumed->root_path, session->file_session->root_path) != 0) {
         forget(session);
-        return err_set(err, ERR_INVALID_PATH,
-                       "the folder is another one than that of the session which was kept; start "
-                       "again to be asked");
+        return err_set(
+            err, ERR_INVALID_PATH,
+            "the folder differs from that of the saved session; start again to be asked");
     }
     session->kept = *session->config.resumed;
     return 0;

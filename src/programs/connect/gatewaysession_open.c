@@ -36,8 +36,8 @@ static void on_no_commands(void *data)
     const struct gateway_session *session = data;
 
     log_write(session->config.log, LOG_ERROR,
-              "the process that starts commands has ended, and they with it: start gatehouse "
-              "connect again to run any, or connect anew from the server's page");
+              "the launcher of commands has died, and its commands with it: to run commands again, "
+              "restart gatehouse connect or reconnect from the server's page");
 }
 
 /* Forks the launcher, while there is one thread: those of an earlier session have ended. */
@@ -62,14 +62,15 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
         return 0;
     if (!threads_wait_alone(THREADS_MS)) {
         log_write(session->config.log, LOG_WARN,
-                  "no commands are run here: something of the session before hangs; start again");
+                  "commands are not available: something of the previous session hangs; restart "
+                  "gatehouse connect");
         return 0;
     }
     if (config.is_open)
         log_write(session->config.log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &session->commands, &why);
     if (r == ERR_UNSUPPORTED) {
-        log_write(session->config.log, LOG_WARN, "no commands are run here",
+        log_write(session->config.log, LOG_WARN, "commands are not available",
                   LOG_TEXT("why", why.message));
         return 0;
     }
@@ -98,7 +99,7 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
 
     if (snprintf(session->host_state, sizeof(session->host_state), "%s/toolhost",
                  file_session->state.state_path) >= (int)sizeof(session->host_state))
-        return err_set(err, ERR_INVALID_PATH, "the name of the state directory is too long");
+        return err_set(err, ERR_INVALID_PATH, "the path of the state directory is too long");
     snprintf(session->numbers[0], GATEWAY_SESSION_NUMBER_BYTES, "%d", COMPANION_FD);
     snprintf(session->numbers[1], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
     snprintf(session->numbers[2], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_lines);
@@ -131,11 +132,11 @@ static void on_settings(void *data)
         return;
     if (keeper_refresh(session->file_session->keeper, &err) < 0)
         log_error(session->config.log,
-                  "the rules cannot be read again: those that were known hold, and nothing happens "
-                  "unasked until then",
+                  "cannot reload the rules: the last known rules still apply, and everything else "
+                  "is asked about until they can be read",
                   &err);
     else
-        log_write(session->config.log, LOG_INFO, "the rules were read again");
+        log_write(session->config.log, LOG_INFO, "rules reloaded");
     hostlink_tell_rules(session->link);
 }
 

@@ -27,7 +27,7 @@ static void on_tree(void *data, const struct work_end *end)
     struct gateway_session *session = data;
 
     if (end->err != NULL || tree_take(end->result, &session->tree) < 0)
-        log_write(session->config.log, LOG_WARN, "the tree of the folder cannot be told");
+        log_write(session->config.log, LOG_WARN, "cannot read the file tree of the folder");
     work_release(steal_ptr(&session->tree_work));
     join(session);
 }

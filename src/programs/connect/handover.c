@@ -158,7 +158,7 @@ int handover_send(uint16_t port, const struct handover *handover,
         return r;
     if (handover_parse_answer(buf_view(&bytes), &answer) < 0)
         return err_set(err, ERR_HTTP_ANSWER, "%s",
-                       bytes.len == 0 ? "it has ended" : "its answer is not understood");
+                       bytes.len == 0 ? "it has exited" : "it sent an invalid response");
     answer.pid = pid;
     *out_answer = answer;
     return 0;

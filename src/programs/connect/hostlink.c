@@ -84,7 +84,7 @@ static void replace(void *data)
     hostlink_fail_calls(link);
     if (!link->has_begun) {
         link->has_begun = true;
-        err_set(&err, ERR_IO, "gatehouse-toolhost does not start; what it said stands above");
+        err_set(&err, ERR_IO, "gatehouse-toolhost does not start; see its messages above");
         link->config.on_begun(link->config.data, &err);
         return;
     }
@@ -94,7 +94,7 @@ static void replace(void *data)
         link->delay_ms *= 2;
     else
         link->delay_ms = HOSTLINK_LONGEST_WAIT_MS;
-    log_write(link->config.log, LOG_WARN, "another toolhost is started",
+    log_write(link->config.log, LOG_WARN, "starting another toolhost",
               LOG_INT("after_ms", link->delay_ms));
     timer_start(&link->wait, link->delay_ms);
 }
@@ -107,7 +107,7 @@ static void on_wait_over(void *data)
         start(link);
         return;
     }
-    log_write(link->config.log, LOG_ERROR, "the toolhost was not ready in time");
+    log_write(link->config.log, LOG_ERROR, "the toolhost did not become ready in time");
     hostlink_kill(link);
 }
 
@@ -115,7 +115,7 @@ static void on_child_exit(void *data, struct child_exit exit)
 {
     struct hostlink *link = data;
 
-    log_write(link->config.log, LOG_ERROR, "the toolhost has ended",
+    log_write(link->config.log, LOG_ERROR, "the toolhost has exited",
               LOG_TEXT("by", exit.end == CHILD_SIGNALED ? "signal" : "exit"),
               LOG_INT("value", exit.value));
     child_free(link->child);
@@ -148,7 +148,7 @@ static void on_own_error(struct hostlink *link, struct str body)
     bool has_begun;
 
     hostlink_read_error(body, &err, &has_begun);
-    log_error(link->config.log, "the toolhost gives up", &err);
+    log_error(link->config.log, "the toolhost asks to be replaced", &err);
     hostlink_replace_soon(link);
 }
 
@@ -158,7 +158,7 @@ static int on_frame(void *data, const struct toolwire_frame *frame, struct err *
     bool is_own_error = frame->call == TOOLWIRE_NO_CALL && frame->type == TOOLWIRE_ERROR;
 
     if (!is_own_error && (frame->type == TOOLWIRE_READY) != (link->state == LINK_STARTING))
-        return err_set(err, ERR_INVALID_ARGUMENT, "READY comes first, and once");
+        return err_set(err, ERR_INVALID_ARGUMENT, "READY must come first, and once");
     if (frame->type == TOOLWIRE_READY)
         return on_ready(link, frame->body, err);
     if (frame->type == TOOLWIRE_LOST)
@@ -234,7 +234,7 @@ static void start(struct hostlink *link)
             err_set_plain(&err, r);
     }
     if (r < 0) {
-        log_error(link->config.log, "the toolhost cannot be started", &err);
+        log_error(link->config.log, "cannot start the toolhost", &err);
         hostlink_replace_soon(link);
         return;
     }
@@ -289,8 +289,8 @@ void hostlink_tell_rules(struct hostlink *link)
     if (r == 0)
         r = hostlink_send(link, TOOLWIRE_NO_CALL, TOOLWIRE_RULES, buf_view(&body));
     if (r == 0 || link->writer == NULL)
-        return; /* the next one gets them when it starts */
-    log_write(link->config.log, LOG_ERROR, "the rules cannot be told to the toolhost",
+        return; /* the next one is told when it starts */
+    log_write(link->config.log, LOG_ERROR, "cannot send the rules to the toolhost",
               LOG_TEXT("error", err_text(r)));
     hostlink_replace_soon(link);
 }

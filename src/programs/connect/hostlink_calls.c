@@ -37,7 +37,7 @@ static void on_late(void *data)
     struct host_work *work = data;
     struct hostlink *link = work->link;
 
-    log_write(link->config.log, LOG_ERROR, "the toolhost does not answer, and is replaced");
+    log_write(link->config.log, LOG_ERROR, "the toolhost does not respond; replacing it");
     hostlink_kill(link);
 }
 
@@ -105,7 +105,9 @@ void hostlink_fail_calls(struct hostlink *link)
     struct str key;
     void *value;
 
-    err_set(&err, ERR_IO, "the program that works on files has ended, and is started again");
+    err_set(&err, ERR_IO,
+            "the file tool process died and is being restarted; check what was done before you try "
+            "again");
     for (size_t cursor = 0; map_next(&link->calls, &cursor, &key, &value); cursor = 0) {
         struct host_work *work = value;
 
@@ -220,8 +222,7 @@ static int prepare(struct executor *executor, const struct work_request *request
     int r = write_prepare(request->input, &body);
 
     if (link->state == LINK_ABSENT)
-        return err_set(err, ERR_BUSY,
-                       "the program that works on files is being started again; try once more");
+        return err_set(err, ERR_BUSY, "the file tool process is restarting; try again");
     if (r >= 0)
         r = add(link, request, &work);
     if (r < 0)
@@ -304,7 +305,7 @@ static int take_step(struct host_work *work, const struct toolwire_frame *frame,
     if (work->phase == PHASE_CANCELLED)
         return 0; /* it was on its way */
     if (work->phase != (is_preview ? PHASE_PREVIEWING : PHASE_PREPARING))
-        return err_set(err, ERR_INVALID_ARGUMENT, "an answer to what was not asked");
+        return err_set(err, ERR_INVALID_ARGUMENT, "response to an unknown request");
     enter(work, PHASE_PREPARED);
     r = is_preview ? hostlink_read_previewed(work, frame->body, &why)
                    : hostlink_read_prepared(work, frame->body, &why);
@@ -322,7 +323,7 @@ static int take_step(struct host_work *work, const struct toolwire_frame *frame,
 static int take_result(struct host_work *work, const struct toolwire_frame *frame, struct err *err)
 {
     if (!work->has_run)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a result of what was not run");
+        return err_set(err, ERR_INVALID_ARGUMENT, "result of a call that was not run");
     end(work, frame->body, NULL, true);
     return 0;
 }

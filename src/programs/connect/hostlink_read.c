@@ -61,7 +61,7 @@ int hostlink_read_ready(struct hostlink *link, struct str body, struct err *err)
     if (r < 0)
         return r;
     if (!json_get_int(ready, STR("wire"), &wire) || wire != TOOLWIRE_VERSION)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the toolhost speaks another version");
+        return err_set(err, ERR_INVALID_ARGUMENT, "the toolhost has another protocol version");
     tell_walls(link, ready);
     take_tools(link, ready);
     return 0;
@@ -213,7 +213,7 @@ int hostlink_read_prepared(struct host_work *work, struct str body, struct err *
         consent->type != JSON_ARRAY || !read_touched(work, touched) ||
         !read_consent(work, consent) || !read_mark(document, &work->work.subject.mark) ||
         !json_get_bool(document, STR("deletes"), &work->deletes))
-        return err_set(err, ERR_INTERNAL, "what the call is about cannot be understood");
+        return err_set(err, ERR_INTERNAL, "cannot parse the resources of the call");
     return 0;
 }
 
@@ -230,6 +230,6 @@ int hostlink_read_previewed(struct host_work *work, struct str body, struct err 
     if (!copy_text(&work->work.arena, document, STR("action"), &question->action) ||
         !copy_text(&work->work.arena, document, STR("detail"), &question->detail) ||
         !json_get_bool(document, STR("isDiff"), &question->is_diff))
-        return err_set(err, ERR_INTERNAL, "what the call would do cannot be understood");
+        return err_set(err, ERR_INTERNAL, "cannot parse the preview of the call");
     return 0;
 }

@@ -34,8 +34,8 @@ struct logfile {
 
 static int refuse(struct err *err, const char *name, int errno_value)
 {
-    return err_set_field(err, err_from_errno(errno_value), name, "the log %s: %s", name,
-                         err_errno_text(errno_value));
+    return err_set_field(err, err_from_errno(errno_value), name, "cannot open the log file %s: %s",
+                         name, err_errno_text(errno_value));
 }
 
 /* ---- opening ---- */
@@ -47,14 +47,14 @@ static int check(int fd, const char *name, struct err *err)
     if (fstat(fd, &about) < 0)
         return refuse(err, name, errno);
     if (!S_ISREG(about.st_mode))
-        return err_set_field(err, ERR_NOT_REGULAR_FILE, name, "the log %s is not a regular file",
-                             name);
+        return err_set_field(err, ERR_NOT_REGULAR_FILE, name,
+                             "the log file %s is not a regular file", name);
     if (about.st_uid != geteuid())
-        return err_set_field(err, ERR_PERMISSION_DENIED, name, "the log %s belongs to another user",
-                             name);
+        return err_set_field(err, ERR_PERMISSION_DENIED, name,
+                             "the log file %s belongs to another user", name);
     if (about.st_nlink > 1)
         return err_set_field(err, ERR_HARDLINK_REJECTED, name,
-                             "the log %s has another name elsewhere", name);
+                             "the log file %s has other hard links; remove them", name);
     if ((about.st_mode & OPEN_TO_OTHERS) != 0 && fchmod(fd, FILE_MODE) < 0)
         return refuse(err, name, errno);
     return 0;
@@ -71,7 +71,7 @@ static int open_name(const struct logfile *file, const char *name, int flags, in
     int r;
 
     if (fd < 0 && (errno == ELOOP || errno == EMLINK))
-        return err_set_field(err, ERR_SYMLINK_REJECTED, name, "the log %s is a symbolic link",
+        return err_set_field(err, ERR_SYMLINK_REJECTED, name, "the log file %s is a symbolic link",
                              name);
     if (fd < 0)
         return refuse(err, name, errno);
@@ -88,7 +88,7 @@ int logfile_open(const struct logfile_config *config, struct logfile **out_file,
     int r;
 
     if (strlen(config->name) >= LOGFILE_NAME_BYTES || strchr(config->name, '/') != NULL)
-        return err_set_field(err, ERR_INVALID_PATH, config->name, "no name for a log: %s",
+        return err_set_field(err, ERR_INVALID_PATH, config->name, "invalid name for a log file: %s",
                              config->name);
     assert(config->max_bytes == 0 || config->max_bytes >= LOGFILE_LEAST_BYTES);
     file = calloc(1, sizeof(*file));
@@ -230,7 +230,8 @@ void logfile_write(void *data, enum log_level level, const char *message,
     if (file->lost > 0) {
         const struct log_field lost = LOG_INT("lines", (int64_t)file->lost);
 
-        if (write_line(file, LOG_WARN, "lines of this log could not be written", &lost, 1) == 0)
+        if (write_line(file, LOG_WARN, "some lines of this log could not be written", &lost, 1) ==
+            0)
             file->lost = 0;
     }
     if (file->lost > 0 || write_line(file, level, message, fields, count) < 0)

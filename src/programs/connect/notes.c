@@ -66,8 +66,8 @@ static void write_waiting(struct notes *notes)
     buf_clear(&notes->waiting);
     /* Else the next time. */
     if (notes->lost_bytes > 0 &&
-        buf_printf(&words, "... and %zu bytes more, for which there was no room\n",
-                   notes->lost_bytes) == 0 &&
+        buf_printf(&words, "... and %zu more bytes, which were dropped\n", notes->lost_bytes) ==
+            0 &&
         write_until(notes, buf_view(&words), deadline_ms) == 0)
         notes->lost_bytes = 0;
 }
@@ -130,7 +130,7 @@ int notes_new(const struct notes_config *config, struct notes **out_notes, struc
     buf_init(&notes->waiting, NOTES_MAX_BYTES);
     timer_init(&notes->look, config->loop, look, notes);
     if (pipe2(notes->ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-        r = err_set(err, err_from_errno(errno), "the log: %s", err_errno_text(errno));
+        r = err_set(err, err_from_errno(errno), "cannot write the log: %s", err_errno_text(errno));
     } else {
         (void)fcntl(notes->ends[1], F_SETPIPE_SZ, PIPE_BYTES); /* the default size will do */
         r = ready_watch_new(config->loop, notes->ends[0], on_ready, notes, &notes->watch);

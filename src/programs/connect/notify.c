@@ -128,10 +128,10 @@ static int connect_to(const char *text, int *out_fd, struct err *err)
 
     if (name.len < 2 || name.len >= sizeof(address.sun_path))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "NOTIFY_SOCKET",
-                             "NOTIFY_SOCKET names no socket");
+                             "NOTIFY_SOCKET is not a socket path");
     if (text[0] != '/' && text[0] != '@')
         return err_set_field(err, ERR_UNSUPPORTED, "NOTIFY_SOCKET",
-                             "NOTIFY_SOCKET names a socket of a kind that is not known here");
+                             "NOTIFY_SOCKET has an unsupported socket type");
     memcpy(address.sun_path, name.ptr, name.len);
     /* A name that is no file begins with a NUL, and its length is a part of it. */
     if (text[0] == '@')
@@ -141,7 +141,7 @@ static int connect_to(const char *text, int *out_fd, struct err *err)
                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name.len +
                                       (text[0] == '/' ? 1 : 0))) < 0)
         return err_set_field(err, err_from_errno(errno), "NOTIFY_SOCKET",
-                             "the service manager cannot be reached: %s", err_errno_text(errno));
+                             "cannot reach the service manager: %s", err_errno_text(errno));
     *out_fd = steal_fd(&fd);
     return 0;
 }

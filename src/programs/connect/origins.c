@@ -36,7 +36,7 @@ int origins_add_server(struct origins *origins, const struct httpurl *url, struc
 
 static int refuse(struct err *err, struct str text, const char *why)
 {
-    return err_set(err, ERR_INVALID_OPTION, "'%.*s' is no origin that can be allowed: %s",
+    return err_set(err, ERR_INVALID_OPTION, "cannot allow the origin '%.*s': %s",
                    STR_ARG(str_slice(text, 0, 100)), why);
 }
 
@@ -89,7 +89,7 @@ static int check_form(struct str text, struct str host, bool has_port_star, stru
     if (httpurl_parse((struct str){filled, text.len}, &url, &why) < 0)
         return refuse(err, text, why.message);
     if (url.path[0] != '\0' || str_ends_with(text, STR("/")))
-        return refuse(err, text, "an origin has no path");
+        return refuse(err, text, "an origin must not have a path");
     return 0;
 }
 
@@ -123,7 +123,7 @@ int origins_add_pattern(struct origins *origins, struct str text, struct err *er
         text.len--;
     host = host_of(text, &has_port_star);
     if (host.len == 0)
-        return refuse(err, text, "it is written as https://host or http://host:port");
+        return refuse(err, text, "write it as https://host or http://host:port");
     r = check_form(text, host, has_port_star, err);
     if (r < 0)
         return r;

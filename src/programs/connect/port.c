@@ -194,7 +194,7 @@ void port_failed(struct port *port, uint64_t number, const struct err *err)
 /* ---- who is not let in ---- */
 
 static const char NOT_OF_USER[] =
-    "it comes from a program of another user, or of nobody who could be told";
+    "the request comes from another user's process, or its user is unknown";
 
 /* A header proves nothing about a program that is no browser, but its user can be determined. */
 static bool is_of_user_now(struct port *port, struct exchange *exchange)
@@ -258,14 +258,14 @@ static int read_connect(const struct port *port, struct arena *arena, struct str
     *out_words = "The body is not JSON.";
     if (json_parse(arena, body, limits, &document, NULL) < 0)
         return 400;
-    *out_words = "The body needs \"url\" and \"token\", both texts.";
+    *out_words = "The body needs \"url\" and \"token\", both strings.";
     if (!json_get_str(document, STR("url"), &out_request->url_text) ||
         !json_get_str(document, STR("token"), &token))
         return 400;
-    *out_words = "\"url\" is no address of a server.";
+    *out_words = "\"url\" is not a server URL.";
     if (httpurl_parse(out_request->url_text, out_url, NULL) < 0)
         return 400;
-    *out_words = "\"token\" is no pairing token.";
+    *out_words = "\"token\" is not a pairing token.";
     /* It is sent in a header later. */
     if (!http_is_field_value(token) || secret_set(out_token, token) < 0)
         return 400;
@@ -299,7 +299,7 @@ static void on_connect(void *data, struct exchange *exchange)
     }
     if (port->connect.number != 0) {
         answer_words(exchange, 409,
-                     STR("A confirmation is on screen already. Answer that one first."));
+                     STR("A confirmation is already on screen. Answer that one first."));
         return;
     }
     request.url = &url;
@@ -320,7 +320,7 @@ static void on_disconnect(void *data, struct exchange *exchange)
             port->config.owner->disconnect(port->config.data, port->leaving[i].number);
             return;
         }
-    answer_words(exchange, 503, STR("Too many wait already."));
+    answer_words(exchange, 503, STR("Too many requests are already waiting."));
 }
 
 static void on_health(void *data, struct exchange *exchange)
@@ -368,7 +368,7 @@ static void on_events(struct port *port, struct exchange *exchange)
     size_t count;
 
     if (sse_hub_count(port->hub) >= PORT_MAX_STREAMS) {
-        answer_words(exchange, 503, STR("Too many listen already."));
+        answer_words(exchange, 503, STR("Too many listeners."));
         return;
     }
     count = page_fields(origin_of(exchange), fields);
@@ -415,12 +415,11 @@ static const char *what_keeps_out(struct port *port, struct exchange *exchange)
     struct str origin;
 
     if (origin_check_host(&port->hosts, request->host) != 0)
-        return "it names another host than this machine";
+        return "the Host header is not this machine";
     if (!http_header(request, STR("origin"), &origin))
-        return "it says of no page that it comes from";
+        return "the request has no Origin header";
     if (!origins_allow(port->config.origins, origin))
-        return "it is neither of the server's address as it was given, nor among "
-               "--allowed-origins";
+        return "the origin is neither that of the given server URL nor in --allowed-origins";
     return is_of_user(port, exchange) ? NULL : NOT_OF_USER;
 }
 
@@ -463,8 +462,8 @@ int port_listen(uint16_t number, int *out_fd, struct err *err)
     r = address_listen(&address, err, out_fd);
     if (r == ERR_ALREADY_EXISTS)
         return err_set_field(err, r, "--port",
-                             "port %u is taken, maybe by a daemon that runs already: see "
-                             "'gatehouse status', end that one, or choose another port with --port",
+                             "port %u is in use, perhaps by a running daemon: see 'gatehouse "
+                             "status', stop that one, or choose another port with --port",
                              number);
     return r;
 }
@@ -512,7 +511,7 @@ int port_new(const struct port_config *config, int listen_fd, struct port **out_
     r = make_parts(port, listen_fd);
     if (r < 0) {
         port_free(port);
-        return err_set(err, r, "the local port cannot be served: %s", err_text(r));
+        return err_set(err, r, "cannot open the local port: %s", err_text(r));
     }
     *out_port = port;
     return 0;

@@ -12,7 +12,8 @@
 #include "session/networklock.h"
 #include "session/state.h"
 
-#define DOUBT "Commands with network run here, and one of them could have sent this. "
+#define DOUBT                                                                                      \
+    "Commands with network access are running, and one of them could have sent this request. "
 
 void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES])
 {
@@ -124,8 +125,8 @@ static void end_without_hope(struct program *program)
         program->attempt.is_static_key || program->is_leaving)
         return;
     err_set(&err, ERR_GATEWAY_DENIED,
-            "the server does not know this session any more, and without a local port nobody can "
-            "bring a token for another one; start gatehouse connect again with a new token");
+            "the server has forgotten this session, and there is no local port on which a new "
+            "token could arrive; start gatehouse connect again with a new token");
     program_fail(program, &err);
 }
 
@@ -150,8 +151,8 @@ static void on_dismissed(struct program *program)
     }
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
-    err_set(&err, ERR_CANCELLED, "the server has ended the session");
-    answer_attempt(program, &err);
+    err_set(&err, ERR_CANCELLED, "the server ended the session");
+    fail_attempt(program, &err);
 }
 
 static void on_failed(struct program *program, const struct err *err)
@@ -297,8 +298,8 @@ static int begin(struct program *program, const struct connect_choices *choices,
 
     if (httpurl_is_exposed(&attempt->url))
         log_write(&program->log, LOG_WARN,
-                  "the connection is not encrypted: others on the network can read and change all "
-                  "of it, the key included; use https",
+                  "the connection is not encrypted: others on the network can read and change "
+                  "everything, including the key; use https",
                   LOG_TEXT("server", attempt->url_text));
     /* It may be there yet, trying to come back to a server that has forgotten it. */
     drop_session(program);
@@ -333,8 +334,8 @@ static int take_answer(const struct program *program, const struct confirm_resul
     if (!result->has_write_access)
         out_choices->modes.of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
     if (snprintf(dir, sizeof(dir), "%.*s", STR_ARG(result->dir)) >= (int)sizeof(dir))
-        return err_set(err, ERR_INVALID_PATH, "the name of the folder is too long");
-    out_choices->dir_advice = "it was agreed to in the prompt; name another there";
+        return err_set(err, ERR_INVALID_PATH, "the folder's path is too long");
+    out_choices->dir_advice = "it was confirmed in the prompt; choose another there";
     return session_state_absolute_path(dir, out_choices->dir, err);
 }
 
@@ -396,7 +397,8 @@ static int ask(struct program *program, struct err *err)
     int r;
 
     if (writable.count > array_size(shown))
-        return err_set(err, ERR_INVALID_OPTION, "--shell-writable: more than can be asked about");
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-writable: too many directories to show in the prompt");
     for (size_t i = 0; i < writable.count; i++)
         shown[offer.shell_writable_count++] = str_from(writable.items[i]);
     r = confirm_ask(program->console, &offer, on_confirmed, program);
@@ -423,8 +425,8 @@ void program_stop_asking(struct program *program)
     if (program->attempt.state != ATTEMPT_ASKING)
         return;
     confirm_cancel(program->console);
-    err_set(&err, ERR_CANCELLED, "gatehouse connect was ended before the user answered");
-    answer_attempt(program, &err);
+    err_set(&err, ERR_CANCELLED, "gatehouse connect was stopped before the user answered");
+    fail_attempt(program, &err);
 }
 
 void program_leave(struct program *program)
@@ -451,8 +453,8 @@ static int take_request(struct program *program, uint64_t number,
     if (program->is_leaving || attempt->state != ATTEMPT_NONE)
         return err_set(err, ERR_BUSY,
                        attempt->state == ATTEMPT_ASKING
-                           ? "A confirmation is on screen already. Answer that one first."
-                           : "Another connection is being made.");
+                           ? "A confirmation is already on screen. Answer that one first."
+                           : "Another connection is in progress.");
     *attempt = (struct attempt){
         .is_from_outside = true,
         .is_doubtful = could_command_ask(program),
@@ -462,11 +464,10 @@ static int take_request(struct program *program, uint64_t number,
         .kept_lock_fd = -1,
     };
     program_url_text(request->url, attempt->url_text);
-    log_write(&program->log, LOG_INFO, "a page wants this machine to be connected",
+    log_write(&program->log, LOG_INFO, "a page asks to connect this machine",
               LOG_STR("page", request->origin), LOG_TEXT("server", attempt->url_text));
     if (program_needs_agreement(program) && program->console == NULL)
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "%sThere is no terminal on which the user could be asked.",
+        return err_set(err, ERR_DENIED_BY_POLICY, "%sThere is no terminal to ask the user on.",
                        attempt->is_doubtful ? DOUBT : "");
     return 0;
 }
@@ -496,7 +497,7 @@ static void on_page_gone(void *data, uint64_t number)
 
     if (program->attempt.number != number)
         return;
-    err_set(&err, ERR_CANCELLED, "the page has left");
+    err_set(&err, ERR_CANCELLED, "the page was closed");
     if (program->attempt.state == ATTEMPT_ASKING) {
         confirm_cancel(program->console);
         answer_attempt(program, &err);
@@ -520,9 +521,10 @@ static void on_page_disconnect(void *data, uint64_t number)
         return;
     }
     if (could_command_ask(program))
-        err_set(&err, ERR_DENIED_BY_POLICY, DOUBT "End gatehouse connect where it runs.");
+        err_set(&err, ERR_DENIED_BY_POLICY,
+                DOUBT "Stop gatehouse connect on its own terminal or service.");
     else if (program->leaving_count == array_size(program->leaving))
-        err_set(&err, ERR_BUSY, "Too many wait already.");
+        err_set(&err, ERR_BUSY, "Too many requests are already waiting.");
     if (err.code != 0) {
         port_failed(program->port, number, &err);
         return;
@@ -530,7 +532,7 @@ static void on_page_disconnect(void *data, uint64_t number)
     program->leaving[program->leaving_count++] = number;
     if (program->is_leaving)
         return;
-    log_write(&program->log, LOG_INFO, "a page wants this machine to be disconnected");
+    log_write(&program->log, LOG_INFO, "a page asks to disconnect this machine");
     program_leave(program);
 }
 
@@ -538,7 +540,7 @@ static void on_stranger(void *data, struct str origin, const char *why)
 {
     const struct program *program = data;
 
-    log_write(&program->log, LOG_DEBUG, "a page is not let in at the local port",
+    log_write(&program->log, LOG_DEBUG, "refused a request at the local port",
               LOG_STR("page", origin), LOG_TEXT("why", why));
 }
 
@@ -563,23 +565,24 @@ static int check_handover(const struct program *program, const struct handover *
     program_url_text(&handover->url, url_text);
     if (agreed->terms[0] == '\0')
         return err_set(err, ERR_DENIED_BY_POLICY,
-                       "it has not been connected yet and waits for a page of its server");
+                       "it was not connected yet and waits for its server's page");
     if (strcmp(url_text, agreed->url_text) != 0)
         return err_set(err, ERR_DENIED_BY_POLICY, "it is for another server, %s", agreed->url_text);
     if (strcmp(handover->terms, agreed->terms) != 0)
         return err_set(err, ERR_DENIED_BY_POLICY,
-                       "its folder, permissions or limits are others than those of this start");
+                       "its folder, permissions or limits differ from those given now");
     /* Those may outlive their session, too. */
     if (is_shell_open(program) && agreed->choices.modes.of[CATALOG_SHELL] != PERMISSION_DENY)
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "its commands run without boxes, and one of them could have sent this");
+        return err_set(
+            err, ERR_DENIED_BY_POLICY,
+            "its commands run without a sandbox, and one of them could have sent this request");
     if (program->is_leaving || program->attempt.state != ATTEMPT_NONE)
-        return err_set(err, ERR_BUSY, "it is connecting, or ends");
+        return err_set(err, ERR_BUSY, "it is connecting or stopping");
     if (program->session != NULL && !program->is_over)
         gateway_session_state(program->session, &state);
     if (!state.needs_token)
         return err_set(err, ERR_ALREADY_EXISTS,
-                       state.is_connected ? "it is connected"
+                       state.is_connected ? "it is already connected"
                                           : "it is about to connect with its own key");
     return 0;
 }
@@ -602,7 +605,7 @@ static int on_handover(void *data, const struct handover *handover, struct err *
         .kept_lock_fd = -1,
     };
     program_url_text(&handover->url, attempt->url_text);
-    log_write(&program->log, LOG_INFO, "another 'gatehouse connect' has brought a new token",
+    log_write(&program->log, LOG_INFO, "another 'gatehouse connect' sent a new token",
               LOG_TEXT("server", attempt->url_text));
     /* From here on it is taken, whatever comes of it. */
     if (begin(program, &choices, &why) < 0)

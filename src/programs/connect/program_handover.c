@@ -5,7 +5,7 @@
 
 #include "programs/connect/handover.h"
 
-#define RUNS_ALREADY "the gatehouse that runs already (pid %d)"
+#define RUNS_ALREADY "the running gatehouse (pid %d)"
 
 /* A static key is no token, and with a saved session none is needed. */
 static bool is_worth_asking(const struct program *program)
@@ -18,17 +18,18 @@ static bool is_worth_asking(const struct program *program)
 static void tell_not_taken(const struct program *program, pid_t pid, const char *why)
 {
     log_write(&program->log, LOG_INFO,
-              "a gatehouse runs already and does not take this token; another one is started",
-              LOG_INT("pid", pid), LOG_TEXT("why", *why != '\0' ? why : "it takes no tokens"));
+              "a running gatehouse does not accept this token; starting another one",
+              LOG_INT("pid", pid), LOG_TEXT("why", *why != '\0' ? why : "it accepts no tokens"));
 }
 
 /* Reports the outcome of the token, from the daemon that has it now. */
 static int tell_end(const struct handover_answer *answer, struct err *err)
 {
     if (answer->status != HANDOVER_GOOD)
-        return err_set(err, ERR_CANCELLED, RUNS_ALREADY " took the token and is not connected: %s",
-                       answer->pid, answer->words);
-    printf(RUNS_ALREADY " took the token and is connected\n", answer->pid);
+        return err_set(err, ERR_CANCELLED,
+                       RUNS_ALREADY " accepted the token but did not connect: %s", answer->pid,
+                       answer->words);
+    printf(RUNS_ALREADY " accepted the token and is connected\n", answer->pid);
     (void)fflush(stdout);
     return 0;
 }
@@ -47,8 +48,8 @@ static int hand_over(const struct program *program, uint16_t port, struct handov
     /* It may have the token, so a second one must not try it as well. */
     if (r < 0)
         return err_set(err, r,
-                       RUNS_ALREADY " was given the token and has not said what came of it: %s. "
-                                    "See 'gatehouse status'",
+                       RUNS_ALREADY
+                       " got the token but did not report the result: %s. See 'gatehouse status'",
                        pid, why.message);
     if (answer.status != HANDOVER_GOOD && answer.status != HANDOVER_FAILED) {
         tell_not_taken(program, answer.pid, answer.words);

@@ -83,8 +83,8 @@ static void describe(struct program *program, char out_words[WORDS_BYTES])
         [REPORT_ASKING] = "Asking whether to connect to ",
         [REPORT_CONNECTING] = "Connecting to ",
         [REPORT_CONNECTED] = "Connected to ",
-        [REPORT_RECONNECTING] = "Connection lost, trying again: ",
-        [REPORT_REFUSED] = "Another token is needed for ",
+        [REPORT_RECONNECTING] = "Connection lost, reconnecting: ",
+        [REPORT_REFUSED] = "A new token is needed for ",
         [REPORT_LEAVING] = "Disconnecting from ",
     };
     struct report report;
@@ -92,7 +92,7 @@ static void describe(struct program *program, char out_words[WORDS_BYTES])
     program_report(program, &report);
     snprintf(out_words, WORDS_BYTES, "%s%.*s%s", words[report.state], STR_ARG(report.url),
              report.state == REPORT_CONNECTED && program_has_open_commands(program)
-                 ? "; commands run without boxes"
+                 ? "; commands run without a sandbox"
                  : "");
 }
 
@@ -139,7 +139,7 @@ static void on_question(void *data, uint64_t id, const struct question *question
 
     (void)id;
     if (question_queue_waiting(program->queue) == 1)
-        program_notify_user(program, "Gatehouse: a question waits", question->action);
+        program_notify_user(program, "Gatehouse: a question is waiting", question->action);
 }
 
 static void on_question_over(void *data, uint64_t id, enum question_queue_end end, const char *by)
@@ -242,16 +242,16 @@ int program_outside_open(struct program *program, struct err *err)
         return err_set(err, r, "%s", why.message);
     /* The rest is not essential. */
     if (r < 0)
-        log_error(&program->log, "there is no local port for the server's pages", &why);
+        log_error(&program->log, "the server's pages cannot connect: no local port", &why);
     if (open_logfile(program, &why) < 0)
-        log_error(&program->log, "the log is not kept in a file", &why);
+        log_error(&program->log, "no log file is written", &why);
     if (open_control(program, &why) < 0)
         log_error(&program->log, "'gatehouse status' will not find this daemon", &why);
     if (open_notify(program, &why) < 0)
-        log_error(&program->log, "the service manager is told nothing", &why);
+        log_error(&program->log, "the service manager gets no status", &why);
     if (program->port != NULL)
         log_write(&program->log, LOG_INFO,
-                  needs_port ? "waiting on the local port for a page of the server"
+                  needs_port ? "waiting on the local port for the server's page"
                              : "the local port is open",
                   LOG_INT("port", port_number(program->port)),
                   LOG_TEXT("server", program->attempt.url_text));
@@ -264,7 +264,7 @@ void program_keep_reason(const struct program *program, const struct err *err)
     const struct log_field why = LOG_TEXT("why", err->message);
 
     if (program->log.also != NULL && log_wants(&program->log, LOG_ERROR))
-        program->log.also(program->log.also_data, LOG_ERROR, "it ends", &why, 1);
+        program->log.also(program->log.also_data, LOG_ERROR, "exiting", &why, 1);
 }
 
 void program_outside_close(struct program *program)

@@ -86,7 +86,8 @@ int saved_session_lock(int state_fd, const struct httpurl *url, int *out_fd, str
 
     name_of(url, "lock", name);
     r = settingsdir_lock(state_fd, name, 0, out_fd, err);
-    return r == ERR_BUSY ? err_set(err, r, "another daemon has a session with this server") : r;
+    return r == ERR_BUSY ? err_set(err, r, "another daemon is using the session with this server")
+                         : r;
 }
 
 static int open_scope(struct authority *authority, const char *state_path,
@@ -96,7 +97,7 @@ static int open_scope(struct authority *authority, const char *state_path,
         .subject = {.type = AUTHORITY_CORE, .id = "daemon"},
         .root = {.kind = AUTHORITY_WORKSPACE, .id = "state", .path = state_path},
         .access = AUTHORITY_READ | AUTHORITY_METADATA | AUTHORITY_WRITE | AUTHORITY_DELETE,
-        .reason = "the key of a session that goes on",
+        .reason = "saved session key",
         .source = AUTHORITY_FROM_CORE,
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
     };

@@ -94,7 +94,7 @@ static int write_line(struct json_writer *json, const struct words *words, struc
     for (size_t i = 0; r == 0 && i < words->count; i++) {
         if (str_find(words->items[i], STR(" ")) != SIZE_MAX)
             return err_set(err, ERR_UNSUPPORTED,
-                           "n8n cuts arguments at spaces, and there is one in '%.*s'",
+                           "n8n splits arguments at spaces, and '%.*s' contains one",
                            STR_ARG(words->items[i]));
         if (i > 0)
             r = buf_append_char(&line, ' ');
@@ -171,5 +171,5 @@ int config_print(const struct option_values *values, const char *program, const 
     r = json_writer_finish(&json);
     if (r == 0)
         r = buf_append_char(out, '\n');
-    return r < 0 ? err_set(err, r, "the settings cannot be written: %s", err_text(r)) : 0;
+    return r < 0 ? err_set(err, r, "cannot write the settings: %s", err_text(r)) : 0;
 }

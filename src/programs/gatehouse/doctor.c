@@ -25,7 +25,7 @@ static const char *colour_of(enum probe_status status)
 int doctor_tell(bool use_colour, struct buf *out)
 {
     unsigned lacking = 0;
-    int r = buf_printf(out, "gatehouse %s: what this machine offers\n\n", GATEHOUSE_VERSION);
+    int r = buf_printf(out, "gatehouse %s: what this machine supports\n\n", GATEHOUSE_VERSION);
 
     for (size_t i = 0; i < probe_count && r == 0; i++) {
         struct probe_finding finding = {0};
@@ -43,7 +43,7 @@ int doctor_tell(bool use_colour, struct buf *out)
     if (r < 0)
         return r;
     if (lacking == 0)
-        return buf_printf(out, "\nNothing is lacking.\n");
+        return buf_printf(out, "\nNothing is missing.\n");
     return buf_printf(out, "\n%u of %zu are limited or missing.\n", lacking, probe_count);
 }
 

@@ -82,7 +82,7 @@ static void probe_landlock(struct probe_finding *finding)
     if (abi < 0)
         found(finding, PROBE_MISSING, "%s", err_errno_text(errno));
     else if (abi < 2) /* no right to rename between directories, so it would break moves */
-        found(finding, PROBE_LIMITED, "ABI %ld, 2 or later is needed", abi);
+        found(finding, PROBE_LIMITED, "ABI %ld, but 2 or later is required", abi);
     else
         found(finding, PROBE_OK, "ABI %ld", abi);
 }
@@ -237,29 +237,28 @@ static void probe_browser(struct probe_finding *finding)
 }
 
 const struct probe probes[] = {
-    {"kernel", "Kernel", "what everything else rests on", "the kernel does not tell its version",
+    {"kernel", "Kernel", "the base of everything else", "the kernel does not report its version",
      probe_kernel},
-    {"user", "User", "the rights that an agent acts with",
-     "an agent would act with all rights; prefer an ordinary user", probe_user},
-    {"openat2", "openat2", "opens a path and proves in one step that it stays inside its root",
-     "paths have to be walked one name at a time: as safe, about three times slower",
-     probe_openat2},
-    {"landlock", "Landlock", "lets a process give up all files but the granted roots",
-     "there is no second wall behind the checks of each path", probe_landlock},
-    {"seccomp", "seccomp", "lets a process give up system calls, network and exec among them",
-     "a process that was broken into keeps every system call", probe_seccomp},
-    {"pidfd", "pidfd", "signals a process without hitting a stranger with the same number",
-     "children are watched by their numbers, through SIGCHLD", probe_pidfd},
-    {"user_namespaces", "User namespaces", "commands and sandboxes isolated without being root",
-     "isolation needs root; see kernel.unprivileged_userns_clone and AppArmor's "
+    {"user", "User", "the rights that agents get",
+     "agents would get all rights; use an ordinary user", probe_user},
+    {"openat2", "openat2", "opens a path and checks in one step that it stays inside its root",
+     "paths are opened one component at a time: as safe, about three times slower", probe_openat2},
+    {"landlock", "Landlock", "limits a process to the files of the granted roots",
+     "there is no second protection behind the path checks", probe_landlock},
+    {"seccomp", "seccomp", "limits the system calls of a process, including network and exec",
+     "a compromised process keeps every system call", probe_seccomp},
+    {"pidfd", "pidfd", "signals a process without hitting another one with the same PID",
+     "child processes are watched by PID, through SIGCHLD", probe_pidfd},
+    {"user_namespaces", "User namespaces", "isolates commands and sandboxes without root",
+     "isolation needs root; check kernel.unprivileged_userns_clone and AppArmor's "
      "unprivileged_userns settings",
      probe_user_namespaces},
-    {"cgroups", "Control groups", "limits on memory, processes and time of a command as a whole",
-     "limits hold per process only; a login under systemd has a delegated group", probe_cgroups},
+    {"cgroups", "Control groups", "limits memory, processes and CPU time of a command as a whole",
+     "limits apply per process only; log in under systemd to get a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
-     "nothing can be seen or clicked here; run inside a graphical session for that", probe_display},
-    {"browser", "Browser", "pages driven for the agent",
-     "no page can be opened; apt-get install chromium brings one", probe_browser},
+     "no screenshots or clicks; run inside a graphical session", probe_display},
+    {"browser", "Browser", "controls web pages for the agent",
+     "no page can be opened; run apt-get install chromium", probe_browser},
 };
 const size_t probe_count = array_size(probes);
 

@@ -41,7 +41,7 @@ static int read_cores(const char *text, unsigned *out_percent, struct err *err)
     }
     if (!is_sound || cores * 100 + hundredths == 0)
         return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
-                             "--cpus wants a number of cores like 2 or 0.5");
+                             "--cpus needs a number of cores, like 2 or 0.5");
     *out_percent = (unsigned)(cores * 100 + hundredths);
     return 0;
 }
@@ -77,8 +77,9 @@ static int gather_places(const struct option_values *values, struct places *plac
         return r;
     r = places_add(&here, ".", BOX_READ, &why);
     if (r < 0)
-        return r == ERR_NOT_FOUND ? err_set(err, r, "the current directory is gone")
-                                  : err_set(err, r, "the current directory: %s", why.message);
+        return r == ERR_NOT_FOUND
+                   ? err_set(err, r, "the current directory no longer exists")
+                   : err_set(err, r, "cannot use the current directory: %s", why.message);
     assert(here.count == 1);
     *out_cwd = here.items[0].path;
     if (strcmp(*out_cwd, "/") != 0)
@@ -123,10 +124,10 @@ static void tell_what_holds(const struct box *box)
 static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
 {
     if (is_timed_out)
-        fputs("gatehouse sandbox: its time was over, and everything in it was killed (--timeout)\n",
+        fputs("gatehouse sandbox: timed out, and everything in it was killed (--timeout)\n",
               stderr);
     else if (end->ran_out)
-        fputs("gatehouse sandbox: something in it was killed for want of memory (--memory)\n",
+        fputs("gatehouse sandbox: a process was killed because memory ran out (--memory)\n",
               stderr);
     else if (end->is_signal && end->value == SIGKILL)
         fputs("gatehouse sandbox: the command was killed\n", stderr);
@@ -202,7 +203,7 @@ static int check(struct err *err)
     int r = box_probe(err);
 
     if (r == 0)
-        puts("a sandbox with all its walls can be made here");
+        puts("this machine can create a sandbox with all its restrictions");
     return r;
 }
 

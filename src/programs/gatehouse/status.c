@@ -19,8 +19,8 @@ enum {
 static int nobody_there(uint16_t port, struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND,
-                   "no daemon of yours has port %u (another one: --port). 'gatehouse connect' "
-                   "starts one",
+                   "no daemon of yours uses port %u (choose another with --port). Start one with "
+                   "'gatehouse connect'",
                    port);
 }
 
@@ -64,12 +64,12 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
     size_t end = str_find(bytes, STR("\r\n\r\n"));
 
     if (!str_starts_with(bytes, STR("HTTP/1.1 200 ")) || end == SIZE_MAX)
-        return err_set(err, ERR_HTTP_ANSWER, "what answers there is no daemon of ours");
+        return err_set(err, ERR_HTTP_ANSWER, "the process that answered is not a Gatehouse daemon");
     answer.text = str_slice(bytes, end + 4, SIZE_MAX);
     if (json_parse(arena, answer.text, limits, &document, NULL) < 0 ||
         !json_get_bool(document, STR("connected"), &answer.is_connected) ||
         !json_get_str(document, STR("dir"), &answer.dir))
-        return err_set(err, ERR_HTTP_ANSWER, "the daemon's answer is not understood");
+        return err_set(err, ERR_HTTP_ANSWER, "the daemon sent an invalid response");
     json_get_str(document, STR("url"), &answer.url);
     json_get_str(document, STR("connectedAt"), &answer.since);
     json_get_str(document, STR("state"), &answer.state);
@@ -85,12 +85,12 @@ static const struct {
     struct str before;
     struct str behind;
 } without_connection[] = {
-    {STR_LITERAL("asking"), STR_LITERAL("Not connected; it asks in its terminal whether to, to "),
+    {STR_LITERAL("asking"), STR_LITERAL("Not connected; waiting for your answer in its terminal: "),
      STR_LITERAL("")},
     {STR_LITERAL("connecting"), STR_LITERAL("Connecting to "), STR_LITERAL("")},
-    {STR_LITERAL("reconnecting"), STR_LITERAL("Not connected to "), STR_LITERAL("; trying again")},
+    {STR_LITERAL("reconnecting"), STR_LITERAL("Not connected to "), STR_LITERAL("; reconnecting")},
     {STR_LITERAL("refused"), STR_LITERAL("Not connected to "),
-     STR_LITERAL(", which does not take this session's key any more")},
+     STR_LITERAL(", which no longer accepts this session's key")},
     {STR_LITERAL("leaving"), STR_LITERAL("Disconnecting from "), STR_LITERAL("")},
 };
 
@@ -111,8 +111,9 @@ static int tell_connection(const struct answer *answer, struct buf *out)
     if (answer->is_connected) {
         r = tell_three(STR("Connected to "), answer->url, STR(" since "), out);
         if (r == 0)
-            r = tell_three(STR(""), answer->since,
-                           is_open ? STR("") : STR("; the stream broke and is opened anew"), out);
+            r = tell_three(
+                STR(""), answer->since,
+                is_open ? STR("") : STR("; the event stream broke and is being reopened"), out);
         return r;
     }
     for (size_t i = 0; i < array_size(without_connection); i++)

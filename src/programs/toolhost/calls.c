@@ -96,7 +96,7 @@ static void on_timer(void *data)
         call->work->ops->cancel(call->work, ERR_TIMED_OUT);
         return;
     }
-    err_set(&err, ERR_TIMED_OUT, "it was neither run nor dropped in time");
+    err_set(&err, ERR_TIMED_OUT, "the call was neither run nor dropped in time");
     fail_call(call, &err);
 }
 
@@ -202,7 +202,7 @@ static int read_request(const struct calls *calls, struct str body, struct call_
     input->tool = catalog_find(out_request->tool);
     input->arguments = out_request->arguments;
     if (input->tool == NULL || !toolbox_has(calls->config.box, input->tool))
-        return err_set_field(err, ERR_NOT_FOUND, "tool", "there is no such tool here");
+        return err_set_field(err, ERR_NOT_FOUND, "tool", "unknown tool");
     return 0;
 }
 
@@ -291,7 +291,7 @@ static int read_disclosure(struct str body, enum decision_disclosure *out_disclo
     if (!json_get_str(document, STR("disclosure"), &name) ||
         !decision_disclosure_from(name, out_disclosure))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "disclosure",
-                             "PREVIEW does not say what may be told");
+                             "PREVIEW does not say what may be shown");
     return 0;
 }
 
@@ -332,7 +332,7 @@ int calls_take(struct calls *calls, const struct toolwire_frame *frame, struct e
     int r;
 
     if (frame->type == TOOLWIRE_PREPARE && call != NULL)
-        return err_set(err, ERR_INVALID_ARGUMENT, "PREPARE for call %u, which is in use",
+        return err_set(err, ERR_INVALID_ARGUMENT, "PREPARE for call %u, which already exists",
                        (unsigned)frame->call);
     if (frame->type == TOOLWIRE_PREPARE)
         return prepare(calls, frame->call, frame->body, err);

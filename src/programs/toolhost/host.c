@@ -74,7 +74,7 @@ static void end(struct host *host, const struct err *err)
     host->is_ending = true;
     host->error = err->code;
     reader_pause(host->reader);
-    log_error(host->config.log, "the connection to the front ends", err);
+    log_error(host->config.log, "closing the connection to the front end", err);
     if (toolwire_write_error(err, false, &body) == 0)
         write_frame(host, TOOLWIRE_NO_CALL, TOOLWIRE_ERROR, buf_view(&body));
     if (writer_kept(host->writer) == 0)
@@ -226,7 +226,7 @@ int host_new(const struct host_config *config, struct host **out_host, struct er
     r = make_parts(host);
     if (r < 0) {
         host_free(host);
-        return err_set(err, r, "the front cannot be served: %s", err_text(r));
+        return err_set(err, r, "cannot serve the front end: %s", err_text(r));
     }
     write_frame(host, TOOLWIRE_NO_CALL, TOOLWIRE_READY, config->ready);
     *out_host = host;

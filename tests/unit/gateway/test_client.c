@@ -633,7 +633,7 @@ static void a_call_that_makes_no_sense_is_refused(void **state)
     pair();
     fake_gateway_call(server, "x", STR("[]"), id);
     until(answers == 1);
-    assert_str(buf_view(&got), "{\"error\":\"Not a call that is understood here.\"}");
+    assert_str(buf_view(&got), "{\"error\":\"Invalid call.\"}");
     assert_int_equal(seen.calls, 0);
 }
 
@@ -649,7 +649,7 @@ static void ids_are_escaped_in_paths(void **state)
     /* The server got the id and not a query, and does not know it. */
     until(seen.undelivered == 1);
     assert_string_equal(seen.undelivered_err.message,
-                        "the server answered with 404: Gateway request not found or already "
+                        "the server responded with 404: Gateway request not found or already "
                         "resolved");
 }
 
@@ -685,14 +685,14 @@ static void a_result_that_is_too_large_becomes_a_word_about_it(void **state)
     result.len = 2 * LARGE_BYTES;
     assert_int_equal(gateway_answer(gateway, str_from(seen.ids[0]), buf_view(&result)), 0);
     until(answers == 1);
-    assert_str(buf_view(&got), "{\"error\":\"The result is larger than the server takes.\"}");
+    assert_str(buf_view(&got), "{\"error\":\"The result is larger than the server accepts.\"}");
     /* The same where the server's own ceiling is lower. */
     call("y");
     until(seen.calls == 2);
     fake_gateway_fail(server, FAKE_RESPONSE, 413, 1, STR("{}"));
     assert_int_equal(gateway_answer(gateway, str_from(seen.ids[1]), STR("{}")), 0);
     until(answers == 2);
-    assert_str(buf_view(&got), "{\"error\":\"The result is larger than the server takes.\"}");
+    assert_str(buf_view(&got), "{\"error\":\"The result is larger than the server accepts.\"}");
 }
 
 static void an_answer_is_tried_again_when_the_server_stumbles(void **state)
@@ -727,7 +727,7 @@ static void and_given_up_at_last(void **state)
         pass((int64_t)GATEWAY_RETRY_MS << (i - 1));
     }
     until(seen.undelivered == 1);
-    assert_string_equal(seen.undelivered_err.message, "the server answered with 500: broken");
+    assert_string_equal(seen.undelivered_err.message, "the server responded with 500: broken");
     assert_int_equal(status_now().pending, 0);
     assert_int_equal(state_now(), RECONNECT_OPEN);
 }

@@ -209,7 +209,7 @@ static void what_is_not_begun_is_called_back_from_the_toolhost(void **state)
     begin(world, "write_file", GATEWAY_SHAPE_RESULT);
     pass(world, CALLS_N8N_MS);
     assert_int_equal(host.cancelled, 1);
-    assert_true(answered_with(world, "not begun"));
+    assert_true(answered_with(world, "before it could start"));
     assert_int_equal(world->note_count, 0);
 }
 
@@ -240,7 +240,7 @@ static void an_answer_that_is_kept_too_late_lets_nothing_run(void **state)
     assert_int_equal(host.prepared, 2);
     host_says(TOOLWIRE_PREPARED, STR(READS)); /* a worker keeps the answer from here on */
     pass(world, CALLS_N8N_MS);
-    assert_true(answered_with(world, "not begun"));
+    assert_true(answered_with(world, "before it could start"));
     assert_int_equal(host.run, 0);
     /* It was said all the same, and holds. */
     loop_until(world->bench.loop, host.rules == 1);
@@ -387,7 +387,7 @@ static void what_it_says_of_all_calls_has_a_ceiling(void **state)
             assert_int_equal(world->bench.answers, 0);
     }
     assert_true(world->bench.answers > 0);
-    assert_non_null(strstr(world->bench.answer, "too much is waiting"));
+    assert_non_null(strstr(world->bench.answer, "too many requests are waiting"));
 }
 
 static void a_toolhost_can_ask_about_nothing_but_files(void **state)
@@ -399,7 +399,7 @@ static void a_toolhost_can_ask_about_nothing_but_files(void **state)
         TOOLWIRE_PREPARED,
         STR("{\"resources\":[],\"consent\":[{\"group\":\"shell\",\"given\":\"rm\",\"resolved\":"
             "\"rm\",\"deletes\":false}],\"mark\":\"0000000000000000\",\"deletes\":false}"));
-    assert_true(answered_with(world, "cannot be understood"));
+    assert_true(answered_with(world, "cannot parse"));
     assert_int_equal(host.run, 0);
 }
 

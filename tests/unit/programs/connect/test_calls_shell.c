@@ -154,7 +154,7 @@ static void nobody_is_asked_about_a_command_that_was_understood_too_late(void **
     wait_for(&pretended.begun, 1);
     callbench_pass(&world->bench, CALLS_SEED_MS);
     assert_int_equal(world->bench.answers, 1);
-    assert_non_null(strstr(world->bench.answer, "not begun"));
+    assert_non_null(strstr(world->bench.answer, "before it could start"));
     let_go_on(1);
     loop_until(world->bench.loop, sem_trywait(&pretended.dropped) == 0);
     assert_int_equal(world->bench.shown, 0);

@@ -463,7 +463,7 @@ static void who_is_patient_asks_again_ever_later_up_to_a_ceiling(void **state)
         pass(1);
     }
     until(now().state == RECONNECT_OPEN && now().is_connected);
-    assert_int_equal(told("not connected; trying again"), 1);
+    assert_int_equal(told("not connected; retrying"), 1);
     assert_int_equal(seen.over, 0);
 }
 

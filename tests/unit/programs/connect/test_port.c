@@ -425,11 +425,12 @@ static void what_cannot_be_connected_to_is_not_asked_about(void **state)
         {"{\"token\":\"gw_1\"}", "400", "needs"},
         {"{\"url\":1,\"token\":\"gw_1\"}", "400", "needs"},
         {"{\"url\":\"https://n8n.example\",\"token\":null}", "400", "needs"},
-        {"{\"url\":\"n8n.example\",\"token\":\"gw_1\"}", "400", "no address"},
-        {"{\"url\":\"file:///etc/passwd\",\"token\":\"gw_1\"}", "400", "no address"},
-        {"{\"url\":\"https://n8n.example?x\",\"token\":\"gw_1\"}", "400", "no address"},
-        {"{\"url\":\"https://n8n.example\",\"token\":\"\"}", "400", "no pairing token"},
-        {"{\"url\":\"https://n8n.example\",\"token\":\"a\\r\\nX: y\"}", "400", "no pairing token"},
+        {"{\"url\":\"n8n.example\",\"token\":\"gw_1\"}", "400", "not a server URL"},
+        {"{\"url\":\"file:///etc/passwd\",\"token\":\"gw_1\"}", "400", "not a server URL"},
+        {"{\"url\":\"https://n8n.example?x\",\"token\":\"gw_1\"}", "400", "not a server URL"},
+        {"{\"url\":\"https://n8n.example\",\"token\":\"\"}", "400", "not a pairing token"},
+        {"{\"url\":\"https://n8n.example\",\"token\":\"a\\r\\nX: y\"}", "400",
+         "not a pairing token"},
         {"{\"url\":\"https://evil.example\",\"token\":\"gw_1\"}", "403", "Forbidden."},
         {"{\"url\":\"https://n8n.example:8443\",\"token\":\"gw_1\"}", "403", "Forbidden."},
     };
@@ -458,7 +459,7 @@ static void tokens_have_a_ceiling(void **state)
     (void)state;
     snprintf(body, sizeof(body), "{\"url\":\"https://n8n.example\",\"token\":\"%0*d\"}",
              SECRET_MAX_BYTES + 1, 1);
-    assert_answer(with_body("POST /connect", body), "400", "no pairing token");
+    assert_answer(with_body("POST /connect", body), "400", "not a pairing token");
     snprintf(body, sizeof(body), "{\"url\":\"https://n8n.example\",\"token\":\"%0*d\"}",
              SECRET_MAX_BYTES, 1);
     owner.answers_at_once = true;
@@ -480,7 +481,7 @@ static void there_is_one_confirmation_at_a_time(void **state)
 
     (void)state;
     loop_until(loop, owner.connects != 0);
-    assert_answer(with_body("POST /connect", GOOD), "409", "on screen already");
+    assert_answer(with_body("POST /connect", GOOD), "409", "already on screen");
     assert_int_equal(owner.connects, 1);
     port_failed(port, owner.connect_number,
                 &(struct err){.code = ERR_DENIED_BY_POLICY, .message = "The user said no."});
@@ -526,7 +527,7 @@ static void a_page_that_leaves_is_told_of_and_keeps_its_place(void **state)
     close(fd);
     loop_until(loop, owner.gone != 0);
     /* The question may still be on screen. */
-    assert_answer(with_body("POST /connect", GOOD), "409", "on screen already");
+    assert_answer(with_body("POST /connect", GOOD), "409", "already on screen");
     port_done(port, owner.connect_number);
     owner.answers_at_once = true;
     assert_answer(with_body("POST /connect", GOOD), "200", NULL);
@@ -615,7 +616,7 @@ static void a_taken_port_is_told_with_what_to_do(void **state)
     (void)state;
     assert_int_equal(port_listen(port_number(port), &fd, &err), ERR_ALREADY_EXISTS);
     assert_int_equal(fd, -1);
-    assert_non_null(strstr(err.message, "is taken"));
+    assert_non_null(strstr(err.message, "is in use"));
     assert_non_null(strstr(err.message, "--port"));
 }
 

@@ -60,7 +60,7 @@ static void entries_come_level_by_level(void **state)
 static void the_note_at_the_end_is_no_entry(void **state)
 {
     (void)state;
-    assert_list("/r/\n  a\n(cut at 10000 entries: ask for a subdirectory)\n", "a file\n");
+    assert_list("/r/\n  a\n(truncated at 10000 entries: use a subdirectory)\n", "a file\n");
 }
 
 static void what_stands_below_no_directory_is_left_out(void **state)
