@@ -185,24 +185,14 @@ void prompt_draw(struct prompt *prompt, const struct stage_size *size, size_t mo
     struct layout layout;
 
     lay_out(prompt, size->columns, more, &layout);
-    if (is_unshowable(prompt)) {
-        prompt->place.step = 0;
-        (void)buf_append_str(out, STR("Too large to show: Esc denies"));
+    if (!is_unshowable(prompt)) {
+        sheet_show(&layout.sheet, &prompt->look, size, &prompt->place, out);
         return;
     }
-    sheet_draw(&layout.sheet, &prompt->look, size, &prompt->place, out);
-}
-
-void prompt_print(struct prompt *prompt, const struct stage_size *size, size_t more,
-                  struct buf *out)
-{
-    struct layout layout;
-
-    lay_out(prompt, size->columns, more, &layout);
-    if (is_unshowable(prompt))
-        (void)buf_append_str(out, STR("\n== Gatehouse asks ==\nToo large to show: Enter denies "));
-    else
-        sheet_print(&layout.sheet, &prompt->look, size, &prompt->place, out);
+    prompt->place.step = 0;
+    (void)buf_append_str(out, prompt->look.is_plain
+                                  ? STR("\n== Gatehouse asks ==\nToo large to show: Enter denies ")
+                                  : STR("Too large to show: Esc denies"));
 }
 
 /* ---- what is answered ---- */

@@ -39,8 +39,7 @@ static int check_destination(const struct tool_call *call, const struct authorit
     if (!is_directory)
         return change_fail(err, ERR_ALREADY_EXISTS, given,
                            "is a directory: give the path of the file to create in it");
-    r = authority_list(files, to, &one, note_entry, &is_used, NULL);
-    if (r == 0 && is_used)
+    if (tool_has_entries(files, to))
         return change_fail(
             err, ERR_NOT_EMPTY, given,
             "is a directory that is not empty: delete it first, or give a path inside it");

@@ -152,22 +152,13 @@ static int close_all_but(struct fd_set_sorted *kept, struct err *err)
     return 0;
 }
 
-static int add_fds(struct fd_set_sorted *set, const int *fds, size_t count, struct err *err)
-{
-    if (count > CONFINE_MAX_KEPT)
-        return err_set(err, ERR_TOO_LARGE, "more than %d file descriptors to keep",
-                       CONFINE_MAX_KEPT);
-    for (size_t i = 0; i < count; i++)
-        add_fd(set, fds[i]);
-    return 0;
-}
-
 int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err)
 {
     struct fd_set_sorted kept = {0};
 
     if (kept_count > CONFINE_MAX_KEPT)
-        return err_set(err, ERR_TOO_LARGE, "more than %d descriptors to keep", CONFINE_MAX_KEPT);
+        return err_set(err, ERR_TOO_LARGE, "more than %d file descriptors to keep",
+                       CONFINE_MAX_KEPT);
     for (size_t i = 0; i < kept_count; i++)
         add_fd(&kept, kept_fds[i]);
     return close_all_but(&kept, err);
@@ -207,27 +198,6 @@ __attribute__((format(printf, 3, 4))) static void found(struct confine_finding *
     va_start(args, format);
     vsnprintf(finding->words, sizeof(finding->words), format, args);
     va_end(args);
-}
-
-static int wall_descriptors(const struct confine_plan *plan, struct confine_finding *finding,
-                            struct err *err)
-{
-    struct fd_set_sorted kept = {0};
-    int r = 0;
-
-    if (plan->has_closed_fds) {
-        found(finding, true, "inherited file descriptors were already closed");
-        return 0;
-    }
-    r = add_fds(&kept, plan->kept_fds, plan->kept_count, err);
-    for (size_t i = 0; i < plan->place_count && r == 0; i++)
-        if (plan->places[i].path == NULL)
-            add_fd(&kept, plan->places[i].fd);
-    if (r == 0)
-        r = close_all_but(&kept, err);
-    if (r == 0)
-        found(finding, true, "inherited file descriptors that are not needed are closed");
-    return r;
 }
 
 static int wall_privileges(const struct confine_plan *plan, struct confine_finding *finding,
@@ -331,7 +301,8 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
     int r = threads_check_alone(err);
 
     assert(plan->has_closed_fds);
-    found(&report.walls[CONFINE_DESCRIPTORS], true, "what was inherited had been closed before");
+    found(&report.walls[CONFINE_DESCRIPTORS], true,
+          "inherited file descriptors were already closed");
     if (r == 0 && plan->place_count > CONFINE_MAX_PLACES)
         r = err_set(err, ERR_TOO_LARGE, "more than %d paths", CONFINE_MAX_PLACES);
     if (r == 0)

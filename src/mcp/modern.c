@@ -45,10 +45,6 @@ static int check_client(const struct json_value *info, struct err *err)
         (!json_get_str(info, STR("name"), &text) || !json_get_str(info, STR("version"), &text)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CLIENT,
                              "clientInfo must have a name and a version");
-    text = arena_alloc(arena, MCP_CLIENT_BYTES);
-    if (text == NULL)
-        return err_set_plain(err, arena->error);
-    request->client = (struct str){text, mcp_write_client(info, text)};
     return 0;
 }
 
@@ -74,7 +70,7 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request,
     if (level != NULL &&
         (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "unknown log level");
-    return read_client(request, json_get(meta, STR(MCP_META_CLIENT)), err);
+    return check_client(json_get(meta, STR(MCP_META_CLIENT)), err);
 }
 
 int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)

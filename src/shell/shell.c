@@ -139,10 +139,6 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
     struct shell *shell = calloc(1, sizeof(*shell));
     int r;
 
-    if (config->place_count == 0 || config->place_count > SHELL_MAX_PLACES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "commands need 1 to %d directories",
-                       SHELL_MAX_PLACES);
-    shell = calloc(1, sizeof(*shell));
     if (shell == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     signal(SIGPIPE, SIG_IGN);

@@ -129,7 +129,7 @@ static int compile_bound(struct schema_compiler *c, struct schema *schema,
     uint64_t count = (uint64_t)key[1].integer;
     int r = 0;
 
-    if (!read_count(key + 1, &count))
+    if (key[1].type != JSON_INT || key[1].integer < 0)
         return schema_refuse(c, key, "must be a non-negative integer");
     if (schema->bounds == NULL) {
         schema->bounds = schema_allocate(c, SCHEMA_COUNTS, sizeof(*schema->bounds), &r);

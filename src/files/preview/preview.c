@@ -111,11 +111,11 @@ int preview_show_arguments(struct preview *preview)
 static int preview_looking(struct preview *preview, struct err *err)
 {
     static const char *const verbs[] = {
-        [TOOL_GET_FILE_TREE] = "Lists the names of all that is below",
-        [TOOL_LIST_FILES] = "Lists what is in",
+        [TOOL_GET_FILE_TREE] = "Lists all names below",
+        [TOOL_LIST_FILES] = "Lists the entries of",
         [TOOL_READ_FILE] = "Reads",
         [TOOL_SEARCH_FILES] = "Searches the files below",
-        [TOOL_STAT_FILE] = "Looks up size and time of",
+        [TOOL_STAT_FILE] = "Looks up the details of",
     };
 
     (void)err;
@@ -123,36 +123,6 @@ static int preview_looking(struct preview *preview, struct err *err)
     preview_say_name(preview, 0);
     preview_say_seen(preview, 0);
     return preview_show_arguments(preview);
-}
-
-static int preview_read_file(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Reads");
-}
-
-static int preview_stat_file(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Looks up the details of");
-}
-
-static int preview_list_files(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Lists the entries of");
-}
-
-static int preview_get_file_tree(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Lists all names below");
-}
-
-static int preview_search_files(struct preview *preview, struct err *err)
-{
-    (void)err;
-    return preview_looking(preview, "Searches the files below");
 }
 
 /* ---- all of them ---- */

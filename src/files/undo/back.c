@@ -147,7 +147,7 @@ static struct obstacle obstacle_of(const struct undo_log *log, struct undo_chang
         if (step->is_soft)
             return no_obstacle;
         found = compare(log, step);
-        if (found.why == NULL && is_in_use(log, step->name))
+        if (found.why == NULL && tool_has_entries(log->files, step->name))
             found.why = "it is no longer empty";
         return found;
     case UNDO_LOST:

@@ -238,23 +238,7 @@ static void set_all(int *fds, size_t count)
         fds[i] = -1;
 }
 
-static int open_channel(int out_ends[2], struct err *err)
-{
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, out_ends) < 0)
-        return err_set(err, err_from_errno(errno), "cannot create a socket pair: %s",
-                       err_errno_text(errno));
-    return 0;
-}
-
-/* What the first process is copied with. Its network comes later (box/network.c). */
-static unsigned long flags_for(const struct box *box)
-{
-    if (box->is_open)
-        return 0;
-    return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-}
-
-/* What it leaves in *process after an error is for box_finish(). */
+/* After an error, what remains in *process is for box_finish(). */
 static int build_and_start(struct box *box, const struct box_command *command, bool is_probe,
                            struct box_process *process, struct err *err)
 {
@@ -269,7 +253,8 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     int r;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_set(err, err_from_errno(errno), "a pair of sockets: %s", err_errno_text(errno));
+        return err_set(err, err_from_errno(errno), "cannot create a socket pair: %s",
+                       err_errno_text(errno));
     process->channel = ends[0];
     build.channel = far = ends[1];
     r = cgroup_leaf_make(&box->limits, &process->leaf, err);

@@ -300,7 +300,6 @@ static int make_engine(struct calls *calls)
         .queue = config->queue,
         .how_to_ask =
             "there is no terminal; start gatehouse connect in one, without --non-interactive",
-        .can_ask = can_ask,
         .ask = ask,
         .find_answer = find_answer,
         .charges_thinking = true,

@@ -152,7 +152,7 @@ static void on_dismissed(struct program *program)
     if (program->attempt.state != ATTEMPT_JOINING)
         return;
     err_set(&err, ERR_CANCELLED, "the server ended the session");
-    fail_attempt(program, &err);
+    answer_attempt(program, &err);
 }
 
 static void on_failed(struct program *program, const struct err *err)
@@ -426,7 +426,7 @@ void program_stop_asking(struct program *program)
         return;
     confirm_cancel(program->console);
     err_set(&err, ERR_CANCELLED, "gatehouse connect was stopped before the user answered");
-    fail_attempt(program, &err);
+    answer_attempt(program, &err);
 }
 
 void program_leave(struct program *program)
