@@ -83,7 +83,8 @@ static int read_one(const char *text, const char *name, struct httpproxy *out_pr
     if (r < 0)
         /* Words behind it: at the end of a text it would pass for half a password, and be hidden.
          */
-        return err_set_field(err, r, name, "%s must have the form http://host:port", name);
+        return err_set_field(err, r, name,
+                             "%s must have the form http://host:port and nothing else", name);
     *out_has = true;
     return 0;
 }

@@ -278,7 +278,7 @@ static void begin_asking(struct session *session, const struct job_plan *plan)
 {
     begin(session, plan);
     wait_for(session, "Gatehouse asks");
-    wait_for(session, "Esc denies");
+    wait_for(session, "Esc: deny");
     assert_false(is_canonical(session));
 }
 
@@ -357,7 +357,7 @@ static void stop_and_go_on(const struct job_plan *plan)
     order(&session, 'f');
     wait_for(&session, "\x1b[?1049h");
     wait_for(&session, "Gatehouse asks");
-    wait_for(&session, "Esc denies");
+    wait_for(&session, "Esc: deny");
     assert_lives(&session);
     assert_false(is_canonical(&session));
     assert_int_equal(kill(session.job, SIGTERM), 0);
@@ -391,7 +391,7 @@ static void being_stopped_by_force_is_mended(void **state)
     assert_int_equal(tcsetattr(session.terminal, TCSANOW, &session.before), 0); /* as shells do */
     order(&session, 'f');
     wait_for(&session, "\x1b[?1049h");
-    wait_for(&session, "Esc denies");
+    wait_for(&session, "Esc: deny");
     assert_lives(&session);
     assert_int_equal(write(session.keeper, "\x1a", 1), 1);
     assert_true(WIFSTOPPED(order(&session, 'w')));

@@ -203,7 +203,7 @@ static void who_denies_everything_has_no_commands(void **state)
     assert_int_equal(launcher_start(launcher, 1, &command, NULL), 0);
     assert_int_equal(next(launcher, &notice, &fds), 0);
     assert_int_equal(notice.kind, LAUNCHER_REFUSED);
-    assert_non_null(strstr(notice.err.message, "whole system"));
+    assert_non_null(strstr(notice.err.message, "whole file system"));
     launcher_free(launcher);
 }
 
