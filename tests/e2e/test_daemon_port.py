@@ -638,7 +638,7 @@ class Around(PortScene):
         server, _, page = self.wait_for_page()
         self.broker(page, server)
         server.close()
-        told = self.until_status(page.port, "retrying")
+        told = self.until_status(page.port, "reconnecting")
         self.assertIn(f"Not connected to {self.url(server)};", told)
         self.assertIn("Reason: ", told)
         self.assertFalse(page.get("/health")[1]["connected"])

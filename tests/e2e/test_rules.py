@@ -180,7 +180,7 @@ class Adding(Rules):
     def test_what_could_not_hold_is_refused(self):
         for words, reason in (
                 (("shell", "glob:x"), "glob: does not apply to the group shell"),
-                (("browser", "https://example.com/"), "not a host"),
+                (("browser", "https://example.com/"), "a host"),
                 (("computer", "x"), "only resource"),
                 (("filesystemRead", "glob:src/x"), "must begin with"),
                 (("filesystemRead", "/x", "--cwd", "/y"), "only rules for commands"),
@@ -257,7 +257,7 @@ class Explaining(Rules):
                     "resourcePermissions": {"shell": {"allow": ["git status"]}},
                     "rules": [{"group": "filesystemRead", "effect": "deny", "match": "dir:/srv/me"}]})
         out = self.do("explain", "filesystemRead", "/srv/me/x")
-        self.assertIn('dir:"/srv/me" holds', out)
+        self.assertIn('dir:"/srv/me" matches', out)
         self.assertTrue(out.endswith("So: deny (deny-rule)\n"), out)
         self.assertIn("So: allow (mode)\n", self.do("explain", "filesystemRead", "/srv/you"))
         self.assertIn("So: deny (deny-rule)\n",
@@ -270,7 +270,7 @@ class Explaining(Rules):
         self.add("deny", "shell", "prefix:sudo")
         out = self.do("explain", "shell", "sudo -n ls")
         self.assertIn('shell "sudo -n ls", which rules see as "ls"\n', out)
-        self.assertIn('prefix:"sudo" holds for the command as it was given\n', out)
+        self.assertIn('prefix:"sudo" matches the command as it was given\n', out)
         self.assertTrue(out.endswith("So: deny (deny-rule)\n"), out)
         self.assertIn("So: allow (mode)\n", self.do("explain", "shell", "ls"))
 

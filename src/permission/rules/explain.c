@@ -109,8 +109,8 @@ static bool say_denial(struct account *account, const struct permission_moment *
     say_holds(account, denial.rule,
               denial.rule->group != subject->group ? " for reading, which changing requires"
               : !denial.is_for_given               ? ""
-              : subject->group == CATALOG_SHELL    ? " for the command as it was given"
-                                                   : " for the name as it was given");
+              : subject->group == CATALOG_SHELL    ? " the command as it was given"
+                                                   : " the name as it was given");
     return true;
 }
 
@@ -128,7 +128,7 @@ static bool say_allowance(struct account *account, const struct permission_momen
     as_given.resolved = subject->given;
     allowance = permission_allowance(moment, &as_given, moment->wall_ms);
     if (allowance != NULL)
-        say_holds(account, allowance, " for the name as it was given, but not for where it leads");
+        say_holds(account, allowance, " the name as it was given, but not where it leads");
     else
         say_none(account, permission_allowance(moment, subject, INT64_MIN));
     return false;

@@ -122,7 +122,7 @@ static void the_rule_that_decides_is_named(void **state)
           "filesystemRead \"/w/.env\", which leads to \"/w/x\"\n"
           "1. form: usable\n"
           "2. protected directories: it is in none\n"
-          "3. deny rules: glob:\"**/.env\" matches for the name as it was given\n"
+          "3. deny rules: glob:\"**/.env\" matches the name as it was given\n"
           "So: deny (deny-rule)\n");
 }
 
@@ -137,7 +137,7 @@ static void rules_that_nearly_hold_are_named(void **state)
           "2. protected directories: it is in none\n"
           "3. deny rules: none matches; dir:\"/w\" matched until 1970-01-01T00:00:01.000Z\n"
           "4. mode of the group: ask\n"
-          "5. allow rules: \"/w/link\" matches for the name as it was given, but not for where it "
+          "5. allow rules: \"/w/link\" matches the name as it was given, but not where it "
           "leads\n"
           "6. allowed for this session: no\n"
           "So: ask (mode)\n");
