@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-enum { SUMMARY_COLUMNS = 60 /* of a name in it */, TOOL_COLUMNS = 40 };
+enum { SUMMARY_COLUMNS = 60 /* of a name in it */, TOOL_COLUMNS = 40, OPERATIONS_BYTES = 512 };
 
 static const struct {
     const char *label;
@@ -86,18 +86,33 @@ static void write_title(struct page *page, const struct question *question)
         page_say(page, style, "%s, tool %s", group_words(question->group), name);
 }
 
+static size_t count_names(const struct question *question)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < question->resource_count; i++)
+        count += question_first_of(question, i) == i;
+    return count;
+}
+
 static void write_resources(struct page *page, const struct question *question)
 {
     enum page_style style = question->deletes ? PAGE_WARNING : PAGE_PLAIN;
+    size_t count = count_names(question);
 
-    if (question->resource_count == 1)
+    if (count == 1)
         page_say(page, PAGE_FAINT, "%s", question->group == CATALOG_SHELL ? "Command:" : "On:");
-    else if (question->resource_count > 1)
-        page_say(page, PAGE_FAINT, "On all %zu of these:", question->resource_count);
+    else if (count > 1)
+        page_say(page, PAGE_FAINT, "On all %zu of these:", count);
     for (size_t i = 0; i < question->resource_count; i++) {
         const struct question_resource *resource = &question->resources[i];
+        cleanup_buf struct buf operations = BUF_INIT(OPERATIONS_BYTES);
 
-        if (resource->group != question->group)
+        if (question_first_of(question, i) != i)
+            continue;
+        if (question_add_operations(question, i, &operations) == 0 && operations.len > 0)
+            page_say(page, PAGE_FAINT, "(%.*s)", STR_ARG(buf_view(&operations)));
+        else if (resource->group != question->group)
             page_say(page, PAGE_FAINT, "(%s)", group_words(resource->group));
         /* The end of a command may be what matters, so it is shown, however long. */
         page_quote(page, style, resource->shown,
@@ -315,6 +330,6 @@ void prompt_summary(const struct question *question, const struct stage_look *lo
         return;
     (void)buf_append_str(out, STR(" on "));
     (void)page_name(out, question->resources[0].shown, SUMMARY_COLUMNS, look->is_utf8);
-    if (question->resource_count > 1)
-        (void)buf_printf(out, " and %zu more", question->resource_count - 1);
+    if (count_names(question) > 1)
+        (void)buf_printf(out, " and %zu more", count_names(question) - 1);
 }

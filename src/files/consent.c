@@ -15,19 +15,108 @@ struct gathered {
     size_t count;
 };
 
-static enum catalog_group group_of(enum catalog_access access)
+/* ---- what a call does to a resource ---- */
+
+enum { MAX_OPERATIONS = 3 }; /* on one resource */
+
+struct operations {
+    enum permission_operation of[MAX_OPERATIONS];
+    size_t count;
+};
+
+static struct operations one(enum permission_operation operation)
 {
-    switch (access) {
+    return (struct operations){{operation}, 1};
+}
+
+static struct operations two(enum permission_operation first, enum permission_operation second)
+{
+    return (struct operations){{first, second}, 2};
+}
+
+static bool is_directory(const struct tool_resource *resource)
+{
+    return resource->about.inode != 0 && resource->about.type == AUTHORITY_DIRECTORY;
+}
+
+/* Every change tells whether its name exists, by its answer or its error. */
+static struct operations putting(const struct tool_resource *resource,
+                                 enum permission_operation creating)
+{
+    return two(PERMISSION_LOOKS_UP, resource->about.inode == 0 ? creating : PERMISSION_CHANGES);
+}
+
+static struct operations searching(const struct tool_call *call)
+{
+    bool is_in_content = json_get(call->arguments, STR("query")) != NULL ||
+                         json_get(call->arguments, STR("pattern")) != NULL;
+
+    return one(is_in_content ? PERMISSION_READS_BELOW : PERMISSION_LISTS_BELOW);
+}
+
+/* What is moved can be read where it arrives; a directory that it replaces there is gone. */
+static struct operations moving(const struct tool_call *call, size_t index)
+{
+    const struct tool_resource *resource = &call->resources[index];
+
+    if (index == 0)
+        return two(is_directory(resource) ? PERMISSION_READS_BELOW : PERMISSION_READS,
+                   PERMISSION_MOVES);
+    if (is_directory(resource))
+        return two(PERMISSION_LOOKS_UP, PERMISSION_DELETES);
+    return putting(resource, is_directory(&call->resources[0]) ? PERMISSION_CREATES_BELOW
+                                                               : PERMISSION_CREATES);
+}
+
+static struct operations operations_on(const struct tool_call *call, size_t index)
+{
+    const struct tool_resource *resource = &call->resources[index];
+
+    switch (call->tool->id) {
+    case TOOL_STAT_FILE:
+        return one(PERMISSION_LOOKS_UP);
+    case TOOL_LIST_FILES:
+        return one(PERMISSION_LISTS);
+    case TOOL_GET_FILE_TREE:
+        return one(PERMISSION_LISTS_BELOW);
+    case TOOL_SEARCH_FILES:
+        return searching(call);
+    case TOOL_EDIT_FILE:
+    case TOOL_EDIT_FILES:
+        /* The diff of a dry run, and the error if the text is not found, tell content. */
+        return two(PERMISSION_READS, PERMISSION_CHANGES);
+    case TOOL_WRITE_FILE:
+    case TOOL_APPEND_FILE:
+        /* Who lets a file be created lets it be written to again, and is told so. */
+        if (resource->about.inode == 0)
+            return (struct operations){
+                {PERMISSION_LOOKS_UP, PERMISSION_CREATES, PERMISSION_CHANGES}, 3};
+        break;
+    case TOOL_MOVE:
+        return moving(call, index);
+    case TOOL_CREATE_DIRECTORY:
+        return two(PERMISSION_LOOKS_UP, PERMISSION_CREATES);
+    case TOOL_EXTRACT_ARCHIVE:
+        if (resource->access == CATALOG_WRITES)
+            return two(PERMISSION_LOOKS_UP, PERMISSION_CREATES_BELOW);
+        break;
+    default:
+        break;
+    }
+    switch (resource->access) {
     case CATALOG_READS:
     case CATALOG_LISTS:
-        return CATALOG_FILESYSTEM_READ;
-    case CATALOG_WRITES:
+        return one(PERMISSION_READS);
     case CATALOG_DELETES:
+        return two(PERMISSION_LOOKS_UP, PERMISSION_DELETES);
+    case CATALOG_WRITES:
     case CATALOG_EXECUTES: /* by no tool of files */
         break;
     }
-    return CATALOG_FILESYSTEM_WRITE;
+    return putting(resource, PERMISSION_CREATES);
 }
+
+/* ---- resources ---- */
 
 /* The absolute path of a name below a root; ptr is NULL without memory. */
 static struct str join(struct arena *arena, struct str root, struct str name)
@@ -49,23 +138,22 @@ static struct str join(struct arena *arena, struct str root, struct str name)
     return (struct str){text, len + name.len};
 }
 
-static int add(struct gathered *all, enum catalog_access access, const char *root, struct str name,
-               struct str resolved)
+static int add(struct gathered *all, enum permission_operation operation, const char *root,
+               struct str name, struct str resolved)
 {
     struct arena *arena = &all->call->arena;
     struct permission_resource item = {
-        .group = group_of(access),
+        .group = permission_operation_group(operation),
         .given = join(arena, str_from(root), name),
         .resolved = join(arena, str_from(all->call->box->config.root_path), resolved),
         .cwd = STR_EMPTY,
-        .deletes = access == CATALOG_DELETES,
+        .operation = operation,
     };
 
     if (item.given.ptr == NULL || item.resolved.ptr == NULL)
         return arena->error;
     for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].group == item.group && all->items[i].deletes == item.deletes &&
-            str_eq(all->items[i].given, item.given) &&
+        if (all->items[i].operation == item.operation && str_eq(all->items[i].given, item.given) &&
             str_eq(all->items[i].resolved, item.resolved))
             return 0;
     all->items[all->count++] = item;
@@ -77,29 +165,34 @@ static int add(struct gathered *all, enum catalog_access access, const char *roo
  * spelling of the given name is only needed if the name passes through a link: otherwise it equals
  * the resolved one.
  */
-static int add_both(struct gathered *all, enum catalog_access access, struct str name,
+static int add_both(struct gathered *all, enum permission_operation operation, struct str name,
                     struct str resolved)
 {
     const struct toolbox_config *config = &all->call->box->config;
     int r = 0;
 
     if (config->given_path == NULL || config->given_path[0] != '/')
-        return add(all, access, config->root_path, name, resolved);
-    r = add(all, access, config->given_path, name, resolved);
+        return add(all, operation, config->root_path, name, resolved);
+    r = add(all, operation, config->given_path, name, resolved);
     if (r == 0 && !str_eq(name, resolved))
-        r = add(all, access, config->root_path, name, resolved);
+        r = add(all, operation, config->root_path, name, resolved);
     return r;
 }
 
-static int add_resource(struct gathered *all, const struct tool_resource *resource)
+static int add_resource(struct gathered *all, size_t index)
 {
+    const struct tool_resource *resource = &all->call->resources[index];
+    const struct operations operations = operations_on(all->call, index);
     __attribute__((uninitialized)) struct path_name room;
     struct str name = resource->resolved;
+    int r = 0;
 
     /* "link/../../x" has no form without the link: then it is called by where it leads. */
     if (tool_given_name(all->call->box, resource->given, &room) == 0)
         name = path_view(&room);
-    return add_both(all, resource->access, name, resource->resolved);
+    for (size_t i = 0; i < operations.count && r == 0; i++)
+        r = add_both(all, operations.of[i], name, resource->resolved);
+    return r;
 }
 
 int tool_permission_resources(struct tool_call *call,
@@ -107,7 +200,7 @@ int tool_permission_resources(struct tool_call *call,
                               struct err *err)
 {
     const enum catalog_group group = call->tool->group;
-    size_t room = 2 * (call->resource_count + 1);
+    size_t room = 2 * (size_t)MAX_OPERATIONS * (call->resource_count + 1);
     struct gathered all = {.call = call};
     int r = 0;
 
@@ -117,10 +210,12 @@ int tool_permission_resources(struct tool_call *call,
     if (all.items == NULL)
         return err_set_plain(err, call->arena.error);
     for (size_t i = 0; i < call->resource_count && r == 0; i++)
-        r = add_resource(&all, &call->resources[i]);
-    if (r == 0 && all.count == 0)
-        r = add_both(&all, group == CATALOG_FILESYSTEM_READ ? CATALOG_READS : CATALOG_WRITES,
-                     STR_EMPTY, STR_EMPTY);
+        r = add_resource(&all, i);
+    /* undo_changes names nothing, and may touch everything. */
+    if (r == 0 && call->resource_count == 0)
+        r = add_both(&all, PERMISSION_LOOKS_UP, STR_EMPTY, STR_EMPTY);
+    if (r == 0 && call->resource_count == 0)
+        r = add_both(&all, PERMISSION_CHANGES, STR_EMPTY, STR_EMPTY);
     if (r < 0)
         return err_set_plain(err, r);
     *out_resources = all.items;
@@ -183,17 +278,26 @@ bool tool_deletes(const struct tool_call *call)
     return false;
 }
 
-static enum authority_operation operation_of(enum catalog_access access)
+static enum authority_operation operation_of(enum permission_operation operation)
 {
-    switch (access) {
-    case CATALOG_READS:
-        return AUTHORITY_OP_READ;
-    case CATALOG_LISTS:
+    switch (operation) {
+    case PERMISSION_LOOKS_UP:
+        return AUTHORITY_OP_STAT;
+    case PERMISSION_LISTS:
+    case PERMISSION_LISTS_BELOW:
         return AUTHORITY_OP_LIST;
-    case CATALOG_DELETES:
+    case PERMISSION_READS:
+    case PERMISSION_READS_BELOW:
+        return AUTHORITY_OP_READ;
+    case PERMISSION_MOVES:
+        return AUTHORITY_OP_MOVE;
+    case PERMISSION_DELETES:
         return AUTHORITY_OP_REMOVE;
-    case CATALOG_WRITES:
-    case CATALOG_EXECUTES: /* by no tool of files */
+    case PERMISSION_CREATES:
+    case PERMISSION_CREATES_BELOW:
+    case PERMISSION_CHANGES:
+    case PERMISSION_USES: /* of no file */
+    case PERMISSION_OPERATIONS:
         break;
     }
     return AUTHORITY_OP_WRITE;
@@ -214,18 +318,13 @@ void tool_record_refusal(struct tool_call *call, const struct permission_resourc
 {
     const struct authority_call about = {.tool = call->tool->name.ptr};
     struct authority_note note = {
-        .operation =
-            resource->group == CATALOG_FILESYSTEM_READ ? AUTHORITY_OP_READ : AUTHORITY_OP_WRITE,
+        .operation = operation_of(resource->operation),
         .name = below_root(call, resource->resolved),
         .outcome = AUTHORITY_DENIED,
         .error = code,
         .policy_source = source,
     };
 
-    for (size_t i = 0; i < call->resource_count; i++)
-        if (group_of(call->resources[i].access) == resource->group &&
-            str_eq(call->resources[i].resolved, note.name))
-            note.operation = operation_of(call->resources[i].access);
     authority_call_begin(&about);
     (void)authority_note(call->box->config.files, &note);
     authority_call_end();

@@ -28,6 +28,11 @@ struct tool_call {
     struct arena arena;                 /* lives as long as the call */
     struct tool_resource *resources;    /* in the order of the catalogue's rules */
     size_t resource_count;
+    /*
+     * Why one of the names cannot be used; code 0: all can. tool_run() returns it. Told before the
+     * decision, it would say what exists.
+     */
+    struct err failure;
     /* While it runs: */
     const struct cancel *cancel;
     tool_progress_fn *progress; /* may be NULL */

@@ -323,6 +323,29 @@ static enum authority_operation operation_of(const struct catalog_tool *tool,
     return AUTHORITY_OP_LIST;
 }
 
+/*
+ * Whether the call goes on to the decision although a name leads nowhere: its error would say what
+ * exists. The name then stands for itself. What is wrong with the name alone, or denied whatever
+ * is there, is told at once.
+ */
+static bool keep_failure(struct tool_call *call, int code, struct str given, const struct err *why,
+                         char out_name[PATH_MAX], size_t *out_len)
+{
+    __attribute__((uninitialized)) struct path_name name;
+
+    if ((code != ERR_NOT_FOUND && code != ERR_NOT_A_DIRECTORY && code != ERR_NOT_REGULAR_FILE &&
+         code != ERR_SYMLINK_REJECTED && code != ERR_PERMISSION_DENIED) ||
+        tool_given_name(call->box, given, &name) < 0)
+        return false;
+    memcpy(out_name, name.text, name.len);
+    *out_len = name.len;
+    if (call->failure.code == 0) {
+        call->failure = *why;
+        (void)explain(call->box, &call->failure, code, given, false);
+    }
+    return true;
+}
+
 static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
                         struct str given, struct err *err)
 {
@@ -333,8 +356,10 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
     int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
                               below_root(&call->box->config, given), name, &len, &about, err);
 
-    if (r < 0)
+    if (r < 0 && !keep_failure(call, r, given, err, name, &len))
         return explain(call->box, err, r, given, false);
+    if (r < 0)
+        about = (struct authority_stat){0};
     if (!arena_copy_str(&call->arena, (struct str){name, len}, &resolved))
         return err_set_plain(err, call->arena.error);
     call->resources[call->resource_count++] = (struct tool_resource){
@@ -548,6 +573,8 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     call->progress = progress;
     call->progress_data = progress_data;
     call->is_whole_result = false;
+    if (call->failure.code != 0)
+        return toolresult_write_error(&call->failure, out);
     r = run(call, &object, &err);
     if (r < 0) {
         if (!tool_explain(call, r, &err))

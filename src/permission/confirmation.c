@@ -58,7 +58,10 @@ static int write_resources(const struct question *question, struct buf *out)
 {
     int r = 0;
 
+    /* Several operations on one resource name it once. */
     for (size_t i = 0; i < question->resource_count && r == 0; i++) {
+        if (question_first_of(question, i) != i)
+            continue;
         if (i > 0)
             r = buf_append_str(out, STR(", "));
         if (r == 0)
@@ -194,8 +197,10 @@ static int make_digest(const struct question *question, const struct json_value 
     sha256_init(&sha);
     feed_text(&sha, 't', question->tool);
     sha256_add(&sha, (struct str){(const char *)&question->mark, sizeof(question->mark)});
-    for (size_t i = 0; i < question->resource_count; i++)
+    for (size_t i = 0; i < question->resource_count; i++) {
         feed_text(&sha, (char)('a' + question->resources[i].group), question->resources[i].shown);
+        feed_text(&sha, 'o', str_from(permission_operation_name(question->resources[i].operation)));
+    }
     r = feed_value(&sha, &arena, arguments);
     if (r == 0)
         sha256_end(&sha, out_digest);

@@ -110,7 +110,7 @@ static uint64_t mark_of(const struct deciding *deciding)
             continue;
         key.low = hash_str(&key, permission_resource_name(resource));
         key.low = hash_str(&key, resource->cwd);
-        key.high += (uint64_t)resource->group + 1;
+        key.high += (uint64_t)resource->group + 1 + ((uint64_t)resource->operation << 8);
     }
     return key.low;
 }
@@ -120,6 +120,7 @@ static bool is_shown(const struct question *question, const struct question_reso
 {
     for (size_t i = 0; i < question->resource_count; i++)
         if (question->resources[i].group == resource->group &&
+            question->resources[i].operation == resource->operation &&
             str_eq(question->resources[i].shown, resource->shown))
             return true;
     return false;
@@ -155,9 +156,10 @@ static enum decision_disclosure how_much_to_tell(const struct deciding *deciding
         struct permission_resource resource = subject->resources[i];
         struct permission_decision decision;
 
-        if (resource.group != CATALOG_FILESYSTEM_WRITE)
+        if (resource.group != CATALOG_FILESYSTEM_READ && resource.group != CATALOG_FILESYSTEM_WRITE)
             continue;
         resource.group = CATALOG_FILESYSTEM_READ;
+        resource.operation = PERMISSION_READS;
         permission_decide(keeper_permission(deciding->terms->keeper), &resource, &decision);
         if (decision.verdict != PERMISSION_ALLOW)
             return deciding->terms->is_by_client ? DECISION_DISCLOSES_NOTHING
@@ -189,6 +191,7 @@ static int make_question(const struct deciding *deciding, enum decision_disclosu
         if (!is_asked_about(deciding, i))
             continue;
         resource->group = subject->resources[i].group;
+        resource->operation = subject->resources[i].operation;
         r = show_resource(deciding, i, &resource->shown);
         if (r < 0)
             return err_set_plain(err, r);

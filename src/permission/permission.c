@@ -193,7 +193,7 @@ bool permission_subject(const struct permission_resource *resource,
     out_subject->given = resource->given;
     out_subject->resolved = resource->resolved.len > 0 ? resource->resolved : resource->given;
     out_subject->cwd = resource->cwd;
-    out_subject->deletes = resource->deletes;
+    out_subject->operation = resource->operation;
     out_subject->is_typed = resource->is_typed;
     switch (resource->group) {
     case CATALOG_FILESYSTEM_READ:
@@ -306,11 +306,11 @@ static void add_part(struct sha256 *hash, struct str part)
     sha256_add(hash, part);
 }
 
-static void digest_of(const struct permission_subject *subject,
+static void digest_of(const struct permission_subject *subject, enum permission_operation operation,
                       unsigned char out_digest[SHA256_BYTES])
 {
     unsigned char group = (unsigned char)subject->group;
-    unsigned char deletes = subject->deletes;
+    unsigned char what = (unsigned char)operation;
     struct str resource = subject->resolved;
     struct str cwd = STR_EMPTY;
     __attribute__((uninitialized)) struct path_name room;
@@ -327,7 +327,7 @@ static void digest_of(const struct permission_subject *subject,
     }
     sha256_init(&hash);
     sha256_add(&hash, (struct str){(const char *)&group, 1});
-    sha256_add(&hash, (struct str){(const char *)&deletes, 1});
+    sha256_add(&hash, (struct str){(const char *)&what, 1});
     add_part(&hash, resource);
     add_part(&hash, cwd);
     sha256_end(&hash, out_digest);
@@ -338,20 +338,29 @@ static struct str digest_view(const unsigned char *digest)
     return (struct str){(const char *)digest, SHA256_BYTES};
 }
 
-bool permission_in_session(const struct permission_moment *moment,
-                           const struct permission_subject *subject)
+static bool is_in_session(struct permission *permission, const struct permission_subject *subject,
+                          enum permission_operation operation)
 {
-    struct permission *permission = moment->permission;
     unsigned char digest[SHA256_BYTES];
     bool is_there;
 
-    if (subject->is_typed || permission_session_count(permission) == 0)
-        return false;
-    digest_of(subject, digest);
+    digest_of(subject, operation, digest);
     pthread_mutex_lock(&permission->lock);
     is_there = map_get(&permission->session, digest_view(digest)) != NULL;
     pthread_mutex_unlock(&permission->lock);
     return is_there;
+}
+
+bool permission_in_session(const struct permission_moment *moment,
+                           const struct permission_subject *subject)
+{
+    struct permission *permission = moment->permission;
+
+    if (subject->is_typed || permission_session_count(permission) == 0)
+        return false;
+    return is_in_session(permission, subject, subject->operation) ||
+           (subject->operation == PERMISSION_LOOKS_UP &&
+            is_in_session(permission, subject, PERMISSION_READS));
 }
 
 int permission_allow_for_session(struct permission *permission,
@@ -366,7 +375,7 @@ int permission_allow_for_session(struct permission *permission,
     rule = malloc(sizeof(*rule));
     if (rule == NULL)
         return ERR_NO_MEMORY;
-    digest_of(&subject, rule->digest);
+    digest_of(&subject, subject.operation, rule->digest);
     pthread_mutex_lock(&permission->lock);
     r = map_add(&permission->session, digest_view(rule->digest), rule);
     if (r == 0) {

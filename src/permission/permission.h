@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "permission/modes.h"
+#include "permission/operation.h"
 #include "permission/rules/rulebook.h"
 
 enum {
@@ -56,11 +57,10 @@ struct permission_resource {
     struct str resolved;
     struct str cwd; /* working directory of a command */
     /*
-     * The call deletes the file, or the directory and everything in it. A session's permission to
-     * change it does not cover that. Rules, which a person can review, do not make this
-     * distinction.
+     * What the call does to it. A session's permission is for this operation. Rules, which a person
+     * can review, do not make this distinction.
      */
-    bool deletes;
+    enum permission_operation operation;
     /*
      * The call types text into the command `given`. Permission to run the command, or for one text,
      * does not cover the next text: no rule and no session permission applies, and the user is
@@ -124,8 +124,9 @@ enum permission_mode permission_decide_all(struct permission *permission,
                                            size_t *out_index);
 
 /*
- * Allows exactly this resource until the session ends: the target, and for a command in this
- * directory. ERR_BUSY at the limit: then it was allowed only once.
+ * Allows exactly this operation on this resource until the session ends: on the target, and for a
+ * command in this directory. Reading includes looking up. ERR_BUSY at the limit: then it was
+ * allowed only once.
  */
 int permission_allow_for_session(struct permission *permission,
                                  const struct permission_resource *resource);

@@ -20,7 +20,7 @@ struct permission_subject {
     struct str given;
     struct str resolved;
     struct str cwd;
-    bool deletes;
+    enum permission_operation operation;
     bool is_typed;
     char room[PATH_MAX + 1]; /* for a given name that had to be rewritten */
 };

@@ -47,6 +47,29 @@ bool permission_choice_allows(enum permission_choice choice)
     return false;
 }
 
+size_t question_first_of(const struct question *question, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (str_eq(question->resources[i].shown, question->resources[index].shown))
+            return i;
+    return index;
+}
+
+int question_add_operations(const struct question *question, size_t index, struct buf *out)
+{
+    int r = 0;
+
+    if (question->resources[index].operation == PERMISSION_USES)
+        return 0;
+    for (size_t i = index; i < question->resource_count && r == 0; i++) {
+        if (question_first_of(question, i) != index)
+            continue;
+        r = buf_printf(out, "%s%s", i > index ? ", " : "",
+                       permission_operation_words(question->resources[i].operation));
+    }
+    return r;
+}
+
 size_t question_bytes(const struct question *question)
 {
     const struct str texts[] = {question->tool, question->action, question->detail};
@@ -100,8 +123,11 @@ int question_copy(const struct question *question, struct question **out_copy)
     copy->action = keep(&room, question->action);
     copy->detail = keep(&room, question->detail);
     for (size_t i = 0; i < count; i++)
-        resources[i] = (struct question_resource){question->resources[i].group,
-                                                  keep(&room, question->resources[i].shown)};
+        resources[i] = (struct question_resource){
+            .group = question->resources[i].group,
+            .operation = question->resources[i].operation,
+            .shown = keep(&room, question->resources[i].shown),
+        };
     *out_copy = copy;
     return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "permission/operation.h"
 #include "protocol/catalog.h"
 
 /* The first is the default in every dialog: it grants nothing and has no lasting effect. */
@@ -32,6 +33,7 @@ bool permission_choice_allows(enum permission_choice choice);
 struct question_resource {
     enum catalog_group group;
     struct str shown; /* as rules see it; commands "<cwd>: <normalised>" */
+    enum permission_operation operation;
 };
 
 /* All texts are untrusted bytes. Whoever shows them must escape them. */
@@ -54,9 +56,15 @@ struct question {
 };
 
 enum {
-    QUESTION_MAX_RESOURCES = 1024,
+    QUESTION_MAX_RESOURCES = 2048,
     QUESTION_MAX_BYTES = 1 << 20, /* of all its texts */
 };
+
+/* Index of the first of its resources that has the same name as this one. */
+size_t question_first_of(const struct question *question, size_t index);
+
+/* Appends what is to be done to that name: "look up, create"; nothing for a command. */
+int question_add_operations(const struct question *question, size_t index, struct buf *out);
 
 /* Bytes of all its texts; SIZE_MAX when they cannot be counted. */
 size_t question_bytes(const struct question *question);

@@ -28,6 +28,9 @@ enum {
 #define READ_WARNING                                                                               \
     "commands can still read the files of the folder: denied reading applies only to the file "    \
     "tools"
+#define UNASKED_WARNING                                                                            \
+    "commands run without asking and can read and change the files of the folder, although the "   \
+    "file tools ask; use --permission-shell ask to be asked about commands too"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -348,10 +351,15 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
 const char *commands_warning(const struct commands *commands)
 {
     struct permission *permission = keeper_permission(commands->config.session->keeper);
-    bool is_read_denied =
-        permission_modes(permission).of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY;
+    const struct permission_modes modes = permission_modes(permission);
 
-    return is_read_denied ? READ_WARNING : NULL;
+    if (modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
+        return READ_WARNING;
+    return modes.of[CATALOG_SHELL] == PERMISSION_ALLOW &&
+                   (modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ASK ||
+                    modes.of[CATALOG_FILESYSTEM_WRITE] == PERMISSION_ASK)
+               ? UNASKED_WARNING
+               : NULL;
 }
 
 struct shell *commands_shell(const struct commands *commands)

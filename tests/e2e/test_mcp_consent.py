@@ -50,6 +50,23 @@ class Consent(Scene):
         self.reply(server, question, decision=decision)
         return question["params"], server.result(message["id"])
 
+    def decide_if_asked(self, server, decision, tool, **arguments):
+        """The same where an earlier answer may suffice; then there is no question."""
+        message = server.call_message(tool, arguments)
+        server.send(message)
+
+        def found():
+            for note in server.notes:
+                if note["method"] == "elicitation/create":
+                    return note
+            return server.answers.get(json.dumps(message["id"]))
+        came = server.wait_until(found)
+        if "method" not in came:
+            return None, server.result(message["id"])
+        server.notes.remove(came)
+        self.reply(server, came, decision=decision)
+        return came["params"], server.result(message["id"])
+
     def assert_unasked(self, server):
         self.assertEqual([note for note in server.notes if note["method"] == "elicitation/create"], [])
 
@@ -115,7 +132,7 @@ class Asking(Consent):
         server = self.begin("--permission-filesystem-write", "ask")
         params, _ = self.decide(server, "Deny once", "delete", path=name)
         self.assertNotRegex(params["message"], "[\x00-\x08\x0b-\x1f\x7f\u202e]")
-        self.assertIn(f"- {self.root}/a\\n- harmless\\x1b[8m\\u{{202e}}txt.\\x7f\n", params["message"])
+        self.assertIn(f"- delete: {self.root}/a\\n- harmless\\x1b[8m\\u{{202e}}txt.\\x7f\n", params["message"])
 
     def test_allow_once_is_for_once(self):
         server = self.begin("--permission-filesystem-write", "ask")
@@ -148,6 +165,53 @@ class Asking(Consent):
         _, result = self.decide(server, "Deny once", "delete", path="src")
         self.assertTrue(result["isError"])
         self.assertTrue((self.root / "src" / "file").exists())
+
+    def test_a_yes_for_the_session_is_for_what_was_shown(self):
+        """One operation on one thing: nothing wider, by whatever tool."""
+        (self.root / "full").mkdir()
+        (self.root / "full" / "file").write_text("needle")
+        (self.root / "a.txt").write_text("needle")
+        with zipfile.ZipFile(self.root / "a.zip", "w") as archive:
+            archive.writestr("file", "x")
+        server = self.begin("--permission-filesystem-read", "ask",
+                            "--permission-filesystem-write", "ask")
+        yes = "Allow for this session"
+        for told, first, first_arguments, second, second_arguments in (
+            ("look up", "stat_file", {"path": "full"}, "search_files",
+             {"dirPath": "full", "query": "needle"}),
+            ("look up", "stat_file", {"path": "a.txt"}, "read_file", {"filePath": "a.txt"}),
+            ("list", "list_files", {"dirPath": "full"}, "get_file_tree", {"dirPath": "full"}),
+            ("create", "create_directory", {"dirPath": "o"}, "extract_archive",
+             {"archivePath": "a.zip", "destinationPath": "o"}),
+            ("create", "create_directory", {"dirPath": "full"}, "move",
+             {"sourcePath": "full", "destinationPath": "o"}),
+            ("change", "write_file", {"filePath": "a.txt", "content": "needle"}, "delete",
+             {"path": "a.txt"}),
+            ("change", "append_file", {"filePath": "a.txt", "content": "needle"}, "move",
+             {"sourcePath": "a.txt", "destinationPath": "o/b"}),
+            ("change", "write_file", {"filePath": "a.txt", "content": "needle"}, "edit_file",
+             {"filePath": "a.txt", "oldString": "needle", "newString": "x", "dryRun": True}),
+        ):
+            with self.subTest(first=first, second=second):
+                params, result = self.decide_if_asked(server, yes, first, **first_arguments)
+                self.assertFalse(result.get("isError"), result)
+                if params is not None:
+                    self.assertIn(told, params["message"])
+                _, result = self.decide(server, "Deny once", second, **second_arguments)
+                self.assertTrue(result["isError"])
+                self.assertNotIn("needle", json.dumps(result))
+        self.assertEqual((self.root / "full" / "file").read_text(), "needle")
+
+    def test_editing_needs_reading(self):
+        (self.root / "a.txt").write_text("needle")
+        server = self.begin("--permission-filesystem-read", "ask",
+                            "--permission-filesystem-write", "allow")
+        for arguments in ({"dryRun": True}, {}):
+            params, result = self.decide(server, "Deny once", "edit_file", filePath="a.txt",
+                                         oldString="e", newString="x", **arguments)
+            self.assertIn("read", params["message"])
+            self.assertNotIn("needle", params["message"] + json.dumps(result))
+        self.assertEqual((self.root / "a.txt").read_text(), "needle")
 
     def test_what_is_no_clear_yes_is_a_no(self):
         server = self.begin("--permission-filesystem-write", "ask")

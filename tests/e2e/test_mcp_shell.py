@@ -452,6 +452,16 @@ class Offering(Commands):
         self.assertIn(said, self.begin("--permission-filesystem-read", "deny").words())
         self.assertNotIn(said, self.begin().words())
 
+    def test_commands_that_do_unasked_what_tools_ask_about_are_warned_of(self):
+        said = "commands run without asking"
+        for group in ("read", "write"):
+            flags = ("--permission-shell", "allow", f"--permission-filesystem-{group}", "ask")
+            self.assertIn(said, self.begin(*flags).words())
+        self.assertNotIn(said, self.begin("--permission-shell", "allow",
+                                          "--permission-filesystem-write", "allow").words())
+        self.assertNotIn(said, self.begin("--permission-shell", "ask",
+                                          "--permission-filesystem-write", "ask").words())
+
     def test_tools_exist_only_where_the_user_opened_them(self):
         names = {tool["name"] for tool in self.begin().request("tools/list")["tools"]}
         self.assertLessEqual(SHELL, names)

@@ -167,11 +167,11 @@ class Calls(Scene):
         _, body = front.prepared_body("read_file", {"filePath": "link"})
         self.assertEqual(body["consent"], [{
             "group": "filesystemRead", "given": f"{self.root}/link",
-            "resolved": f"{self.root}/notes.txt", "deletes": False}])
+            "resolved": f"{self.root}/notes.txt", "operation": "reads"}])
         self.assertFalse(body["deletes"])
         _, body = front.prepared_body("delete", {"path": "notes.txt"})
-        self.assertEqual([(c["group"], c["deletes"]) for c in body["consent"]],
-                         [("filesystemWrite", True)])
+        self.assertEqual([(c["group"], c["operation"]) for c in body["consent"]],
+                         [("filesystemRead", "looksUp"), ("filesystemWrite", "deletes")])
         self.assertTrue(body["deletes"])
 
     def test_another_change_to_undo_has_another_mark(self):

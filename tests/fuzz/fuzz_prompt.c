@@ -44,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     window = (struct stage_size){1 + data[0] % SCREEN_ROWS, 1 + data[1] % SCREEN_COLUMNS};
     text = (struct str){(const char *)data + 4, size - 4};
-    resource = (struct question_resource){(enum catalog_group)(data[3] % 5), text};
+    resource =
+        (struct question_resource){(enum catalog_group)(data[3] % 5), text,
+                                   (enum permission_operation)(data[3] % PERMISSION_OPERATIONS)};
     question = (struct question){
         .tool = text,
         .group = (enum catalog_group)(data[3] / 8 % 5),

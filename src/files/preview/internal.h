@@ -16,6 +16,7 @@ struct preview {
     int error;        /* first error while adding words that did not fit */
     struct buf lines; /* of the detail, before cutting */
     size_t files;     /* number touched by edits */
+    bool only_names;  /* as they were given: nothing is told of the files */
 };
 
 /* Describes what the tool would do; an error is the one that the tool would return. */

@@ -62,6 +62,8 @@ void preview_say_name(struct preview *preview, size_t index)
         return;
     }
     say_text(preview, resource->given);
+    if (preview->only_names)
+        return;
     if (tool_given_name(preview->call->box, resource->given, &name) < 0 ||
         !str_eq(path_view(&name), resource->resolved)) {
         preview_say(preview, " → ");
@@ -80,7 +82,7 @@ void preview_say_seen(struct preview *preview, size_t index)
 {
     const struct authority_stat *about = &preview->call->resources[index].about;
 
-    if (about->inode != 0 && about->type == AUTHORITY_FILE)
+    if (!preview->only_names && about->inode != 0 && about->type == AUTHORITY_FILE)
         preview_say_size(preview, about->size);
 }
 
@@ -174,30 +176,14 @@ static void clear(struct tool_preview *out)
     out->is_diff = false;
 }
 
-/*
- * Whether the preview, or the error in its place, discloses content of a file that the call only
- * changes.
- */
-static bool tells_content(const struct tool_call *call)
-{
-    switch (call->tool->id) {
-    case TOOL_APPEND_FILE:
-    case TOOL_EDIT_FILE:
-    case TOOL_EDIT_FILES:
-    case TOOL_WRITE_FILE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static int preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
 {
-    struct preview preview = {.call = call, .out = out};
+    struct preview preview = {.call = call, .out = out, .only_names = true};
     int r;
 
     clear(out);
-    r = preview_other(&preview, err);
+    r = call->tool->group == CATALOG_FILESYSTEM_READ ? preview_looking(&preview, err)
+                                                     : preview_other(&preview, err);
     if (r == 0)
         r = preview.error;
     return r < 0 ? err_set_plain(err, r) : 0;
@@ -215,6 +201,11 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
     if (call->tool->id >= 0 && (size_t)call->tool->id < array_size(previews) &&
         previews[call->tool->id] != NULL)
         make = previews[call->tool->id];
+    if (call->failure.code != 0) {
+        if (err != NULL)
+            *err = call->failure;
+        return call->failure.code;
+    }
     call->cancel = cancel;
     if (r == 0)
         r = make(&preview, &why);
@@ -237,7 +228,7 @@ int tool_preview_within(struct tool_call *call, enum decision_disclosure disclos
 {
     int r;
 
-    if (disclosure == DECISION_DISCLOSES_ALL || !tells_content(call))
+    if (disclosure == DECISION_DISCLOSES_ALL)
         return tool_preview(call, cancel, out, err);
     r = disclosure == DECISION_DISCLOSES_TO_USER ? tool_preview(call, cancel, out, NULL)
                                                  : ERR_ACCESS_MISSING;

@@ -162,6 +162,7 @@ static bool read_consent(struct host_work *work, const struct json_value *list)
         return false;
     json_each_item (item, list) {
         struct permission_resource *resource = &resources[count++];
+        struct str operation;
         struct str group;
 
         *resource = (struct permission_resource){.cwd = STR_EMPTY};
@@ -169,7 +170,10 @@ static bool read_consent(struct host_work *work, const struct json_value *list)
             !settings_group_from(group, &resource->group) || !is_of_files(resource->group) ||
             !copy_text(&work->work.arena, item, STR("given"), &resource->given) ||
             !copy_text(&work->work.arena, item, STR("resolved"), &resource->resolved) ||
-            !json_get_bool(item, STR("deletes"), &resource->deletes))
+            !json_get_str(item, STR("operation"), &operation) ||
+            !permission_operation_from(operation, &resource->operation) ||
+            resource->operation == PERMISSION_USES ||
+            permission_operation_group(resource->operation) != resource->group)
             return false;
     }
     work->work.subject.resources = resources;

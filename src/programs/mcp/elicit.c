@@ -91,7 +91,13 @@ static int write_message(const struct question *question, struct buf *out)
     if (r == 0)
         r = question_add_line(out, question->action);
     for (size_t i = 0; i < question->resource_count && r == 0; i++) {
+        if (question_first_of(question, i) != i)
+            continue;
         r = buf_append_str(out, STR("\n- "));
+        if (r == 0)
+            r = question_add_operations(question, i, out);
+        if (r == 0 && question->resources[i].operation != PERMISSION_USES)
+            r = buf_append_str(out, STR(": "));
         if (r == 0)
             r = question_add_line(out, question->resources[i].shown);
     }

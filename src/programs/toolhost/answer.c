@@ -107,8 +107,8 @@ static void write_consent(struct json_writer *w, const struct permission_resourc
         json_write_str(w, resources[i].given);
         json_key(w, STR("resolved"));
         json_write_str(w, resources[i].resolved);
-        json_key(w, STR("deletes"));
-        json_write_bool(w, resources[i].deletes);
+        json_key(w, STR("operation"));
+        json_write_str(w, str_from(permission_operation_name(resources[i].operation)));
         json_end_object(w);
     }
     json_end_array(w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
-static const struct question_resource a_file = {CATALOG_FILESYSTEM_WRITE,
-                                                STR_LITERAL("/srv/me/src/a.c")};
+static const struct question_resource a_file = {.group = CATALOG_FILESYSTEM_WRITE,
+                                                .shown = STR_LITERAL("/srv/me/src/a.c")};
 static const struct question a_write = {
     .tool = STR_LITERAL("write_file"),
     .group = CATALOG_FILESYSTEM_WRITE,
@@ -13,8 +13,8 @@ static const struct question a_write = {
     .is_diff = true,
     .choices = ALL_CHOICES,
 };
-static const struct question_resource a_folder = {CATALOG_FILESYSTEM_WRITE,
-                                                  STR_LITERAL("/srv/me/src/build")};
+static const struct question_resource a_folder = {.group = CATALOG_FILESYSTEM_WRITE,
+                                                  .shown = STR_LITERAL("/srv/me/src/build")};
 static const struct question a_delete = {
     .tool = STR_LITERAL("delete"),
     .group = CATALOG_FILESYSTEM_WRITE,
@@ -556,8 +556,8 @@ static void hostile_text_draws_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < array_size(hostile); i++) {
         struct str text = str_from(hostile[i]);
-        struct question_resource resources[] = {{CATALOG_SHELL, text},
-                                                {CATALOG_FILESYSTEM_WRITE, text}};
+        struct question_resource resources[] = {{.group = CATALOG_SHELL, .shown = text},
+                                                {.group = CATALOG_FILESYSTEM_WRITE, .shown = text}};
         struct question question = {
             .tool = text,
             .group = CATALOG_SHELL,

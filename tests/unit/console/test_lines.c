@@ -3,8 +3,8 @@
 
 #include <signal.h>
 
-static const struct question_resource a_command = {CATALOG_SHELL,
-                                                   STR_LITERAL("/srv/me: apt install foo")};
+static const struct question_resource a_command = {
+    .group = CATALOG_SHELL, .shown = STR_LITERAL("/srv/me: apt install foo")};
 static const struct question a_question = {
     .tool = STR_LITERAL("shell_execute"),
     .group = CATALOG_SHELL,

@@ -28,7 +28,8 @@ static void show(struct prompt *prompt, size_t rows, size_t columns, struct scre
 static void the_end_of_a_long_command_is_there(void **state)
 {
     static char command[6000];
-    const struct question_resource resource = {CATALOG_SHELL, {command, sizeof(command)}};
+    const struct question_resource resource = {.group = CATALOG_SHELL,
+                                               .shown = {command, sizeof(command)}};
     const struct question question = {.tool = STR_LITERAL("shell_execute"),
                                       .group = CATALOG_SHELL,
                                       .resources = &resource,
@@ -58,7 +59,7 @@ static void the_end_of_a_long_command_is_there(void **state)
 static struct question long_question(char *command, size_t len, struct question_resource *resource)
 {
     memset(command, 'x', len);
-    *resource = (struct question_resource){CATALOG_SHELL, {command, len}};
+    *resource = (struct question_resource){.group = CATALOG_SHELL, .shown = {command, len}};
     return (struct question){.tool = STR_LITERAL("shell_execute"),
                              .group = CATALOG_SHELL,
                              .resources = resource,
@@ -226,8 +227,10 @@ static void any_question_fits_any_window(void **state)
         char texts[4][2048];
         struct question_resource resources[] = {
             {(enum catalog_group)draw(5),
-             draw_text(texts[0], 1 + draw(60), pieces, array_size(pieces))},
-            {(enum catalog_group)draw(5), draw_text(texts[1], 9, pieces, array_size(pieces))}};
+             draw_text(texts[0], 1 + draw(60), pieces, array_size(pieces)),
+             (enum permission_operation)draw(PERMISSION_OPERATIONS)},
+            {(enum catalog_group)draw(5), draw_text(texts[1], 9, pieces, array_size(pieces)),
+             (enum permission_operation)draw(PERMISSION_OPERATIONS)}};
         const struct question question = {
             .tool = draw_text(texts[2], 8, pieces, array_size(pieces)),
             .group = (enum catalog_group)draw(5),
@@ -259,7 +262,8 @@ static void any_question_fits_any_window(void **state)
 static void a_summary_is_one_line(void **state)
 {
     static const struct question_resource resources[] = {
-        {CATALOG_SHELL, STR_LITERAL("a\nb\x1b[2J")}, {CATALOG_SHELL, STR_LITERAL("c")}};
+        {.group = CATALOG_SHELL, .shown = STR_LITERAL("a\nb\x1b[2J")},
+        {.group = CATALOG_SHELL, .shown = STR_LITERAL("c")}};
     const struct question question = {.tool = STR_LITERAL("shell\r_execute"),
                                       .resources = resources,
                                       .resource_count = 2,

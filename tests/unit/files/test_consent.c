@@ -6,10 +6,17 @@
 #include "files/consent.h"
 #include "files/tool.h"
 
-enum { READ = CATALOG_FILESYSTEM_READ, WRITE = CATALOG_FILESYSTEM_WRITE };
+enum {
+    LOOKS_UP = PERMISSION_LOOKS_UP,
+    READS = PERMISSION_READS,
+    CREATES = PERMISSION_CREATES,
+    CHANGES = PERMISSION_CHANGES,
+    DELETES = PERMISSION_DELETES,
+    MOVES = PERMISSION_MOVES,
+};
 
 struct expected {
-    int group; /* -1: no more of them */
+    int operation; /* -1: no more of them */
     const char *given;
     const char *resolved;
 };
@@ -42,13 +49,14 @@ static void check(struct bench *bench, const char *given_root, const char *tool,
             break;
         }
         is_plain = expected[i].given[0] == '!';
-        assert_int_equal(found[i].group, expected[i].group);
+        assert_int_equal(found[i].operation, expected[i].operation);
+        assert_int_equal(found[i].group, permission_operation_group(found[i].operation));
         check_path(found[i].given, is_plain ? bench->root : given_root,
                    expected[i].given + is_plain);
         check_path(found[i].resolved, bench->root, expected[i].resolved);
         assert_int_equal(found[i].cwd.len, 0);
     }
-    assert_int_equal(expected[count].group, -1);
+    assert_int_equal(expected[count].operation, -1);
     tool_free(call);
 }
 
@@ -60,11 +68,18 @@ static void what_is_only_looked_at_needs_reading(void **state)
 
     plant_dir(bench, "d");
     check(bench, bench->root, "read_file", "{\"filePath\":\"d/a\"}",
-          RESOURCES({READ, "d/a", "d/a"}));
-    check(bench, bench->root, "stat_file", "{\"path\":\"d\"}", RESOURCES({READ, "d", "d"}));
-    check(bench, bench->root, "list_files", "{\"dirPath\":\".\"}", RESOURCES({READ, "", ""}));
-    check(bench, bench->root, "get_file_tree", "{\"dirPath\":\"d\"}", RESOURCES({READ, "d", "d"}));
-    check(bench, bench->root, "search_files", "{\"query\":\"x\"}", RESOURCES({READ, "", ""}));
+          RESOURCES({READS, "d/a", "d/a"}));
+    check(bench, bench->root, "stat_file", "{\"path\":\"d\"}", RESOURCES({LOOKS_UP, "d", "d"}));
+    check(bench, bench->root, "list_files", "{\"dirPath\":\".\"}",
+          RESOURCES({PERMISSION_LISTS, "", ""}));
+    check(bench, bench->root, "get_file_tree", "{\"dirPath\":\"d\"}",
+          RESOURCES({PERMISSION_LISTS_BELOW, "d", "d"}));
+    check(bench, bench->root, "search_files", "{\"query\":\"x\"}",
+          RESOURCES({PERMISSION_READS_BELOW, "", ""}));
+    check(bench, bench->root, "search_files", "{\"pattern\":\"x\"}",
+          RESOURCES({PERMISSION_READS_BELOW, "", ""}));
+    check(bench, bench->root, "search_files", "{\"name\":\"x\"}",
+          RESOURCES({PERMISSION_LISTS_BELOW, "", ""}));
 }
 
 static void what_is_changed_needs_writing(void **state)
@@ -73,15 +88,17 @@ static void what_is_changed_needs_writing(void **state)
 
     plant(bench, "a", "x");
     check(bench, bench->root, "write_file", "{\"filePath\":\"new/b\",\"content\":\"\"}",
-          RESOURCES({WRITE, "new/b", "new/b"}));
+          RESOURCES({LOOKS_UP, "new/b", "new/b"}, {CREATES, "new/b", "new/b"},
+                    {CHANGES, "new/b", "new/b"}));
     check(bench, bench->root, "append_file", "{\"filePath\":\"a\",\"content\":\"\"}",
-          RESOURCES({WRITE, "a", "a"}));
+          RESOURCES({LOOKS_UP, "a", "a"}, {CHANGES, "a", "a"}));
     check(bench, bench->root, "create_directory", "{\"dirPath\":\"d\"}",
-          RESOURCES({WRITE, "d", "d"}));
-    check(bench, bench->root, "delete", "{\"path\":\"a\"}", RESOURCES({WRITE, "a", "a"}));
+          RESOURCES({LOOKS_UP, "d", "d"}, {CREATES, "d", "d"}));
+    check(bench, bench->root, "delete", "{\"path\":\"a\"}",
+          RESOURCES({LOOKS_UP, "a", "a"}, {DELETES, "a", "a"}));
     check(bench, bench->root, "edit_file",
           "{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"y\"}",
-          RESOURCES({WRITE, "a", "a"}));
+          RESOURCES({READS, "a", "a"}, {CHANGES, "a", "a"}));
 }
 
 static void both_ends_count(void **state)
@@ -89,13 +106,22 @@ static void both_ends_count(void **state)
     struct bench *bench = *state;
 
     plant(bench, "a", "x");
-    check(bench, bench->root, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
-          RESOURCES({WRITE, "a", "a"}, {WRITE, "b", "b"}));
+    check(
+        bench, bench->root, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
+        RESOURCES({READS, "a", "a"}, {MOVES, "a", "a"}, {LOOKS_UP, "b", "b"}, {CREATES, "b", "b"}));
+    plant_dir(bench, "d");
+    plant_dir(bench, "e");
+    check(bench, bench->root, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"b\"}",
+          RESOURCES({PERMISSION_READS_BELOW, "d", "d"}, {MOVES, "d", "d"}, {LOOKS_UP, "b", "b"},
+                    {PERMISSION_CREATES_BELOW, "b", "b"}));
+    check(bench, bench->root, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"e\"}",
+          RESOURCES({PERMISSION_READS_BELOW, "d", "d"}, {MOVES, "d", "d"}, {LOOKS_UP, "e", "e"},
+                    {DELETES, "e", "e"}));
     check(bench, bench->root, "copy_file", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
-          RESOURCES({READ, "a", "a"}, {WRITE, "b", "b"}));
+          RESOURCES({READS, "a", "a"}, {LOOKS_UP, "b", "b"}, {CREATES, "b", "b"}));
     check(bench, bench->root, "extract_archive",
           "{\"archivePath\":\"a\",\"destinationPath\":\"b\"}",
-          RESOURCES({READ, "a", "a"}, {WRITE, "b", "b"}));
+          RESOURCES({READS, "a", "a"}, {LOOKS_UP, "b", "b"}, {PERMISSION_CREATES_BELOW, "b", "b"}));
 }
 
 static void each_thing_is_named_once(void **state)
@@ -104,18 +130,20 @@ static void each_thing_is_named_once(void **state)
 
     plant(bench, "a", "xy");
     plant(bench, "b", "x");
-    check(bench, bench->root, "edit_files",
-          "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"1\"},"
-          "{\"filePath\":\"b\",\"oldString\":\"x\",\"newString\":\"1\"},"
-          "{\"filePath\":\"./a\",\"oldString\":\"y\",\"newString\":\"2\"}]}",
-          RESOURCES({WRITE, "a", "a"}, {WRITE, "b", "b"}));
+    check(
+        bench, bench->root, "edit_files",
+        "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"1\"},"
+        "{\"filePath\":\"b\",\"oldString\":\"x\",\"newString\":\"1\"},"
+        "{\"filePath\":\"./a\",\"oldString\":\"y\",\"newString\":\"2\"}]}",
+        RESOURCES({READS, "a", "a"}, {CHANGES, "a", "a"}, {READS, "b", "b"}, {CHANGES, "b", "b"}));
 }
 
 static void a_tool_that_names_nothing_stands_for_the_root(void **state)
 {
     struct bench *bench = *state;
 
-    check(bench, bench->root, "undo_changes", "{}", RESOURCES({WRITE, "", ""}));
+    check(bench, bench->root, "undo_changes", "{}",
+          RESOURCES({LOOKS_UP, "", ""}, {CHANGES, "", ""}));
 }
 
 static void a_link_is_named_with_where_it_leads(void **state)
@@ -129,16 +157,17 @@ static void a_link_is_named_with_where_it_leads(void **state)
     plant_link(bench, "way", "real/deep");
     plant_link(bench, "file", "real/a");
     check(bench, bench->root, "read_file", "{\"filePath\":\"./way//x\"}",
-          RESOURCES({READ, "way/x", "real/deep/x"}));
+          RESOURCES({READS, "way/x", "real/deep/x"}));
     check(bench, bench->root, "write_file", "{\"filePath\":\"file\",\"content\":\"\"}",
-          RESOURCES({WRITE, "file", "real/a"}));
+          RESOURCES({LOOKS_UP, "file", "real/a"}, {CHANGES, "file", "real/a"}));
     /* The link itself goes. */
-    check(bench, bench->root, "delete", "{\"path\":\"file\"}", RESOURCES({WRITE, "file", "file"}));
+    check(bench, bench->root, "delete", "{\"path\":\"file\"}",
+          RESOURCES({LOOKS_UP, "file", "file"}, {DELETES, "file", "file"}));
     snprintf(absolute, sizeof(absolute), "{\"filePath\":\"%s/way/x\"}", bench->root);
-    check(bench, bench->root, "read_file", absolute, RESOURCES({READ, "way/x", "real/deep/x"}));
+    check(bench, bench->root, "read_file", absolute, RESOURCES({READS, "way/x", "real/deep/x"}));
     /* What ".." means behind a link is known only by where it leads. */
     check(bench, bench->root, "read_file", "{\"filePath\":\"way/../a\"}",
-          RESOURCES({READ, "a", "real/a"}));
+          RESOURCES({READS, "a", "real/a"}));
 }
 
 static void a_root_with_two_paths_is_named_by_both(void **state)
@@ -152,10 +181,10 @@ static void a_root_with_two_paths_is_named_by_both(void **state)
     plant_dir(bench, "real");
     plant_link(bench, "way", "real");
     check(bench, alias, "read_file", "{\"filePath\":\"real/a\"}",
-          RESOURCES({READ, "real/a", "real/a"}));
+          RESOURCES({READS, "real/a", "real/a"}));
     check(bench, alias, "read_file", "{\"filePath\":\"way/a\"}",
-          RESOURCES({READ, "way/a", "real/a"}, {READ, "!way/a", "real/a"}));
-    check(bench, alias, "undo_changes", "{}", RESOURCES({WRITE, "", ""}));
+          RESOURCES({READS, "way/a", "real/a"}, {READS, "!way/a", "real/a"}));
+    check(bench, alias, "undo_changes", "{}", RESOURCES({LOOKS_UP, "", ""}, {CHANGES, "", ""}));
 }
 
 static void a_tool_of_another_group_is_refused(void **state)

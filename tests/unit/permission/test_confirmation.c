@@ -43,10 +43,10 @@ static const struct json_value *parse(struct scene *scene, const char *text)
     return document;
 }
 
-static const struct question_resource file = {CATALOG_FILESYSTEM_WRITE,
-                                              STR_LITERAL("/home/bob/src/a.c")};
-static const struct question_resource other_file = {CATALOG_FILESYSTEM_WRITE,
-                                                    STR_LITERAL("/home/bob/.env")};
+static const struct question_resource file = {.group = CATALOG_FILESYSTEM_WRITE,
+                                              .shown = STR_LITERAL("/home/bob/src/a.c")};
+static const struct question_resource other_file = {.group = CATALOG_FILESYSTEM_WRITE,
+                                                    .shown = STR_LITERAL("/home/bob/.env")};
 
 static struct question about(const char *tool, const struct question_resource *resource)
 {
@@ -138,8 +138,8 @@ static void without_details_there_is_no_margin(void **state)
 static void nothing_in_a_text_steers_the_page(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT(ARENA_BYTES);
-    const struct question_resource named = {CATALOG_FILESYSTEM_WRITE,
-                                            STR("/r/a\n\x1b[8m\xE2\x80\xAEz\xFF")};
+    const struct question_resource named = {.group = CATALOG_FILESYSTEM_WRITE,
+                                            .shown = STR("/r/a\n\x1b[8m\xE2\x80\xAEz\xFF")};
     struct question question = about("write_file", &named);
 
     (void)state;

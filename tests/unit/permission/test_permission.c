@@ -270,6 +270,30 @@ static void rules_end_when_their_time_comes(void **state)
     check(resource, PERMISSION_ASK, PERMISSION_BY_MODE);
 }
 
+/* Each operation is another thing to agree to; only reading includes looking up. */
+static void a_session_remembers_the_operation(void **state)
+{
+    for (enum permission_operation yes = PERMISSION_LOOKS_UP; yes < PERMISSION_OPERATIONS; yes++) {
+        struct permission_resource allowed = file(permission_operation_group(yes), "/w/a", "");
+
+        (void)state;
+        permission_end_session(permission);
+        allowed.operation = yes;
+        assert_int_equal(permission_allow_for_session(permission, &allowed), 0);
+        for (enum permission_operation asked = PERMISSION_LOOKS_UP; asked < PERMISSION_OPERATIONS;
+             asked++) {
+            struct permission_resource resource =
+                file(permission_operation_group(asked), "/w/a", "");
+            bool is_allowed =
+                asked == yes || (yes == PERMISSION_READS && asked == PERMISSION_LOOKS_UP);
+
+            resource.operation = asked;
+            check(resource, is_allowed ? PERMISSION_ALLOW : PERMISSION_ASK,
+                  is_allowed ? PERMISSION_BY_SESSION_RULE : PERMISSION_BY_MODE);
+        }
+    }
+}
+
 static void a_session_remembers_the_very_thing(void **state)
 {
     struct permission_resource link = file(CATALOG_FILESYSTEM_WRITE, "/w/link", "/w/a");
@@ -278,7 +302,7 @@ static void a_session_remembers_the_very_thing(void **state)
     struct permission_resource gone = file(CATALOG_FILESYSTEM_WRITE, "/w/a", "");
 
     (void)state;
-    gone.deletes = true;
+    gone.operation = PERMISSION_DELETES;
     assert_int_equal(permission_allow_for_session(permission, &link), 0);
     assert_int_equal(permission_allow_for_session(permission, &make), 0);
     assert_int_equal(permission_allow_for_session(permission, &host), 0);
@@ -453,7 +477,7 @@ TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(protected_directories_are_for_nobody),
           cmocka_unit_test(bad_protected_directories_are_refused),
           decides(what_is_no_name_is_denied), decides(rules_end_when_their_time_comes),
-          decides(a_session_remembers_the_very_thing),
+          decides(a_session_remembers_the_very_thing), decides(a_session_remembers_the_operation),
           decides(a_rule_that_allows_a_command_allows_nothing_that_is_typed_into_it),
           decides(a_session_has_a_ceiling), decides(of_several_the_gravest_counts),
           decides(the_rule_is_told_and_cut_to_fit), decides(a_book_can_be_had_and_taken_away),

@@ -40,8 +40,9 @@ static void three_choices_allow(void **state)
 static void a_copy_owes_nothing_to_what_it_was_made_from(void **state)
 {
     char text[] = "move|from|to|Moves a thing|x";
-    struct question_resource resources[] = {{CATALOG_FILESYSTEM_WRITE, {text + 5, 4}},
-                                            {CATALOG_SHELL, {text + 10, 2}}};
+    struct question_resource resources[] = {
+        {CATALOG_FILESYSTEM_WRITE, {text + 5, 4}, PERMISSION_MOVES},
+        {CATALOG_SHELL, {text + 10, 2}, PERMISSION_USES}};
     struct question question = {.tool = {text, 4},
                                 .group = CATALOG_SHELL,
                                 .resources = resources,

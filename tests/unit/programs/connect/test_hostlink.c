@@ -27,7 +27,8 @@ enum {
 #define READY "{\"wire\":2,\"tools\":[\"read_file\"]}"
 #define PREPARED                                                                                   \
     "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/a\","               \
-    "\"resolved\":\"/a\",\"deletes\":false}],\"mark\":\"0000000000000000\",\"deletes\":false}"
+    "\"resolved\":\"/"                                                                             \
+    "a\",\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false}"
 #define PREVIEWED "{\"action\":\"Reads a\",\"detail\":\"\",\"isDiff\":false}"
 
 struct world {
