@@ -33,7 +33,7 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                               "reaches them"},
     [TOOLHOST_OPTION_RECORD_DIR] = {.name = "record-dir",
                                     .type = OPTION_DIR,
-                                    .help = "the same for its record"},
+                                    .help = "directory of its audit log: no call reaches it"},
     [TOOLHOST_OPTION_LOG_LEVEL] = {.name = "log-level",
                                    .type = OPTION_CHOICE,
                                    .choices = shared_levels,

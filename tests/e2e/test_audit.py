@@ -264,8 +264,8 @@ class Choosing(Audit):
         self.fill()
         keeper, terminal = pty.openpty()
         self.addCleanup(os.close, keeper)
-        for words, expected in ((("--tool", "file"), b"nothing in the record matches"),
-                                (("--tool", "file", "-n", "0"), b"nothing in the record matches"),
+        for words, expected in ((("--tool", "file"), b"no entry of the audit log matches"),
+                                (("--tool", "file", "-n", "0"), b"no entry of the audit log matches"),
                                 (("--tool", "file_read"), b"")):
             said = self.open(*words, stdout=terminal).communicate(timeout=PATIENCE)[1]
             self.assertIn(expected, said)
@@ -327,7 +327,7 @@ class Files(Audit):
 
     def test_where_nothing_is(self):
         code, out, said = self.run_it()
-        self.assertEqual((code, out, said), (0, "", "gatehouse audit: nothing was recorded yet\n"))
+        self.assertEqual((code, out, said), (0, "", "gatehouse audit: the audit log is empty: no agent has used Gatehouse yet\n"))
         self.assertFalse(self.place.exists())
         self.place.mkdir(mode=0o700)
         self.assertEqual(self.run_it(), (0, "", ""))

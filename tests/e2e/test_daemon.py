@@ -777,7 +777,7 @@ class Terminal(AtTerminal):
                 status, told = daemon.end(signum)
                 self.assertEqual(status, 0, told)
                 self.assertNotIn("refused", told)
-                self.assertNotIn("terminal to ask on is gone", told)
+                self.assertNotIn("the terminal was closed", told)
                 self.assertNotIn('"outcome":"denied"', self.record_text())
 
     def test_a_folder_that_is_not_there_can_be_mended(self):

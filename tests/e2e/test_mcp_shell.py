@@ -478,7 +478,7 @@ class Offering(Commands):
         names = {tool["name"] for tool in server.request("tools/list")["tools"]}
         self.assertFalse(SHELL & names)
         server.end()
-        self.assertIn("no commands are run here", server.words())
+        self.assertIn("commands are disabled", server.words())
 
     def test_without_boxes_commands_still_end_whole(self):
         server = self.begin("--dangerously-disable-shell-sandbox")

@@ -377,7 +377,7 @@ class Ends(Search):
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (length, length)))
         self.assertEqual((code, out != ""), (0, True))
         self.assertEqual(
-            said, "gatehouse search: the record cannot be written, so this search is not in it\n")
+            said, "gatehouse search: cannot write the audit log, so this search is not in it\n")
 
 
 class Boundary(Search):

@@ -186,11 +186,11 @@ static int show_what_is_there(struct showing *showing, struct err *err)
     if (r == 0)
         r = output_finish(showing->output, err);
     if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
-        complain("nothing in the record matches");
+        complain("no entry of the audit log matches");
     if (r == 0 && skipped > 0) {
         char words[96];
 
-        snprintf(words, sizeof(words), "%ju line%s could not be read as records",
+        snprintf(words, sizeof(words), "%ju line%s of the audit log could not be read",
                  (uintmax_t)skipped, skipped == 1 ? "" : "s");
         complain(words);
     }
@@ -266,7 +266,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     tzset(); /* which reads a file */
     r = find_state(values, state_path, &dir_fd, err);
     if (r == ERR_NOT_FOUND && !options_is_on(values, AUDIT_OPTION_FOLLOW)) {
-        complain("nothing was recorded yet");
+        complain("the audit log is empty: no agent has used Gatehouse yet");
         return 0;
     }
     if (r == 0)

@@ -151,8 +151,8 @@ static int check_shell(const struct program *program, struct err *err)
     if (is_idle && options_is_on(values, CONNECT_OPTION_SHELL_OPEN) &&
         options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG)
         return err_set(err, ERR_INVALID_OPTION,
-                       "--dangerously-disable-shell-sandbox is of no use without commands: say "
-                       "--permission-shell ask or allow too");
+                       "--dangerously-disable-shell-sandbox has no effect without commands: add "
+                       "--permission-shell ask or allow");
     return shared_check_shell(values, &rows, err);
 }
 
@@ -184,8 +184,8 @@ static int choose_asker(struct program *program, struct err *err)
     if (is_client && !asks_nobody && !program_has_terminal(program))
         return err_set(err, ERR_INVALID_OPTION,
                        "--permission-confirmation client needs a terminal on standard input and "
-                       "output; with --non-interactive nobody is asked, and what is set to ask is "
-                       "denied");
+                       "output; with --non-interactive there is nobody to ask, and calls that need "
+                       "permission are denied");
     program->asks_here = is_said ? is_client : program_has_terminal(program);
     return 0;
 }
@@ -229,7 +229,8 @@ static void tell_lacks(const struct program *program)
                       LOG_TEXT("permission", permission_mode_name(modes->of[i])));
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
-        log_write(&program->log, LOG_WARN, "nobody is asked: what is set to ask is denied");
+        log_write(&program->log, LOG_WARN,
+                  "there is nobody to ask: calls that need permission are denied");
 }
 
 /* ---- the terminal ---- */
@@ -242,7 +243,7 @@ static void on_gone(void *data)
     if (program->is_leaving)
         return;
     log_write(&program->log, LOG_WARN,
-              "the terminal to ask on is gone: what needs consent is refused from now on");
+              "the terminal was closed: calls that need permission are refused from now on");
     program_terminal_gone(program);
 }
 

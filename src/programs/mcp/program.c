@@ -209,8 +209,8 @@ static int refuse_idle_flags(const struct option_values *values, struct err *err
     for (size_t i = 0; i < array_size(about_commands); i++)
         if (options_source(values, about_commands[i]) == OPTION_FLAG)
             return err_set(err, ERR_INVALID_OPTION,
-                           "--%s is of no use without commands: say --permission-shell ask or "
-                           "allow too",
+                           "--%s has no effect without commands: add --permission-shell ask or "
+                           "allow",
                            mcp_options[about_commands[i]].name);
     return 0;
 }
@@ -220,8 +220,8 @@ static void on_no_commands(void *data)
     struct program *program = data;
 
     log_write(&program->log, LOG_ERROR,
-              "the process that starts commands has ended, and they with it: start gatehouse mcp "
-              "again to run any");
+              "the process that starts commands has ended, and all commands with it: restart "
+              "gatehouse mcp to run more");
 }
 
 static int open_commands(struct program *program, const struct option_values *values,
@@ -253,15 +253,15 @@ static int open_commands(struct program *program, const struct option_values *va
     /* What does not exist for the client would be there for its commands. */
     if (options_list(values, MCP_OPTION_DENY).count + options_list(values, MCP_OPTION_ALLOW).count >
         0)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--deny and --allow do not hold for commands, which see all of the folder: "
-                       "leave them or --permission-shell out");
+        return err_set(
+            err, ERR_INVALID_OPTION,
+            "--deny and --allow do not apply to commands, which see the whole folder: omit "
+            "them, or --permission-shell");
     if (config.is_open)
         log_write(&program->log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &program->commands, &why);
     if (r == ERR_UNSUPPORTED) {
-        log_write(&program->log, LOG_WARN, "no commands are run here",
-                  LOG_TEXT("why", why.message));
+        log_write(&program->log, LOG_WARN, "commands are disabled", LOG_TEXT("why", why.message));
         return 0;
     }
     if (r < 0)
@@ -296,7 +296,7 @@ static void start_sweeper(struct program *program)
                         &program->sweeper);
 
     if (r < 0)
-        log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
+        log_write(&program->log, LOG_WARN, "cannot remove what earlier sessions left",
                   LOG_TEXT("error", err_text(r)));
 }
 
@@ -354,7 +354,7 @@ static int serve(struct program *program, const struct option_values *values, st
     }
     r = tell_door(program);
     if (r < 0)
-        return err_set(err, r, "the address cannot be told: %s", err_text(r));
+        return err_set(err, r, "cannot print the address: %s", err_text(r));
     httpfront_run(program->http);
     return 0;
 }

@@ -322,7 +322,7 @@ static int work(struct program *program, struct err *err)
     if (program->place.state.audit != NULL) {
         audit_file_flush(program->place.state.audit);
         if (audit_file_untold(program->place.state.audit) > 0)
-            complain("the record cannot be written, so this is not in it");
+            complain("cannot write the audit log, so this is not in it");
     }
     return r;
 }

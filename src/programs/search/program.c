@@ -205,7 +205,7 @@ static void write_record(const struct search_place *place)
         return;
     audit_file_flush(place->state.audit);
     if (audit_file_untold(place->state.audit) > 0)
-        complain("the record cannot be written, so this search is not in it");
+        complain("cannot write the audit log, so this search is not in it");
 }
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)

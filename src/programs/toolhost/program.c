@@ -144,7 +144,7 @@ static void start_sweeper(struct program *program)
         sweeper_new(program->loop, program->session->state.authority, &running, &program->sweeper);
 
     if (r < 0)
-        log_write(&program->log, LOG_WARN, "what earlier sessions left is not removed",
+        log_write(&program->log, LOG_WARN, "cannot remove what earlier sessions left",
                   LOG_TEXT("error", err_text(r)));
 }
 
@@ -200,7 +200,7 @@ static void close_all(struct program *program)
     host_free(program->host);
     sweeper_free(program->sweeper);
     if (atomic_load(&changing) > 0)
-        log_write(&program->log, LOG_INFO, "a change is still at work; waiting for it");
+        log_write(&program->log, LOG_INFO, "waiting for a change to finish");
     signal(SIGTERM, SIG_DFL); /* another one ends the waiting */
     session_wait_for_changes(&changing);
     if (program->loop != NULL) {
@@ -212,7 +212,7 @@ static void close_all(struct program *program)
      * next start sweeps the leftovers.
      */
     if (atomic_load(&running) > 0) {
-        log_write(&program->log, LOG_WARN, "workers hang; ending without them",
+        log_write(&program->log, LOG_WARN, "exiting although workers still hang in the kernel",
                   LOG_INT("workers", atomic_load(&running)));
         _exit(EXIT_FAILURE);
     }
