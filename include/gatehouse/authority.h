@@ -306,7 +306,7 @@ void authority_sweep(struct authority *authority, uint64_t max_entries,
 /*
  * Makes this directory and everything in it unreachable for all scopes created from now on,
  * whatever their roots and globs. Requests for a root inside it are refused, except those of
- * AUTHORITY_FROM_CORE. The directory need not exist yet, but its parent must.
+ * AUTHORITY_FROM_CORE. The directory need not exist yet, nor those above it.
  */
 int authority_protect(struct authority *authority, const char *path, struct err *err);
 

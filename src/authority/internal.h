@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "gatehouse/authority.h"
 
-enum { AUTHORITY_MAX_LISTENERS = 8, AUTHORITY_MAX_PROTECTED = 8 };
+enum { AUTHORITY_MAX_LISTENERS = 8, AUTHORITY_MAX_PROTECTED = 16 };
 
 struct hook_slot {
     struct authority_hook hook;

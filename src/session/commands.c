@@ -127,11 +127,59 @@ static int hide_temporary(struct places *places, const char *state_path, struct 
     return places_add(places, path, BOX_HIDDEN, err);
 }
 
+/* Other programs of this user keep settings and state there. */
+static int hide_own_places(struct places *places, const struct ownplaces *own, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < own->count && r == 0; i++)
+        r = hide_first(places, own->items[i].path, err);
+    return r;
+}
+
+/* So that no command creates what is to be hidden, and it can be hidden at all. */
+static int make_own_places(const struct places *places, const struct ownplaces *own,
+                           struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < places->count && r == 0; i++)
+        if (places->items[i].access == BOX_WRITE)
+            r = ownplaces_make(own, places->items[i].path, err);
+    return r;
+}
+
+static int add_writable(const struct commands_config *config, struct places *places,
+                        struct err *err)
+{
+    const char *const *writable = config->writable;
+    size_t before = places->count;
+    struct err why = ERR_INIT;
+    int r;
+
+    for (size_t i = 0; writable != NULL && writable[i] != NULL; i++) {
+        r = places_add(places, writable[i], BOX_WRITE, &why);
+        if (r < 0)
+            return err_set(err, r, "--shell-writable: %s", why.message);
+    }
+    for (size_t i = 0; writable != NULL && writable[i] != NULL; i++)
+        if (places_has_link_to(places, writable[i]))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--shell-writable: '%.150s' leads through a link in a folder that "
+                           "commands may change; give the real path",
+                           writable[i]);
+    for (size_t i = before; i < places->count; i++)
+        if (ownplaces_has(&config->session->state.own, places->items[i].path))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--shell-writable: '%.150s' belongs to Gatehouse and cannot be granted",
+                           places->items[i].path);
+    return 0;
+}
+
 static int gather_places(const struct commands_config *config, struct places *places,
                          struct err *err)
 {
     const struct session *session = config->session;
-    struct err why = ERR_INIT;
     int r = places_add(places, session->state.state_path, BOX_HIDDEN, err);
 
     if (r == 0)
@@ -141,18 +189,13 @@ static int gather_places(const struct commands_config *config, struct places *pl
     if (r == 0 && session->settings != NULL)
         r = places_add(places, settings_file_dir(session->settings), BOX_HIDDEN, err);
     if (r == 0)
+        r = hide_own_places(places, &session->state.own, err);
+    if (r == 0)
         r = add_folder(places, session, err);
-    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++) {
-        r = places_add(places, config->writable[i], BOX_WRITE, &why);
-        if (r < 0)
-            return err_set(err, r, "--shell-writable: %s", why.message);
-    }
-    for (size_t i = 0; r == 0 && config->writable != NULL && config->writable[i] != NULL; i++)
-        if (places_has_link_to(places, config->writable[i]))
-            return err_set(err, ERR_INVALID_OPTION,
-                           "--shell-writable: '%.150s' leads through a link in a folder that "
-                           "commands may change; give the real path",
-                           config->writable[i]);
+    if (r == 0)
+        r = add_writable(config, places, err);
+    if (r == 0)
+        r = make_own_places(places, &session->state.own, err);
     if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
     if (r == 0)

@@ -109,11 +109,26 @@ static int open_settings(struct session *session, const char *dir, struct err *e
     return r == ERR_PERMISSION_DENIED || r == ERR_NO_SPACE || r == ERR_NOT_FOUND ? 0 : r;
 }
 
+/* Up to a NULL: what the authority keeps from all scopes, decisions deny as well. */
+static void list_protected(const struct session *session, const char *out_dirs[OWNPLACES_MAX + 3])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < session->state.own.count; i++)
+        out_dirs[count++] = session->state.own.items[i].path;
+    out_dirs[count++] = session->state.state_path;
+    if (session->settings != NULL)
+        out_dirs[count++] = settings_file_dir(session->settings);
+    out_dirs[count] = NULL;
+}
+
 static int open_consent(struct session *session, const struct session_consent *consent,
                         struct err *err)
 {
     const char *home = getenv("HOME");
-    struct keeper_config config = {.modes = consent->modes, .may_save = consent->keeps_rules};
+    const char *dirs[OWNPLACES_MAX + 3];
+    struct keeper_config config = {
+        .modes = consent->modes, .may_save = consent->keeps_rules, .protected_dirs = dirs};
     int r = 0;
 
     if (consent->settings_dir != NULL || (home != NULL && home[0] == '/'))
@@ -124,6 +139,7 @@ static int open_consent(struct session *session, const struct session_consent *c
         return r;
     session->keeps_rules = consent->keeps_rules;
     config.settings = session->settings;
+    list_protected(session, dirs);
     return keeper_new(&config, &session->keeper, &session->findings, err);
 }
 
@@ -167,6 +183,8 @@ static int open_all(struct session *session, const struct session_config *given,
         r = protect(session, config->protected_dirs, err);
     if (r == 0)
         r = open_folder(session, &arena, config, err);
+    if (r == 0 && config->may_write)
+        r = ownplaces_make(&session->state.own, session->root_path, err);
     if (r < 0 || config->has_tools_elsewhere)
         return r;
     box.authority = session->state.authority;

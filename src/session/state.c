@@ -54,17 +54,15 @@ static int open_record(struct session_state *state, struct err *err)
     return r;
 }
 
-/* Other sessions keep their audit log there, wherever this one keeps its own. */
-static int protect_default_state(struct authority *authority, struct err *err)
+/* Other sessions keep their settings and audit logs there, wherever this one keeps its own. */
+static int protect_own_places(struct session_state *state, struct err *err)
 {
-    char path[PATH_MAX];
-    int r;
+    int r = 0;
 
-    if (session_state_default_dir(path, NULL) < 0)
-        return 0; /* there is none */
-    r = authority_protect(authority, path, err);
-    /* What is missing or inaccessible is out of reach for the tools as well. */
-    return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY || r == ERR_PERMISSION_DENIED ? 0 : r;
+    ownplaces_list(&state->own);
+    for (size_t i = 0; i < state->own.count && r == 0; i++)
+        r = authority_protect(state->authority, state->own.items[i].path, err);
+    return r;
 }
 
 /* The user chose the directory, or can choose another. */
@@ -91,7 +89,7 @@ static int open_state(struct session_state *state, const struct session_state_co
 
     if (r < 0)
         return refuse_state(state, r, &why, err);
-    r = protect_default_state(state->authority, err);
+    r = protect_own_places(state, err);
     if (r < 0)
         return r;
     if (!given->is_recorded_elsewhere)

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "gatehouse/audit.h"
 #include "gatehouse/authority.h"
+#include "isolate/ownplaces.h"
 
 struct session_state {
     struct authority *authority;
@@ -19,6 +20,7 @@ struct session_state {
     int audit_dir_fd;
     bool is_failing;           /* the last write to the audit log failed */
     char state_path[PATH_MAX]; /* absolute */
+    struct ownplaces own;      /* of all Gatehouse programs of this user */
 };
 
 struct session_state_config {
@@ -28,9 +30,9 @@ struct session_state_config {
 };
 
 /*
- * Opens the state directory. No scope of this authority can reach it, nor the user's default state
- * directory. The error message is for the user. Call session_state_close() even on failure, after
- * freeing all scopes.
+ * Opens the state directory. No scope of this authority can reach it, nor any other directory in
+ * which Gatehouse programs of this user keep settings or state (isolate/ownplaces.h). The error
+ * message is for the user. Call session_state_close() even on failure, after freeing all scopes.
  */
 int session_state_open(const struct session_state_config *config, struct session_state *state,
                        struct err *err);

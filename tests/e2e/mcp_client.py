@@ -295,7 +295,8 @@ class Scene(unittest.TestCase):
         if (self.state / "gatehouse").exists():
             left = {str(path.relative_to(self.state)) for path in self.state.rglob("*")}
             self.assertLessEqual({"gatehouse", "gatehouse/temp"}, left)
-            for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway"}:
+            for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway", ".local",
+                                ".local/state", ".local/state/gatehouse"}:
                 self.assertTrue(name.startswith(("gatehouse/audit.jsonl", ".n8n-gateway/settings.",
                                                  ".n8n-gateway/commands-with-network.lock")),
                                 name)

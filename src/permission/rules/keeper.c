@@ -298,7 +298,8 @@ int keeper_filter(struct keeper *keeper, const char *root_path, const char *give
 int keeper_new(const struct keeper_config *config, struct keeper **out_keeper,
                struct settings_findings *out_findings, struct err *err)
 {
-    const struct permission_config permission = {.modes = config->modes, .clock = config->clock};
+    const struct permission_config permission = {
+        .modes = config->modes, .protected_dirs = config->protected_dirs, .clock = config->clock};
     struct keeper *keeper = calloc(1, sizeof(*keeper));
     struct settings_findings findings = {.is_set_aside = false};
     int r;

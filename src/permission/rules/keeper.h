@@ -21,8 +21,9 @@ struct keeper_config {
     struct permission_modes modes;
     /* NULL: there are no rules, and none can be saved. Must outlive the keeper. */
     struct settings_file *settings;
-    bool may_save;             /* save permanent decisions */
-    const struct clock *clock; /* NULL: the system clock */
+    bool may_save;                     /* save permanent decisions */
+    const char *const *protected_dirs; /* as for permission_new() */
+    const struct clock *clock;         /* NULL: the system clock */
 };
 
 /*

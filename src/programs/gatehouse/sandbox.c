@@ -15,6 +15,7 @@
 #include "isolate/box/box.h"
 #include "isolate/box/places.h"
 #include "isolate/environment.h"
+#include "isolate/ownplaces.h"
 #include "programs/gatehouse/follow.h"
 
 enum {
@@ -61,6 +62,29 @@ static int add_list(struct places *places, const struct option_values *values, s
     return 0;
 }
 
+/*
+ * Hides our own settings and state, unless named, and makes what is missing of them in a writable
+ * place, so that no command does.
+ */
+static int hide_own_places(struct places *places, struct err *err)
+{
+    __attribute__((uninitialized)) struct ownplaces own;
+    size_t named = places->count;
+    int r = 0;
+
+    ownplaces_list(&own);
+    for (size_t i = 0; i < named && r == 0; i++)
+        if (places->items[i].access == BOX_WRITE)
+            r = ownplaces_make(&own, places->items[i].path, err);
+    for (size_t i = 0; i < own.count && r == 0; i++) {
+        r = places_add(places, own.items[i].path, BOX_HIDDEN, err);
+        /* What nobody can reach, no command can reach either. */
+        if (r == ERR_PERMISSION_DENIED || r == ERR_NOT_A_DIRECTORY)
+            r = 0;
+    }
+    return r;
+}
+
 /* Named places override the current directory, and what is hidden by default. */
 static int gather_places(const struct option_values *values, struct places *places,
                          const char **out_cwd, struct err *err)
@@ -73,6 +97,8 @@ static int gather_places(const struct option_values *values, struct places *plac
         r = add_list(places, values, SANDBOX_OPTION_RW, BOX_WRITE, err);
     if (r == 0)
         r = add_list(places, values, SANDBOX_OPTION_RO, BOX_READ, err);
+    if (r == 0)
+        r = hide_own_places(places, err);
     if (r < 0)
         return r;
     r = places_add(&here, ".", BOX_READ, &why);

@@ -239,9 +239,8 @@ static void read_modes(const struct option_values *values, struct explain_questi
 static int run_explain(struct program *program, struct err *err)
 {
     const struct option_values *values = program->values;
-    const char *protected_dirs[] = {
-        program->place.state.state_path,
-        program->place.file != NULL ? settings_file_dir(program->place.file) : NULL, NULL};
+    const char *protected_dirs[OWNPLACES_MAX + 3];
+    size_t count = 0;
     struct explain_question question = {
         .group = group_of(options_argument(values, RULES_EXPLAIN_ARG_GROUP)),
         .resource = options_argument(values, RULES_EXPLAIN_ARG_RESOURCE),
@@ -254,6 +253,12 @@ static int run_explain(struct program *program, struct err *err)
     struct str line;
     int r = look(program, err);
 
+    for (size_t i = 0; i < program->place.state.own.count; i++)
+        protected_dirs[count++] = program->place.state.own.items[i].path;
+    protected_dirs[count++] = program->place.state.state_path;
+    if (program->place.file != NULL)
+        protected_dirs[count++] = settings_file_dir(program->place.file);
+    protected_dirs[count] = NULL;
     read_modes(values, &question);
     if (r == 0)
         r = explain_decision(&program->arena, &program->settings, &question, &text, err);

@@ -104,6 +104,30 @@ static void a_directory_that_is_not_there_yet_is_protected(void **state)
     authority_scope_free(scope);
 }
 
+static void what_is_above_it_need_not_be_there_either(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    const struct authority_mkdir_options plain = {.make_parents = true};
+    struct authority_scope *scope;
+    char path[WORLD_PATH_BYTES + 32];
+
+    snprintf(path, sizeof(path), "%s/.local/state/own", world->paths[WORLD_ROOT]);
+    assert_int_equal(authority_protect(world->authority, path, &world->err), 0);
+    /* A file where the directory would be does not stay in its place. */
+    plant(world, WORLD_ROOT, "file", "f");
+    snprintf(path, sizeof(path), "%s/file", world->paths[WORLD_ROOT]);
+    assert_int_equal(authority_protect(world->authority, path, &world->err), 0);
+    scope = world_open(world, &request);
+    assert_refused(world, authority_mkdir(scope, STR(".local/state/own"), &plain, &world->err),
+                   ERR_DENIED_BY_POLICY);
+    assert_refused(world, authority_remove(scope, STR("file"), NULL, &world->err),
+                   ERR_DENIED_BY_POLICY);
+    assert_false(is_there(world, WORLD_ROOT, ".local/state/own"));
+    assert_ok(world, authority_mkdir(scope, STR(".local/state/other"), &plain, &world->err));
+    authority_scope_free(scope);
+}
+
 static void a_root_inside_it_is_given_to_the_core_alone(void **state)
 {
     struct world *world = *state;
@@ -132,14 +156,20 @@ static void only_an_absolute_path_is_taken_and_only_so_many(void **state)
 
     assert_int_equal(authority_protect(world->authority, "state", &world->err),
                      ERR_INVALID_ARGUMENT);
-    assert_int_equal(authority_protect(world->authority, "/none/none", &world->err), ERR_NOT_FOUND);
-    for (int i = 0; r == 0 && i <= AUTHORITY_MAX_PROTECTED; i++)
-        r = authority_protect(world->authority, world->paths[WORLD_OTHER], &world->err);
+    for (int i = 0; r == 0 && i <= AUTHORITY_MAX_PROTECTED; i++) {
+        char path[WORLD_PATH_BYTES + 32];
+
+        /* The same one again takes no room. */
+        assert_int_equal(authority_protect(world->authority, world->state, &world->err), 0);
+        snprintf(path, sizeof(path), "%s/%d", world->paths[WORLD_OTHER], i);
+        r = authority_protect(world->authority, path, &world->err);
+    }
     assert_int_equal(r, ERR_TOO_LARGE);
 }
 
 TEST_MAIN(ON_DISK(the_state_directory_does_not_exist_for_a_scope_around_it),
           ON_DISK(what_holds_it_is_neither_moved_nor_removed),
           ON_DISK(a_directory_that_is_not_there_yet_is_protected),
+          ON_DISK(what_is_above_it_need_not_be_there_either),
           ON_DISK(a_root_inside_it_is_given_to_the_core_alone),
           ON_DISK(only_an_absolute_path_is_taken_and_only_so_many))

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "isolate/ownplaces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "isolate/box/secrets.h"
+
+enum { MODE_PRIVATE = 0700, MODE_OTHERS_WRITE = 022 };
+
+/* By whole components. */
+static bool is_within(const char *path, const char *folder)
+{
+    size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+
+    return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Of "/a/b" the "/a", and of "/a" the "/". */
+static void cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    slash[slash == path ? 1 : 0] = '\0';
+}
+
+/* Without empty components and ".", which mean nothing wherever links lead. */
+static void tidy(char *path)
+{
+    char *to = path;
+
+    for (const char *at = path; *at != '\0';) {
+        size_t len;
+
+        at += strspn(at, "/");
+        len = strcspn(at, "/");
+        if (len > 0 && !(len == 1 && at[0] == '.')) {
+            *to++ = '/';
+            memmove(to, at, len);
+            to += len;
+        }
+        at += len;
+    }
+    *to = '\0';
+}
+
+static bool has_dots(const char *rest)
+{
+    for (const char *at = strstr(rest, "/.."); at != NULL; at = strstr(at + 1, "/.."))
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+    return false;
+}
+
+/* The part that exists, without links; the length of it in the path goes to *out_len. */
+static bool find_existing(const char *path, char out_found[PATH_MAX], size_t *out_len)
+{
+    char above[PATH_MAX];
+
+    memcpy(above, path, strlen(path) + 1);
+    while (realpath(above, out_found) == NULL) {
+        if (strcmp(above, "/") == 0)
+            return false;
+        cut_last(above);
+    }
+    *out_len = strcmp(above, "/") == 0 ? 0 : strlen(above);
+    return true;
+}
+
+/* A path with ".." behind what is missing leads nowhere, and nothing is kept there. */
+static void add(struct ownplaces *places, const char *folder, const char *name, bool needs_parent)
+{
+    struct ownplace *place = &places->items[places->count];
+    char path[PATH_MAX];
+    char found[PATH_MAX];
+    size_t len;
+
+    if (folder == NULL || folder[0] != '/' ||
+        snprintf(path, sizeof(path), "%s%s%s", folder, name[0] != '\0' ? "/" : "", name) >=
+            PATH_MAX)
+        return;
+    tidy(path);
+    if (path[0] == '\0' || !find_existing(path, found, &len) || has_dots(path + len) ||
+        snprintf(place->path, sizeof(place->path), "%s%s", strcmp(found, "/") == 0 ? "" : found,
+                 path + len) >= PATH_MAX)
+        return;
+    for (size_t i = 0; i < places->count; i++)
+        if (strcmp(places->items[i].path, place->path) == 0)
+            return;
+    place->needs_parent = needs_parent;
+    places->count++;
+}
+
+void ownplaces_list(struct ownplaces *out_places)
+{
+    char home[PATH_MAX];
+    char login[64];
+    bool has_home = secrets_find_home(geteuid(), home);
+
+    out_places->count = 0;
+    add(out_places, getenv("HOME"), OWNPLACES_SETTINGS, false);
+    add(out_places, getenv("HOME"), OWNPLACES_STATE, false);
+    add(out_places, has_home ? home : NULL, OWNPLACES_SETTINGS, false);
+    add(out_places, has_home ? home : NULL, OWNPLACES_STATE, false);
+    add(out_places, getenv("XDG_STATE_HOME"), "gatehouse", false);
+    add(out_places, getenv("GATEHOUSE_SETTINGS_DIR"), "", true);
+    add(out_places, getenv("GATEHOUSE_STATE_DIR"), "", true);
+    /* Of the daemon's socket: see cli/status.h. */
+    snprintf(login, sizeof(login), "/run/user/%u", (unsigned)geteuid());
+    add(out_places, getenv("XDG_RUNTIME_DIR"), "gatehouse", true);
+    add(out_places, login, "gatehouse", true);
+}
+
+/* Whether someone without privileges, and this user above all, may create something in it. */
+static bool is_open_to_us(const char *directory)
+{
+    struct stat about;
+
+    return stat(directory, &about) == 0 && S_ISDIR(about.st_mode) &&
+           (about.st_uid == geteuid() || (about.st_mode & MODE_OTHERS_WRITE) != 0);
+}
+
+static int refuse(const char *path, int errno_value, struct err *err)
+{
+    return err_set(err, err_from_errno(errno_value),
+                   "cannot create '%.150s', which has to be there before an agent could create it: "
+                   "%s",
+                   path, err_errno_text(errno_value));
+}
+
+/* Names behind what exists are created one by one; a link among them is none of ours. */
+static int make(const struct ownplace *place, const char *folder, struct err *err)
+{
+    char found[PATH_MAX];
+    char path[PATH_MAX];
+    size_t len;
+
+    if (!find_existing(place->path, found, &len) || place->path[len] == '\0' ||
+        !is_within(found, folder) || !is_open_to_us(found) ||
+        (place->needs_parent && strchr(place->path + len + 1, '/') != NULL))
+        return 0;
+    memcpy(path, place->path, strlen(place->path) + 1);
+    for (char *end = path + len; end != NULL;) {
+        end = strchr(end + 1, '/');
+        if (end != NULL)
+            *end = '\0';
+        if (mkdir(path, MODE_PRIVATE) < 0) {
+            /* Nobody could create it, or somebody just did. */
+            if (errno == EACCES || errno == EROFS)
+                return 0;
+            if (errno != EEXIST || access(path, F_OK) < 0)
+                return refuse(path, errno, err);
+        }
+        if (end != NULL)
+            *end = '/';
+    }
+    return 0;
+}
+
+int ownplaces_make(const struct ownplaces *places, const char *folder, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < places->count && r == 0; i++)
+        r = make(&places->items[i], folder, err);
+    return r;
+}
+
+bool ownplaces_has(const struct ownplaces *places, const char *path)
+{
+    for (size_t i = 0; i < places->count; i++)
+        if (is_within(path, places->items[i].path))
+            return true;
+    return false;
+}
