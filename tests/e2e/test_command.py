@@ -30,11 +30,12 @@ TOOL = """#!/bin/sh
 
 WRAPPERS = ["env", "nice", "nohup", "time", "xargs", "BIN/env", "command", "exec", "eval"]
 OPTIONS = [
-    "-n", "-n 5", "-n5", "-5", "--adjustment=3", "-i", "-", "-u X", "-uX", "-iu X", "--unset=X", "-v", "-p",
+    "-n", "-n 5", "-n5", "-5", "--adjustment=3", "-i", "-", "-u X", "-uX", "-iu X", "--unset=X", "-u LANG", "-uLANG", "--unset=TZ", "-v", "-p",
     "-f %e", "-o out", "-0", "-r", "-I{}", "-I {}", "-n1", "-n 1", "-0n1", "-l", "-i{}", "-a list", "-t", "--",
     "-S", "-C sub", "--chdir=sub", "-x", "-c", "--help", "--null", "--max-args=2", "-u PATH",
 ]
 ASSIGNMENTS = [
+    "LANG=C", "LC_ALL=", "TZ=UTC", "COLUMNS=80", "NO_COLOR=1", "LANG=$Y", "LANG='b  c'", "LC_X={a,b}",
     "A=1", "A=", "A='b  c'", 'A="b  $X"', "A=$X", "A=$Y", "A=${X}", "A=${X:-q  r}", "A={a,b}", "A=*", "A=a\\ b",
     "PATH=/x", "LD_X=1", "A+=1", "'A'=1", "a-b=1", "A=$'q  r'", "A=(b)", "HOME=sub",
 ]

@@ -357,6 +357,16 @@ class Asking(Commands):
         _, result = self.ask(server, "echo one; echo two", "Deny once")
         self.assertTrue(result["isError"])
 
+    def test_allowed_for_the_session_is_the_command_with_its_variables(self):
+        server = self.begin_asking()
+        _, result = self.ask(server, "printenv PATH LANG NINJA", "Allow for this session")
+        self.assertIn("stdout", result["content"][0]["text"])
+        self.assertEqual(self.answer(server, "LANG=C printenv PATH LANG NINJA")["stdout"].splitlines()[1:], ["C"])
+        for command in ("NINJA=x printenv PATH LANG NINJA", "env NINJA=x printenv PATH LANG NINJA"):
+            words, result = self.ask(server, command, "Deny once")
+            self.assertIn("NINJA=x", words)
+            self.assertTrue(result["isError"])
+
     def test_what_is_typed_into_a_job_is_shown_and_asked_about_each_time(self):
         server = self.begin_asking()
         _, result = self.decide(server, "Allow for this session", "shell_start", command="cat")

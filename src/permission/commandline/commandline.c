@@ -39,7 +39,7 @@ static bool take_value(struct head *head)
 
     if (command_next_word(&head->rest, &word) != COMMAND_WORD || !command_is_bare_option(word.text))
         return false;
-    return !head->wrapper->unsets || !command_is_weighty_variable(word.text);
+    return !head->wrapper->unsets || command_is_harmless_variable(word.text);
 }
 
 static bool take_long_option(struct head *head, struct str option)
@@ -55,7 +55,7 @@ static bool take_long_option(struct head *head, struct str option)
         return is_on_list(head->wrapper->long_flags, name) ||
                (is_on_list(head->wrapper->long_values, name) && take_value(head));
     return is_on_list(head->wrapper->long_values, name) &&
-           !(head->wrapper->unsets && command_is_weighty_variable(value));
+           (!head->wrapper->unsets || command_is_harmless_variable(value));
 }
 
 /* "-n", "-n10", "-iu NAME". */
@@ -71,7 +71,7 @@ static bool take_short_options(struct head *head, struct str letters)
         if (has_letter(wrapper->values, letters.ptr[i])) {
             if (value.len == 0)
                 return take_value(head);
-            return !wrapper->unsets || !command_is_weighty_variable(value);
+            return !wrapper->unsets || command_is_harmless_variable(value);
         }
         if (!has_letter(wrapper->flags, letters.ptr[i]))
             return false;
@@ -98,10 +98,8 @@ static bool take_option(struct head *head, struct str option)
         head->has_assignments = false;
         return true;
     }
-    if (option.len == 1) {
-        head->has_options = false;
-        return head->wrapper->has_dash;
-    }
+    if (option.len == 1)
+        return false;
     if (option.ptr[1] == '-')
         return take_long_option(head, str_slice(option, 2, option.len));
     if (head->wrapper->has_numbers && is_number(str_slice(option, 1, option.len)))
@@ -112,12 +110,10 @@ static bool take_option(struct head *head, struct str option)
 /* Whether this assignment may be removed. */
 static bool take_assignment(struct head *head, const struct command_word *word, struct str name)
 {
-    /* To a program it is a word like any other: it may become several. */
-    if (head->wrapper != NULL && (word->has_expansion || word->has_pattern))
-        return false;
     head->has_options = false;
     head->is_assigned_to = true;
-    return head->has_assignments && !command_is_weighty_variable(name);
+    return head->has_assignments && command_is_harmless_assignment(
+                                        name, str_slice(word->text, name.len + 1, word->text.len));
 }
 
 /* The program's name without a directory of PATH. Empty: not a plain name. */

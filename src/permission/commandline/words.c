@@ -163,6 +163,7 @@ enum command_split command_next_word(struct str *rest, struct command_word *out_
 /*
  * Options omitted on purpose, so that a command with them keeps its whole text: those that run a
  * shell or an editor (sudo -s -i -e), go elsewhere (sudo -D -R -h, env -C), split a text (env -S),
+ * take all variables away (env -i),
  * read arguments or write results somewhere (xargs -a, time -o), name the program in another way
  * (env -a), or run nothing.
  */
@@ -174,13 +175,12 @@ static const struct command_wrapper wrappers[] = {
     },
     {
         .name = STR_LITERAL("env"),
-        .flags = "iv",
+        .flags = "v",
         .values = "u",
-        .long_flags = (const char *const[]){"ignore-environment", "debug", NULL},
+        .long_flags = (const char *const[]){"debug", NULL},
         .long_maybe =
             (const char *const[]){"block-signal", "default-signal", "ignore-signal", NULL},
         .long_values = (const char *const[]){"unset", NULL},
-        .has_dash = true,
         .unsets = true,
         .takes_assignments = true,
     },
@@ -248,107 +248,37 @@ struct str command_assigned_name(struct str text)
     return str_slice(text, 0, len);
 }
 
-/* By prefix or suffix, in any case: asking too often is better than missing a program. */
-static const char *const weighty_beginnings[] = {
-    "_java",   "ansible_",  "aws_",      "azure_",  "bash",    "bundle_", "cargo",       "ccache_",
-    "cmake_",  "composer_", "coreclr_",  "cross_",  "curl_",   "dbus_",   "debuginfod_", "docker",
-    "dotnet_", "dyld_",     "electron_", "flask_",  "gcc_",    "gcloud_", "gem_",        "gh_",
-    "git",     "gnupg",     "go",        "gradle_", "helm_",   "java_",   "jdk_",        "kube",
-    "ld_",     "less",      "lua_",      "make",    "malloc_", "maven_",  "mongo",       "mysql",
-    "node_",   "npm_",      "odbc",      "perl",    "pg",      "php",     "pip_",        "pnpm_",
-    "podman_", "prompt",    "ps",        "pyenv_",  "python",  "qt_",     "r_",          "rbenv_",
-    "redis",   "rpm_",      "ruby",      "rust",    "ssh_",    "ssl_",    "sudo_",       "systemd_",
-    "tcl",     "tf_",       "uv_",       "vault_",  "vk_",     "xdg_",    "yarn_",
-};
-static const char *const weighty_endings[] = {
-    "_ar",      "_as",      "_ld",      "_url",      "app",     "args",  "askpass", "backend",
-    "bin",      "browser",  "caps",     "cc",        "cfg",     "cmd",   "cnf",     "command",
-    "compiler", "conf",     "config",   "context",   "cxx",     "diff",  "dir",     "editor",
-    "endpoint", "engines",  "env",      "exec",      "file",    "flags", "home",    "host",
-    "ini",      "init",     "launcher", "lib",       "libs",    "merge", "module",  "modules",
-    "opt",      "options",  "opts",     "pager",     "path",    "paths", "plugin",  "plugins",
-    "prefix",   "preload",  "profile",  "prog",      "program", "proxy", "rc",      "root",
-    "rsh",      "runtime",  "sdk",      "server",    "shell",   "ssh",   "startup", "term",
-    "terminal", "terminfo", "tool",     "toolchain", "urls",    "user",  "visual",  "wrapper",
-};
-/* And these by the whole name. */
-static const char *const weighty_names[] = {
-    "aclocal",
-    "ar",
-    "as",
-    "autom4te",
-    "co",
-    "cpp",
-    "ctangle",
-    "cweave",
-    "display",
-    "f77",
-    "fc",
-    "get",
-    "glibc_tunables",
-    "hostaliases",
-    "ifs",
-    "ld",
-    "lex",
-    "libtoolize",
-    "lint",
-    "localdomain",
-    "logname",
-    "m2c",
-    "m4",
-    "nm",
-    "objcopy",
-    "optind",
-    "pc",
-    "posixly_correct",
-    "ranlib",
-    "rm",
-    "sendmail",
-    "shell_escape",
-    "strip",
-    "tangle",
-    "tape",
-    "temp",
-    "tex",
-    "texi2dvi",
-    "tmp",
-    "unzip",
-    "vim",
-    "weave",
-    "xz_defaults",
-    "yacc",
-    "zip",
+/*
+ * Language, time zone, colours and the size of the terminal: what they change is how a program
+ * shows things. By the whole name, but for LC_, since a name too many would be a hole.
+ */
+static const char *const harmless_names[] = {
+    "CARGO_TERM_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LANG",
+    "LANGUAGE",         "LINES",    "NO_COLOR",       "PY_COLORS", "TERM",    "TZ",
 };
 
-static bool is_weighty_beginning(struct str name)
+bool command_is_harmless_variable(struct str name)
 {
-    for (size_t i = 0; i < array_size(weighty_beginnings); i++) {
-        struct str part = str_from(weighty_beginnings[i]);
-
-        if (name.len >= part.len && str_eq_nocase(str_slice(name, 0, part.len), part))
-            return true;
-    }
-    return false;
+    return str_index(name, harmless_names, array_size(harmless_names)) != SIZE_MAX ||
+           str_starts_with(name, STR("LC_"));
 }
 
-static bool is_weighty_ending(struct str name)
+/* A path could be one to a catalogue of messages or another file that the agent has written. */
+bool command_is_harmless_assignment(struct str name, struct str value)
 {
-    for (size_t i = 0; i < array_size(weighty_endings); i++) {
-        struct str part = str_from(weighty_endings[i]);
+    bool is_zone = str_eq_c(name, "TZ");
 
-        if (name.len >= part.len &&
-            str_eq_nocase(str_slice(name, name.len - part.len, part.len), part))
-            return true;
+    if (!command_is_harmless_variable(name))
+        return false;
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.ptr[i];
+        bool is_slash = is_zone && c == '/' && i > 0 && value.ptr[i - 1] != '.';
+
+        if (!is_letter(c) && !is_digit(c) && !is_slash &&
+            !is_one_of(c, is_zone ? "+-,." : "+-,.@:="))
+            return false;
     }
-    return false;
-}
-
-bool command_is_weighty_variable(struct str name)
-{
-    for (size_t i = 0; i < array_size(weighty_names); i++)
-        if (str_eq_nocase(name, str_from(weighty_names[i])))
-            return true;
-    return is_weighty_beginning(name) || is_weighty_ending(name);
+    return true;
 }
 
 bool command_reads_any_variable(struct str program)

@@ -47,7 +47,6 @@ struct command_wrapper {
     const char *const *long_maybe;
     const char *const *long_values;
     bool has_numbers;       /* -10 */
-    bool has_dash;          /* - alone */
     bool unsets;            /* its values are names of variables */
     bool takes_assignments; /* NAME=value after its options */
     bool is_fed;            /* its input becomes arguments */
@@ -59,8 +58,10 @@ const struct command_wrapper *command_find_wrapper(struct str name);
 /* The variable of NAME=value, unquoted up to the sign; empty if it is no assignment. */
 struct str command_assigned_name(struct str text);
 
-/* Whether this variable may choose programs, libraries, settings or servers. */
-bool command_is_weighty_variable(struct str name);
+/* Whether this variable is known to change nothing but how a program shows things. */
+bool command_is_harmless_variable(struct str name);
+/* Same for such a variable with this value, as written: a plain word that leads to no file. */
+bool command_is_harmless_assignment(struct str name, struct str value);
 
 /*
  * Whether no variable is harmless for this program, given by name or path: what it reads may use
