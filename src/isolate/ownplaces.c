@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "isolate/box/secrets.h"
+#include "isolate/leads.h"
 
 enum { MODE_PRIVATE = 0700, MODE_OTHERS_WRITE = 022 };
 
@@ -18,14 +19,6 @@ static bool is_within(const char *path, const char *folder)
     size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
 
     return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
-/* Of "/a/b" the "/a", and of "/a" the "/". */
-static void cut_last(char *path)
-{
-    char *slash = strrchr(path, '/');
-
-    slash[slash == path ? 1 : 0] = '\0';
 }
 
 /* Without empty components and ".", which mean nothing wherever links lead. */
@@ -56,21 +49,6 @@ static bool has_dots(const char *rest)
     return false;
 }
 
-/* The part that exists, without links; the length of it in the path goes to *out_len. */
-static bool find_existing(const char *path, char out_found[PATH_MAX], size_t *out_len)
-{
-    char above[PATH_MAX];
-
-    memcpy(above, path, strlen(path) + 1);
-    while (realpath(above, out_found) == NULL) {
-        if (strcmp(above, "/") == 0)
-            return false;
-        cut_last(above);
-    }
-    *out_len = strcmp(above, "/") == 0 ? 0 : strlen(above);
-    return true;
-}
-
 /* A path with ".." behind what is missing leads nowhere, and nothing is kept there. */
 static void add(struct ownplaces *places, const char *folder, const char *name, bool needs_parent)
 {
@@ -84,7 +62,7 @@ static void add(struct ownplaces *places, const char *folder, const char *name, 
             PATH_MAX)
         return;
     tidy(path);
-    if (path[0] == '\0' || !find_existing(path, found, &len) || has_dots(path + len) ||
+    if (path[0] == '\0' || !leads_find_existing(path, found, &len) || has_dots(path + len) ||
         snprintf(place->path, sizeof(place->path), "%s%s", strcmp(found, "/") == 0 ? "" : found,
                  path + len) >= PATH_MAX)
         return;
@@ -139,7 +117,7 @@ static int make(const struct ownplace *place, const char *folder, struct err *er
     char path[PATH_MAX];
     size_t len;
 
-    if (!find_existing(place->path, found, &len) || place->path[len] == '\0' ||
+    if (!leads_find_existing(place->path, found, &len) || place->path[len] == '\0' ||
         !is_within(found, folder) || !is_open_to_us(found) ||
         (place->needs_parent && strchr(place->path + len + 1, '/') != NULL))
         return 0;

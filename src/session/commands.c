@@ -78,8 +78,10 @@ static struct granted grant_of(const struct session *session)
 static int add_since(struct commands *commands, struct launched_less *less, struct err *err)
 {
     struct permission *permission = keeper_permission(commands->config.session->keeper);
-    int r = denied_gather_since(&commands->since, &commands->denied, permission, err);
+    int r;
 
+    keeper_follow_links(commands->config.session->keeper);
+    r = denied_gather_since(&commands->since, &commands->denied, permission, err);
     if (r < 0)
         return r;
     less->denials = commands->since.items;

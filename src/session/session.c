@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "files/patterns.h"
 #include "files/tool.h"
+#include "isolate/leads.h"
 
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
@@ -122,13 +123,25 @@ static void list_protected(const struct session *session, const char *out_dirs[O
     out_dirs[count] = NULL;
 }
 
+static bool rule_leads(void *data, const char *path, char out_found[PATH_MAX])
+{
+    const struct session *session = data;
+
+    return leads_elsewhere(path, session->root_path, out_found);
+}
+
 static int open_consent(struct session *session, const struct session_consent *consent,
                         struct err *err)
 {
     const char *home = getenv("HOME");
     const char *dirs[OWNPLACES_MAX + 3];
     struct keeper_config config = {
-        .modes = consent->modes, .may_save = consent->keeps_rules, .protected_dirs = dirs};
+        .modes = consent->modes,
+        .may_save = consent->keeps_rules,
+        .protected_dirs = dirs,
+        .leads = rule_leads,
+        .leads_data = session,
+    };
     int r = 0;
 
     if (consent->settings_dir != NULL || (home != NULL && home[0] == '/'))
@@ -146,7 +159,8 @@ static int open_consent(struct session *session, const struct session_consent *c
 /* The deciding process has the modes; here only names are hidden. */
 static int take_rules(struct session *session, struct err *err)
 {
-    const struct keeper_config config = {.modes = permission_modes_recommended};
+    const struct keeper_config config = {
+        .modes = permission_modes_recommended, .leads = rule_leads, .leads_data = session};
 
     return keeper_new(&config, &session->keeper, NULL, err);
 }
@@ -183,6 +197,9 @@ static int open_all(struct session *session, const struct session_config *given,
         r = protect(session, config->protected_dirs, err);
     if (r == 0)
         r = open_folder(session, &arena, config, err);
+    /* What links in the folder may mean depends on where it is. */
+    if (r == 0 && session->keeper != NULL)
+        keeper_follow_links(session->keeper);
     if (r == 0 && config->may_write)
         r = ownplaces_make(&session->state.own, session->root_path, err);
     if (r < 0 || config->has_tools_elsewhere)

@@ -185,6 +185,57 @@ class Covers(Commands):
         server = self.begin("--write")
         self.assertNotEqual(self.answer(server, "echo new > made")["exitCode"], 0)
 
+    def test_a_rule_by_a_link_binds_what_it_leads_to(self):
+        alias = self.room / "alias"
+        alias.symlink_to(self.root)
+        self.plant("d/f", "a.pem", "deep/a.pem", "deep/b.key", "fixed/f", "odd [x]/a.pem")
+        (self.room / "odd").symlink_to(self.root / "odd [x]")
+        self.deny([f"dir:{alias}/d", f"glob:{alias}/**/*.pem", f"{alias}/deep/b.key",
+                   f"glob:{self.room}/odd/*.pem"], [f"dir:{alias}/fixed"])
+        server = self.begin("--write")
+        for name in ("d/f", "a.pem", "deep/a.pem", "deep/b.key", "odd [x]/a.pem"):
+            server.bad("read_file", filePath=name)
+            self.assertNotIn(SECRET, str(self.run_command(server, f"cat '{name}'")), name)
+        server.bad("write_file", filePath="fixed/f", content="new")
+        self.assertNotEqual(self.answer(server, "echo new > fixed/f")["exitCode"], 0)
+        self.assertEqual(server.good("search_files", dirPath=".", query="needle")["matches"][0]["path"],
+                         "fixed/f")
+
+    def test_a_rule_binds_where_its_links_lead_by_now(self):
+        self.plant("one/a.pem", "two/a.pem", "three/f")
+        (self.root / "link").symlink_to("one")
+        self.deny([f"glob:{self.root}/link/*.pem", f"dir:{self.root}/later"])
+        server = self.begin("--write")
+        self.assertTrue(server.call("read_file", filePath="one/a.pem").get("isError"))
+        self.assertIn(SECRET, str(self.run_command(server, "cat two/a.pem three/f")))
+        (self.root / "link").unlink()
+        (self.root / "link").symlink_to("two")
+        (self.root / "later").symlink_to("three")
+        said = str(self.run_command(server, "cat two/a.pem three/f"))
+        self.assertNotIn(SECRET, said)
+        for name in ("two/a.pem", "three/f", "later/f", "link/a.pem"):
+            server.bad("read_file", filePath=name)
+
+    def test_file_tools_follow_the_links_of_rules_without_a_command(self):
+        self.plant("three/f", "other/f")
+        self.deny([f"dir:{self.root}/later"])
+        server = self.start("--write")
+        server.good("read_file", filePath="three/f")
+        (self.root / "later").symlink_to("three")
+        deadline = time.monotonic() + PATIENCE
+        while not server.call("read_file", filePath="three/f").get("isError"):
+            self.assertLess(time.monotonic(), deadline, "the rule does not bind where it leads")
+            time.sleep(0.02)
+        server.good("read_file", filePath="other/f")
+
+    def test_a_link_that_leads_to_everything_takes_nothing_away(self):
+        self.plant("f")
+        self.deny([f"dir:{self.root}/later", f"dir:{self.root}/system"])
+        server = self.begin("--write")
+        self.answer(server, f"ln -s . later; ln -s /usr system; ln -s {self.root} here")
+        self.assertEqual(self.answer(server, "cat f")["stdout"], SECRET)
+        server.good("read_file", filePath="f")
+
     def test_a_place_behind_a_link_that_commands_could_make_is_refused(self):
         (self.room / "victim").mkdir()
         (self.root / "cache").symlink_to(self.room / "victim")

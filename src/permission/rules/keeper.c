@@ -12,6 +12,7 @@
 enum {
     SESSION_RULES_BYTES = 4 << 20,
     SESSION_RULES_MAX = 4096,
+    LED_BYTES = 64 << 20,
 };
 
 struct keeper {
@@ -25,6 +26,11 @@ struct keeper {
     struct str root_paths[2];
     size_t root_count;
     atomic_bool denies_paths;
+    led_fn *leads;
+    void *leads_data;
+    _Atomic int64_t followed_ms; /* links, the last time */
+    /* Whoever has it follows links, which may hang. Nobody waits for it. */
+    pthread_mutex_t following;
     /* Serialises saves, which wait for other programs. Taken before the next lock. */
     pthread_mutex_t saving;
     /*
@@ -32,6 +38,8 @@ struct keeper {
      */
     pthread_mutex_t lock;
     struct rulebook *filed; /* last read from the file */
+    struct rulebook *base;  /* with what could not be written there */
+    struct rulebook *led;   /* only where rules of the base lead; or NULL */
     /* What could not be written there. */
     struct arena arena;
     struct rule *own;
@@ -51,6 +59,23 @@ bool keeper_saves(const struct keeper *keeper)
 /* ---- the book ---- */
 
 /* The rules last read from the file, and those that could not be saved there. */
+static int join_books(const struct rulebook *base, const struct rulebook *led,
+                      struct rulebook **out_book, struct err *err)
+{
+    size_t count = rulebook_count(base);
+    size_t more = rulebook_count(led);
+    struct rule *all = calloc(count + more, sizeof(*all));
+    int r;
+
+    if (all == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    for (size_t i = 0; i < count + more; i++)
+        all[i] = i < count ? *rulebook_at(base, i) : *rulebook_at(led, i - count);
+    r = rulebook_new(all, count + more, out_book, err);
+    free(all);
+    return r;
+}
+
 static int join_rules(const struct keeper *keeper, struct rulebook **out_book, struct err *err)
 {
     size_t filed = rulebook_count(keeper->filed);
@@ -67,22 +92,86 @@ static int join_rules(const struct keeper *keeper, struct rulebook **out_book, s
     return r;
 }
 
-static int use_rules(struct keeper *keeper, struct err *err)
+/* Only the rules for where links lead; NULL: there are none. */
+static int find_led(const struct keeper *keeper, const struct rulebook *base,
+                    struct rulebook **out_led, struct err *err)
 {
-    struct rulebook *book;
+    cleanup_arena struct arena arena = ARENA_INIT(LED_BYTES);
+    struct rule *rules = NULL;
+    size_t count = 0;
     int r = 0;
 
-    if (keeper->own_count > 0)
-        r = join_rules(keeper, &book, err);
-    else
-        book = rulebook_ref(keeper->filed);
+    *out_led = NULL;
+    if (keeper->leads != NULL)
+        r = led_rules(base, keeper->leads, keeper->leads_data, &arena, &rules, &count);
+    if (r < 0)
+        return err_set_plain(err, r);
+    return count > 0 ? rulebook_new(rules, count, out_led, err) : 0;
+}
+
+static bool is_same(const struct rulebook *a, const struct rulebook *b)
+{
+    size_t count = a != NULL ? rulebook_count(a) : 0;
+
+    if (count != (b != NULL ? rulebook_count(b) : 0))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct rule *one = rulebook_at(a, i);
+        const struct rule *other = rulebook_at(b, i);
+
+        if (one->group != other->group || one->kind != other->kind ||
+            one->expires_ms != other->expires_ms || !str_eq(one->pattern, other->pattern))
+            return false;
+    }
+    return true;
+}
+
+/* Takes over both on success. */
+static int set_rules(struct keeper *keeper, struct rulebook *base, struct rulebook *led,
+                     struct err *err)
+{
+    struct rulebook *book = rulebook_ref(base);
+    int r = 0;
+
+    if (led != NULL) {
+        rulebook_unref(book);
+        r = join_books(base, led, &book, err);
+    }
     if (r < 0)
         return r;
+    if (keeper->base != base)
+        rulebook_unref(keeper->base);
+    if (keeper->led != led)
+        rulebook_unref(keeper->led);
+    keeper->base = base;
+    keeper->led = led;
     permission_set_book(keeper->permission, book);
     atomic_store(&keeper->denies_paths, rulebook_has_denials(book, CATALOG_FILESYSTEM_READ) ||
                                             rulebook_has_denials(book, CATALOG_FILESYSTEM_WRITE));
     rulebook_unref(book);
     return 0;
+}
+
+static int use_rules(struct keeper *keeper, struct err *err)
+{
+    struct rulebook *base;
+    struct rulebook *led = NULL;
+    int r = 0;
+
+    if (keeper->own_count > 0)
+        r = join_rules(keeper, &base, err);
+    else
+        base = rulebook_ref(keeper->filed);
+    if (r < 0)
+        return r;
+    r = find_led(keeper, base, &led, err);
+    if (r == 0)
+        r = set_rules(keeper, base, led, err);
+    if (r < 0) {
+        rulebook_unref(base);
+        rulebook_unref(led);
+    }
+    return r;
 }
 
 /* Deny rules may be missing, so nothing may happen without asking. */
@@ -220,6 +309,39 @@ int keeper_save(struct keeper *keeper, const struct permission_resource *resourc
     return result < 0 ? result : r;
 }
 
+/* ---- links of rules ---- */
+
+/* Reads links without the lock. If other rules came meanwhile, their links were just followed. */
+static void follow_links(struct keeper *keeper)
+{
+    struct rulebook *base;
+    struct rulebook *led = NULL;
+    bool is_taken = false;
+    int r;
+
+    pthread_mutex_lock(&keeper->lock);
+    base = rulebook_ref(keeper->base);
+    pthread_mutex_unlock(&keeper->lock);
+    r = find_led(keeper, base, &led, NULL);
+    pthread_mutex_lock(&keeper->lock);
+    if (r == 0 && base == keeper->base && !is_same(led, keeper->led))
+        is_taken = set_rules(keeper, base, led, NULL) == 0;
+    pthread_mutex_unlock(&keeper->lock);
+    if (!is_taken)
+        rulebook_unref(led);
+    rulebook_unref(base);
+}
+
+void keeper_follow_links(struct keeper *keeper)
+{
+    if (keeper->leads == NULL || !atomic_load(&keeper->denies_paths) ||
+        pthread_mutex_trylock(&keeper->following) != 0)
+        return;
+    follow_links(keeper);
+    atomic_store(&keeper->followed_ms, clock_monotonic_ms(keeper->clock));
+    pthread_mutex_unlock(&keeper->following);
+}
+
 /* ---- names that nobody is to see ---- */
 
 static bool filter_is_active(void *data)
@@ -254,6 +376,9 @@ static bool filter_denies(void *data, struct str name, bool changes)
 
     if (name.len >= PATH_MAX)
         return true;
+    if (keeper->leads != NULL &&
+        clock_monotonic_ms(keeper->clock) - atomic_load(&keeper->followed_ms) >= KEEPER_LINKS_MS)
+        keeper_follow_links(keeper);
     book = permission_book(keeper->permission);
     for (size_t i = 0; i < keeper->root_count && !denies; i++)
         denies = book_denies(book, keeper->root_paths[i], name, changes, now_ms);
@@ -308,11 +433,14 @@ int keeper_new(const struct keeper_config *config, struct keeper **out_keeper,
         return err_set_plain(err, ERR_NO_MEMORY);
     keeper->settings = config->settings;
     keeper->may_save = config->may_save;
+    keeper->leads = config->leads;
+    keeper->leads_data = config->leads_data;
     keeper->modes = config->modes;
     keeper->clock = config->clock != NULL ? config->clock : &clock_system;
     arena_init(&keeper->arena, SESSION_RULES_BYTES);
     pthread_mutex_init(&keeper->saving, NULL);
     pthread_mutex_init(&keeper->lock, NULL);
+    pthread_mutex_init(&keeper->following, NULL);
     r = permission_new(&permission, &keeper->permission, err);
     if (r == 0)
         r = take_rules(keeper, settings_file_load, &findings, err);
@@ -332,6 +460,9 @@ void keeper_free(struct keeper *keeper)
         return;
     permission_free(keeper->permission);
     rulebook_unref(keeper->filed);
+    rulebook_unref(keeper->base);
+    rulebook_unref(keeper->led);
+    pthread_mutex_destroy(&keeper->following);
     pthread_mutex_destroy(&keeper->lock);
     pthread_mutex_destroy(&keeper->saving);
     arena_done(&keeper->arena);

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "gatehouse/authority.h"
 #include "permission/permission.h"
+#include "permission/rules/led.h"
 #include "permission/settings/file.h"
 
 struct keeper;
@@ -23,7 +24,14 @@ struct keeper_config {
     struct settings_file *settings;
     bool may_save;                     /* save permanent decisions */
     const char *const *protected_dirs; /* as for permission_new() */
-    const struct clock *clock;         /* NULL: the system clock */
+    /*
+     * Whether this absolute path leads elsewhere through links at present, and where to: what a
+     * rule denies is denied there as well. Any thread calls it, one at a time. NULL: links are not
+     * followed.
+     */
+    led_fn *leads;
+    void *leads_data;
+    const struct clock *clock; /* NULL: the system clock */
 };
 
 /*
@@ -58,6 +66,14 @@ bool keeper_is_outdated(struct keeper *keeper);
  * asking until the file is repaired.
  */
 int keeper_refresh(struct keeper *keeper, struct err *err);
+
+/*
+ * Follows the links of rules again: denies where they lead by now. The filter does so by itself,
+ * KEEPER_LINKS_MS after the last time.
+ */
+void keeper_follow_links(struct keeper *keeper);
+
+enum { KEEPER_LINKS_MS = 100 };
 
 /*
  * Makes a filter for scopes on this root, whose path has no links; rules may also name it by the
