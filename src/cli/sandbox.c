@@ -16,8 +16,7 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
         {.name = "ro",
          .type = OPTION_LIST,
          .placeholder = "PATH",
-         .help =
-             "make PATH readable, even if it is hidden or in /tmp; repeatable or comma-separated"},
+         .help = "make PATH readable that is not seen otherwise; repeatable or comma-separated"},
     [SANDBOX_OPTION_RW] = {.name = "rw",
                            .type = OPTION_LIST,
                            .placeholder = "PATH",

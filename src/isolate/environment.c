@@ -7,7 +7,10 @@
 #include "base/redact.h"
 #include "base/str.h"
 
-/* A '*' at the end matches any rest. */
+/*
+ * A '*' at the end matches any rest. Only variables with names, paths and numbers as values: what
+ * holds options for a program (CFLAGS, MAVEN_OPTS and kin) may hold a password among them.
+ */
 static const char *const kept[] = {
     /* Who and where. */
     "HOME",
@@ -32,35 +35,26 @@ static const char *const kept[] = {
     "EDITOR",
     "VISUAL",
     "PAGER",
-    "LESS",
     /* How to build. */
     "CC",
     "CXX",
     "CPP",
     "LD",
     "AR",
-    "CFLAGS",
-    "CXXFLAGS",
-    "CPPFLAGS",
-    "LDFLAGS",
-    "MAKEFLAGS",
     "PKG_CONFIG_PATH",
-    "CMAKE_*",
-    "DEBUG",
+    "CMAKE_BUILD_PARALLEL_LEVEL",
+    "CMAKE_BUILD_TYPE",
+    "CMAKE_GENERATOR",
+    "CMAKE_PREFIX_PATH",
     "CI",
     "NODE_ENV",
-    "NODE_OPTIONS",
     "NVM_DIR",
     "GOPATH",
     "GOROOT",
-    "GOFLAGS",
     "GOCACHE",
     "CARGO_HOME",
     "RUSTUP_HOME",
-    "RUSTFLAGS",
     "JAVA_HOME",
-    "MAVEN_OPTS",
-    "GRADLE_OPTS",
     "PYTHONPATH",
     "PYTHONUNBUFFERED",
     "VIRTUAL_ENV",
@@ -112,7 +106,7 @@ bool environment_is_secret(const char *variable)
         return true;
     /* Of an address of a proxy, the user and the password. */
     return (str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) &&
-           strchr(variable, '@') != NULL;
+           strpbrk(variable + name.len, "@?") != NULL;
 }
 
 bool environment_is_kept(const char *variable)

@@ -199,6 +199,8 @@ static int gather_places(const struct commands_config *config, struct places *pl
     if (r == 0)
         r = make_own_places(places, &session->state.own, err);
     if (r == 0)
+        r = places_show_toolchains(places, getenv("HOME"), err);
+    if (r == 0)
         r = places_hide_secrets(places, getenv("HOME"), err);
     if (r == 0)
         r = places_hide_sockets(places, err);
@@ -290,6 +292,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
         return r;
     plan.places = commands->places->items;
     plan.place_count = commands->places->count;
+    plan.home = getenv("HOME");
     plan.is_open = commands->config.is_open;
     plan.network = commands->config.has_network ? BOX_NETWORK_HOST : BOX_NETWORK_NONE;
     envelope.plan = &plan;

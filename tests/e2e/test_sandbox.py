@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import pwd
 import resource
 import select
 import signal
@@ -93,6 +94,94 @@ class Use(Sandbox):
         self.assertEqual(self.run_it("--rw", self.room / "link", "--", "touch",
                                      self.outside / "by-link")[0], 0)
 
+    def test_the_home_is_empty_but_for_a_list(self):
+        """What nobody has thought of is not seen either."""
+        unusual = (".config/unusual/token", ".unusual", "notes/passwords.txt", ".cargo/config.toml",
+                   ".cargo/credentials.toml", ".npm/_logs/log", ".m2/settings.xml", "bin/tool")
+        shown = (".cargo/bin/tool", ".rustup/toolchain", ".local/bin/tool", "go/pkg/mod", ".nvm/node")
+        for name in unusual + shown:
+            path = self.home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(MARK)
+        code, out, said = self.run_it("--", "sh", "-c", 'cd && pwd && find . -type f')
+        self.assertEqual(code, 0, said)
+        self.assertEqual(sorted(out.split()), sorted([str(self.home), *(f"./{name}" for name in shown)]), said)
+        code, _, _ = self.run_it("--", "touch", self.home / ".cargo/bin/new")
+        self.assertNotEqual(code, 0)
+        # Nor can a real home be written to: this one lies in the private /tmp.
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+        if os.path.isdir(home) and not home.startswith("/tmp"):
+            code, out, _ = self.run_it("--", "sh", "-c", "cd && touch new", env={"HOME": home})
+            self.assertNotEqual(code, 0)
+        # What is named is seen, and what is granted is granted as a whole.
+        self.assertEqual(self.run_it("--ro", self.home / ".unusual", "--", "cat",
+                                     self.home / ".unusual")[1], MARK)
+        self.assertEqual(self.run_it("--rw", self.home, "--", "touch",
+                                     self.home / ".cargo/bin/new")[0], 0)
+        self.assertTrue((self.home / ".cargo/bin/new").exists())
+
+    def test_working_in_the_home_does_not_show_it(self):
+        (self.home / ".unusual").write_text(MARK)
+        (self.home / "project").mkdir()
+        (self.home / "project/file").write_text("here")
+        for folder in (self.home, self.home.parent):
+            code, out, said = self.run_it("--", "sh", "-c", f"pwd; cat {self.home}/.unusual", before=[
+                "sh", "-c", f'cd {folder} && exec "$@"', "sh"])
+            self.assertNotEqual(code, 0)
+            self.assertEqual(out, f"{folder}\n", said)
+        code, out, said = self.run_it("--", "sh", "-c", f"cat file; ls {self.home}", before=[
+            "sh", "-c", f'cd {self.home}/project && exec "$@"', "sh"])
+        self.assertEqual((code, out), (0, "hereproject\n"), said)
+
+    def test_a_home_that_is_a_link(self):
+        (self.home / ".local/bin").mkdir(parents=True)
+        (self.home / ".local/bin/tool").write_text("tool")
+        (self.room / "link").symlink_to(self.home)
+        code, out, said = self.run_it("--", "sh", "-c", "cat ~/.local/bin/tool; ls -A ~",
+                                      env={"HOME": str(self.room / "link")})
+        self.assertEqual((code, out), (0, "tool.local\n"), said)
+
+    def test_the_system_is_seen_by_a_list(self):
+        code, out, said = self.run_it("--", "sh", "-c", "ls -A /; ls -A /etc /var /var/lib /home; true")
+        self.assertEqual(code, 0, said)
+        names = set(out.split())
+        self.assertTrue({"usr", "bin", "passwd", "nsswitch.conf", "hosts"} <= names, names)
+        for name in ("boot", "mnt", "media", "srv", "shadow", "sudoers", "machine-id", "ssh", "fstab",
+                     "letsencrypt", "rancher", "cloud", "backups", "log", "environment", "cron.d"):
+            self.assertNotIn(name, names)
+        _, out, _ = self.run_it("--ro", "/etc/fstab", "--", "ls", "/etc/fstab")
+        self.assertEqual(bool(out), os.path.exists("/etc/fstab"))
+
+    def test_mounts_of_the_host_are_not_named(self):
+        _, out, _ = self.run_it("--", "cat", "/proc/self/mountinfo", "/proc/mounts", "/etc/mtab")
+        outside = {line.split()[4] for line in open("/proc/self/mountinfo")}
+        own = ("/", "/dev", "/dev/pts", "/proc", "/tmp", "/var/tmp", "/usr", "/opt")
+        for line in out.splitlines():
+            point = line.split()[4 if line[0].isdigit() else 1]
+            self.assertTrue(point in own or point not in outside, line)
+
+    def test_tools_work(self):
+        """As far as they are installed."""
+        (self.root / "one.c").write_text("#include <stdio.h>\nint main(void) { puts(\"built\"); }\n")
+        (self.root / "Makefile").write_text("all: ; @cc -o one one.c && ./one\n")
+        (self.root / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.10)\n"
+                                                  "project(one C)\nadd_executable(two one.c)\n")
+        for tool, script, wanted in (
+                ("cc", "make", "built"),
+                ("cmake", "cmake -B out . >/dev/null && cmake --build out >/dev/null && out/two", "built"),
+                ("python3", "python3 -c 'import ssl, getpass; print(getpass.getuser(), \"built\")'", "built"),
+                ("node", "node -p '\"bu\" + \"ilt\"'", "built"),
+                ("perl", "perl -MPOSIX -e 'print getpwuid(0), \"built\"'", "built"),
+                ("java", "java -version 2>&1 && echo built", "built"),
+                ("openssl", "openssl version && openssl rand -hex 4 && echo built", "built"),
+                ("curl", "curl --version && echo built", "built"),
+                ("git", "git init -q x && git -C x status && echo built", "built"),
+                ("bash", "bash -lc 'echo built'", "built")):
+            if subprocess.run(["sh", "-c", f"command -v {tool}"], capture_output=True).returncode == 0:
+                code, out, said = self.run_it("--rw", ".", "--", "sh", "-c", script)
+                self.assertEqual(code, 0, (tool, out, said))
+                self.assertIn(wanted, out, tool)
+
     def test_secrets_can_be_shown_only_by_name(self):
         (self.home / ".ssh").mkdir()
         (self.home / ".ssh/config").write_text(MARK)
@@ -146,11 +235,12 @@ class Use(Sandbox):
         self.assertTrue((inside / "new").exists())
 
     def test_variables(self):
-        env = {"LANG": "C.UTF-8", "API_TOKEN": "t", "MINE": "m", "SSH_AUTH_SOCK": "/x"}
+        env = {"LANG": "C.UTF-8", "API_TOKEN": "t", "MINE": "m", "SSH_AUTH_SOCK": "/x",
+               "MAVEN_OPTS": "-Dtoken=t", "CMAKE_UNUSUAL": "t"}
         _, out, _ = self.run_it("--", "env", env=env)
         self.assertIn("LANG=C.UTF-8\n", out)
         self.assertIn("TMPDIR=/tmp\n", out)
-        self.assertNotRegex(out, "API_TOKEN|MINE|SSH_AUTH_SOCK")
+        self.assertNotRegex(out, "API_TOKEN|MINE|SSH_AUTH_SOCK|MAVEN_OPTS|UNUSUAL")
         _, out, _ = self.run_it("-e", "MINE", "-e", "SET=1", "--", "env", env=env)
         self.assertRegex(out, "(?m)^MINE=m$")
         self.assertRegex(out, "(?m)^SET=1$")

@@ -65,6 +65,8 @@ static int add_place(struct box *box, const struct box_place *place, struct err 
     if (place->access != BOX_HIDDEN) {
         cleanup_fd int fd = box_open_place(place->path);
 
+        if (fd < 0 && place->is_optional)
+            return 0;
         if (fd < 0)
             return refuse_place(place->path, -fd, err);
         if (fstat(fd, &about) < 0)
@@ -77,11 +79,25 @@ static int add_place(struct box *box, const struct box_place *place, struct err 
                                   .access = place->access,
                                   .device = about.st_dev,
                                   .inode = about.st_ino,
-                                  .is_directory = S_ISDIR(about.st_mode)};
+                                  .is_directory = S_ISDIR(about.st_mode),
+                                  .is_optional = place->is_optional};
     if (own->path == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     box->place_count++;
     return 0;
+}
+
+/* One that does not exist is not made in a sandbox either. */
+static int add_home(struct box *box, const char *home, struct err *err)
+{
+    struct stat about;
+
+    if (home == NULL || home[0] != '/' || strlen(home) >= BOX_PATH_BYTES ||
+        stat(home, &about) < 0 || !S_ISDIR(about.st_mode))
+        return 0;
+    box->real_home = realpath(home, NULL);
+    box->home = strdup(home);
+    return box->real_home == NULL || box->home == NULL ? err_set_plain(err, ERR_NO_MEMORY) : 0;
 }
 
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
@@ -111,6 +127,9 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
         if (r < 0)
             return r;
     }
+    r = add_home(box, plan->home, err);
+    if (r < 0)
+        return r;
     r = box_calls_compile(SECCOMP_ON_THIS, &box->calls, err);
     if (r < 0)
         return r;
@@ -124,6 +143,8 @@ void box_free(struct box *box)
         return;
     for (size_t i = 0; i < box->place_count; i++)
         free(box->places[i].path);
+    free(box->home);
+    free(box->real_home);
     free(box);
 }
 
@@ -268,7 +289,6 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     build.pty_master = build.pty_slave = build.scratch_fd = build.network = -1;
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
-    set_all(build.kept_trees, array_size(build.kept_trees));
     set_all(build.files, array_size(build.files));
 
     process->pid = copy_process(flags, &process->pidfd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sandbox for commands: its own user, mount, process, network, IPC, host name and cgroup
- * namespaces; the system read-only, some places writable and some hidden; no capabilities,
- * Landlock, seccomp.
+ * namespaces; listed parts of the system read-only, some places readable or writable, and nothing
+ * else; no capabilities, Landlock, seccomp.
  *
  * A plan says what a sandbox offers and is compiled once; each command gets a sandbox of its own,
  * and may get less. Its first process is ours: it reaps, and dies with the process that started the
@@ -38,8 +38,8 @@ enum {
 enum box_access { BOX_HIDDEN, BOX_READ, BOX_WRITE };
 
 /*
- * A directory with everything below it, or one file; an absolute path. The places are mounted over
- * the system in order, so that later ones win. Readable and writable places must exist when the
+ * A directory with everything below it, or one file; an absolute path. The places are mounted in
+ * order, so that later ones win. Readable and writable places must exist when the
  * plan is compiled, without a symbolic link in their path, and be the same file when a command
  * starts. Hidden ones may be missing, and links are followed.
  */
@@ -47,6 +47,9 @@ struct box_place {
     const char *path;
     enum box_access access;
     uint64_t grant; /* of the authority, for narrowing it later; 0: none */
+    /* It may be missing or another one when a command starts, and patterns are not applied in it.
+     */
+    bool is_optional;
 };
 
 /*
@@ -65,6 +68,7 @@ enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_HOST };
 struct box_plan {
     const struct box_place *places;
     size_t place_count;
+    const char *home; /* a folder that exists, empty but for places in it; or NULL */
     enum box_network network;
     struct cgroup_limits limits;
     uint64_t tmp_bytes; /* of private /tmp, /var/tmp and /dev/shm in total; 0: BOX_TMP_BYTES */

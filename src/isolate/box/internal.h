@@ -27,18 +27,21 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "mapping the user ID") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "setting the host name") \
     X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "finding hidden or denied paths") \
+    X(BOX_STEP_FIND_KERNEL, box_find_kernel, BOX_CLOSED, "finding files of the kernel") \
     X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "mounting the visible paths") \
     X(BOX_STEP_PINS, box_pin_ways, BOX_CLOSED, "pinning parents of hidden or denied paths") \
     X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "mounting the devices") \
     X(BOX_STEP_SYSTEM, box_mount_system, BOX_CLOSED, "mounting the read-only system") \
     X(BOX_STEP_FILES, box_reopen_files, BOX_CLOSED, "reopening an input file") \
     X(BOX_STEP_SCRATCH, box_mount_scratch, BOX_CLOSED, "mounting the private /tmp") \
+    X(BOX_STEP_ROOT, box_mount_root, BOX_CLOSED, "mounting the listed parts of the system") \
     X(BOX_STEP_PROC, box_mount_proc, BOX_CLOSED, "mounting /proc") \
     X(BOX_STEP_DEV, box_mount_dev, BOX_CLOSED, "mounting /dev") \
-    X(BOX_STEP_COVERS, box_mount_covers, BOX_CLOSED, "hiding files of the host") \
+    X(BOX_STEP_OWN, box_mount_own, BOX_CLOSED, "mounting the private folders") \
     X(BOX_STEP_LAYERS, box_mount_layers, BOX_CLOSED, "mounting the visible paths in order") \
     X(BOX_STEP_DENIALS, box_mount_denials, BOX_CLOSED, "hiding denied paths") \
     X(BOX_STEP_KERNEL, box_cover_kernel, BOX_CLOSED, "hiding files of the kernel") \
+    X(BOX_STEP_SEAL, box_seal_root, BOX_CLOSED, "making the root read-only") \
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "opening the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "changing to the working directory") \
     X(BOX_STEP_NETWORK, box_enter_network, BOX_CLOSED, "entering the network namespace") \
@@ -84,11 +87,14 @@ struct box_own_place {
     dev_t device; /* of the file found when the plan was compiled */
     ino_t inode;
     bool is_directory;
+    bool is_optional;
 };
 
 struct box {
     struct box_own_place places[BOX_MAX_PLACES];
     size_t place_count;
+    char *home; /* as it was given, and without links; or NULL */
+    char *real_home;
     enum box_network network;
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
@@ -102,7 +108,7 @@ struct box {
     struct seccomp_program calls;
 };
 
-enum { BOX_DEVICES = 6, BOX_KEPT = 5, BOX_STREAMS = 3 };
+enum { BOX_DEVICES = 6, BOX_STREAMS = 3 };
 
 /* A sandbox being built, in its own first process. */
 struct box_build {
@@ -119,12 +125,13 @@ struct box_build {
     int pty_master;
     int pty_slave;
     int scratch_fd;
-    char *hidden[BOX_MAX_PLACES];         /* resolved path of hidden places; or NULL */
-    char **denied;                        /* same for the command's denials */
+    char *hidden[BOX_MAX_PLACES]; /* resolved path of hidden places; or NULL */
+    char **denied;                /* same for the command's denials */
+    char **kernel;                /* where a kernel's file system would be seen */
+    size_t kernel_count;
     enum box_access left[BOX_MAX_PLACES]; /* access that denials above leave to the places */
     int trees[BOX_MAX_PLACES];            /* detached mounts of the places; or -1 */
     int device_trees[BOX_DEVICES];
-    int kept_trees[BOX_KEPT];
     int files[BOX_STREAMS];     /* the streams, reopened; or -1 */
     char what[BOX_WORDS_BYTES]; /* detail of a failure */
 };
@@ -136,17 +143,20 @@ bool box_is_beneath(const char *path, const char *directory);
 
 /* The steps: 0 or an errno value. */
 int box_find_denied(struct box_build *build);
+int box_find_kernel(struct box_build *build);
 int box_mount_places(struct box_build *build);
 int box_pin_ways(struct box_build *build);
 int box_mount_devices(struct box_build *build);
 int box_mount_system(struct box_build *build);
 int box_mount_scratch(struct box_build *build);
+int box_mount_root(struct box_build *build);
 int box_mount_proc(struct box_build *build);
 int box_mount_dev(struct box_build *build);
-int box_mount_covers(struct box_build *build);
+int box_mount_own(struct box_build *build);
 int box_mount_layers(struct box_build *build);
 int box_mount_denials(struct box_build *build);
 int box_cover_kernel(struct box_build *build);
+int box_seal_root(struct box_build *build);
 int box_reopen_files(struct box_build *build);
 int box_begin_network(struct box_build *build);
 int box_enter_network(struct box_build *build);
@@ -169,6 +179,9 @@ void box_open_end_descendants(void);
  */
 int box_hide(struct box_build *build, const char *path);
 int box_cover(struct box_build *build, const char *path, const char *cover);
+
+/* Whether it lies in a folder of the system that is shown as a whole. */
+bool box_is_part_shown(const char *path);
 
 /* Whether commands cannot work without it, or it is a folder that contains such. */
 bool box_is_of_system(const char *path);
@@ -211,6 +224,19 @@ int box_cover_place(struct box_build *build, size_t place);
 
 /* Makes what the sandbox shows there, with everything below, read-only. */
 int box_hold_to_reading(struct box_build *build, const char *path);
+
+/*
+ * Clones the mount at a path that may be "" for the descriptor itself, with what is mounted below
+ * it, and adds these attributes; mounts such a clone. 0 or an errno value.
+ */
+int box_cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree);
+int box_lay(int tree, int dir_fd, const char *path);
+
+/* Creates a path with its parents, in our own tmpfs, where nobody else is yet. */
+int box_make_way(const char *path, bool is_directory);
+
+/* Whether an errno value says that there is nothing of that name. */
+bool box_is_gone(int errno_value);
 
 /* Opens a file that must be unchanged and reachable without links; its descriptor or -errno. */
 int box_open_place(const char *path);

@@ -68,21 +68,11 @@ static bool unescape(struct str text, char out_path[BOX_PATH_BYTES])
     return len < BOX_PATH_BYTES - 1;
 }
 
-/* What earlier steps have mounted: all of /proc and /sys, terminals, and devices. */
-static bool is_ours(const char *path)
-{
-    static const char dev[] = "/dev/";
-
-    return box_is_beneath(path, "/proc") || box_is_beneath(path, "/sys") ||
-           (strncmp(path, dev, sizeof(dev) - 1) == 0 &&
-            strchr(path + sizeof(dev) - 1, '/') == NULL);
-}
-
 /*
  * Whether a path leads to this mount, and not to one that covers it. If we cannot reach it, a
  * command cannot either, unless it could open the path: then hiding it fails and says so.
  */
-static bool is_visible(const struct box_build *build, const char *path, int64_t id)
+static bool is_on(const struct box_build *build, const char *path, int64_t id)
 {
     struct statx about;
 
@@ -91,7 +81,42 @@ static bool is_visible(const struct box_build *build, const char *path, int64_t 
     return (about.stx_mask & STATX_MNT_ID) == 0 || about.stx_mnt_id == (uint64_t)id;
 }
 
-int box_cover_kernel(struct box_build *build)
+static int remember(struct box_build *build, const char *path)
+{
+    char **more = reallocarray(build->kernel, build->kernel_count + 1, sizeof(*more));
+    char *own = strdup(path);
+
+    if (more != NULL)
+        build->kernel = more;
+    if (more == NULL || own == NULL)
+        return ENOMEM;
+    build->kernel[build->kernel_count++] = own;
+    return 0;
+}
+
+/* It is seen where a place or a part of the system holds it, or where it holds a place. */
+static int find_seen(struct box_build *build, const char *path, int64_t id)
+{
+    const struct box *box = build->box;
+    bool is_seen = box_is_part_shown(path);
+
+    for (size_t i = 0; i < box->place_count; i++) {
+        const char *place = box->places[i].path;
+        int r;
+
+        if (box_access_now(build, i) == BOX_HIDDEN)
+            continue;
+        is_seen = is_seen || box_is_beneath(path, place);
+        if (!box_is_beneath(place, path) || strcmp(place, path) == 0 || !is_on(build, place, id))
+            continue;
+        r = remember(build, place);
+        if (r != 0)
+            return r;
+    }
+    return is_seen && is_on(build, path, id) ? remember(build, path) : 0;
+}
+
+int box_find_kernel(struct box_build *build)
 {
     cleanup_file FILE *file = fopen("/proc/self/mountinfo", "re");
     cleanup_free char *line = NULL;
@@ -111,11 +136,18 @@ int box_cover_kernel(struct box_build *build)
             continue;
         if (!unescape(mounted.point, path))
             return ENAMETOOLONG;
-        if (is_ours(path) || !is_visible(build, path, mounted.id))
-            continue;
-        r = box_hide(build, path);
+        r = find_seen(build, path, mounted.id);
         if (r != 0)
             return r;
     }
     return ferror(file) ? EIO : 0;
+}
+
+int box_cover_kernel(struct box_build *build)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < build->kernel_count && r == 0; i++)
+        r = box_hide(build, build->kernel[i]);
+    return r;
 }

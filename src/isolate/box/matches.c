@@ -187,7 +187,7 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
     if (r < 0)
         return r;
     for (size_t i = 0; i < folder_count && r == 0; i++)
-        if (folders[i].access != BOX_HIDDEN)
+        if (folders[i].access != BOX_HIDDEN && !folders[i].is_optional)
             r = look_at(&walk, folders[i].path, true);
     for (; walk.first != NULL && r == 0; walk.first = walk.first->next)
         r = read_folder(&walk, walk.first->path);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox sees. Its mount namespace is a copy of ours, so nothing has to be built from
- * scratch: writable places are cloned from the copy, all of it becomes read-only, and the clones,
- * the covers and the sandbox's own mounts are put on top. There is no old root to remove, and a
- * cover could be removed only with a capability that no command has.
+ * What a sandbox sees. Its mount namespace begins as a copy of ours. The places are cloned from the
+ * copy, all of which becomes read-only. Then a new root, almost empty and in memory, is mounted
+ * over the old one and entered; clones of listed parts of the system (box/system.c), the places and
+ * the sandbox's own mounts are put into it. The old root stays beneath, where no path leads: the
+ * pins of box_pin() lie there, and a mount could be removed only with a capability that no command
+ * has.
  */
 #include "isolate/box/internal.h"
 
@@ -29,12 +31,8 @@ static const struct {
     mode_t mode;
     const char *target; /* NULL: where it is needed */
 } scratch_folders[] = {
-    {"empty", 0555, NULL},
-    {"dev", MODE_DIRECTORY, "/dev"},
-    {"run", MODE_DIRECTORY, "/run"},
-    {"sys", MODE_DIRECTORY, "/sys"},
-    {"vartmp", MODE_SHARED, "/var/tmp"},
-    /* The last: it covers the scratch itself. */
+    {"empty", 0555, NULL},         {"root", MODE_DIRECTORY, NULL},
+    {"dev", MODE_DIRECTORY, NULL}, {"vartmp", MODE_SHARED, "/var/tmp"},
     {"tmp", MODE_SHARED, "/tmp"},
 };
 
@@ -51,16 +49,6 @@ static const struct {
 } device_links[] = {
     {"/proc/self/fd", "fd"},       {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"},
     {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
-};
-
-/* Kept from covered folders: host names with the network, and the number of cores. */
-static const struct {
-    const char *path;
-    bool is_for_network;
-} kept[BOX_KEPT] = {
-    {"/sys/devices/system/cpu", false},         {"/run/systemd/resolve/stub-resolv.conf", true},
-    {"/run/systemd/resolve/resolv.conf", true}, {"/run/resolvconf/resolv.conf", true},
-    {"/run/NetworkManager/resolv.conf", true},
 };
 
 /*
@@ -134,7 +122,7 @@ int box_open_place(const char *path)
 /* ---- Cutting out and laying on ---- */
 
 /* Recursive, since an unprivileged process may not omit mounts below. */
-static int cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree)
+int box_cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree)
 {
     cleanup_fd int tree = open_tree(dir_fd, path,
                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
@@ -148,15 +136,14 @@ static int cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_t
     return 0;
 }
 
-static int lay(int tree, int dir_fd, const char *path)
+int box_lay(int tree, int dir_fd, const char *path)
 {
     unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (*path == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0);
 
     return move_mount(tree, "", dir_fd, path, flags) < 0 ? errno : 0;
 }
 
-/* Creates the path to a target that a cover hides: in our own tmpfs, where nobody else is yet. */
-static int make_way(const char *path, bool is_directory)
+int box_make_way(const char *path, bool is_directory)
 {
     char so_far[BOX_PATH_BYTES];
 
@@ -181,16 +168,16 @@ static int lay_at(int tree, const char *path, bool is_directory)
     cleanup_fd int target = box_open_place(path);
 
     if (target == -ENOENT) {
-        int r = make_way(path, is_directory);
+        int r = box_make_way(path, is_directory);
 
         if (r != 0)
             return r;
         target = box_open_place(path);
     }
-    return target < 0 ? -target : lay(tree, target, "");
+    return target < 0 ? -target : box_lay(tree, target, "");
 }
 
-static bool is_gone(int errno_value)
+bool box_is_gone(int errno_value)
 {
     return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP;
 }
@@ -205,13 +192,13 @@ int box_cover(struct box_build *build, const char *path, const char *cover)
 
     box_say(build, path);
     if (target < 0)
-        return is_gone(-target) ? 0 : -target;
+        return box_is_gone(-target) ? 0 : -target;
     if (fstat(target, &about) < 0)
         return errno;
     if (cover == empty)
         attributes |= MOUNT_ATTR_RDONLY;
-    r = cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing, attributes, &tree);
-    return r != 0 ? r : lay(tree, target, "");
+    r = box_cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing, attributes, &tree);
+    return r != 0 ? r : box_lay(tree, target, "");
 }
 
 int box_hide(struct box_build *build, const char *path)
@@ -227,9 +214,9 @@ int box_hold_to_reading(struct box_build *build, const char *path)
 
     box_say(build, path);
     if (found < 0)
-        return is_gone(-found) ? 0 : -found;
-    r = cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
-    return r != 0 ? r : lay(tree, found, "");
+        return box_is_gone(-found) ? 0 : -found;
+    r = box_cut_out(found, "", MOUNT_ATTR_RDONLY, &tree);
+    return r != 0 ? r : box_lay(tree, found, "");
 }
 
 int box_pin(const char *folder)
@@ -240,13 +227,13 @@ int box_pin(const char *folder)
     int r;
 
     if (found < 0)
-        return is_gone(-found) ? 0 : -found;
+        return box_is_gone(-found) ? 0 : -found;
     if (statx(found, "", AT_EMPTY_PATH, 0, &about) < 0)
         return errno;
     if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
         return 0;
-    r = cut_out(found, "", 0, &tree);
-    return r != 0 ? r : lay(tree, found, "");
+    r = box_cut_out(found, "", 0, &tree);
+    return r != 0 ? r : box_lay(tree, found, "");
 }
 
 /* ---- The steps ---- */
@@ -261,20 +248,6 @@ enum box_access box_access_now(const struct box_build *build, size_t place)
     return build->left[place] < access ? build->left[place] : access;
 }
 
-/* A readable place is visible already, unless something is mounted over it. */
-static bool is_covered(const struct box_build *build, size_t place)
-{
-    const char *path = build->box->places[place].path;
-
-    for (size_t i = 0; i < array_size(scratch_folders); i++)
-        if (scratch_folders[i].target != NULL && box_is_beneath(path, scratch_folders[i].target))
-            return true;
-    for (size_t i = 0; i < place; i++)
-        if (box_is_beneath(path, build->box->places[i].path))
-            return true;
-    return false;
-}
-
 int box_mount_places(struct box_build *build)
 {
     const struct box *box = build->box;
@@ -286,18 +259,20 @@ int box_mount_places(struct box_build *build)
         struct stat about;
         int r;
 
-        if (access == BOX_HIDDEN || (access == BOX_READ && !is_covered(build, i)))
+        if (access == BOX_HIDDEN)
             continue;
         box_say(build, place->path);
         found = box_open_place(place->path);
+        if (found < 0 && place->is_optional)
+            continue;
         if (found < 0)
             return -found;
         if (fstat(found, &about) < 0)
             return errno;
-        if (about.st_dev != place->device || about.st_ino != place->inode)
+        if (!place->is_optional && (about.st_dev != place->device || about.st_ino != place->inode))
             return ESTALE;
-        r = cut_out(found, "", MOUNT_ATTR_NODEV | (access == BOX_READ ? MOUNT_ATTR_RDONLY : 0),
-                    &build->trees[i]);
+        r = box_cut_out(found, "", MOUNT_ATTR_NODEV | (access == BOX_READ ? MOUNT_ATTR_RDONLY : 0),
+                        &build->trees[i]);
         if (r != 0)
             return r;
     }
@@ -312,8 +287,8 @@ int box_mount_devices(struct box_build *build)
         return errno;
     for (size_t i = 0; i < array_size(devices); i++) {
         /* They can still be written to, but root cannot change their modes for the host. */
-        int r = cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
-                        &build->device_trees[i]);
+        int r = box_cut_out(dev, devices[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+                            &build->device_trees[i]);
 
         box_say(build, devices[i]);
         if (r != 0 && (r != ENOENT || i == 0))
@@ -329,19 +304,8 @@ int box_mount_system(struct box_build *build)
         .propagation = MS_PRIVATE,
     };
 
-    if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
-        return errno;
-    for (size_t i = 0; i < array_size(kept); i++) {
-        int r;
-
-        if (kept[i].is_for_network && build->box->network == BOX_NETWORK_NONE)
-            continue;
-        box_say(build, kept[i].path);
-        r = cut_out(AT_FDCWD, kept[i].path, MOUNT_ATTR_RDONLY, &build->kept_trees[i]);
-        if (r != 0 && r != EACCES && !is_gone(r))
-            return r;
-    }
-    return 0;
+    (void)build;
+    return mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? errno : 0;
 }
 
 int box_mount_scratch(struct box_build *build)
@@ -369,7 +333,8 @@ int box_mount_scratch(struct box_build *build)
 int box_mount_proc(struct box_build *build)
 {
     /* Read-only: with root's number, and without a capability, sysctls could be written. */
-    if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+    if (mkdir("/proc", MODE_DIRECTORY) < 0 ||
+        mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return errno;
     for (size_t i = 0; i < array_size(hidden_of_proc); i++) {
         int r = 0;
@@ -394,7 +359,7 @@ static int fill_dev(struct box_build *build, int dev)
         if (fd < 0)
             return errno;
         close(fd);
-        r = lay(build->device_trees[i], dev, devices[i]);
+        r = box_lay(build->device_trees[i], dev, devices[i]);
         if (r != 0)
             return r;
     }
@@ -409,10 +374,12 @@ int box_mount_dev(struct box_build *build)
 {
     cleanup_fd int dev = -1;
     cleanup_fd int tree = -1;
-    int r = cut_out(build->scratch_fd, "dev", MOUNT_ATTR_NOEXEC, &tree);
+    int r = box_cut_out(build->scratch_fd, "dev", MOUNT_ATTR_NOEXEC, &tree);
 
+    if (r == 0 && mkdir("/dev", MODE_DIRECTORY) < 0)
+        r = errno;
     if (r == 0)
-        r = lay(tree, AT_FDCWD, "/dev");
+        r = box_lay(tree, AT_FDCWD, "/dev");
     if (r != 0)
         return r;
     dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -427,7 +394,7 @@ int box_mount_dev(struct box_build *build)
     return 0;
 }
 
-int box_mount_covers(struct box_build *build)
+int box_mount_own(struct box_build *build)
 {
     for (size_t i = 0; i < array_size(scratch_folders); i++) {
         cleanup_fd int tree = -1;
@@ -435,34 +402,19 @@ int box_mount_covers(struct box_build *build)
         const char *path = scratch_folders[i].target;
         int r;
 
-        if (path == NULL || strcmp(path, "/dev") == 0)
+        if (path == NULL)
             continue;
         box_say(build, path);
-        /* Links are followed: on some systems /var/tmp is /tmp. Not all have all of them. */
-        target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (target < 0 && errno == ENOENT)
-            continue;
-        r = target < 0
-                ? errno
-                : cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
-        if (r == 0)
-            r = lay(tree, target, "");
+        r = box_make_way(path, true);
         if (r != 0)
             return r;
-    }
-    for (size_t i = 0; i < array_size(kept); i++) {
-        struct stat about;
-        int r;
-
-        if (build->kept_trees[i] < 0)
-            continue;
-        box_say(build, kept[i].path);
-        if (fstat(build->kept_trees[i], &about) < 0)
-            return errno;
-        /* A link here leads to something that is kept itself, or to nothing in a sandbox. */
-        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
-            continue;
-        r = lay_at(build->kept_trees[i], kept[i].path, S_ISDIR(about.st_mode));
+        /* Links are followed: on some systems /tmp is one. */
+        target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        r = target < 0
+                ? errno
+                : box_cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
+        if (r == 0)
+            r = box_lay(tree, target, "");
         if (r != 0)
             return r;
     }
@@ -488,4 +440,35 @@ int box_mount_layers(struct box_build *build)
             return r;
     }
     return 0;
+}
+
+/* The home is there, and empty but for what was mounted in it. */
+static int make_home(const struct box *box)
+{
+    char parent[BOX_PATH_BYTES];
+    char *slash;
+    int r;
+
+    if (box->home == NULL || access(box->home, F_OK) == 0)
+        return 0;
+    r = box_make_way(box->real_home, true);
+    if (r != 0 || strcmp(box->home, box->real_home) == 0 || access(box->home, F_OK) == 0)
+        return r;
+    snprintf(parent, sizeof(parent), "%s", box->home);
+    slash = strrchr(parent, '/');
+    if (slash != parent) {
+        *slash = '\0';
+        r = box_make_way(parent, true);
+    }
+    return r == 0 && symlink(box->real_home, box->home) < 0 ? errno : r;
+}
+
+int box_seal_root(struct box_build *build)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+
+    /* A home that cannot be made here is one that commands do without. */
+    if (make_home(build->box) == ENOMEM)
+        return ENOMEM;
+    return mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0 ? errno : 0;
 }

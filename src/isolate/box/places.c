@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "isolate/box/internal.h"
 #include "isolate/box/secrets.h"
+#include "isolate/box/toolchains.h"
 
 static bool is_among(const struct places *places, size_t count, const char *path)
 {
@@ -31,7 +32,8 @@ static int append(struct places *places, const char *path, enum box_access acces
     own = arena_copy(places->arena, str_from(path));
     if (own == NULL)
         return err_set_plain(err, places->arena->error);
-    places->items[places->count++] = (struct box_place){own, access, grant};
+    places->items[places->count++] =
+        (struct box_place){.path = own, .access = access, .grant = grant};
     return 0;
 }
 
@@ -146,6 +148,15 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
     return *out_r == 0;
 }
 
+/* Nothing is seen that is in no place, so most secrets need no cover. */
+static bool is_seen(const struct places *places, size_t named, const char *path)
+{
+    for (size_t i = 0; i < named; i++)
+        if (places->items[i].access != BOX_HIDDEN && box_is_beneath(path, places->items[i].path))
+            return true;
+    return false;
+}
+
 /* The first `named` places were named by the user; no two secrets are the same. */
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
@@ -157,7 +168,8 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
         if ((secrets[i].path[0] == '/') == (home == NULL) &&
             snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
                      home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
-            !is_among(places, named, path) && hide_behind_links(places, named, path, &r, err))
+            !is_among(places, named, path) && hide_behind_links(places, named, path, &r, err) &&
+            is_seen(places, named, path))
             r = append(places, path, BOX_HIDDEN, 0, err);
     }
     return r;
@@ -281,6 +293,50 @@ int places_hide_secrets(struct places *places, const char *home, struct err *err
     for (size_t i = 0; i < array_size(naming) && r == 0; i++)
         r = hide_all_named(places, named, naming[i], err);
     return r == 0 ? hide_daemon(places, named, err) : r;
+}
+
+static bool is_in_any(const struct places *places, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (box_is_beneath(path, places->items[i].path))
+            return true;
+    return false;
+}
+
+int places_show_toolchains(struct places *places, const char *home, struct err *err)
+{
+    size_t named = places->count;
+    char found[PATH_MAX];
+
+    if (home == NULL || home[0] != '/')
+        return 0;
+    home = real_or_given(home, found);
+    for (size_t i = 0; i < toolchains_count; i++) {
+        cleanup_fd int fd = -1;
+        char path[PATH_MAX];
+        struct stat about;
+        int r;
+
+        if (snprintf(path, sizeof(path), "%s/%s", home, toolchains[i]) >= PATH_MAX ||
+            is_in_any(places, named, path))
+            continue;
+        /* A link may be a command's, and would show what it leads to. */
+        fd = box_open_place(path);
+        if (fd < 0 || fstat(fd, &about) < 0 || !S_ISDIR(about.st_mode))
+            continue;
+        r = append(places, path, BOX_READ, 0, err);
+        if (r < 0)
+            return r;
+        places->items[places->count - 1].is_optional = true;
+    }
+    return 0;
+}
+
+bool places_holds_home(const char *path, const char *home)
+{
+    char found[PATH_MAX];
+
+    return home != NULL && home[0] == '/' && box_is_beneath(real_or_given(home, found), path);
 }
 
 /* By length: a path is longer than all its parents. */

@@ -59,6 +59,18 @@ void places_narrow(const struct places *places, const struct authority_grant *gr
 int places_hide_secrets(struct places *places, const char *home, struct err *err);
 
 /*
+ * Shows the folders of toolchains.h in this home, which may be NULL, as far as they exist without
+ * a link in their path and lie in no place yet: a place decides about all that it contains.
+ */
+int places_show_toolchains(struct places *places, const char *home, struct err *err);
+
+/*
+ * Whether this real path is the home, or contains it: then it is not shown just because somebody
+ * works there.
+ */
+bool places_holds_home(const char *path, const char *home);
+
+/*
  * Hides sockets that are bound on this machine at present, as far as visible: not those in writable
  * places, so call it after naming all places. Some dozens at most.
  */

@@ -89,6 +89,7 @@ static int hide_own_places(struct places *places, struct err *err)
 static int gather_places(const struct option_values *values, struct places *places,
                          const char **out_cwd, struct err *err)
 {
+    const char *home = getenv("HOME");
     struct places here = PLACES_INIT(places->arena);
     struct err why = ERR_INIT;
     int r = add_list(places, values, SANDBOX_OPTION_HIDE, BOX_HIDDEN, err);
@@ -108,10 +109,12 @@ static int gather_places(const struct option_values *values, struct places *plac
                    : err_set(err, r, "cannot use the current directory: %s", why.message);
     assert(here.count == 1);
     *out_cwd = here.items[0].path;
-    if (strcmp(*out_cwd, "/") != 0)
+    if (strcmp(*out_cwd, "/") != 0 && !places_holds_home(*out_cwd, home))
         r = places_add(places, *out_cwd, BOX_READ, err);
     if (r == 0)
-        r = places_hide_secrets(places, getenv("HOME"), err);
+        r = places_show_toolchains(places, home, err);
+    if (r == 0)
+        r = places_hide_secrets(places, home, err);
     if (r == 0)
         r = places_hide_sockets(places, err);
     places_sort(places);
@@ -126,6 +129,7 @@ static int make_plan(const struct option_values *values, const struct places *pl
     *out_plan = (struct box_plan){
         .places = places->items,
         .place_count = places->count,
+        .home = getenv("HOME"),
         .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST
                        ? BOX_NETWORK_HOST
                        : BOX_NETWORK_NONE,

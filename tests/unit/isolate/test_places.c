@@ -154,8 +154,13 @@ static void the_home_of_the_password_file_counts_too(void **state)
     assert_false(secrets_find_home((uid_t)-2, home));
     if (!secrets_find_home(geteuid(), home))
         skip_because("this user has no home");
-    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
+    /* Nothing is hidden that is not to be seen anyway. */
     snprintf(ssh, sizeof(ssh), "%s/.ssh", home);
+    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
+    assert_null(find(&places, ssh, &at));
+    if (places_add(&places, home, BOX_READ, NULL) < 0)
+        skip_because("the home of this user is missing");
+    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
     assert_int_equal(find(&places, ssh, &at)->access, BOX_HIDDEN);
 }
 
@@ -290,6 +295,46 @@ static void secrets_behind_links_are_hidden_where_they_lie(void **state)
     assert_null(find(&places, ssh, &at));
 }
 
+/* Read-only, as far as they exist; a place decides about all that it contains. */
+static void toolchains_of_the_home_are_shown(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct places places = PLACES_INIT(&arena);
+    const struct place *place = *state;
+    char rustup[PLACE_PATH_BYTES + 16];
+    char path[PLACE_PATH_BYTES + 16];
+    size_t at = 0;
+
+    snprintf(rustup, sizeof(rustup), "%s/.rustup", place->inside);
+    assert_int_equal(mkdirat(place->base_fd, "inside/.rustup", 0700), 0);
+    assert_int_equal(mkdirat(place->base_fd, "inside/.cargo", 0700), 0);
+    place_write(place->base_fd, "inside/.cargo/credentials.toml", "x");
+    /* A link may be a trap, and a file is no toolchain. */
+    assert_int_equal(symlinkat("../outside", place->base_fd, "inside/.nvm"), 0);
+    assert_int_equal(symlinkat("../../outside", place->base_fd, "inside/.cargo/bin"), 0);
+    place_write(place->base_fd, "inside/.pyenv", "x");
+    assert_int_equal(places_show_toolchains(&places, place->inside, NULL), 0);
+    assert_int_equal(places.count, 1);
+    assert_non_null(find(&places, rustup, &at));
+    assert_int_equal(places.items[at].access, BOX_READ);
+    assert_true(places.items[at].is_optional);
+
+    places.count = 0;
+    assert_int_equal(places_add(&places, place->inside, BOX_WRITE, NULL), 0);
+    assert_int_equal(places_show_toolchains(&places, place->inside, NULL), 0);
+    assert_int_equal(places.count, 1);
+    places.count = 0;
+    assert_int_equal(places_show_toolchains(&places, NULL, NULL), 0);
+    assert_int_equal(places_show_toolchains(&places, "relative", NULL), 0);
+    assert_int_equal(places.count, 0);
+
+    snprintf(path, sizeof(path), "%s/a", place->inside);
+    assert_true(places_holds_home(place->inside, place->inside));
+    assert_true(places_holds_home(place->base, place->inside));
+    assert_false(places_holds_home(path, place->inside));
+    assert_false(places_holds_home(place->inside, NULL));
+}
+
 static bool has(const char *const *env, const char *variable)
 {
     for (; *env != NULL; env++)
@@ -313,6 +358,16 @@ static void the_environment_opens_nothing(void **state)
                                           "MY_OWN=x",
                                           "LC_API_KEY=x",
                                           "CMAKE_TOKEN=x",
+                                          "CMAKE_ANY=x",
+                                          "MAVEN_OPTS=-Dtoken=x",
+                                          "GRADLE_OPTS=-Dtoken=x",
+                                          "NODE_OPTIONS=x",
+                                          "MAKEFLAGS=TOKEN=x",
+                                          "CFLAGS=-DTOKEN=x",
+                                          "GOFLAGS=-ldflags=x",
+                                          "RUSTFLAGS=x",
+                                          "DEBUG=x",
+                                          "http_proxy=proxy/?token=x",
                                           "LD_PRELOAD=/x",
                                           "https_proxy=http://me:secret@proxy",
                                           "NOT A VARIABLE"};
@@ -419,6 +474,7 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           place_test(sockets_of_the_host_are_hidden_but_for_writable_places),
           place_test(what_variables_name_is_hidden),
           place_test(secrets_behind_links_are_hidden_where_they_lie),
+          place_test(toolchains_of_the_home_are_shown),
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
           cmocka_unit_test(the_environment_opens_nothing),
           cmocka_unit_test(no_program_is_looked_for_where_a_command_starts))
