@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import pathlib
 import pty
 import pwd
 import resource
@@ -67,6 +68,60 @@ class Use(Sandbox):
             self.run_it("--", "echo", "into a file", stdout=file)
         self.assertEqual((self.root / "out").read_text(), "into a file\n")
         self.assertEqual(self.run_it("--", "echo", "", "a b")[1], " a b\n")
+
+    def test_a_file_as_output_takes_output_only(self):
+        """It cannot be read, shortened, or be given another mode, by whatever name it has inside."""
+        script = """
+import os, sys
+def tried(action, *words):
+    try: return action(*words)
+    except OSError: return None
+for fd in (1, 2):
+    for name in (f"/proc/self/fd/{fd}", f"/dev/fd/{fd}", "/dev/stdout"):
+        again = tried(os.open, name, os.O_RDWR | os.O_NONBLOCK)
+        if again is not None and (got := tried(os.read, again, 100)): print("read", got)
+        tried(os.truncate, name, 0); tried(os.chmod, name, 0o777)
+    for again in (fd,):
+        tried(os.ftruncate, again, 0); tried(os.fchmod, again, 0o777); tried(os.lseek, again, 0, 0)
+        tried(os.pread, again, 10, 0); tried(os.utime, again, (1, 1))
+        tried(os.setxattr, again, "user.broken", b"1")
+print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end", flush=True)
+"""
+        for mode in ("ab", "r+b"):
+            path = self.outside / "log"
+            path.write_text("before\n")
+            path.chmod(0o640)
+            with open(path, mode) as file:
+                file.seek(0, 2)
+                code, _, _ = self.run_it("--ro", self.outside, "--", "python3", "-c", script, stdout=file,
+                                         stderr=file)
+            self.assertEqual((code, path.read_text()), (0, "before\nout\nerr\nend\n"))
+            self.assertEqual(path.stat().st_mode & 0o7777, 0o640)
+            self.assertGreater(path.stat().st_mtime, 1)
+            self.assertNotIn("user.broken", os.listxattr(path))
+
+    def test_output_into_files_is_whole(self):
+        with open(self.root / "out", "wb") as out, open(self.root / "err", "wb") as err:
+            code, _, _ = self.run_it("--", "sh", "-c", "head -c 30000000 /dev/zero; head -c 3000000 "
+                                     "/dev/zero >&2; (sleep 0.1; echo late) & exit 7", stdout=out, stderr=err)
+        self.assertEqual(code, 7)
+        self.assertEqual(((self.root / "out").stat().st_size, (self.root / "err").stat().st_size),
+                         (30000000, 3000000))
+        with open("/dev/full", "wb") as full:
+            self.assertNotEqual(self.run_it("--", "sh", "-c", "echo x || exit 9", stdout=full)[0], 0)
+
+    def test_a_file_as_input_is_only_read(self):
+        path = self.outside / "input"
+        path.write_text("onetwo")
+        path.chmod(0o640)
+        with open(path, "r+b") as file:
+            code, out, said = self.run_it("--", "python3", "-c", "import os\n"
+                                          "print(os.read(0, 9))\n"
+                                          "for f in (os.ftruncate, os.fchmod):\n"
+                                          "    try: f(0, 0o777)\n"
+                                          "    except OSError: print('held')", stdin=file)
+        self.assertEqual((code, out), (0, "b'onetwo'\nheld\nheld\n"), said)
+        self.assertEqual((path.read_text(), path.stat().st_mode & 0o7777), ("onetwo", 0o640))
 
     def test_a_folder_as_stream_is_refused(self):
         fd = os.open(self.outside, os.O_RDONLY)
@@ -154,7 +209,7 @@ class Use(Sandbox):
 
     def test_mounts_of_the_host_are_not_named(self):
         _, out, _ = self.run_it("--", "cat", "/proc/self/mountinfo", "/proc/mounts", "/etc/mtab")
-        outside = {line.split()[4] for line in open("/proc/self/mountinfo")}
+        outside = {line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()}
         own = ("/", "/dev", "/dev/pts", "/proc", "/tmp", "/var/tmp", "/usr", "/opt")
         for line in out.splitlines():
             point = line.split()[4 if line[0].isdigit() else 1]

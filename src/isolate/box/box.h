@@ -97,8 +97,10 @@ static inline void cleanup_box_(struct box *const *box)
 enum { BOX_FD_NULL = -1, BOX_FD_PTY = -2 };
 
 /*
- * fds may be pipes, files, sockets and devices, owned by the caller. A directory would lead out of
- * the sandbox, and input could be injected into a terminal: both are refused.
+ * fds may be pipes, files, sockets and devices, owned by the caller. A file that is open for
+ * writing is the command's to read, shorten and change the mode of: hand it a pipe instead. A
+ * directory would lead out of the sandbox, and input could be injected into a terminal: both are
+ * refused.
  */
 struct box_command {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */

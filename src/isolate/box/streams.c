@@ -25,11 +25,13 @@ static const struct {
     {3, "/dev/null"}, {5, "/dev/zero"}, {7, "/dev/full"}, {8, "/dev/random"}, {9, "/dev/urandom"},
 };
 
-static bool is_read_only(int fd)
+/* Of what is open for both, input is read. */
+static bool is_only_read(int stream, int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
-    return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY;
+    return flags >= 0 &&
+           ((flags & O_ACCMODE) == O_RDONLY || (stream == 0 && (flags & O_ACCMODE) == O_RDWR));
 }
 
 /* Reopens the same file by name, at the same offset; an errno value. */
@@ -69,7 +71,7 @@ int box_reopen_files(struct box_build *build)
         if (fstat(fd, &about) < 0)
             return errno;
         /* A file without a name ends with its descriptors, and nobody finds it changed. */
-        if (!S_ISREG(about.st_mode) || about.st_nlink == 0 || !is_read_only(fd))
+        if (!S_ISREG(about.st_mode) || about.st_nlink == 0 || !is_only_read(i, fd))
             continue;
         snprintf(build->what, sizeof(build->what), "descriptor %d", i);
         r = open_again(fd, &about, &build->files[i]);

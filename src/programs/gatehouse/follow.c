@@ -28,6 +28,7 @@ struct pipe_of {
 struct follow {
     struct box_process *process;
     const struct follow_terminal *terminal;
+    struct outputs *outputs;
     int signals;
     int64_t deadline_ms; /* INT64_MAX: none */
     bool is_timed_out;
@@ -188,7 +189,7 @@ static int time_left(const struct follow *follow)
 
 static void watch(struct follow *follow)
 {
-    enum { CHANNEL, SIGNALS, TYPED, PTY, WAITS };
+    enum { CHANNEL, SIGNALS, TYPED, PTY, OUTPUTS, WAITS = OUTPUTS + OUTPUTS_STREAMS };
     struct box_process *process = follow->process;
     bool shows = process->pty >= 0;
 
@@ -201,7 +202,11 @@ static void watch(struct follow *follow)
             [PTY] = {.fd = shows ? process->pty : -1,
                      .events = (short)(POLLIN | (follow->typed.len > 0 ? POLLOUT : 0))},
         };
-        int ready = poll(waits, WAITS, time_left(follow));
+        int ready;
+
+        for (int i = 0; i < OUTPUTS_STREAMS; i++)
+            waits[OUTPUTS + i] = (struct pollfd){.fd = follow->outputs->from[i], .events = POLLIN};
+        ready = poll(waits, WAITS, time_left(follow));
 
         if (ready < 0 && errno != EINTR)
             (void)box_signal(process, SIGKILL);
@@ -222,15 +227,19 @@ static void watch(struct follow *follow)
         /* The terminal may be closed by all while the command still runs. */
         if ((waits[PTY].revents & (POLLIN | POLLHUP)) != 0)
             shows = pass_shown(follow);
+        for (int i = 0; i < OUTPUTS_STREAMS; i++)
+            if (waits[OUTPUTS + i].revents != 0)
+                outputs_copy(follow->outputs, i);
         if (waits[CHANNEL].revents != 0)
             box_read_end(process);
     }
 }
 
 bool follow_box(struct box_process *process, const struct follow_terminal *terminal,
-                int64_t timeout_ms, struct box_end *out_end)
+                struct outputs *outputs, int64_t timeout_ms, struct box_end *out_end)
 {
-    struct follow follow = {.process = process, .terminal = terminal, .deadline_ms = INT64_MAX};
+    struct follow follow = {
+        .process = process, .terminal = terminal, .outputs = outputs, .deadline_ms = INT64_MAX};
     sigset_t set;
 
     sigemptyset(&set);
@@ -242,6 +251,7 @@ bool follow_box(struct box_process *process, const struct follow_terminal *termi
     take_keys(&follow);
     watch(&follow);
     drain(&follow);
+    outputs_finish(outputs);
     give_keys_back(&follow);
     box_let_go(process, out_end);
     if (follow.signals >= 0)

@@ -194,6 +194,7 @@ static int run(struct arena *arena, const struct option_values *values, struct e
     struct places *places = arena_new(arena, struct places);
     struct follow_terminal terminal = follow_find_terminal();
     struct box_process process = BOX_PROCESS_INIT;
+    struct outputs outputs = OUTPUTS_INIT;
     struct box_command command = {
         .argv = words_of(arena, values), .rows = terminal.rows, .columns = terminal.columns};
     struct box_plan plan;
@@ -217,14 +218,20 @@ static int run(struct arena *arena, const struct option_values *values, struct e
     if (r < 0)
         return r;
     follow_streams(command.fds);
-    r = box_start(box, &command, &process, err);
+    r = outputs_open(&outputs, command.fds, err);
+    if (r == 0)
+        r = box_start(box, &command, &process, err);
+    outputs_give(&outputs);
     if (r < 0)
         return r;
     if (options_is_on(values, SANDBOX_OPTION_VERBOSE))
         tell_what_holds(box);
-    is_timed_out =
-        follow_box(&process, &terminal, options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
+    is_timed_out = follow_box(&process, &terminal, &outputs,
+                              options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
     tell_why_it_ended(&end, is_timed_out);
+    if (outputs.errno_value != 0)
+        return err_set(err, err_from_errno(outputs.errno_value), "cannot write its output: %s",
+                       err_errno_text(outputs.errno_value));
     return exit_status(&end, is_timed_out);
 }
 
