@@ -146,7 +146,7 @@ class Escapes(Sandbox):
 
     def programs_for_others(self):
         return [path.name for path in self.root.glob("*")
-                if path.is_file() and path.stat().st_mode & 0o4000 and path.stat().st_size > 0]
+                if path.is_file() and path.stat().st_mode & 0o6000]
 
     def signs(self, name, out, before):
         lines = [line for line in re.findall("(?m)^GOT:.+|.*" + MARK, out) if line.strip() != "GOT:"]

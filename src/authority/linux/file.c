@@ -311,6 +311,10 @@ static int append_to(int fd, const struct backend_lookup *lookup, struct str byt
     if (__builtin_add_overflow((uint64_t)about.st_size, bytes.len, &size) ||
         (lookup->max_file_bytes > 0 && size > lookup->max_file_bytes))
         return ERR_TOO_LARGE;
+    /* They were given to the old content; as root we keep a right that spares them on a write. */
+    if ((about.st_mode & (S_ISUID | S_ISGID)) != 0 && fchmod(fd, about.st_mode & 0777) < 0 &&
+        errno != EPERM)
+        return linux_error(errno);
     r = write_all(fd, bytes, lookup->cancel, &done);
     if (r == 0 && is_synced && fsync(fd) < 0)
         r = linux_error(errno);

@@ -330,5 +330,7 @@ int memory_append(struct backend_root *root, const struct backend_lookup *lookup
         r = check_growth(place.node, bytes.len, lookup->max_file_bytes);
     if (r < 0)
         return r;
+    /* As on Linux: set-id bits were given to the old content. */
+    place.node->mode &= 0777;
     return memory_content_append(root->backend, place.node, bytes.ptr, bytes.len);
 }

@@ -93,6 +93,12 @@ enum fate { REFUSED, ABSENT, RULED };
     L(chmod,             90,       RULED) \
     X(fchmod,            91,  52,  RULED) \
     X(fchmodat,          268, 53,  RULED) \
+    L(open,              2,        RULED) \
+    L(creat,             85,       RULED) \
+    X(openat,            257, 56,  RULED) \
+    X(openat2,           437, 437, RULED) \
+    L(mknod,             133,      RULED) \
+    X(mknodat,           259, 33,  RULED) \
     X(socketpair,        53,  199, RULED) \
     X(fcntl,             72,  25,  RULED)
 /* clang-format on */
@@ -134,6 +140,25 @@ CALLS(X, L)
 #define ENOSYS_ (SECCOMP_RET_ERRNO | ENOSYS)
 #define AN_INT  UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
 
+/* O_TMPFILE without O_DIRECTORY, by which the kernel knows it; the same number on both machines. */
+#define A_TMPFILE UINT64_C(020000000)
+
+/* A file that is created with a set-id bit; the mode is the argument behind the flags. */
+#define BORN(call, flags, how)                                                                     \
+    {call, {0, 0, EPERM_, 2, {{(flags), (how), (how)}, {(flags) + 1, S_ISUID, S_ISUID}}}},         \
+    {                                                                                              \
+        call,                                                                                      \
+        {                                                                                          \
+            0, 0, EPERM_, 2,                                                                       \
+            {                                                                                      \
+                {(flags), (how), (how)},                                                           \
+                {                                                                                  \
+                    (flags) + 1, S_ISGID, S_ISGID                                                  \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
 /* Newer than the headers of Debian 12; the same numbers everywhere. */
 enum { OPEN_TREE_ATTR = 467, FCHMODAT2 = 452 };
 
@@ -155,10 +180,19 @@ static const struct {
     /* Otherwise, on older kernels, anybody would receive the console's output. */
     {CALL_ioctl, {0, 0, EPERM_, 1, {{1, AN_INT, TIOCCONS}}}},
 
-    /* A set-user-ID program would remain after the sandbox. */
-    {CALL_chmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
-    {CALL_fchmod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
-    {CALL_fchmodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
+    /* No file is born with a set-id bit: empty, it could be filled through a mapping. */
+    BORN(CALL_open, 1, O_CREAT),
+    BORN(CALL_open, 1, A_TMPFILE),
+    BORN(CALL_openat, 2, O_CREAT),
+    BORN(CALL_openat, 2, A_TMPFILE),
+    {CALL_creat, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_creat, {0, 0, EPERM_, 1, {{1, S_ISGID, S_ISGID}}}},
+    {CALL_mknod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
+    {CALL_mknod, {0, 0, EPERM_, 1, {{1, S_ISGID, S_ISGID}}}},
+    {CALL_mknodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
+    {CALL_mknodat, {0, 0, EPERM_, 1, {{2, S_ISGID, S_ISGID}}}},
+    /* It hides its mode in memory: as on a kernel without it. */
+    {CALL_openat2, {0, 0, ENOSYS_, 0, {{0}}}},
 
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
     {CALL_socket, {0, 0, ALLOW, 1, {{0, AN_INT, AF_INET}}}},
@@ -176,7 +210,7 @@ static const struct {
 
 struct list {
     size_t count;
-    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 3];
+    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 2 + 2 * 4];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -187,8 +221,30 @@ static void add(struct list *list, int number, struct seccomp_rule rule)
     list->rules[list->count++] = rule;
 }
 
-int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
-                      struct err *err)
+/* The mode's place among the arguments. */
+static const struct {
+    enum call call;
+    unsigned mode_at;
+} mode_changes[] = {{CALL_chmod, 1}, {CALL_fchmod, 1}, {CALL_fchmodat, 2}};
+
+static void refuse_bit(struct list *list, int number, unsigned mode_at, uint64_t bit)
+{
+    add(list, number,
+        (struct seccomp_rule){
+            .answer = EPERM_, .test_count = 1, .tests = {{(uint8_t)mode_at, bit, bit}}});
+}
+
+/* A set-id program would remain after the sandbox. */
+static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint64_t bit)
+{
+    for (size_t i = 0; i < array_size(mode_changes); i++)
+        refuse_bit(list, calls[mode_changes[i].call].numbers[machine], mode_changes[i].mode_at,
+                   bit);
+    refuse_bit(list, FCHMODAT2, 2, bit);
+}
+
+int box_calls_compile(enum seccomp_machine machine, bool is_root,
+                      struct seccomp_program *out_program, struct err *err)
 {
     struct list list = {0};
     struct seccomp_policy policy = {
@@ -201,8 +257,9 @@ int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_
     for (size_t i = 0; i < array_size(ruled); i++)
         add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
-    add(&list, FCHMODAT2,
-        (struct seccomp_rule){.answer = EPERM_, .test_count = 1, .tests = {{2, S_ISUID, S_ISUID}}});
+    refuse_set_id(&list, machine, S_ISUID);
+    if (is_root)
+        refuse_set_id(&list, machine, S_ISGID);
     list.rules[list.count++] = (struct seccomp_rule){
         .first = LAST_KNOWN + 1, .last = SECCOMP_NUMBERS_END - 1, .answer = ENOSYS_};
     policy.rule_count = list.count;

@@ -262,7 +262,7 @@ def mounts_that_can_be_written():
 
 @attempt(control="anybody")
 def a_program_for_others():
-    """A set-user-ID program in the writable place: the test looks for one that has content."""
+    """A set-id program in the writable place, if only an empty one that somebody fills later."""
     for number, change in enumerate((
             lambda path: os.chmod(path, 0o4755),
             lambda path: os.fchmod(os.open(path, os.O_RDONLY), 0o4755),
@@ -277,8 +277,18 @@ def a_program_for_others():
             lambda fd: (os.ftruncate(fd, 4096), mmap.mmap(fd, 4096).write(b"#!")),
             lambda fd: (os.posix_fallocate(fd, 0, 4096), mmap.mmap(fd, 4096).write(b"#!")),
             lambda fd: os.copy_file_range(os.open("/bin/true", os.O_RDONLY), fd, 4096))):
-        fd = os.open(f"{place['root']}/made{number}", os.O_CREAT | os.O_RDWR, 0o4755)
-        tried(fill, fd)
+        for mode in (0o4755, 0o2755):
+            fd = tried(os.open, f"{place['root']}/made{number}-{mode}", os.O_CREAT | os.O_RDWR, mode)
+            if fd is not None:
+                tried(fill, fd)
+    # Made without opening it, by every call.
+    tried(os.mknod, f"{place['root']}/node", stat.S_IFREG | 0o6755)
+    how = struct.pack("QQQ", os.O_CREAT | os.O_RDWR, 0o6755, 0)
+    call("openat2", AT_FDCWD, f"{place['root']}/how".encode(), how, len(how))
+    fd = tried(os.open, place["root"], os.O_TMPFILE | os.O_RDWR, 0o6755)
+    if fd is not None:
+        call("linkat", AT_FDCWD, f"/proc/self/fd/{fd}".encode(), AT_FDCWD,
+             f"{place['root']}/nameless".encode(), AT_SYMLINK_FOLLOW)
 
 
 @attempt(control="root")

@@ -29,6 +29,7 @@ CALLS = {  # x86-64, arm64
     "sethostname": (170, 161), "setdomainname": (171, 162), "tgkill": (234, 131),
     "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "ioprio_set": (251, 30),
     "fchmodat": (268, 53), "fchmodat2": (452, 452), "renameat2": (316, 276), "linkat": (265, 37),
+    "openat2": (437, 437),
     "shmget": (29, 194), "shmat": (30, 196), "msgget": (68, 186), "semget": (64, 190),
 }
 

@@ -185,6 +185,24 @@ static void what_was_private_is_private_in_its_copy(void **state)
     authority_scope_free(other);
 }
 
+/* What runs as its owner is what its owner wrote. */
+static void an_append_takes_set_id_bits_away(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned mode;
+    } files[] = {{"user", 04755}, {"group", 02755}, {"both", 06711}, {"bare", 04600}};
+    struct world *world = *state;
+
+    for (size_t i = 0; i < array_size(files); i++) {
+        plant(world, WORLD_ROOT, files[i].name, "");
+        set_mode(world, WORLD_ROOT, files[i].name, files[i].mode);
+        assert_ok(world, authority_append(world->scope, str_from(files[i].name), STR("x"), NULL,
+                                          &world->err));
+        assert_int_equal(mode_of(world, WORLD_ROOT, files[i].name), files[i].mode & 0777);
+    }
+}
+
 static void a_file_is_not_moved_onto_itself_through_another_scope(void **state)
 {
     struct world *world = *state;
@@ -264,6 +282,7 @@ TEST_MAIN(EVERYWHERE(what_is_not_finished_is_nobodys_to_see_or_use),
           EVERYWHERE(parents_are_not_made_around_dots_or_denials),
           EVERYWHERE(a_move_keeps_the_limits_of_where_it_goes),
           EVERYWHERE(what_was_private_is_private_in_its_copy),
+          EVERYWHERE(an_append_takes_set_id_bits_away),
           EVERYWHERE(a_file_is_not_moved_onto_itself_through_another_scope),
           EVERYWHERE(nobody_is_told_where_a_workspace_lies),
           ON_DISK(a_file_that_is_a_mount_is_not_used))

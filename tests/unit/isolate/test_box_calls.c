@@ -38,11 +38,12 @@ static const struct {
     {{41, 198}, {AF_INET, SOCK_STREAM}, ANY},
     {{41, 198}, {AF_INET6, SOCK_DGRAM}, ANY},
     {{41, 198}, {AF_NETLINK, SOCK_RAW, 0}, ANY},
-    {{91, 52}, {0, 0755}, ANY},               /* fchmod */
-    {{268, 53}, {0, 0, 02775}, ANY},          /* fchmodat: folders of a group */
-    {{452, 452}, {0, 0, 01777}, ANY},         /* fchmodat2 */
-    {{53, 199}, {AF_UNIX, SOCK_STREAM}, ANY}, /* socketpair */
-    {{72, 25}, {0, F_SETLK}, ANY},            /* fcntl */
+    {{91, 52}, {0, 0755}, ANY},                   /* fchmod */
+    {{268, 53}, {0, 0, 02775}, ANY},              /* fchmodat: folders of a group */
+    {{452, 452}, {0, 0, 01777}, ANY},             /* fchmodat2 */
+    {{53, 199}, {AF_UNIX, SOCK_STREAM}, ANY},     /* socketpair */
+    {{257, 56}, {0, 0, O_CREAT | O_WRONLY}, ANY}, /* openat */
+    {{72, 25}, {0, F_SETLK}, ANY},                /* fcntl */
     /* And what they do not. */
     {{72, 25}, {0, F_SETLEASE}, NO},
     {{53, 199}, {AF_TIPC, SOCK_STREAM}, FAMILY}, /* socketpair */
@@ -75,6 +76,7 @@ static const struct {
     {{91, 52}, {0, UPPER | 06000}, NO},
     {{268, 53}, {0, 0, 04755}, NO},  /* fchmodat */
     {{452, 452}, {0, 0, 04700}, NO}, /* fchmodat2 */
+    {{437, 437}, {0}, ABSENT},       /* openat2 */
     {{41, 198}, {AF_PACKET, SOCK_RAW}, FAMILY},
     {{41, 198}, {AF_VSOCK, SOCK_STREAM}, FAMILY},
     {{41, 198}, {AF_ALG, SOCK_SEQPACKET}, FAMILY},
@@ -83,13 +85,53 @@ static const struct {
     {{9999, 9999}, {0}, ABSENT},
 };
 
+/* By open, openat, creat, mknod and mknodat; without creating, the mode means nothing. */
+static void no_file_is_born_with_a_set_id_bit(void **state)
+{
+    static const struct {
+        int numbers[2];
+        int at; /* of the flags, or of the mode if there are none */
+        bool has_flags;
+    } births[] = {
+        {{2, -1}, 1, true},    {{257, 56}, 2, true},  {{85, -1}, 1, false},
+        {{133, -1}, 1, false}, {{259, 33}, 2, false},
+    };
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
+                         0);
+        for (size_t i = 0; i < array_size(births); i++) {
+            const int mode_at = births[i].at + (births[i].has_flags ? 1 : 0);
+            struct seccomp_data call = {.nr = births[i].numbers[machine],
+                                        .arch = audit_names[machine]};
+
+            if (call.nr < 0)
+                continue;
+            for (unsigned bits = 0; bits <= 06000; bits += 02000) {
+                call.args[mode_at] = bits | 0755;
+                if (births[i].has_flags) {
+                    call.args[births[i].at] = O_RDWR;
+                    assert_int_equal(run_program(&program, &call), ANY);
+                    call.args[births[i].at] = O_RDWR | O_TMPFILE;
+                    assert_int_equal(run_program(&program, &call), bits == 0 ? ANY : NO);
+                    call.args[births[i].at] = O_RDWR | O_CREAT | O_EXCL;
+                }
+                assert_int_equal(run_program(&program, &call), bits == 0 ? ANY : NO);
+            }
+        }
+    }
+}
+
 static void what_is_refused_is_refused_on_both_machines(void **state)
 {
     static struct seccomp_program program;
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, &program, NULL), 0);
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
+                         0);
         for (size_t i = 0; i < array_size(cases); i++) {
             struct seccomp_data call = {.nr = cases[i].numbers[machine],
                                         .arch = audit_names[machine]};
@@ -109,4 +151,36 @@ static void what_is_refused_is_refused_on_both_machines(void **state)
     }
 }
 
-TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines))
+/* Whose group would be everybody's, and folders look the same to a filter. */
+static void root_sets_no_group_bit_either(void **state)
+{
+    static const struct {
+        int numbers[2];
+        int mode_at;
+    } changes[] = {{{90, -1}, 1}, {{91, 52}, 1}, {{268, 53}, 2}, {{452, 452}, 2}};
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++)
+        for (int is_root = 0; is_root <= 1; is_root++) {
+            assert_int_equal(
+                box_calls_compile((enum seccomp_machine)machine, is_root, &program, NULL), 0);
+            for (size_t i = 0; i < array_size(changes); i++) {
+                struct seccomp_data call = {.nr = changes[i].numbers[machine],
+                                            .arch = audit_names[machine]};
+
+                if (call.nr < 0)
+                    continue;
+                call.args[changes[i].mode_at] = 02755;
+                assert_int_equal(run_program(&program, &call), is_root ? NO : ANY);
+                call.args[changes[i].mode_at] = 04755;
+                assert_int_equal(run_program(&program, &call), NO);
+                call.args[changes[i].mode_at] = 01777;
+                assert_int_equal(run_program(&program, &call), ANY);
+            }
+        }
+}
+
+TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines),
+          cmocka_unit_test(no_file_is_born_with_a_set_id_bit),
+          cmocka_unit_test(root_sets_no_group_bit_either))
