@@ -332,12 +332,26 @@ static bool has_fewer_processes(rlim_t value)
            now.rlim_max < value;
 }
 
+/*
+ * No core file, and no handler that the host has for crashes (|program in core_pattern), which
+ * would read what the command made: one byte means neither to the kernel, while none at all means
+ * no file only. Whoever has a hard limit of none cannot raise it.
+ */
+static int prevent_cores(void)
+{
+    const struct rlimit neither = {1, 1};
+    const struct rlimit none = {0, 0};
+
+    if (setrlimit(RLIMIT_CORE, &neither) == 0)
+        return 0;
+    return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
+}
+
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
 {
     const struct rlimit memory = {limits->memory_bytes, limits->memory_bytes};
     const struct rlimit processes = {limits->processes, limits->processes};
     const struct rlimit unasked = {limits->processes_unasked, limits->processes_unasked};
-    const struct rlimit none = {0, 0};
 
     if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_PROCESS && setrlimit(RLIMIT_DATA, &memory) < 0)
         return errno;
@@ -347,7 +361,7 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_NOT_ASKED && limits->processes_unasked > 0 &&
         !has_fewer_processes(limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
         return errno;
-    return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
+    return prevent_cores();
 }
 
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf)

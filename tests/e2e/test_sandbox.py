@@ -337,6 +337,18 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                                 "head -c 3000000 /dev/zero > /tmp/x || echo full")
         self.assertEqual(out, "full\n")
 
+    def test_a_crash_starts_no_handler_of_the_host(self):
+        """One byte is the limit with which the kernel runs none; nobody inside can lower it."""
+        if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+            self.skipTest("the limit is none already, and cannot be raised")
+        code, out, said = self.run_it("--", "sh", "-c", "ulimit -c 0; ulimit -Hc 0; exec python3 -c '\n"
+                                      "import os, resource as r\n"
+                                      "r.setrlimit(r.RLIMIT_CORE, (0, 0))\n"
+                                      "try: r.prlimit(os.getpid(), r.RLIMIT_CORE, (0, 0))\n"
+                                      "except PermissionError: print(r.getrlimit(r.RLIMIT_CORE), flush=True)\n"
+                                      "os.abort()'")
+        self.assertEqual((code, out), (128 + signal.SIGABRT, "(1, 1)\n"), said)
+
     def test_signals_are_passed_on(self):
         process = self.open("--", "sh", "-c",
                             "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.01; done")

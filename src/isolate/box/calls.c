@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -100,6 +101,8 @@ enum fate { REFUSED, ABSENT, RULED };
     L(mknod,             133,      RULED) \
     X(mknodat,           259, 33,  RULED) \
     X(socketpair,        53,  199, RULED) \
+    X(setrlimit,         160, 164, RULED) \
+    X(prlimit64,         302, 261, RULED) \
     X(fcntl,             72,  25,  RULED)
 /* clang-format on */
 
@@ -137,6 +140,7 @@ CALLS(X, L)
 
 #define ALLOW   SECCOMP_RET_ALLOW
 #define EPERM_  (SECCOMP_RET_ERRNO | EPERM)
+#define DONE    SECCOMP_RET_ERRNO /* nothing is done, and no error told */
 #define ENOSYS_ (SECCOMP_RET_ERRNO | ENOSYS)
 #define AN_INT  UINT64_C(0xffffffff) /* the kernel looks at no more of such an argument */
 
@@ -203,6 +207,15 @@ static const struct {
     /* The kernel would load a family's module for a socket pair too. */
     {CALL_socketpair, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
     {CALL_socketpair, {0, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT, 0, {{0}}}},
+
+    /*
+     * The limit of core files stays what keeps the host's handler of crashes away (cgroup.c). Many
+     * scripts set it to none for themselves: they are told that it worked.
+     */
+    {CALL_setrlimit, {0, 0, DONE, 1, {{0, AN_INT, RLIMIT_CORE}}}},
+    {CALL_prlimit64, {0, 0, ALLOW, 2, {{1, AN_INT, RLIMIT_CORE}, {2, UINT64_MAX, 0}}}},
+    {CALL_prlimit64, {0, 0, DONE, 2, {{1, AN_INT, RLIMIT_CORE}, {0, AN_INT, 0}}}},
+    {CALL_prlimit64, {0, 0, EPERM_, 1, {{1, AN_INT, RLIMIT_CORE}}}},
 
     /* A lease on a file of the user blocks everybody from opening it for a while. */
     {CALL_fcntl, {0, 0, EPERM_, 1, {{1, AN_INT, F_SETLEASE}}}},

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/streams.h"
 
 enum { MODE_DIRECTORY = 0755, MODE_SHARED = 01777 };
 
@@ -51,17 +52,8 @@ static const struct {
     {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
 };
 
-/*
- * Parts of /proc where root, even without capabilities, would see other processes' memory, and the
- * names of the keys in the user's session, which no namespace separates.
- */
-static const struct {
-    const char *path;
-    bool is_for_root;
-} hidden_of_proc[] = {
-    {"/proc/kpagecount", true}, {"/proc/kpageflags", true}, {"/proc/kpagecgroup", true},
-    {"/proc/keys", false},      {"/proc/key-users", false},
-};
+/* Names of the keys in the user's session, which no namespace separates. */
+static const char *const hidden_of_proc[] = {"/proc/keys", "/proc/key-users"};
 
 void box_say(struct box_build *build, const char *what)
 {
@@ -330,21 +322,43 @@ int box_mount_scratch(struct box_build *build)
     return 0;
 }
 
+/*
+ * What the kernel shows to root's number only, even without a capability: other processes' memory
+ * (kpageflags), the kernel's own (slabinfo, vmallocinfo), timers with their owners (timer_list).
+ */
+static int hide_roots_of_proc(struct box_build *build)
+{
+    cleanup_dir DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    int r = 0;
+
+    if (dir == NULL)
+        return errno;
+    while (r == 0 && (entry = readdir(dir)) != NULL) {
+        char path[sizeof("/proc/") + NAME_MAX];
+        struct stat about;
+
+        if (entry->d_type == DT_LNK || (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') ||
+            fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (about.st_mode & S_IROTH) != 0)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
+        r = box_hide(build, path);
+    }
+    return r;
+}
+
 int box_mount_proc(struct box_build *build)
 {
+    int r = 0;
+
     /* Read-only: with root's number, and without a capability, sysctls could be written. */
     if (mkdir("/proc", MODE_DIRECTORY) < 0 ||
         mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return errno;
-    for (size_t i = 0; i < array_size(hidden_of_proc); i++) {
-        int r = 0;
-
-        if (build->box->is_root || !hidden_of_proc[i].is_for_root)
-            r = box_hide(build, hidden_of_proc[i].path);
-        if (r != 0)
-            return r;
-    }
-    return 0;
+    for (size_t i = 0; i < array_size(hidden_of_proc) && r == 0; i++)
+        r = box_hide(build, hidden_of_proc[i]);
+    return r == 0 && build->box->is_root ? hide_roots_of_proc(build) : r;
 }
 
 static int fill_dev(struct box_build *build, int dev)

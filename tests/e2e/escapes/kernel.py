@@ -80,7 +80,8 @@ def kernel_settings():
             got(f"{path} can be written")
             os.close(fd)
     for path in ("/proc/kcore", "/proc/kmsg", "/sys/kernel/debug", "/etc/shadow",
-                 "/proc/kpageflags"):
+                 "/proc/kpageflags", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/pagetypeinfo",
+                 "/proc/timer_list"):
         with contextlib.suppress(OSError):
             if os.path.isdir(path) or pathlib.Path(path).open("rb").read(1):
                 got(path)

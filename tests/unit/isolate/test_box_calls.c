@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "interpret.h"
@@ -14,6 +15,7 @@ enum { ANY = SECCOMP_RET_ALLOW };
 
 #define NO     (SECCOMP_RET_ERRNO | EPERM)
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+#define DONE   SECCOMP_RET_ERRNO
 #define FAMILY (SECCOMP_RET_ERRNO | EAFNOSUPPORT)
 #define UPPER  (UINT64_C(1) << 32)
 
@@ -74,9 +76,17 @@ static const struct {
     {{16, 29}, {0, TIOCCONS}, NO},
     {{91, 52}, {0, 04755}, NO}, /* fchmod */
     {{91, 52}, {0, UPPER | 06000}, NO},
-    {{268, 53}, {0, 0, 04755}, NO},  /* fchmodat */
-    {{452, 452}, {0, 0, 04700}, NO}, /* fchmodat2 */
-    {{437, 437}, {0}, ABSENT},       /* openat2 */
+    {{268, 53}, {0, 0, 04755}, NO},       /* fchmodat */
+    {{452, 452}, {0, 0, 04700}, NO},      /* fchmodat2 */
+    {{160, 164}, {RLIMIT_CORE, 1}, DONE}, /* setrlimit */
+    {{160, 164}, {RLIMIT_NOFILE, 1}, ANY},
+    {{302, 261}, {0, RLIMIT_CORE, 0}, ANY}, /* prlimit64 */
+    {{302, 261}, {0, RLIMIT_CORE, 1}, DONE},
+    {{302, 261}, {0, RLIMIT_CORE, UPPER}, DONE},
+    {{302, 261}, {7, RLIMIT_CORE, 1}, NO},
+    {{302, 261}, {7, RLIMIT_CORE, 0}, ANY},
+    {{302, 261}, {0, RLIMIT_NOFILE, 1}, ANY},
+    {{437, 437}, {0}, ABSENT}, /* openat2 */
     {{41, 198}, {AF_PACKET, SOCK_RAW}, FAMILY},
     {{41, 198}, {AF_VSOCK, SOCK_STREAM}, FAMILY},
     {{41, 198}, {AF_ALG, SOCK_SEQPACKET}, FAMILY},
