@@ -161,6 +161,24 @@ class Calls(unittest.TestCase):
         for shell in ("", "tcsh"):
             self.assertEqual(run("completions", *([shell] if shell else [])).returncode, 2)
 
+    def test_no_name_in_a_complaint_controls_the_terminal(self):
+        evil = "x\033[31m\u202ey\ufe0f"
+        with tempfile.TemporaryDirectory() as room:
+            file = pathlib.Path(room) / evil
+            file.write_text("")
+            for words in ([evil], ["--" + evil], ["sandbox", evil], ["mcp", "--" + evil],
+                          ["mcp", str(file)], ["mcp", str(file) + "-missing"],
+                          ["mcp", "--state-dir", str(file), room],
+                          ["connect", "--" + evil], ["connect", "--dir", str(file), "https://a.test"],
+                          ["sandbox", "run", "--ro", str(file) + "-missing", "--", "true"],
+                          ["sandbox", "run", "--rw", str(file) + "/x", "--", "true"],
+                          ["sandbox", "run", "--", str(file)],
+                          ["sandbox", "run", "--" + evil, "--", "true"]):
+                result = run(*words, env={"HOME": room})
+                self.assertNotEqual(result.returncode, 0, words)
+                for raw in ("\033", "\u202e", "\ufe0f"):
+                    self.assertNotIn(raw, result.stdout + result.stderr, words)
+
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             result = run("doctor", stdout=full)

@@ -23,6 +23,7 @@
 #include "cli/sandbox.h"
 #include "cli/search.h"
 #include "cli/status.h"
+#include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/config.h"
 #include "programs/gatehouse/doctor.h"
 #include "programs/gatehouse/sandbox.h"
@@ -35,6 +36,7 @@ enum {
     OUTPUT_MAX_BYTES = 1 << 20,
     DEFAULT_WIDTH = 80,
     WIDEST = 100,
+    TITLE_BYTES = 64,
 };
 
 enum { PROGRAM_HELP, PROGRAM_VERSION, PROGRAM_OPTIONS };
@@ -249,8 +251,11 @@ int main(int argc, char **argv)
         const char *name = argc > 1 ? command_among(argv + 1) : "";
         const char *blank = name[0] != '\0' ? " " : "";
 
-        fprintf(stderr, "gatehouse%s%s: %s\nSee 'gatehouse%s%s --help'.\n", blank, name,
-                err.message, blank, name);
+        char title[TITLE_BYTES];
+
+        snprintf(title, sizeof(title), "gatehouse%s%s", blank, name);
+        complain(title, err.message);
+        fprintf(stderr, "See '%s --help'.\n", title);
         return status_of_wrong_use(argv);
     }
     is_about_us = options_is_on(top_of(values), PROGRAM_HELP) ||
@@ -260,7 +265,7 @@ int main(int argc, char **argv)
     if (command_of(values) == &commands[COMMAND_SANDBOX] && !is_about_us)
         return sandbox_run(values);
     if (run(values, argv + 1, &out, &err) < 0) {
-        fprintf(stderr, "gatehouse: %s\n", err.message);
+        complain("gatehouse", err.message);
         return status_of_failure(command_of(values));
     }
     r = write_all(STDOUT_FILENO, buf_view(&out));

@@ -16,6 +16,7 @@
 #include "isolate/box/places.h"
 #include "isolate/environment.h"
 #include "isolate/ownplaces.h"
+#include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/follow.h"
 
 enum {
@@ -261,6 +262,6 @@ int sandbox_run(const struct option_values *values)
 
     if (r >= 0)
         return r;
-    fprintf(stderr, "gatehouse sandbox: %s\n", err.message);
+    complain("gatehouse sandbox", err.message);
     return status_of_error(&err);
 }

@@ -42,6 +42,10 @@ static const char *const pieces[] = {
     "\u200d",
     "\u2060",
     "\ufeff",
+    "\ufe00",
+    "\ufe0f",
+    "\u180b",
+    "\u180f",
     "\u00ad",
     "\u034f",
     "\u2028",
@@ -90,6 +94,7 @@ static bool is_harmful(uint32_t c)
            (c >= 0x2028 && c <= 0x202E) ||                         /* separators, embeddings */
            (c >= 0x2060 && c <= 0x206F) ||                         /* joiners, isolates */
            c == 0xAD || c == 0x34F || c == 0x61C || c == 0xFEFF || /* hyphen, joiner, ALM, BOM */
+           (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0x180B && c <= 0x180F) || /* variations */
            c == 0x3164 || (c >= 0x1D173 && c <= 0x1D17A) || (c >= 0xE0000 && c <= 0xE0FFF);
 }
 
