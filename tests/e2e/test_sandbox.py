@@ -196,6 +196,24 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                                       env={"HOME": str(self.room / "link")})
         self.assertEqual((code, out), (0, "tool.local\n"), said)
 
+    def test_who_commits_is_known_and_no_more_of_the_settings_of_git(self):
+        settings = (f"[http]\n\textraHeader = {MARK}\n[user]\n name = A \n\tEmail = \"a@b.c\"\n"
+                    f"\tsigningKey = {MARK}\n[user \"x\"]\n\tname = {MARK}\n"
+                    f"[credential]\n\temail = {MARK}\n")
+        (self.home / ".gitconfig").write_text(settings)
+        code, out, said = self.run_it("--", "cat", self.home / ".gitconfig")
+        self.assertEqual((code, out), (0, '[user]\n\tname = "A"\n\temail = "a@b.c"\n'), said)
+        # A home that is shown has its own, which stays as it is.
+        code, out, said = self.run_it("--rw", self.home, "--", "cat", self.home / ".gitconfig")
+        self.assertEqual((code, out), (0, settings), said)
+        (self.home / ".gitconfig").unlink()
+        (self.home / ".config/git").mkdir(parents=True)
+        (self.home / ".config/git/config").write_text("[user]\nname = \"a\\\"b\"\nemail=x@y")
+        code, out, said = self.run_it("--rw", self.home, "--", "ls", "-A", self.home)
+        self.assertEqual((code, out), (0, ".config\n"), said)
+        code, out, said = self.run_it("--", "sh", "-c", "cat ~/.gitconfig; ls -A ~")
+        self.assertEqual((code, out), (0, '[user]\n\temail = "x@y"\n.gitconfig\n'), said)
+
     def test_the_system_is_seen_by_a_list(self):
         code, out, said = self.run_it("--", "sh", "-c", "ls -A /; ls -A /etc /var /var/lib /home; true")
         self.assertEqual(code, 0, said)

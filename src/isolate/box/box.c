@@ -97,7 +97,10 @@ static int add_home(struct box *box, const char *home, struct err *err)
         return 0;
     box->real_home = realpath(home, NULL);
     box->home = strdup(home);
-    return box->real_home == NULL || box->home == NULL ? err_set_plain(err, ERR_NO_MEMORY) : 0;
+    if (box->real_home == NULL || box->home == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    box_git_find(box->real_home, &box->git_user);
+    return 0;
 }
 
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)

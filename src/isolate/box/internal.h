@@ -90,11 +90,20 @@ struct box_own_place {
     bool is_optional;
 };
 
+enum { BOX_GIT_BYTES = 128 };
+
+/* What commits bear; "" where the settings of git do not say. */
+struct box_git_user {
+    char name[BOX_GIT_BYTES];
+    char email[BOX_GIT_BYTES];
+};
+
 struct box {
     struct box_own_place places[BOX_MAX_PLACES];
     size_t place_count;
     char *home; /* as it was given, and without links; or NULL */
     char *real_home;
+    struct box_git_user git_user;
     enum box_network network;
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
@@ -234,6 +243,10 @@ int box_lay(int tree, int dir_fd, const char *path);
 
 /* Creates a path with its parents, in our own tmpfs, where nobody else is yet. */
 int box_make_way(const char *path, bool is_directory);
+
+/* Reads who commits from the settings in this home; writes it into the sandbox's home. */
+void box_git_find(const char *home, struct box_git_user *out_user);
+void box_git_write(const struct box *box);
 
 /* Whether an errno value says that there is nothing of that name. */
 bool box_is_gone(int errno_value);

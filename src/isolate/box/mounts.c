@@ -484,5 +484,6 @@ int box_seal_root(struct box_build *build)
     /* A home that cannot be made here is one that commands do without. */
     if (make_home(build->box) == ENOMEM)
         return ENOMEM;
+    box_git_write(build->box);
     return mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0 ? errno : 0;
 }
