@@ -251,7 +251,7 @@ static mode_t type_of(int dir_fd, const struct dirent *entry)
     struct stat about;
 
     if (entry->d_type != DT_UNKNOWN)
-        return DTTOIF(entry->d_type);
+        return (mode_t)DTTOIF(entry->d_type);
     return fstatat(dir_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 ? about.st_mode : 0;
 }
 
