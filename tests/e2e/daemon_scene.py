@@ -17,11 +17,9 @@ import threading
 import time
 import unittest
 
-import gateway_scene
 from gateway_scene import Server
 import patience
 from patience import PATIENCE, in_memory
-import watched_terminal
 from watched_terminal import MOMENT, WatchedTerminal
 
 GATEHOUSE, SERVER = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
@@ -233,8 +231,8 @@ def run_as_ordinary_user(as_ordinary_user):
     """All of it again, from copies where that user can reach them."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        for module in (__file__, gateway_scene.__file__, patience.__file__,
-                       watched_terminal.__file__):
+        modules = pathlib.Path(__file__).parent.glob("*.py")
+        for module in (patience.__file__, *modules):
             shutil.copy(module, folder)
         for program in (*GATEHOUSE.parent.glob("gatehouse*"), SERVER):
             if program.is_file():

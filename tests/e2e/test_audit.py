@@ -323,7 +323,7 @@ class Files(Audit):
         self.put(text='{"timestamp":"2026-03-01T12:00:0\nhello\n' + as_line(record(2)) + '{"time')
         code, out, said = self.run_it()
         self.assertEqual((code, out.count("\n")), (0, 2))
-        self.assertIn("3 lines could not be read", said)
+        self.assertIn("3 lines of the audit log could not be read", said)
 
     def test_where_nothing_is(self):
         code, out, said = self.run_it()
@@ -346,7 +346,7 @@ class Files(Audit):
         (self.place / "audit.jsonl.1").symlink_to(self.outside / "secret")
         code, out, said = self.run_it("--json")
         self.assertEqual([json.loads(line)["requestId"] for line in out.splitlines()], ["1"])
-        self.assertIn("1 line could not", said)
+        self.assertIn("1 line of the audit log could not", said)
 
     def test_a_directory_that_is_open_to_others_is_refused(self):
         if os.geteuid() == 0:

@@ -104,7 +104,7 @@ class Prompts(AtTerminal):
                     "--permission-filesystem-write", "ask", self.url(server), server.token,
                     self.root)
                 server.until(streams=1)
-                daemon.until("what is set to ask is denied")
+                daemon.until("there is nobody to ask")
                 self.assertIn("there is nobody to ask", self.error(
                     server, "write_file", filePath="b.txt", content="x"))
                 self.assertIn("there is nobody to ask", self.error(

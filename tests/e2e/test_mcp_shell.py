@@ -88,7 +88,7 @@ class Results(Commands):
         for _ in range(2):
             self.assertIn("restart gatehouse", self.answer(server, "true")["error"])
         server.end()
-        self.assertEqual(server.words().count("start gatehouse mcp again"), 1, server.words())
+        self.assertEqual(server.words().count("restart gatehouse mcp"), 1, server.words())
 
     def test_a_job_goes_on_between_calls(self):
         server = self.begin()

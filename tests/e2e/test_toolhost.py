@@ -718,7 +718,7 @@ class HungFiles(Scene):
         run_until_over(front, "edit_file", {"filePath": "stuck", "oldString": "a", "newString": "b"},
                        has_hung=lambda: self.hang_by_now() > 0)
         front.socket.shutdown(socket.SHUT_WR)
-        self.assertTrue(is_so_in_time(lambda: "waiting for it" in front.errors_so_far()))
+        self.assertTrue(is_so_in_time(lambda: "waiting for a change" in front.errors_so_far()))
         self.assertIsNone(front.process.poll())
         front.process.send_signal(signal.SIGTERM)
         self.assertEqual(front.process.wait(PATIENCE), -signal.SIGTERM)

@@ -107,6 +107,7 @@ static int find_seen(struct box_build *build, const char *path, int64_t id)
         if (box_access_now(build, i) == BOX_HIDDEN)
             continue;
         is_seen = is_seen || box_is_beneath(path, place);
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): both ways are asked */
         if (!box_is_beneath(place, path) || strcmp(place, path) == 0 || !is_on(build, place, id))
             continue;
         r = remember(build, place);
