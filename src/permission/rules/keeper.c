@@ -126,7 +126,7 @@ static bool is_same(const struct rulebook *a, const struct rulebook *b)
     return true;
 }
 
-/* Takes over both on success. */
+/* Takes over `led` on success, and a reference of its own to the base. */
 static int set_rules(struct keeper *keeper, struct rulebook *base, struct rulebook *led,
                      struct err *err)
 {
@@ -139,11 +139,10 @@ static int set_rules(struct keeper *keeper, struct rulebook *base, struct rulebo
     }
     if (r < 0)
         return r;
-    if (keeper->base != base)
-        rulebook_unref(keeper->base);
-    if (keeper->led != led)
-        rulebook_unref(keeper->led);
+    rulebook_ref(base);
+    rulebook_unref(keeper->base);
     keeper->base = base;
+    rulebook_unref(keeper->led);
     keeper->led = led;
     permission_set_book(keeper->permission, book);
     atomic_store(&keeper->denies_paths, rulebook_has_denials(book, CATALOG_FILESYSTEM_READ) ||
@@ -167,10 +166,9 @@ static int use_rules(struct keeper *keeper, struct err *err)
     r = find_led(keeper, base, &led, err);
     if (r == 0)
         r = set_rules(keeper, base, led, err);
-    if (r < 0) {
-        rulebook_unref(base);
+    if (r < 0)
         rulebook_unref(led);
-    }
+    rulebook_unref(base);
     return r;
 }
 
