@@ -26,7 +26,7 @@ static size_t fixed_length(const struct rule *rule)
     return end;
 }
 
-/* As a glob has it: with a backslash before what would mean something. */
+/* As a glob has it: with a backslash before special characters. ptr is NULL without memory. */
 static struct str quote(struct arena *arena, const char *path, struct str rest)
 {
     size_t len = strlen(path);
@@ -34,7 +34,7 @@ static struct str quote(struct arena *arena, const char *path, struct str rest)
     size_t at = 0;
 
     if (text == NULL)
-        return STR_EMPTY;
+        return STR_CUT_END;
     for (size_t i = 0; i < len; i++) {
         if (strchr(special, path[i]) != NULL)
             text[at++] = '\\';
@@ -84,7 +84,7 @@ int led_rules(const struct rulebook *book, led_fn *leads, void *data, struct are
         r = rules == NULL ? arena->error
                           : add(rule, found, str_slice(rule->pattern, len, rule->pattern.len),
                                 arena, &rules[count]);
-        /* What has no text cannot be sent to another process, which follows the link itself. */
+        /* A rule is text, so a target that is not UTF-8 gets none. */
         if (r == 0 && rule_check(&rules[count], NULL) == 0)
             count++;
     }
