@@ -62,7 +62,7 @@ int question_add_operations(const struct question *question, size_t index, struc
     if (question->resources[index].operation == PERMISSION_USES)
         return 0;
     for (size_t i = index; i < question->resource_count && r == 0; i++) {
-        if (question_first_of(question, i) != index)
+        if (!str_eq(question->resources[i].shown, question->resources[index].shown))
             continue;
         r = buf_printf(out, "%s%s", i > index ? ", " : "",
                        permission_operation_words(question->resources[i].operation));

@@ -63,7 +63,10 @@ enum {
 /* Index of the first of its resources that has the same name as this one. */
 size_t question_first_of(const struct question *question, size_t index);
 
-/* Appends what is to be done to that name: "look up, create"; nothing for a command. */
+/*
+ * Appends the operations on the name that first stands at this index, "look up, create"; nothing
+ * for a command.
+ */
 int question_add_operations(const struct question *question, size_t index, struct buf *out);
 
 /* Bytes of all its texts; SIZE_MAX when they cannot be counted. */
