@@ -351,13 +351,17 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
 {
     __attribute__((uninitialized)) char name[PATH_MAX];
     struct authority_stat about;
+    struct err why = ERR_INIT;
     struct str resolved;
     size_t len;
     int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
-                              below_root(&call->box->config, given), name, &len, &about, err);
+                              below_root(&call->box->config, given), name, &len, &about, &why);
 
-    if (r < 0 && !keep_failure(call, r, given, err, name, &len))
+    if (r < 0 && !keep_failure(call, r, given, &why, name, &len)) {
+        if (err != NULL)
+            *err = why;
         return explain(call->box, err, r, given, false);
+    }
     if (r < 0)
         about = (struct authority_stat){0};
     if (!arena_copy_str(&call->arena, (struct str){name, len}, &resolved))
