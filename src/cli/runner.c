@@ -46,6 +46,13 @@ void runner_complain(const struct runner *runner, const char *words)
 
 /* ---- options ---- */
 
+static bool is_on(const struct option_values *values, unsigned option)
+{
+    while (values->above != NULL)
+        values = values->above;
+    return options_is_on(values, values->command->option_count - MORE_OPTIONS + option);
+}
+
 static int read_options(const struct runner *runner, struct arena *arena, int argc,
                         char *const *argv, struct option_values **out_values, struct err *err)
 {
@@ -67,14 +74,11 @@ static int read_options(const struct runner *runner, struct arena *arena, int ar
     r = options_read_args(arena, program, argc, argv, out_values, err);
     if (r == 0)
         r = options_read_env(*out_values, environ, err);
-    return r == 0 && runner->check != NULL ? runner->check(*out_values, err) : r;
-}
-
-static bool is_on(const struct option_values *values, unsigned option)
-{
-    while (values->above != NULL)
-        values = values->above;
-    return options_is_on(values, values->command->option_count - MORE_OPTIONS + option);
+    /* Help is there whatever else is missing. */
+    if (r == 0 && runner->check != NULL && !is_on(*out_values, HELP) &&
+        !is_on(*out_values, VERSION))
+        r = runner->check(*out_values, err);
+    return r;
 }
 
 static int print_help(const struct runner *runner, const struct option_values *values, FILE *file,

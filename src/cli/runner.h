@@ -18,7 +18,8 @@ struct runner {
     const char *see; /* where help is, behind a message about options: "'gatehouse mcp --help'" */
     struct option_command command;
     bool keeps_input; /* leaves standard input open */
-    /* Closes other descriptors than those of standard input, output and error itself. */
+    /* The program closes inherited descriptors itself, since it needs one that the runner would not
+     * keep. */
     bool closes_descriptors;
     int failed_status; /* the exit status after an error; 0: EXIT_FAILURE */
     /* run() checks options too: its ERR_INVALID_OPTION is wrong use. */
