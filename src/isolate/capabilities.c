@@ -74,10 +74,15 @@ int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err)
     return 0;
 }
 
-int capabilities_drop_all(void)
+int capabilities_drop_held(void)
 {
     const struct sets none = {0};
 
+    return set_sets(&none) < 0 ? errno : 0;
+}
+
+int capabilities_drop_all(void)
+{
     /*
      * While we still have the capability to do it, and for all: root's uid would bring back the
      * rest.
@@ -91,5 +96,5 @@ int capabilities_drop_all(void)
     }
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return errno;
-    return set_sets(&none) < 0 ? errno : 0;
+    return capabilities_drop_held();
 }

@@ -19,4 +19,8 @@ int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err);
 /* Drops all, from all sets and for all programs started later. 0 or an errno value. */
 int capabilities_drop_all(void);
 
+/* Drops all that this process holds; enough for one that starts no programs. 0 or an errno value.
+ */
+int capabilities_drop_held(void);
+
 #endif

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/streams.h"
 
 enum { MODE_DIRECTORY = 0755, MODE_SHARED = 01777 };
@@ -322,6 +323,15 @@ int box_mount_scratch(struct box_build *build)
     return 0;
 }
 
+/* Files of /proc that all users may read: most of them, and to ask for each mode takes longer. */
+static const char *const public_of_proc[] = {
+    "buddyinfo", "cgroups",    "cmdline",   "config.gz", "consoles",    "cpuinfo",    "crypto",
+    "devices",   "diskstats",  "dma",       "fb",        "filesystems", "interrupts", "iomem",
+    "ioports",   "kallsyms",   "loadavg",   "locks",     "mdstat",      "meminfo",    "misc",
+    "modules",   "partitions", "schedstat", "softirqs",  "stat",        "swaps",      "uptime",
+    "version",   "vmstat",     "zoneinfo",
+};
+
 /*
  * What the kernel shows to root's number only, even without a capability: other processes' memory
  * (kpageflags), the kernel's own (slabinfo, vmallocinfo), timers with their owners (timer_list).
@@ -339,6 +349,8 @@ static int hide_roots_of_proc(struct box_build *build)
         struct stat about;
 
         if (entry->d_type == DT_LNK || (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') ||
+            str_index(str_from(entry->d_name), public_of_proc, array_size(public_of_proc)) !=
+                SIZE_MAX ||
             fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
             (about.st_mode & S_IROTH) != 0)
             continue;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/streams.h"
 #include "isolate/box/internal.h"
 #include "isolate/box/secrets.h"
 #include "isolate/box/toolchains.h"
@@ -148,6 +150,38 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
     return *out_r == 0;
 }
 
+/*
+ * Which names a home has: one look at the folder is quicker than a look for each of a hundred
+ * names, few of which exist. A name whose bit is not set is not there.
+ */
+struct home_names {
+    uint64_t bits[32];
+};
+
+/* Of the first name in a path. */
+static size_t bit_of(const char *path)
+{
+    static const struct hash_key no_key; /* who chooses names to collide gains nothing */
+
+    return hash_str(&no_key, (struct str){path, strcspn(path, "/")}) % (32 * 64);
+}
+
+static void read_names(const char *home, struct home_names *out)
+{
+    cleanup_dir DIR *dir = opendir(home);
+    const struct dirent *entry;
+
+    /* Names in a folder that cannot be listed may exist. */
+    memset(out, dir == NULL && errno != ENOENT ? 0xff : 0, sizeof(*out));
+    while (dir != NULL && (entry = readdir(dir)) != NULL)
+        out->bits[bit_of(entry->d_name) / 64] |= 1ULL << bit_of(entry->d_name) % 64;
+}
+
+static bool may_exist(const struct home_names *names, const char *path)
+{
+    return (names->bits[bit_of(path) / 64] >> bit_of(path) % 64 & 1) != 0;
+}
+
 /* Nothing is seen that is in no place, so most secrets need no cover. */
 static bool is_seen(const struct places *places, size_t named, const char *path)
 {
@@ -160,15 +194,20 @@ static bool is_seen(const struct places *places, size_t named, const char *path)
 /* The first `named` places were named by the user; no two secrets are the same. */
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
+    struct home_names names;
     int r = 0;
 
+    if (home != NULL)
+        read_names(home, &names);
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
         char path[PATH_MAX];
 
         if ((secrets[i].path[0] == '/') == (home == NULL) &&
             snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
                      home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
-            !is_among(places, named, path) && hide_behind_links(places, named, path, &r, err) &&
+            !is_among(places, named, path) &&
+            ((home != NULL && !may_exist(&names, secrets[i].path)) ||
+             hide_behind_links(places, named, path, &r, err)) &&
             is_seen(places, named, path))
             r = append(places, path, BOX_HIDDEN, 0, err);
     }
@@ -306,18 +345,21 @@ static bool is_in_any(const struct places *places, size_t count, const char *pat
 int places_show_toolchains(struct places *places, const char *home, struct err *err)
 {
     size_t named = places->count;
+    struct home_names names;
     char found[PATH_MAX];
 
     if (home == NULL || home[0] != '/')
         return 0;
     home = real_or_given(home, found);
+    read_names(home, &names);
     for (size_t i = 0; i < toolchains_count; i++) {
         cleanup_fd int fd = -1;
         char path[PATH_MAX];
         struct stat about;
         int r;
 
-        if (snprintf(path, sizeof(path), "%s/%s", home, toolchains[i]) >= PATH_MAX ||
+        if (!may_exist(&names, toolchains[i]) ||
+            snprintf(path, sizeof(path), "%s/%s", home, toolchains[i]) >= PATH_MAX ||
             is_in_any(places, named, path))
             continue;
         /* A link may be a command's, and would show what it leads to. */

@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "base/streams.h"
 
-enum { MODE_DIRECTORY = 0755, MODE_MOUNT_POINT = 0444, COPIED_BYTES = 4096 };
+enum { MODE_DIRECTORY = 0755, MODE_MOUNT_POINT = 0444, COPIED_BYTES = 16384 };
 
 static const char cores[] = "sys/devices/system/cpu";
 
@@ -237,7 +237,8 @@ static int show_listed(struct box_build *build, const struct root *root)
         struct stat about;
 
         if ((shown[i].is_for_network && build->box->network == BOX_NETWORK_NONE) ||
-            fstatat(root->old, shown[i].path, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            fstatat(root->old, shown[i].path, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (S_ISLNK(about.st_mode) && strchr(shown[i].path, '/') == NULL)) /* shown already */
             continue;
         r = make_parents(root, shown[i].path);
         if (r == 0)
