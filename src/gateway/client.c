@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/rand.h"
 #include "gateway/internal.h"
 
 static const struct sse_limits LIMITS = {.max_line_bytes = GATEWAY_MAX_EVENT_BYTES,
@@ -235,6 +236,7 @@ void gateway_move(struct gateway *gateway, enum reconnect_event event)
         gateway_stream_open(gateway);
         break;
     case RECONNECT_DO_WAIT:
+        gateway->retry_ms += rand_below((uint32_t)(gateway->retry_ms / RECONNECT_SPREAD) + 1);
         timer_start(&gateway->delay, gateway->retry_ms);
         break;
     case RECONNECT_DO_TELL:

@@ -12,6 +12,7 @@
 enum {
     RECONNECT_FIRST_MS = 1000, /* doubles each time ... */
     RECONNECT_MAX_MS = 30000,  /* ... up to this */
+    RECONNECT_SPREAD = 5,      /* the caller adds up to 1/5, lest all daemons return at once */
 };
 
 /*

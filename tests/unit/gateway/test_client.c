@@ -196,6 +196,15 @@ static void pass(int64_t ms)
     loop_run_due_timers(loop);
 }
 
+/* The delay is at least what it should be, and at most a fifth longer. */
+static void pass_delay(int64_t ms)
+{
+    int64_t delay_ms = status_now().retry_ms;
+
+    assert_in_range(delay_ms, ms, ms + ms / RECONNECT_SPREAD);
+    pass(delay_ms);
+}
+
 static void pair_with(const char *key)
 {
     struct secret secret = SECRET_INIT;
@@ -356,7 +365,7 @@ static void a_dropped_stream_is_reopened_after_a_second(void **state)
         until(state_now() == RECONNECT_WAITING);
         pass(999);
         assert_int_equal(state_now(), RECONNECT_WAITING);
-        pass(1);
+        pass(status_now().retry_ms - 999);
         until(state_now() == RECONNECT_OPEN);
         assert_int_equal(there().hits[FAKE_EVENTS], i + 1);
     }
@@ -376,7 +385,7 @@ static void failures_are_tried_again_ever_later(void **state)
     fake_gateway_fail(server, FAKE_EVENTS, ways[0].status, 1, str_from(ways[0].body));
     fake_gateway_drop(server, false);
     until(state_now() == RECONNECT_WAITING);
-    pass(1000);
+    pass_delay(1000);
     for (size_t i = 0; i < array_size(seconds); i++) {
         until(state_now() == RECONNECT_WAITING);
         assert_true(why_now().code < 0);
@@ -385,12 +394,32 @@ static void failures_are_tried_again_ever_later(void **state)
                               str_from(ways[i + 1].body));
         pass(seconds[i] * 1000 - 1);
         assert_int_equal(state_now(), RECONNECT_WAITING);
-        pass(1);
+        pass_delay(seconds[i] * 1000);
         assert_int_not_equal(state_now(), RECONNECT_WAITING);
     }
     until(state_now() == RECONNECT_OPEN);
     assert_int_equal(why_now().code, 0);
     assert_int_equal(there().hits[FAKE_INIT], 1);
+}
+
+static void daemons_do_not_all_return_at_the_same_moment(void **state)
+{
+    int64_t first_ms = 0;
+    bool differs = false;
+
+    (void)state;
+    pair();
+    /* By chance alone they would all be equal once in 200^10 runs. */
+    for (unsigned i = 0; i <= 10; i++) {
+        fake_gateway_drop(server, false);
+        until(state_now() == RECONNECT_WAITING);
+        if (i == 0)
+            first_ms = status_now().retry_ms;
+        differs = differs || status_now().retry_ms != first_ms;
+        pass_delay(1000);
+        until(state_now() == RECONNECT_OPEN);
+    }
+    assert_true(differs);
 }
 
 static void a_server_that_is_away_is_waited_for(void **state)
@@ -400,12 +429,12 @@ static void a_server_that_is_away_is_waited_for(void **state)
     fake_gateway_free(server);
     server = NULL;
     until(state_now() == RECONNECT_WAITING);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_WAITING);
     assert_int_equal(why_now().code, ERR_UNREACHABLE);
     /* It comes back at the same place, and has forgotten us. */
     serve();
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_RENEW_WAITING);
 }
 
@@ -416,10 +445,10 @@ static void a_denied_stream_leads_to_init_with_the_session_key(void **state)
     fake_gateway_fail(server, FAKE_EVENTS, 403, 1, STR("{}"));
     fake_gateway_drop(server, false);
     until(state_now() == RECONNECT_WAITING);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_RENEW_WAITING);
     assert_int_equal(there().hits[FAKE_INIT], 1);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_OPEN);
     assert_int_equal(there().hits[FAKE_INIT], 2);
     assert_int_equal(seen.ended, 0);
@@ -431,12 +460,12 @@ static void a_refused_key_is_tried_on_until_a_token_comes(void **state)
     pair();
     fake_gateway_forget(server);
     until(state_now() == RECONNECT_WAITING);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_RENEW_WAITING);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_REFUSED);
     assert_int_equal(why_now().code, ERR_GATEWAY_DENIED);
-    pass(2000);
+    pass_delay(2000);
     until(state_now() == RECONNECT_REFUSED && there().hits[FAKE_INIT] == 3);
     assert_int_equal(seen.ended, 0);
     pair();
@@ -522,7 +551,7 @@ static void silence_means_that_the_stream_is_dead(void **state)
     pass(1);
     assert_int_equal(state_now(), RECONNECT_WAITING);
     assert_int_equal(why_now().code, ERR_TIMED_OUT);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_OPEN);
     assert_int_equal(there().hits[FAKE_INIT], 1);
 }
@@ -540,7 +569,7 @@ static void the_time_of_day_means_nothing(void **state)
     /* A machine that slept: one look at the clock, one reopening. */
     pass(INT64_C(8) * 3600 * 1000);
     assert_int_equal(state_now(), RECONNECT_WAITING);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_OPEN);
     assert_int_equal(there().hits[FAKE_EVENTS], 2);
 }
@@ -621,7 +650,7 @@ static void an_event_without_end_costs_the_stream(void **state)
     until((fake_gateway_raw(server, (struct str){junk, sizeof(junk)}),
            state_now() == RECONNECT_WAITING));
     assert_int_equal(why_now().code, ERR_TOO_LARGE);
-    pass(1000);
+    pass_delay(1000);
     until(state_now() == RECONNECT_OPEN);
 }
 
@@ -789,23 +818,22 @@ static void an_end_without_a_word_leaves_nothing_behind(void **state)
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-TEST_MAIN(CASE(a_token_becomes_a_session), CASE(a_server_of_the_older_kind_is_spoken_to_in_its_way),
-          CASE(a_key_never_stands_in_an_address_of_the_newer_kind),
-          CASE(a_static_key_stays_what_it_is), CASE(a_pairing_that_fails_says_why),
-          CASE(no_gateway_at_all_is_told), CASE(one_session_at_a_time),
-          CASE(a_session_from_before_goes_on), CASE(a_dropped_stream_is_reopened_after_a_second),
-          CASE(failures_are_tried_again_ever_later), CASE(a_server_that_is_away_is_waited_for),
-          CASE(a_denied_stream_leads_to_init_with_the_session_key),
-          CASE(a_refused_key_is_tried_on_until_a_token_comes), CASE(the_server_can_end_the_session),
-          CASE(the_user_can_end_it), CASE(a_server_that_does_not_answer_holds_nobody_up),
-          CASE(an_end_in_the_middle_of_a_call_is_no_harm),
-          CASE(silence_means_that_the_stream_is_dead), CASE(the_time_of_day_means_nothing),
-          CASE(many_calls_at_once_are_answered), CASE(too_many_calls_are_refused_and_not_lost),
-          CASE(the_same_call_twice_is_one), CASE(nonsense_on_the_stream_is_passed_over),
-          CASE(an_event_without_end_costs_the_stream), CASE(a_call_that_makes_no_sense_is_refused),
-          CASE(ids_are_escaped_in_paths), CASE(a_large_answer_goes_whole),
-          CASE(a_result_that_is_too_large_becomes_a_word_about_it),
-          CASE(an_answer_is_tried_again_when_the_server_stumbles), CASE(and_given_up_at_last),
-          CASE(answers_that_wait_hold_memory_up_to_a_ceiling),
-          CASE(calls_outlive_a_stream_that_drops),
-          CASE(an_end_without_a_word_leaves_nothing_behind))
+TEST_MAIN(
+    CASE(a_token_becomes_a_session), CASE(a_server_of_the_older_kind_is_spoken_to_in_its_way),
+    CASE(a_key_never_stands_in_an_address_of_the_newer_kind), CASE(a_static_key_stays_what_it_is),
+    CASE(a_pairing_that_fails_says_why), CASE(no_gateway_at_all_is_told),
+    CASE(one_session_at_a_time), CASE(a_session_from_before_goes_on),
+    CASE(a_dropped_stream_is_reopened_after_a_second), CASE(failures_are_tried_again_ever_later),
+    CASE(daemons_do_not_all_return_at_the_same_moment), CASE(a_server_that_is_away_is_waited_for),
+    CASE(a_denied_stream_leads_to_init_with_the_session_key),
+    CASE(a_refused_key_is_tried_on_until_a_token_comes), CASE(the_server_can_end_the_session),
+    CASE(the_user_can_end_it), CASE(a_server_that_does_not_answer_holds_nobody_up),
+    CASE(an_end_in_the_middle_of_a_call_is_no_harm), CASE(silence_means_that_the_stream_is_dead),
+    CASE(the_time_of_day_means_nothing), CASE(many_calls_at_once_are_answered),
+    CASE(too_many_calls_are_refused_and_not_lost), CASE(the_same_call_twice_is_one),
+    CASE(nonsense_on_the_stream_is_passed_over), CASE(an_event_without_end_costs_the_stream),
+    CASE(a_call_that_makes_no_sense_is_refused), CASE(ids_are_escaped_in_paths),
+    CASE(a_large_answer_goes_whole), CASE(a_result_that_is_too_large_becomes_a_word_about_it),
+    CASE(an_answer_is_tried_again_when_the_server_stumbles), CASE(and_given_up_at_last),
+    CASE(answers_that_wait_hold_memory_up_to_a_ceiling), CASE(calls_outlive_a_stream_that_drops),
+    CASE(an_end_without_a_word_leaves_nothing_behind))

@@ -231,6 +231,12 @@ static void pass(int64_t ms)
     loop_run_due_timers(loop);
 }
 
+/* Delays are up to a fifth longer, at random. */
+static void pass_longest(int64_t delay_ms)
+{
+    pass(delay_ms + delay_ms / RECONNECT_SPREAD);
+}
+
 static struct fake_gateway_state there(void)
 {
     struct fake_gateway_state state;
@@ -392,7 +398,7 @@ static void a_stream_that_drops_does_not_end_the_session(void **state)
     fake_gateway_drop(server, false);
     until(now().state == RECONNECT_WAITING);
     assert_true(now().has_session);
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
     until(now().state == RECONNECT_OPEN && now().is_connected);
     assert_true(has_consent());
     assert_int_equal(now().connected_wall_ms, since);
@@ -421,9 +427,9 @@ static void lose_at_server(void)
 {
     fake_gateway_forget(server);
     until(now().state == RECONNECT_WAITING);
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
     until(now().state == RECONNECT_RENEW_WAITING);
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
 }
 
 static void a_refused_session_needs_a_token_and_says_so_once(void **state)
@@ -435,7 +441,7 @@ static void a_refused_session_needs_a_token_and_says_so_once(void **state)
     assert_int_equal(now().state, RECONNECT_REFUSED);
     assert_false(now().is_connected || now().has_session);
     for (unsigned tries = there().hits[FAKE_INIT], i = 1; i <= 3; i++) {
-        pass(RECONNECT_MAX_MS);
+        pass_longest(RECONNECT_MAX_MS);
         until(there().hits[FAKE_INIT] == tries + i && now().state == RECONNECT_REFUSED);
         assert_true(now().needs_token);
     }
@@ -460,7 +466,7 @@ static void who_is_patient_asks_again_ever_later_up_to_a_ceiling(void **state)
         pass(seconds[i] * 1000 - 1);
         assert_int_equal(now().state, RECONNECT_RENEW_WAITING);
         assert_int_equal(there().hits[FAKE_INIT], i + 1);
-        pass(1);
+        pass_longest(seconds[i] * 1000);
     }
     until(now().state == RECONNECT_OPEN && now().is_connected);
     assert_int_equal(told("not connected; retrying"), 1);
@@ -507,9 +513,9 @@ static void another_key_that_the_server_gives_is_kept_instead(void **state)
                       STR("{\"data\":{\"ok\":true,\"sessionKey\":\"sess_another\"}}"));
     fake_gateway_drop(server, false);
     until(now().state == RECONNECT_WAITING);
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
     until(now().state == RECONNECT_RENEW_WAITING);
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
     until(there().hits[FAKE_INIT] == 2 && now().state == RECONNECT_RENEW_WAITING);
     assert_true(is_kept_as("sess_another"));
 }
@@ -569,7 +575,7 @@ static void a_session_from_before_that_is_over_is_paired_anew(void **state)
     consent();
     until(now().state == RECONNECT_RENEW_WAITING);
     assert_true(has_consent());
-    pass(RECONNECT_FIRST_MS);
+    pass_longest(RECONNECT_FIRST_MS);
     until(now().state == RECONNECT_OPEN && now().is_connected);
     /* What was allowed was for the session before. */
     assert_false(has_consent());
@@ -641,7 +647,7 @@ static void leaving_ends_the_waiting_for_a_server(void **state)
     gateway_session_leave(session);
     assert_int_equal(seen.over, 1);
     assert_int_equal(seen.end, GATEWAY_SESSION_LEFT);
-    pass(RECONNECT_MAX_MS);
+    pass_longest(RECONNECT_MAX_MS);
     assert_int_equal(there().hits[FAKE_INIT], 1);
 }
 
