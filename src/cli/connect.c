@@ -121,6 +121,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
          .help = "never ask on the terminal, neither before connecting nor before calls"},
     [CONNECT_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
     [CONNECT_OPTION_SHELL_WRITABLE] = {SHARED_SHELL_WRITABLE},
+    [CONNECT_OPTION_SHELL_READABLE] = {SHARED_SHELL_READABLE},
     [CONNECT_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},
     [CONNECT_OPTION_SHELL_OPEN] = {SHARED_SHELL_OPEN,
                                    .env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX"},

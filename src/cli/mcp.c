@@ -36,6 +36,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                              "folder and a read-only system without your secrets"},
     [MCP_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
     [MCP_OPTION_SHELL_WRITABLE] = {SHARED_SHELL_WRITABLE},
+    [MCP_OPTION_SHELL_READABLE] = {SHARED_SHELL_READABLE},
     [MCP_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},
     [MCP_OPTION_SHELL_OPEN] = {SHARED_SHELL_OPEN},
     [MCP_OPTION_ASK_TTY] =

@@ -7,22 +7,35 @@ const char *const shared_networks[] = {[SHARED_NETWORK_NONE] = "none",
                                        [SHARED_NETWORK_ALLOW] = "allow",
                                        [SHARED_NETWORK_ALLOW + 1] = NULL};
 
+static int check_absolute(const struct option_values *values, size_t option, const char *name,
+                          struct err *err)
+{
+    const struct option_list list = options_list(values, option);
+
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i][0] != '/')
+            return err_set(err, ERR_INVALID_OPTION, "--%s: '%s' does not begin with /", name,
+                           list.items[i]);
+    return 0;
+}
+
 int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
                        struct err *err)
 {
-    const struct option_list writable = options_list(values, rows->writable);
+    int r = check_absolute(values, rows->writable, "shell-writable", err);
 
-    for (size_t i = 0; i < writable.count; i++)
-        if (writable.items[i][0] != '/')
-            return err_set(err, ERR_INVALID_OPTION, "--shell-writable: '%s' does not begin with /",
-                           writable.items[i]);
+    if (r == 0)
+        r = check_absolute(values, rows->readable, "shell-readable", err);
+    if (r < 0)
+        return r;
     /* Where they would hold nothing they would only look safe. */
     if (options_is_on(values, rows->open) &&
         (options_source(values, rows->network) == OPTION_FLAG ||
-         options_source(values, rows->writable) == OPTION_FLAG))
+         options_source(values, rows->writable) == OPTION_FLAG ||
+         options_source(values, rows->readable) == OPTION_FLAG))
         return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-network and --shell-writable have no effect with the sandbox "
-                       "disabled: drop them or --dangerously-disable-shell-sandbox");
+                       "--shell-network, --shell-writable and --shell-readable have no effect with "
+                       "the sandbox disabled: drop them or --dangerously-disable-shell-sandbox");
     return 0;
 }
 

@@ -51,6 +51,11 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .placeholder = "DIR", .group = "Commands",                                                     \
     .help = "let commands also change files in DIR; repeatable or comma-separated"
 
+#define SHARED_SHELL_READABLE                                                                      \
+    .name = "shell-readable", .type = OPTION_LIST, .env = "GATEHOUSE_SHELL_READABLE",              \
+    .placeholder = "DIR", .group = "Commands",                                                     \
+    .help = "let commands also read files in DIR; repeatable or comma-separated"
+
 #define SHARED_SHELL_TIMEOUT                                                                       \
     .name = "computer-shell-timeout", .type = OPTION_DURATION,                                     \
     .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", .min = 100, .max = 24 * 60 * 60 * INT64_C(1000),  \
@@ -68,6 +73,7 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 struct shared_shell {
     size_t network;
     size_t writable;
+    size_t readable;
     size_t open;
 };
 

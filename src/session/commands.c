@@ -151,29 +151,30 @@ static int make_own_places(const struct places *places, const struct ownplaces *
     return r;
 }
 
-static int add_writable(const struct commands_config *config, struct places *places,
-                        struct err *err)
+/* The directories that an option names. */
+static int add_given(const struct commands_config *config, const char *const *given,
+                     enum box_access access, struct places *places, struct err *err)
 {
-    const char *const *writable = config->writable;
+    const char *option = access == BOX_WRITE ? "--shell-writable" : "--shell-readable";
     size_t before = places->count;
     struct err why = ERR_INIT;
     int r;
 
-    for (size_t i = 0; writable != NULL && writable[i] != NULL; i++) {
-        r = places_add(places, writable[i], BOX_WRITE, &why);
+    for (size_t i = 0; given != NULL && given[i] != NULL; i++) {
+        r = places_add(places, given[i], access, &why);
         if (r < 0)
-            return err_set(err, r, "--shell-writable: %s", why.message);
+            return err_set(err, r, "%s: %s", option, why.message);
     }
-    for (size_t i = 0; writable != NULL && writable[i] != NULL; i++)
-        if (places_has_link_to(places, writable[i]))
+    for (size_t i = 0; given != NULL && given[i] != NULL; i++)
+        if (places_has_link_to(places, given[i]))
             return err_set(err, ERR_INVALID_OPTION,
-                           "--shell-writable: '%.150s' leads through a link in a folder that "
-                           "commands may change; give the real path",
-                           writable[i]);
+                           "%s: '%.150s' leads through a link in a folder that commands may "
+                           "change; give the real path",
+                           option, given[i]);
     for (size_t i = before; i < places->count; i++)
         if (ownplaces_has(&config->session->state.own, places->items[i].path))
             return err_set(err, ERR_INVALID_OPTION,
-                           "--shell-writable: '%.150s' belongs to Gatehouse and cannot be granted",
+                           "%s: '%.150s' belongs to Gatehouse and cannot be granted", option,
                            places->items[i].path);
     return 0;
 }
@@ -195,7 +196,9 @@ static int gather_places(const struct commands_config *config, struct places *pl
     if (r == 0)
         r = add_folder(places, session, err);
     if (r == 0)
-        r = add_writable(config, places, err);
+        r = add_given(config, config->writable, BOX_WRITE, places, err);
+    if (r == 0)
+        r = add_given(config, config->readable, BOX_READ, places, err);
     if (r == 0)
         r = make_own_places(places, &session->state.own, err);
     if (r == 0)
@@ -367,6 +370,11 @@ static int say_reach(const struct commands *commands, struct buf *out)
 
 /* ---- on the loop ---- */
 
+static bool is_hidden(const void *data, const char *path)
+{
+    return !places_show(data, path);
+}
+
 int commands_start(struct commands *commands, struct loop *loop, struct err *err)
 {
     const struct session *session = commands->config.session;
@@ -380,6 +388,9 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .path = path != NULL ? path : DEFAULT_PATH,
         .writable = commands->writable,
         .timeout_ms = commands->config.timeout_ms,
+        .sandbox = {.has_network = commands->config.has_network,
+                    .is_hidden = commands->config.is_open ? NULL : is_hidden,
+                    .data = commands->places},
     };
     cleanup_buf struct buf reach = BUF_INIT(REACH_BYTES);
     int r = say_reach(commands, &reach);

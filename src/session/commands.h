@@ -23,6 +23,7 @@ struct commands_config {
     bool has_network;
     const char *hidden; /* directory hidden from all commands, whatever is granted; or NULL */
     const char *const *writable; /* directories besides the folder, NULL-terminated; or NULL */
+    const char *const *readable; /* the same; writable ones need not be repeated */
     int64_t timeout_ms;
     /* Called once, when the launcher has died and no command can be run any more. */
     void (*on_final)(void *data);

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shell/hint.h"
+
+enum { HINT_BYTES = 8 << 10 };
+
 const char *signal_name(int signum, char out_name[SIGNAL_NAME_BYTES])
 {
     const char *known = sigabbrev_np(signum);
@@ -27,4 +31,18 @@ void write_end(struct json_writer *writer, struct starter_end end)
         json_write_int(writer, end.value);
     if (end.error == 0 && end.is_signal)
         json_put_str(writer, STR("signal"), str_from(signal_name(end.value, name)));
+}
+
+int write_hint(struct json_writer *writer, const struct shell *shell, struct starter_end end,
+               struct str printed)
+{
+    cleanup_buf struct buf hint = BUF_INIT(HINT_BYTES);
+    int r = 0;
+
+    if (end.error == 0 && (end.is_signal || end.value == 0))
+        return 0;
+    r = hint_find(&shell->config.sandbox, printed, &hint);
+    if (r == 0 && hint.len > 0)
+        json_put_str(writer, STR("hint"), buf_view(&hint));
+    return r;
 }

@@ -34,19 +34,22 @@ bool call_lacks_bash(struct shell *shell, int error, const struct err *err)
 
 /* ---- results ---- */
 
-static int write_streams(struct json_writer *w, const struct shell_call *call)
+static int write_all(struct json_writer *w, const struct shell_call *call, struct starter_end end)
 {
-    static const struct str names[PROCESS_STREAMS] = {STR_LITERAL("stdout"), STR_LITERAL("stderr")};
+    cleanup_buf struct buf output = BUF_INIT(OBJECT_BYTES);
+    cleanup_buf struct buf errors = BUF_INIT(OBJECT_BYTES);
+    int r = capture_text(&call->streams[PROCESS_OUTPUT], &output);
 
-    for (size_t i = 0; i < PROCESS_STREAMS; i++) {
-        cleanup_buf struct buf text = BUF_INIT(OBJECT_BYTES);
-        int r = capture_text(&call->streams[i], &text);
-
-        if (r < 0)
-            return r;
-        json_put_str(w, names[i], buf_view(&text));
-    }
-    return 0;
+    if (r == 0)
+        r = capture_text(&call->streams[PROCESS_ERRORS], &errors);
+    if (r < 0)
+        return r;
+    json_put_str(w, STR("stdout"), buf_view(&output));
+    json_put_str(w, STR("stderr"), buf_view(&errors));
+    write_end(w, end);
+    if (call->has_timed_out)
+        json_put_bool(w, STR("timedOut"), true);
+    return write_hint(w, call->shell, end, buf_view(errors.len > 0 ? &errors : &output));
 }
 
 static void finish(struct shell_call *call, struct starter_end end)
@@ -59,10 +62,7 @@ static void finish(struct shell_call *call, struct starter_end end)
         end = (struct starter_end){.error = ERR_TIMED_OUT};
     json_writer_init(&w, &object);
     json_begin_object(&w);
-    r = write_streams(&w, call);
-    write_end(&w, end);
-    if (call->has_timed_out)
-        json_put_bool(&w, STR("timedOut"), true);
+    r = write_all(&w, call, end);
     call_finish(call, &w, r,
                 !call->has_timed_out && (end.error < 0 || end.is_signal || end.value != 0));
 }

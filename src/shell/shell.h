@@ -30,6 +30,14 @@
 struct shell;
 struct shell_call;
 
+/* What keeps commands from the machine, to tell a client why one failed. */
+struct shell_sandbox {
+    bool has_network;
+    /* Whether commands see nothing at this absolute path, even if it exists. NULL: no sandbox. */
+    bool (*is_hidden)(const void *data, const char *path);
+    const void *data;
+};
+
 struct shell_config {
     struct loop *loop;
     const struct starter *starter;
@@ -42,6 +50,7 @@ struct shell_config {
     const char *const *writable;      /* what they may change besides the root, up to a NULL */
     /* What a command can do, for the question to the user: continues "Runs a command"; or NULL. */
     const char *reach;
+    struct shell_sandbox sandbox;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
     size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
     int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */

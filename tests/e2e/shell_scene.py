@@ -37,7 +37,9 @@ class Commands(Scene):
         return server.call("shell_execute", command=command, **more)
 
     def answer(self, server, command, **more):
-        return json.loads(self.run_command(server, command, **more)["content"][0]["text"])
+        answer = json.loads(self.run_command(server, command, **more)["content"][0]["text"])
+        self.assertIn("stdout", answer, answer)
+        return answer
 
     def wait_gone(self):
         deadline = time.monotonic() + PATIENCE

@@ -74,6 +74,8 @@ ROWS = (
     Row("--shell-network", "N8N_GATEWAY_SHELL_NETWORK", "allow", "sees_network", False, True),
     Row("--shell-writable", "N8N_GATEWAY_SHELL_WRITABLE", "{place}/there", "can_change_there",
         False, True),
+    Row("--shell-readable", "GATEHOUSE_SHELL_READABLE", "{place}/there", "can_read_there",
+        False, True),
     Row("--dangerously-disable-shell-sandbox", "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
         None, "can_change_there", False, True),
     Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", "100", "is_patient", True,
@@ -82,7 +84,8 @@ ROWS = (
 # What needs root to be seen, in test_daemon_port.py.
 ELSEWHERE = {"--no-notifications": "GATEHOUSE_NOTIFICATIONS"}
 AT_TERMINAL = ("asker",)
-IN_BOXES = ("command", "sees_network", "can_change_there", "is_patient")
+IN_BOXES = ("command", "sees_network", "can_change_there", "can_read_there",
+            "is_patient")
 
 
 def is_free(port):
@@ -253,6 +256,10 @@ class Looks(Scene):
     def can_change_there(self, *flags, **variables):
         self.run_command(f"echo x > {self.there}/f", *flags, **variables)
         return (self.there / "f").exists()
+
+    def can_read_there(self, *flags, **variables):
+        (self.there / "read").write_text("needle")
+        return "needle" in self.run_command(f"cat {self.there}/read", *flags, **variables)["stdout"]
 
     def is_patient(self, *flags, **variables):
         return not self.run_command("sleep 5", *flags, **variables).get("timedOut", False)

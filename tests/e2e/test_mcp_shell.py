@@ -126,6 +126,32 @@ class Walls(Commands):
         self.assertEqual(self.answer(opened, f"touch {self.outside}/x")["exitCode"], 0)
         self.assertEqual((os.listdir(self.root), os.listdir(self.outside)), (["x"], ["x"]))
 
+    def test_a_failure_says_what_the_sandbox_lacks_and_how_to_get_it(self):
+        (self.outside / "notes").write_text("hello")
+        command = f"cat {self.outside}/notes"
+        failed = self.answer(self.begin(), command)
+        self.assertNotEqual(failed["exitCode"], 0)
+        self.assertIn(f"cannot see {self.outside}/notes", failed["hint"])
+        self.assertIn("--shell-readable", failed["hint"])
+        shown = self.begin("--shell-readable", self.outside)
+        self.assertEqual(self.answer(shown, command)["stdout"], "hello")
+        self.assertNotIn("hint", self.answer(shown, f"cat {self.outside}/nope"), "it is really missing")
+        changed = self.answer(shown, f"echo x > {self.outside}/notes")
+        self.assertNotEqual(changed["exitCode"], 0)
+        self.assertEqual((self.outside / "notes").read_text(), "hello")
+
+    def test_a_lookup_without_network_fails_at_once_and_says_why(self):
+        server = self.begin()
+        started = time.monotonic()
+        answer = self.answer(server, "python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 80)'")
+        self.assertLess(time.monotonic() - started, 20)
+        self.assertIn("--shell-network allow", answer["hint"])
+        job = server.good("shell_start", command="getent hosts example.com || echo EAI_AGAIN; exit 1")["jobId"]
+        ended = {}
+        while ended.get("state") != "ended":
+            ended = server.good("shell_output", jobId=job, cursor=0, waitMs=10000)
+        self.assertIn("--shell-network allow", ended["hint"])
+
     def test_secrets_settings_and_state_are_not_there(self):
         home = self.room / "home"
         (home / ".ssh").mkdir(parents=True, mode=0o700)

@@ -381,6 +381,26 @@ bool places_holds_home(const char *path, const char *home)
     return home != NULL && home[0] == '/' && box_is_beneath(real_or_given(home, found), path);
 }
 
+bool places_show(const struct places *places, const char *path)
+{
+    enum box_access access =
+        box_is_part_shown(path) || box_is_beneath(path, "/proc") ? BOX_READ : BOX_HIDDEN;
+    size_t longest = 0;
+
+    for (size_t i = 0; i < places->count; i++) {
+        const char *place = places->items[i].path;
+
+        /* What leads to a place is there, too. */
+        if (places->items[i].access != BOX_HIDDEN && box_is_beneath(place, path))
+            return true;
+        if (box_is_beneath(path, place) && strlen(place) > longest) {
+            longest = strlen(place);
+            access = places->items[i].access;
+        }
+    }
+    return access != BOX_HIDDEN;
+}
+
 /* By length: a path is longer than all its parents. */
 static int compare_lengths(const void *a_pointer, const void *b_pointer)
 {

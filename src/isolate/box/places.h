@@ -76,6 +76,12 @@ bool places_holds_home(const char *path, const char *home);
  */
 int places_hide_sockets(struct places *places, struct err *err);
 
+/*
+ * Whether commands see what the machine has at this absolute path: in a place, or of the system.
+ * What they themselves put into /tmp, they see for as long as they run.
+ */
+bool places_show(const struct places *places, const char *path);
+
 /* Call last: sorts them into mount order. */
 void places_sort(struct places *places);
 

@@ -50,6 +50,7 @@ struct gateway_session_config {
     bool shell_is_open; /* dangerous: no sandbox; the next two have no effect */
     bool shell_has_network;
     const char *const *shell_writable; /* NULL-terminated; or NULL */
+    const char *const *shell_readable; /* the same */
     int64_t shell_timeout_ms;
     /* gateway_session_state() has changed. */
     void (*on_change)(void *data);

@@ -50,6 +50,7 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
         .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL,
         .has_network = session->config.shell_has_network,
         .writable = session->config.shell_writable,
+        .readable = session->config.shell_readable,
         .timeout_ms = session->config.shell_timeout_ms,
         .on_final = on_no_commands,
         .data = session,

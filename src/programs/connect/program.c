@@ -142,6 +142,7 @@ static int check_shell(const struct program *program, struct err *err)
 {
     static const struct shared_shell rows = {.network = CONNECT_OPTION_SHELL_NETWORK,
                                              .writable = CONNECT_OPTION_SHELL_WRITABLE,
+                                             .readable = CONNECT_OPTION_SHELL_READABLE,
                                              .open = CONNECT_OPTION_SHELL_OPEN};
     const struct option_values *values = program->values;
     bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&

@@ -39,6 +39,13 @@ static void add_url(struct sha256 *hash, const struct httpurl *url)
     add_text(hash, url->path);
 }
 
+static void add_list(struct sha256 *hash, const char *const *items)
+{
+    for (size_t i = 0; items != NULL && items[i] != NULL; i++)
+        add_text(hash, items[i]);
+    add_text(hash, ""); /* the list's end */
+}
+
 void saved_session_digest(const struct saved_session_terms *terms,
                           char out_digest[SAVED_SESSION_TERMS_BYTES])
 {
@@ -53,9 +60,8 @@ void saved_session_digest(const struct saved_session_terms *terms,
     add_number(&hash, terms->choices->has_write_access);
     add_number(&hash, terms->shell_is_open);
     add_number(&hash, terms->shell_has_network);
-    for (size_t i = 0; terms->shell_writable != NULL && terms->shell_writable[i] != NULL; i++)
-        add_text(&hash, terms->shell_writable[i]);
-    add_text(&hash, ""); /* the list's end */
+    add_list(&hash, terms->shell_writable);
+    add_list(&hash, terms->shell_readable);
     add_number(&hash, terms->shell_timeout_ms);
     add_number(&hash, terms->asks_here);
     add_number(&hash, (int64_t)terms->max_file_bytes);

@@ -28,6 +28,7 @@ struct saved_session_terms {
     bool shell_is_open;
     bool shell_has_network;
     const char *const *shell_writable; /* NULL-terminated; or NULL */
+    const char *const *shell_readable; /* the same */
     int64_t shell_timeout_ms;
     bool asks_here; /* we ask about calls; else the instance does */
     uint64_t max_file_bytes;

@@ -204,7 +204,8 @@ static int tell_door(const struct program *program)
 static int refuse_idle_flags(const struct option_values *values, struct err *err)
 {
     static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK, MCP_OPTION_SHELL_WRITABLE,
-                                            MCP_OPTION_SHELL_TIMEOUT, MCP_OPTION_SHELL_OPEN};
+                                            MCP_OPTION_SHELL_READABLE, MCP_OPTION_SHELL_TIMEOUT,
+                                            MCP_OPTION_SHELL_OPEN};
 
     for (size_t i = 0; i < array_size(about_commands); i++)
         if (options_source(values, about_commands[i]) == OPTION_FLAG)
@@ -229,6 +230,7 @@ static int open_commands(struct program *program, const struct option_values *va
 {
     static const struct shared_shell rows = {.network = MCP_OPTION_SHELL_NETWORK,
                                              .writable = MCP_OPTION_SHELL_WRITABLE,
+                                             .readable = MCP_OPTION_SHELL_READABLE,
                                              .open = MCP_OPTION_SHELL_OPEN};
     char sockets[PATH_MAX];
     const struct commands_config config = {
@@ -237,6 +239,7 @@ static int open_commands(struct program *program, const struct option_values *va
         .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
+        .readable = options_list(values, MCP_OPTION_SHELL_READABLE).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
         .on_final = on_no_commands,
         .data = program,

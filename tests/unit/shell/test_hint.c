@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "shell/hint.h"
+
+enum { HINT_MAX = 4096 };
+
+static bool is_in_home(const void *data, const char *path)
+{
+    (void)data;
+    return strncmp(path, "/home/", strlen("/home/")) == 0;
+}
+
+static const struct shell_sandbox closed = {.is_hidden = is_in_home};
+
+static void expect_hint(const struct shell_sandbox *sandbox, const char *printed, const char *part)
+{
+    cleanup_buf struct buf hint = BUF_INIT(HINT_MAX);
+
+    assert_int_equal(hint_find(sandbox, str_from(printed), &hint), 0);
+    if (part == NULL)
+        assert_str(buf_view(&hint), "");
+    else if (str_find(buf_view(&hint), str_from(part)) == SIZE_MAX)
+        fail_msg("'%s' gives '%.*s', not '%s'", printed, STR_ARG(buf_view(&hint)), part);
+}
+
+static void a_missing_network_is_told(void **state)
+{
+    static const char *const printed[] = {
+        "curl: (6) Could not resolve host: example.com\n",
+        "ping: connect: Network is unreachable\n",
+        "npm error code EAI_AGAIN\nnpm error errno EAI_AGAIN\n",
+        "fatal: unable to access 'https://x/': Could not resolve host: x\n",
+        "dial tcp: lookup proxy.golang.org: no such host\n",
+    };
+    const struct shell_sandbox open = {.has_network = true, .is_hidden = is_in_home};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(printed); i++) {
+        expect_hint(&closed, printed[i], "--shell-network allow");
+        expect_hint(&open, printed[i], NULL);
+    }
+}
+
+static void a_hidden_path_is_told(void **state)
+{
+    static const char *const printed[] = {
+        "cat: /home/u/notes: No such file or directory\n",
+        "bash: line 1: cd: /home/u/notes: No such file or directory\n",
+        "ls: cannot access '/home/u/notes': No such file or directory\n",
+        "python3: can't open file '/home/u/notes': [Errno 2] No such file or directory\n",
+        "Error: ENOENT: no such file or directory, open '/home/u/notes'\n",
+        "first\ncp: cannot stat '/home/u/notes': No such file or directory\nlast\n",
+        "cp: cannot stat '/usr/a' to '/home/u/notes': No such file or directory",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(printed); i++) {
+        expect_hint(&closed, printed[i], "cannot see /home/u/notes:");
+        expect_hint(&closed, printed[i], "--shell-readable");
+    }
+}
+
+static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
+{
+    static const char *const printed[] = {
+        "",
+        "/home/u/notes is a fine path\n",
+        "cat: /usr/nope: No such file or directory\n",
+        "cat: a/home/u: No such file or directory\n",
+        "make: *** No rule to make target 'x'.\n",
+    };
+    const struct shell_sandbox none = {.has_network = false};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(printed); i++)
+        expect_hint(&closed, printed[i], NULL);
+    expect_hint(&none, "cat: /home/u/notes: No such file or directory\n", NULL);
+    expect_hint(&none, "curl: (6) Could not resolve host: example.com\n", NULL);
+}
+
+TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
+          cmocka_unit_test(what_the_sandbox_did_not_cause_is_not_its_fault))
