@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "files/encoding.h"
 #include "files/fileuri.h"
 #include "files/media.h"
 
@@ -18,6 +19,7 @@ enum {
     WHOLE_MAX_BYTES = 16 << 20, /* text that is read at once; media may be larger */
     REPORT_BYTES = 1 << 20,     /* between two reports of progress */
     FRAME_BYTES = 512,          /* of a result, beside path and content */
+    DECODED_BYTES = 3 * WHOLE_MAX_BYTES,
 };
 
 /* ---- lines ---- */
@@ -70,19 +72,27 @@ static size_t skip_lines(struct str text, size_t at, uint64_t *line, uint64_t un
 /* The requested lines, and the result. */
 struct window {
     const struct tool_call *call;
-    uint64_t first; /* from 1 */
-    uint64_t end;   /* the line behind the last one wanted */
+    uint64_t first;  /* from 1 */
+    uint64_t count;  /* of lines wanted */
+    uint64_t end;    /* the line behind the last one wanted */
+    uint64_t tail;   /* instead of first: this many lines from the end; 0: no */
+    uint64_t column; /* bytes of the first line that are left out */
     struct str content;
     uint64_t next;  /* where it goes on; 0: nowhere */
     uint64_t total; /* lines of the file */
     bool is_cut;    /* the first line alone is over the limit */
+    enum encoding encoding;
     /* Of a file over the limit: */
+    struct decoder decoder;
+    bool ends_line;   /* the last byte so far is a line end */
+    uint64_t to_skip; /* what is left of `column` */
     struct authority_stat about;
     uint64_t seen; /* bytes */
     uint64_t line; /* that the next byte belongs to */
     size_t max_bytes;
     bool is_full;
     struct buf kept;
+    struct buf decoded; /* the present piece, if it is not UTF-8 */
     uint64_t reported;
 };
 
@@ -93,9 +103,36 @@ static void window_init(struct window *window, const struct tool_call *call)
     int64_t count = tool_int(call, STR("maxLines"),
                              most < TOOLBOX_DEFAULT_LINES ? (int64_t)most : TOOLBOX_DEFAULT_LINES);
 
+    int64_t tail = tool_int(call, STR("tail"), 0);
+    int64_t column = tool_int(call, STR("startColumn"), 1);
+
     *window = (struct window){.call = call, .content = STR_EMPTY, .line = 1};
+    window->encoding = ENCODING_UTF_8;
     window->first = first < 1 ? 1 : (uint64_t)first;
-    window->end = window->first + (count < 1 ? 1 : (uint64_t)count > most ? most : (uint64_t)count);
+    window->count = count < 1 ? 1 : (uint64_t)count > most ? most : (uint64_t)count;
+    window->tail = tail < 1 ? 0 : (uint64_t)tail > most ? most : (uint64_t)tail;
+    window->column = column < 1 ? 0 : (uint64_t)column - 1;
+    window->end = window->first + window->count;
+}
+
+/* What follows the last line end is no line for `tail`, if it is empty. */
+static void window_to_tail(struct window *window, uint64_t total, bool ends_line)
+{
+    uint64_t last = ends_line && total > 1 ? total - 1 : total;
+
+    window->first = last > window->tail ? last - window->tail + 1 : 1;
+    window->end = total + 1;
+    window->column = 0;
+}
+
+/* Where a client's column falls into a character, the content begins with the next one. */
+static struct str without_columns(struct str line, uint64_t columns)
+{
+    size_t from = columns < line.len ? (size_t)columns : line.len;
+
+    while (from < line.len && ((unsigned char)line.ptr[from] & 0xC0) == 0x80)
+        from++;
+    return str_slice(line, from, line.len);
 }
 
 /* For a whole file in memory: the content is a view of it. */
@@ -106,9 +143,18 @@ static void window_of_text(struct window *window, struct str text)
     size_t to;
 
     window->total = count_line_ends(text) + 1;
+    if (window->tail > 0)
+        window_to_tail(window, window->total, str_ends_with(text, STR("\n")));
     if (window->total < window->first)
         return;
     from = skip_lines(text, 0, &line, window->first);
+    if (window->column > 0) {
+        struct str rest = str_slice(text, from, text.len);
+        struct str whole;
+
+        (void)str_cut(&rest, '\n', &whole);
+        from += whole.len - without_columns(whole, window->column).len;
+    }
     /* Most files are asked for to their end, and counting is faster than looking for lines. */
     if (window->total < window->end) {
         window->content = str_slice(text, from, text.len);
@@ -129,38 +175,69 @@ static int keep(struct window *window, struct str lines)
     return buf_append_str(&window->kept, str_slice(lines, 0, room));
 }
 
+/* The columns to leave out are those of the first line wanted, which this is a part of. */
+static struct str skip_columns(struct window *window, struct str part)
+{
+    const char *end = memchr(part.ptr, '\n', part.len);
+    size_t line_len = end != NULL ? (size_t)(end - part.ptr) : part.len;
+    size_t len = window->to_skip < line_len ? (size_t)window->to_skip : line_len;
+
+    window->to_skip = end != NULL ? 0 : window->to_skip - len;
+    return str_slice(part, len, part.len);
+}
+
+static int take_text(struct window *window, struct str text)
+{
+    size_t from = skip_lines(text, 0, &window->line, window->first);
+    size_t to = from;
+    int r = 0;
+
+    if (text.len > 0)
+        window->ends_line = text.ptr[text.len - 1] == '\n';
+    if (window->line >= window->first && window->line < window->end) {
+        struct str part;
+
+        to = skip_lines(text, from, &window->line, window->end);
+        part = str_slice(text, from, to - from);
+        if (window->to_skip > 0 && part.len > 0)
+            part = skip_columns(window, part);
+        if (!window->is_full)
+            r = keep(window, part);
+    }
+    window->line += count_line_ends(str_slice(text, to, text.len));
+    return r;
+}
+
 static int take_piece(void *data, struct str piece)
 {
     struct window *window = data;
-    size_t from;
-    size_t to;
+    int r;
 
-    if (window->seen == 0 && (media_has_early_nul(piece) || media_type_of_content(piece) != NULL))
-        return ERR_INVALID_UTF8;
+    if (window->seen == 0) {
+        enum encoding guess = encoding_guess(piece, false);
+
+        if (guess == ENCODING_BINARY || media_type_of_content(piece) != NULL)
+            return ERR_INVALID_UTF8;
+        if (guess != ENCODING_UTF_8)
+            window->encoding = guess;
+        window->decoder = (struct decoder){.encoding = window->encoding};
+    }
     window->seen += piece.len;
     if (window->seen - window->reported >= REPORT_BYTES) {
         window->reported = window->seen;
         tool_report(window->call, window->seen, window->about.size, "reading");
     }
-    from = skip_lines(piece, 0, &window->line, window->first);
-    to = from;
-    if (window->line >= window->first && window->line < window->end) {
-        to = skip_lines(piece, from, &window->line, window->end);
-        if (!window->is_full) {
-            int r = keep(window, str_slice(piece, from, to - from));
-
-            if (r < 0)
-                return r;
-        }
-    }
-    window->line += count_line_ends(str_slice(piece, to, piece.len));
-    return 0;
+    if (window->encoding == ENCODING_UTF_8)
+        return take_text(window, piece);
+    buf_clear(&window->decoded);
+    r = encoding_decode(&window->decoder, piece, &window->decoded);
+    return r == 0 ? take_text(window, buf_view(&window->decoded)) : r;
 }
 
 /* At the end: what was kept becomes the content, in whole lines if possible. */
 static void window_finish(struct window *window)
 {
-    struct str kept = buf_view(&window->kept);
+    struct str kept = without_columns(buf_view(&window->kept), 0);
     const char *last_end = memrchr(kept.ptr, '\n', kept.len);
 
     window->total = window->line;
@@ -209,6 +286,33 @@ static int refuse_large_media(const struct tool_call *call, const char *type, st
 
 /* ---- results ---- */
 
+/* With numbers, as `cat -n` shows them, where that was asked for. */
+static int write_lines(struct json_writer *w, const struct window *window)
+{
+    cleanup_buf struct buf numbered = BUF_INIT(SIZE_MAX / 2);
+    struct str rest = window->content;
+    uint64_t number = window->first;
+    bool with_numbers = false;
+    struct str line;
+    int r = 0;
+
+    (void)json_get_bool(window->call->arguments, STR("lineNumbers"), &with_numbers);
+    if (!with_numbers || window->total < window->first) {
+        json_put_str(w, STR("content"), window->content);
+        return 0;
+    }
+    while (r == 0 && str_cut(&rest, '\n', &line)) {
+        if (numbered.len > 0)
+            r = buf_append_char(&numbered, '\n');
+        if (r == 0)
+            r = buf_printf(&numbered, "%6" PRIu64 "\t", number++);
+        if (r == 0)
+            r = buf_append_str(&numbered, line);
+    }
+    json_put_str(w, STR("content"), buf_view(&numbered));
+    return r;
+}
+
 static int write_window(const struct window *window, struct buf *out)
 {
     struct str given = window->call->resources[0].given;
@@ -221,20 +325,29 @@ static int write_window(const struct window *window, struct buf *out)
     json_writer_init(&w, out);
     json_begin_object(&w);
     json_put_str(&w, STR("path"), given);
-    json_put_str(&w, STR("content"), window->content);
+    r = write_lines(&w, window);
+    if (r < 0)
+        return r;
     json_put_bool(&w, STR("truncated"), window->next != 0 || window->is_cut);
     json_put_int(&w, STR("totalLines"), (int64_t)window->total);
     if (window->first != 1)
         json_put_int(&w, STR("startLine"), (int64_t)window->first);
     if (window->next != 0)
         json_put_int(&w, STR("nextStartLine"), (int64_t)window->next);
+    if (window->encoding != ENCODING_UTF_8)
+        json_put_str(&w, STR("encoding"), str_from(encoding_name(window->encoding)));
     if (window->about.size > 0)
         json_put_int(&w, STR("totalBytes"), (int64_t)window->about.size);
     if (window->is_cut) {
         char note[ERR_MESSAGE_BYTES];
 
-        snprintf(note, sizeof(note), "line %" PRIu64 " is longer than %zu bytes and was truncated",
-                 window->first, window->max_bytes);
+        uint64_t next = window->column + window->content.len + 1;
+
+        snprintf(note, sizeof(note),
+                 "line %" PRIu64 " is longer than %zu bytes and was truncated; to read on in it, "
+                 "use startLine %" PRIu64 " and startColumn %" PRIu64,
+                 window->first, window->max_bytes, window->first, next);
+        json_put_int(&w, STR("nextStartColumn"), (int64_t)next);
         json_put_str(&w, STR("note"), str_from(note));
     }
     json_end_object(&w);
@@ -323,26 +436,69 @@ static int read_up_to(const struct tool_call *call, uint64_t limit, struct buf *
     return authority_read_bytes(call->box->config.files, tool_name(call, 0), &options, out, err);
 }
 
-static int read_large(struct tool_call *call, struct buf *out, struct err *err)
+static int read_pass(struct window *window, struct err *err)
 {
+    const struct tool_call *call = window->call;
     const struct authority_read_options options = {.cancel = call->cancel};
+
+    window->line = 1;
+    window->seen = 0;
+    window->reported = 0;
+    window->to_skip = window->column;
+    return authority_read_pieces(call->box->config.files, tool_name(call, 0), &options,
+                                 &window->about, take_piece, window, err);
+}
+
+/* `assumed` is the encoding of what looks like UTF-8 at its beginning. */
+static int read_large(struct tool_call *call, enum encoding assumed, struct buf *out,
+                      struct err *err)
+{
     uint64_t most = call->box->config.max_file_bytes;
     struct window window;
-    int r;
+    int r = 0;
 
     window_init(&window, call);
+    window.encoding = assumed;
     window.max_bytes = most < SIZE_MAX / 2 ? (size_t)most : SIZE_MAX / 2;
     buf_init(&window.kept, window.max_bytes);
-    r = authority_read_pieces(call->box->config.files, tool_name(call, 0), &options, &window.about,
-                              take_piece, &window, err);
+    buf_init(&window.decoded, DECODED_BYTES);
+    if (window.tail > 0) {
+        window.first = UINT64_MAX; /* only counts */
+        r = read_pass(&window, err);
+        window_to_tail(&window, window.line, window.ends_line);
+    }
+    if (r == 0)
+        r = read_pass(&window, err);
     if (r == 0) {
         window_finish(&window);
         r = write_window(&window, out);
     }
-    if (r == ERR_INVALID_UTF8)
+    if (r == ERR_INVALID_UTF8 && window.seen > 0 && window.encoding == ENCODING_UTF_8) {
+        out->len = 0;
+        r = read_large(call, ENCODING_WINDOWS_1252, out, err);
+    } else if (r == ERR_INVALID_UTF8) {
         r = refuse_binary(call, window.about.size, err);
+    }
     buf_done(&window.kept);
+    buf_done(&window.decoded);
     return r;
+}
+
+static int read_encoded(struct window *window, struct str bytes, struct buf *out, struct err *err)
+{
+    cleanup_buf struct buf decoded = BUF_INIT(DECODED_BYTES);
+    struct decoder decoder = {.encoding = encoding_guess(bytes, true)};
+    int r;
+
+    if (decoder.encoding == ENCODING_BINARY)
+        return refuse_binary(window->call, bytes.len, err);
+    r = encoding_decode(&decoder, bytes, &decoded);
+    if (r < 0)
+        return r;
+    window_init(window, window->call);
+    window->encoding = decoder.encoding;
+    window_of_text(window, buf_view(&decoded));
+    return write_window(window, out);
 }
 
 int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
@@ -352,6 +508,7 @@ int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
     cleanup_buf struct buf text = BUF_INIT(0);
     struct window window;
     const char *type;
+    size_t before;
     int r = read_up_to(call, limit, &text, err);
 
     if (r < 0)
@@ -367,14 +524,18 @@ int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
     }
     if (text.len > limit) {
         buf_done(&text);
-        return read_large(call, out, err);
+        return read_large(call, ENCODING_UTF_8, out, err);
     }
-    if (media_has_early_nul(buf_view(&text)))
-        return refuse_binary(call, text.len, err);
     window_init(&window, call);
-    window_of_text(&window, buf_view(&text));
-    r = write_window(&window, out);
-    return r == ERR_INVALID_UTF8 ? refuse_binary(call, text.len, err) : r;
+    before = out->len;
+    if (!media_has_early_nul(buf_view(&text)) && !encoding_has_mark(buf_view(&text))) {
+        window_of_text(&window, buf_view(&text));
+        r = write_window(&window, out);
+        if (r != ERR_INVALID_UTF8)
+            return r; /* most files: nothing was looked at twice */
+    }
+    out->len = before;
+    return read_encoded(&window, buf_view(&text), out, err);
 }
 
 static const char *type_name(enum authority_type type)
@@ -406,7 +567,7 @@ static bool look_inside(const struct tool_call *call, bool *out_is_binary)
     text = buf_view(&head);
     if (text.len == MEDIA_HEAD_BYTES)
         text = utf8_cut(text, text.len - 1); /* the last character may be cut */
-    *out_is_binary = media_has_early_nul(text) || !utf8_is_valid(text);
+    *out_is_binary = encoding_guess(text, true) == ENCODING_BINARY;
     return true;
 }
 

@@ -285,6 +285,107 @@ static void a_long_read_reports_progress_and_can_be_cancelled(void **state)
 
 /* ---- what is no text ---- */
 
+static void text_in_other_encodings_is_converted(void **state)
+{
+    static const char wide[] = "\xFF\xFEo\0n\0e\0\n\0\x26\x26";
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    for (int is_large = 0; is_large < 2; is_large++) {
+        if (is_large)
+            bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 11}, NULL);
+        plant(bench, "latin", "one line\ncaf\xE9\n");
+        object = read_file(bench, "{\"filePath\":\"latin\",\"startLine\":2}");
+        assert_str(str_member(object, "content"), "caf\xC3\xA9\n");
+        assert_str(str_member(object, "encoding"), "iso-8859-1");
+        plant_bytes_at(bench->root_fd, "wide", wide, sizeof(wide) - 1);
+        object = read_file(bench, "{\"filePath\":\"wide\"}");
+        assert_str(str_member(object, "content"), "one\n\xE2\x98\xA6");
+        assert_str(str_member(object, "encoding"), "utf-16le");
+        assert_int_equal(int_member(object, "totalLines"), 2);
+    }
+}
+
+/* What looks like UTF-8 for 256 KB may be something else afterwards. */
+static void an_encoding_may_show_late(void **state)
+{
+    struct bench *bench = *state;
+    static char text[400 << 10];
+    const struct json_value *object;
+
+    memset(text, 'x', sizeof(text));
+    memcpy(text + sizeof(text) - 6, "\ncaf\xE9\n", 6);
+    plant_bytes_at(bench->root_fd, "late", text, sizeof(text));
+    bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 1000}, NULL);
+    object = read_file(bench, "{\"filePath\":\"late\",\"startLine\":2}");
+    assert_str(str_member(object, "content"), "caf\xC3\xA9\n");
+    assert_str(str_member(object, "encoding"), "windows-1252");
+}
+
+static void the_end_can_be_read(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant(bench, "ended", "1\n2\n3\n4\n");
+    plant(bench, "open", "1\n2\n3\n4");
+    for (int is_large = 0; is_large < 2; is_large++) {
+        if (is_large)
+            bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 6}, NULL);
+        object = read_file(bench, "{\"filePath\":\"ended\",\"tail\":2}");
+        assert_str(str_member(object, "content"), "3\n4\n");
+        assert_int_equal(int_member(object, "startLine"), 3);
+        assert_false(bool_member(object, "truncated"));
+        object = read_file(bench, "{\"filePath\":\"open\",\"tail\":2}");
+        assert_str(str_member(object, "content"), "3\n4");
+    }
+    bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 0}, NULL);
+    object = read_file(bench, "{\"filePath\":\"open\",\"tail\":9,\"startLine\":3}");
+    assert_str(str_member(object, "content"), "1\n2\n3\n4");
+}
+
+static void lines_can_have_numbers(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant(bench, "file", "a\nb\n\nd");
+    object = read_file(bench, "{\"filePath\":\"file\",\"startLine\":2,\"lineNumbers\":true}");
+    assert_str(str_member(object, "content"), "     2\tb\n     3\t\n     4\td");
+    object = read_file(bench, "{\"filePath\":\"file\",\"startLine\":7,\"lineNumbers\":true}");
+    assert_str(str_member(object, "content"), "");
+}
+
+/* Piece by piece, by the columns that each answer names. */
+static void a_very_long_line_can_be_read_to_its_end(void **state)
+{
+    struct bench *bench = *state;
+    cleanup_buf struct buf line = BUF_INIT(1 << 20);
+    cleanup_buf struct buf back = BUF_INIT(1 << 20);
+    int64_t column = 1;
+
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(buf_printf(&line, "%d\xC3\xA9", i), 0);
+    assert_int_equal(buf_append_str(&back, STR("first\n")), 0);
+    assert_int_equal(buf_append_str(&back, buf_view(&line)), 0);
+    assert_int_equal(buf_append_str(&back, STR("\nlast")), 0);
+    plant_bytes_at(bench->root_fd, "long", back.data, back.len);
+    buf_clear(&back);
+    bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 1001}, NULL);
+    while (column > 0) {
+        char arguments[100];
+        const struct json_value *object;
+
+        snprintf(arguments, sizeof(arguments),
+                 "{\"filePath\":\"long\",\"startLine\":2,\"maxLines\":1,\"startColumn\":%d}",
+                 (int)column);
+        object = read_file(bench, arguments);
+        assert_int_equal(buf_append_str(&back, str_member(object, "content")), 0);
+        column = has_member(object, "nextStartColumn") ? int_member(object, "nextStartColumn") : 0;
+    }
+    assert_true(str_eq(buf_view(&back), buf_view(&line)));
+}
+
 static void a_binary_file_is_refused_with_its_size(void **state)
 {
     struct bench *bench = *state;
@@ -299,9 +400,9 @@ static void a_binary_file_is_refused_with_its_size(void **state)
     zeros[8192] = '\0';
     plant_bytes_at(bench->root_fd, "late", zeros, sizeof(zeros));
     assert_int_equal(str_member(read_file(bench, "{\"filePath\":\"late\"}"), "content").len, 20000);
-    plant(bench, "latin", "caf\xE9\n");
-    assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"latin\"}"),
-                    "latin is a binary file (5 bytes)");
+    plant(bench, "neither", "caf\xE9\x01\n");
+    assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"neither\"}"),
+                    "neither is a binary file (6 bytes)");
     /* The same over the limit. */
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 100}, NULL);
     zeros[5] = '\0';
@@ -511,6 +612,9 @@ TEST_MAIN(
     BENCH_TEST(a_line_over_the_limit_is_cut_with_a_note),
     BENCH_TEST(memory_is_flat_whatever_the_file),
     BENCH_TEST(a_long_read_reports_progress_and_can_be_cancelled),
+    BENCH_TEST(text_in_other_encodings_is_converted), BENCH_TEST(an_encoding_may_show_late),
+    BENCH_TEST(the_end_can_be_read), BENCH_TEST(lines_can_have_numbers),
+    BENCH_TEST(a_very_long_line_can_be_read_to_its_end),
     BENCH_TEST(a_binary_file_is_refused_with_its_size), BENCH_TEST(images_come_as_image_blocks),
     BENCH_TEST(a_pdf_comes_as_a_resource_with_its_address),
     BENCH_TEST(media_over_the_limit_is_refused_with_size_and_limit),
