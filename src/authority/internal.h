@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal structs of the authority: authority.c (the authority), scope.c (grants), operation.c
- * (the steps of every operation) and op_*.c (the operations).
+ * Internal structs of the authority: authority.c (the authority), scope.c (grants),
+ * operations/operation.c (the steps of every operation), operations/ (the operations).
  */
 #ifndef AUTHORITY_INTERNAL_H
 #define AUTHORITY_INTERNAL_H
