@@ -695,6 +695,20 @@ class Docs(Case):
         self.write("src/base/buf.h")
         self.complains("src/base/buf.h:1: no page of docs/internals names base/buf")
 
+    def test_a_module_in_a_folder_of_its_layer_without_a_page(self):
+        self.write("src/net/http/url.h")
+        self.complains("src/net/http/url.h:1: no page of docs/internals names net/http/url")
+
+    def test_a_page_that_names_a_module_that_is_gone(self):
+        self.write("docs/internals/base.md", "# Base\n\n`base/err` and `base/gone.h`\n")
+        self.complains("docs/internals/base.md:3: base/gone.h does not exist")
+
+    def test_a_page_that_names_a_file_that_is_gone(self):
+        self.write("tests/unit/test_err.c")
+        self.write("docs/internals/tests.md", "`tests/unit/test_err.c`, `tests/unit/test_NAME.c`\n"
+                                              "`tests/unit/test_gone.c`\n")
+        self.complains("docs/internals/tests.md:2: tests/unit/test_gone.c does not exist")
+
     def test_a_dependency_without_a_decision(self):
         self.write("src/meson.build", "\npcre = dependency('libpcre2-8', version: '>=10')\n")
         self.complains("src/meson.build:2: no page of docs/decisions names libpcre2-8")
