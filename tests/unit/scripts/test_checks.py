@@ -371,7 +371,7 @@ class Programs(Case):
         self.table([*self.rows, {"program": "gatehouse-x", "summary": "x"}])
         self.complains("a program needs folder, links, loads, man")
         self.table([*self.rows, {"command": "x", "summary": "x", "sumary": "y"}])
-        self.complains("x: wanted are")
+        self.complains("x: expected a name")
 
 
 class Invariants(Case):
@@ -789,7 +789,7 @@ class Lint(Case):
     def test_an_unknown_name(self):
         done = self.lint("nonsense")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no check nonsense; there are:", done.stdout)
+        self.assertIn("unknown check nonsense; there are:", done.stdout)
 
     def test_a_failed_build_fails_what_needs_it(self):
         self.script("setup-build", "echo no compiler; exit 1")

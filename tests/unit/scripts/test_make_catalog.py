@@ -104,7 +104,7 @@ class Files(Case):
     def test_an_empty_folder(self):
         done = self.make("--c", self.root / "out.c")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("there is no tool in it", done.stdout)
+        self.assertIn("contains no tool", done.stdout)
 
     def test_what_is_no_json_is_refused_with_its_line(self):
         self.write('{\n"name": oops}', "read_note")
@@ -116,11 +116,11 @@ class Files(Case):
 
     def test_a_key_twice(self):
         self.write('{"name": "a", "name": "b"}', "read_note")
-        self.refuses("name stands there twice")
+        self.refuses("name is there twice")
 
     def test_a_number_that_is_none(self):
         self.write('{"order": NaN}', "read_note")
-        self.refuses("NaN is no JSON")
+        self.refuses("NaN is not JSON")
 
     def test_a_file_that_is_no_object(self):
         self.write("[]", "read_note")
@@ -134,7 +134,7 @@ class Files(Case):
         self.write(self.tool)
         self.tool |= {"name": "readnote", "order": 2}
         self.write(self.tool)
-        self.refuses("too much alike", "readnote")
+        self.refuses("too similar", "readnote")
 
     def test_two_tools_in_one_place(self):
         self.write(self.tool)
@@ -153,7 +153,7 @@ class Fields(Case):
 
     def test_an_unknown_field(self):
         self.tool["summary"] = "short"
-        self.refuses_tool("summary is no field")
+        self.refuses_tool("summary is not a known field")
 
     def test_names_that_other_programs_would_not_take(self):
         for name in ("Read", "1read", "read-note", "", "read note", "ré", 5, "count", "a\n"):
@@ -187,7 +187,7 @@ class Fields(Case):
 
     def test_an_unknown_hint(self):
         self.tool["annotations"]["readonlyHint"] = True
-        self.refuses_tool("readonlyHint is no field")
+        self.refuses_tool("readonlyHint is not a known field")
 
     def test_a_category_of_another_group(self):
         self.tool["annotations"]["category"] = "shell"
@@ -269,14 +269,14 @@ class Resources(Case):
         self.refuses_tool(f"resources[0]: {complaint}")
 
     def test_an_argument_that_is_none(self):
-        self.refuses_resource("filePath is no argument", argument="filePath", access="reads")
+        self.refuses_resource("filePath is not an argument", argument="filePath", access="reads")
         self.refuses_resource("parts[].path is no", argument="parts[].path", access="reads")
 
     def test_an_argument_that_is_no_string(self):
-        self.refuses_resource("parts is no string", argument="parts", access="reads")
+        self.refuses_resource("parts is not a string", argument="parts", access="reads")
 
     def test_a_list_that_is_none(self):
-        self.refuses_resource("path is no list", argument="path[]", access="reads")
+        self.refuses_resource("path is not a list", argument="path[]", access="reads")
 
     def test_an_unknown_access(self):
         self.refuses_resource("must be one of reads, writes", argument="path", access="opens")
@@ -288,7 +288,7 @@ class Resources(Case):
         self.refuses_resource("path is required", argument="path", access="reads", fallback="")
 
     def test_an_unknown_field(self):
-        self.refuses_resource("acces is no field", argument="path", access="reads", acces="x")
+        self.refuses_resource("acces is not a known field", argument="path", access="reads", acces="x")
 
     def test_a_command_is_run_by_the_shell_alone(self):
         self.refuses_resource("a tool that only reads", argument="path", access="executes")
@@ -308,7 +308,7 @@ class Resources(Case):
         self.refuses_resource("only what is executed", argument="path", access="reads",
                               directory="dirPath")
         self.make_shell()
-        self.refuses_resource("elsewhere is no argument", argument="path", access="executes",
+        self.refuses_resource("elsewhere is not an argument", argument="path", access="executes",
                               directory="elsewhere")
         self.tool["resources"] = [{"argument": "path", "access": "executes",
                                    "directory": "dirPath"}]
@@ -319,7 +319,7 @@ class Resources(Case):
 
     def test_an_argument_twice(self):
         self.tool["resources"] = [{"argument": "path", "access": "reads"}] * 2
-        self.refuses_tool("resources[1]: path is there already")
+        self.refuses_tool("resources[1]: path is listed twice")
 
 
 class Output(Case):
