@@ -4,14 +4,14 @@
     run_mcp.py CACHE SERVER [ARGUMENT...]
 
 CACHE is a folder of the build directory, where the packages of mcp/package-lock.json are installed
-once; where they are not to be had, this is skipped with the reason. SERVER has the suites' fixtures,
-asks for no key, prints its address as its first line and ends well when it is asked to (SIGTERM).
-It is started anew for each suite.
+once; if they are not available, this is skipped with the reason. SERVER has the suites' fixtures,
+needs no key, prints its address as its first line and exits with 0 on SIGTERM. It is started for
+each suite.
 
-Each scenario is a test of its own, counted like the cases of a cmocka program. It has passed if a
-check of its own succeeded and none failed; a warning is a failure too, because it stands for what a
-server SHOULD do, and so is a scenario in which nothing was checked. mcp/expected-RUN.txt names what
-may fail, with the reasons. That counts as skipped while it fails and as a failure when it does not.
+Each scenario is a test, counted like the cases of a cmocka program. It passes if at least one of its
+checks succeeded and none failed. A warning is a failure too, because it stands for what a server
+SHOULD do, and so is a scenario that checked nothing. mcp/expected-RUN.txt lists the expected
+failures with reasons: they count as skipped while they fail, and as failures when they do not.
 """
 import json
 import os

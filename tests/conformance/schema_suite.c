@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs the JSON Schema test suite through base/schema: argv[1] is its directory
- * for draft 7. Every schema that compiles must give the expected verdicts;
- * every schema that is refused must be refused for a word that is known to be
- * left out, so that losing a supported word fails. Exits 77 without the suite.
+ * Runs the JSON Schema test suite through base/schema; argv[1] is its directory for draft 7. Every
+ * schema that compiles must give the expected results; every schema that is refused must be refused
+ * for a keyword that is left out on purpose, so that losing a supported keyword fails. Exits with
+ * 77 if the suite is not installed.
  */
 #include <dirent.h>
 #include <fcntl.h>

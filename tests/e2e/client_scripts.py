@@ -1,6 +1,6 @@
-"""The clients that others wrote, in both eras: the two SDKs and the inspector's command line.
+"""MCP clients that others wrote, in both eras: the two SDKs and the inspector's command line.
 
-A test is a class below EveryClient, which says how its server is reached.
+A test is a subclass of EveryClient that says how to reach its server.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the tests of commands share: a scene in which one is started and its words are read."""
+"""Shared by the tests of our commands: starts one in a directory of the test and reads its output."""
 import os
 import subprocess
 

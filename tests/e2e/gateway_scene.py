@@ -1,4 +1,4 @@
-"""Programs that say lines of JSON, among them the gateway of the tests, for tests that drive them."""
+"""Drives programs that print lines of JSON, among them the tests' gateway."""
 import contextlib
 import json
 import os

@@ -1,7 +1,7 @@
-"""What the tests of whole programs share: a scene of folders, and an MCP client that looks at the wire.
+"""Shared by the tests of whole programs: folders for a test, and an MCP client that checks every message.
 
 A test program's arguments: gatehouse, without_syscall, and `--as-user` to run all of it as an
-ordinary user, who may not reach where the build lies.
+ordinary user, who may not have access to the build directory.
 """
 import argparse
 import collections

@@ -1,4 +1,4 @@
-"""What the tests of sandboxes share: a scene with a home, and `gatehouse sandbox run` in it."""
+"""Shared by the tests of sandboxes: a home directory, and `gatehouse sandbox run` in it."""
 import subprocess
 
 import mcp_client

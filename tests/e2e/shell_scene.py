@@ -1,4 +1,4 @@
-"""What the tests of commands through `gatehouse mcp` share."""
+"""Shared by the tests of shell commands through `gatehouse mcp`."""
 import json
 import os
 import pathlib

@@ -4,7 +4,7 @@
     test_clients.py GATEHOUSE CACHE
 
 CACHE is a folder of the build directory. The packages of clients/package-lock.json are installed
-there once; where npm or its packages are not to be had, this is skipped with the reason.
+there once; if npm or its packages are not available, this is skipped with the reason.
 """
 import os
 import pathlib

@@ -3,9 +3,9 @@
 
     test_clients_http.py CACHE SERVER [ARGUMENT...]
 
-CACHE as in test_clients.py. SERVER has the file tools for {folder}, writing included, keeps what it
-keeps below {state}, lets in who has the key of its environment, and prints its address as its first
-line; in each word of the command those two are replaced. It is started anew for each test.
+CACHE is as in test_clients.py. SERVER offers the file tools for {folder}, writing included, keeps its
+state below {state}, requires the key in its environment, and prints its address as its first line.
+{folder} and {state} are replaced in each argument. It is started for each test.
 """
 import json
 import os

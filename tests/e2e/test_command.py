@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Runs commands and their names in real shells: both must run the same program on the same words.
 
-Commands are drawn from what a shell's line can have in it: wrappers and their options, assignments,
-quotes, expansions, redirections, blanks. A command that is called by something else than its whole
-text is run by dash and bash, and so is its name. The program behind it writes down its words, its
-directory and its input. A wrapper may find fault with its options and run nothing; it must not
-run anything else, or leave other files.
+Commands are generated from what a shell command can contain: wrappers and their options,
+assignments, quotes, expansions, redirections, blanks. If the name of a command differs from its
+text, dash and bash run both. The program in it records its arguments, directory and input. A wrapper
+may reject its options and run nothing, but must not run anything else or leave other files.
 
     test_command.py COMMAND_ANSWERS [ROUNDS [SEED]]
 """

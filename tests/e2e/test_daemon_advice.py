@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What gatehouse connect says where it cannot connect, and of servers that go and come: what is wrong,
-and what to do about it.
+"""The messages of gatehouse connect when it cannot connect, and about servers that come and go: what
+is wrong, and what to do about it.
 
 Arguments: see daemon_scene.
 """

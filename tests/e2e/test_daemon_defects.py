@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What daemons of this protocol have been seen to do wrong: one test for each defect, against ours.
+"""Defects seen in other daemons of this protocol: one test for each, against ours.
 
-A stream that has gone silent is not here, since nobody wants to wait for it: how soon it is noticed
-is in tests/unit/gateway/test_client.c.
+tests/unit/gateway/test_client.c tests a stream that has gone silent, which takes too long here.
 
 Arguments: see daemon_scene.
 """

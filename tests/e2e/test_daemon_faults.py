@@ -2,8 +2,8 @@
 """gatehouse connect when something around it breaks: servers, networks, certificates, disks, and its
 own processes.
 
-What takes a time-out to notice is in tests/unit/programs/connect/test_hostlink.c and
-tests/unit/gateway/test_client.c, where the clock is the test's.
+Faults that are noticed by a timeout are in tests/unit/programs/connect/test_hostlink.c and
+tests/unit/gateway/test_client.c, which have a fake clock.
 
 Arguments: see daemon_scene.
 """

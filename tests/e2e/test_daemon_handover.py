@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gatehouse connect beside one that runs already: who waits for a token gets it from the new one.
+"""A second gatehouse connect passes its token to a running one that waits for a token.
 
 Arguments: see daemon_scene.
 """

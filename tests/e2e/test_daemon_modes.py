@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every tool of files in every mode, through the daemon: nothing gets past what is allowed.
 
-The server is who would be asked: a question reaches it before anybody has agreed to anything, so it must
-not tell more than a refusal.
+Questions go to the server before anybody has agreed to anything, so a question must not reveal more
+than a refusal.
 """
 import json
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every option of gatehouse connect and its variable, by what each of them changes.
+"""Every option of gatehouse connect and its variable, tested by its effect.
 
 Arguments: see daemon_scene.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What gatehouse connect notices only after a time, with real time: a part of the heavy tests.
+"""Timeouts of gatehouse connect, in real time: one of the heavy tests.
 
-The same with a clock of the test's is in tests/unit/daemon and tests/unit/gateway.
+tests/unit/programs/connect and tests/unit/gateway test the same with a fake clock.
 
 Arguments: see daemon_scene.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gatehouse connect and what is around it: the local port and its pages, `gatehouse status`, service
-managers, the log file, and connections that come after the first.
+"""The interfaces of gatehouse connect: the local port and its pages, `gatehouse status`, service
+managers, the log file, and connections after the first.
 
 Arguments: see daemon_scene.
 """

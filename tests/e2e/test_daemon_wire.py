@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""All that a server can send to gatehouse connect: every tool, in both dialects, much of it, and
-what no server should send.
+"""Everything that a server can send to gatehouse connect: every tool, in both dialects, many messages,
+and invalid ones.
 
 Arguments: see daemon_scene.
 """

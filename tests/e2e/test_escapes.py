@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gatehouse sandbox run` and somebody who wants out: every attempt of escapes/, in a box and not."""
+"""Every escape attempt of escapes/, inside and outside of `gatehouse sandbox run`."""
 import contextlib
 import ctypes
 import importlib.util

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gateway protocol between two programs: the smallest daemon, and a server on good and bad days.
+"""The gateway protocol between two programs: a minimal daemon, and a server that may misbehave.
 
 Arguments: gateway_client, fake_gateway.
 """

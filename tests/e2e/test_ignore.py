@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Asks git and the ignore rules about the same names, below rules that are drawn at random.
+"""Compares our ignore rules with git, for random names and rules.
 
-Each round draws a small tree with nested .gitignore files and .git/info/exclude, full of what rules
-can have in them, and asks `git check-ignore` about every name; `ignore_answers` must say the same.
-The seed is printed, and a difference is told with the rules that led to it.
+Each round generates a small tree with nested .gitignore files and .git/info/exclude, with everything
+that rules can contain, and asks `git check-ignore` about every name; `ignore_answers` must agree.
+It prints the seed, and for a difference the rules that caused it.
 
     test_ignore.py IGNORE_ANSWERS [ROUNDS [SEED]]
 """

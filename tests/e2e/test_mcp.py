@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gatehouse mcp` as its clients meet it: both eras, limits, deny globs, subscriptions, wrong use."""
+"""`gatehouse mcp` as its clients see it: both eras, limits, deny globs, subscriptions, wrong use."""
 import io
 import json
 import os

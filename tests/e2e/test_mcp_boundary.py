@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `gatehouse mcp` may not reach: names that lead out, races, walls seen from outside."""
+"""What `gatehouse mcp` may not reach: names that lead out, races, and the active restrictions."""
 import contextlib
 import ctypes
 import json

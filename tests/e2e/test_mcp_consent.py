@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Consent, seen from a client: what is asked, what an answer lets through, and what rules decide."""
+"""Consent, seen from a client: what is asked, what an answer allows, and what rules decide."""
 import fcntl
 import json
 import os

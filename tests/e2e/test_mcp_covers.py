@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is hidden or denied is so for commands, whatever other calls do meanwhile and have done before."""
+"""Commands cannot see hidden or denied files, whatever other calls do at the same time or did before."""
 import json
 import os
 import time

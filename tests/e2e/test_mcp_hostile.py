@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gatehouse mcp` and a client that means no good, or that just goes away; signals and kill -9."""
+"""`gatehouse mcp` with hostile or vanishing clients; signals and kill -9."""
 import fcntl
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gatehouse mcp --http`: who is let in, what comes back, and what bad clients can do to it."""
+"""`gatehouse mcp --http`: authentication, responses, and bad clients."""
 import concurrent.futures
 import http.client
 import itertools

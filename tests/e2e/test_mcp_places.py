@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where Gatehouse keeps settings and state is out of reach in every session, whichever it uses."""
+"""No session can reach the settings and state of any Gatehouse program."""
 import json
 import os
 import stat

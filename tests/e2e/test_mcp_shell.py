@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands through `gatehouse mcp`: what they answer, what they see, who is asked, and what is left."""
+"""Commands through `gatehouse mcp`: results, what they see, questions, and what they leave behind."""
 import json
 import os
 import pathlib

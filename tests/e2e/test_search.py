@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Searches trees that are drawn at random with ours and with grep, which must find the same lines.
+"""Searches random trees with our search and with grep, which must find the same lines.
 
-Each round draws a tree with contents, and patterns of a small grammar that mean the same to both;
-`search_answers` and `grep -rn` (-E, -P or -F) then tell path and line of every match. What is kept
-must be the first of them in the order of a tree. The seed is printed, and a difference is told with
-the pattern and the line that led to it.
+Each round generates a tree, and patterns of a small grammar that mean the same to both.
+`search_answers` and `grep -rn` (-E, -P or -F) then print path and line of every match. What our
+search keeps must be the first of them in tree order. It prints the seed, and for a difference the
+pattern and the line that caused it.
 
     test_search.py SEARCH_ANSWERS [ROUNDS [SEED]]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gatehouse status` beside a daemon's socket, and beside what else may be there.
+"""`gatehouse status` with a daemon's socket, and with other things in its place.
 
 Arguments: gatehouse, control_daemon.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Nothing of a command stays: not after its end, a time-out, a cancel, or kill -9 of whoever started it.
+"""No process of a command survives its end, a timeout, a cancel, or kill -9 of whoever started it.
 
-SURVIVOR_ROUNDS (5) is how often each; SURVIVOR_SEED (1) says in which moments.
+SURVIVOR_ROUNDS (5) is how often each is tried; SURVIVOR_SEED (1) determines the moments.
 """
 import contextlib
 import os

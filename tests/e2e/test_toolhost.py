@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second front: drives gatehouse-toolhost over its socket, as docs/internals/program-toolhost.md says.
+"""A second front end: drives gatehouse-toolhost over its socket, as docs/internals/program-toolhost.md says.
 
 Arguments: gatehouse-toolhost, hung_fuse, and, to run all of it as an ordinary user instead,
 as_ordinary_user.

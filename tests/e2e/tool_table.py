@@ -1,8 +1,8 @@
-"""Every tool in every mode: what a call needs, and what may be told or done without it.
+"""Every tool in every mode: what a call needs, and what it may reveal or do without that.
 
-A row is a tool with the arguments of one call, about something that exists and about something of the
-same length that does not. With reading not allowed, both must be answered alike: an answer that differs
-tells what is there.
+A row is a tool with the arguments of one call, for something that exists and for something of the same
+length that does not. If reading is not allowed, both responses must be the same: a difference would
+reveal what exists.
 """
 import io
 import itertools

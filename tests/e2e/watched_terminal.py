@@ -1,4 +1,4 @@
-"""A pseudo terminal for tests: what is shown there, and keys that are pressed."""
+"""A pseudo terminal for tests: reads what is shown, and types keys."""
 import contextlib
 import os
 import pty

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An address that was read reads the same after it was written; hosts and origins crash nothing. */
+/*
+ * A parsed address, written and parsed again, is the same. Parsing hosts and origins does not
+ * crash.
+ */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

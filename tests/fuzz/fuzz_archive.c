@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as an archive, extracted into a disk that only looks: whatever
- * reaches it is a clean name below an existing directory, new, and within the
- * limits, also when the archive is refused later. Checking alone gives the same
- * verdict.
+ * Extracts any bytes as an archive into a backend that only checks: every name that reaches it is
+ * normal, new, below an existing directory and within the limits, even if the archive is refused
+ * later. archive_admit() alone gives the same result.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a line of the record: reading ends, and what is taken for a
- * record has readable names. Any bytes as names and words of an event: they make
- * one line of valid UTF-8, which reads back as the same event, and says so where
- * a name was cut.
+ * Any bytes as a line of the audit log: parsing ends, and an accepted record has readable names.
+ * Any bytes as names and words of an event: they become one line of valid UTF-8, which parses to
+ * the same event and says so if a name was cut.
  */
 #include <assert.h>
 #include <stdint.h>

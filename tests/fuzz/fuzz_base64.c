@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text: what is read is written again as it was, and what is refused leaves nothing. */
+/* Any text: what decodes is encoded to the same text, and what is refused leaves no output. */
 #include <assert.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command is called: as is, it is the command; else it is its end, blanks aside. The name
- * has itself for a name, a wrapper before it changes nothing, and a chosen PATH is never
- * left out.
+ * The name of a command: an as-is name is the command itself; any other is the end of the command,
+ * apart from blanks. The name of a name is the same, a wrapper before it changes nothing, and an
+ * assignment to PATH is never left out.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the rules of a front: what is read, compiled and written again is read as the same.
+/*
+ * Any bytes as the rules of a front end: rules that are parsed, compiled and written parse to the
+ * same.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text, a NUL, another text: their diff has every line of the one that it takes
- * away or keeps, in order, and every line of the other; a passage that is missing
- * is explained in a line.
+ * A text, a NUL, another text: their diff contains all lines of the first in order (removed or
+ * kept), and all lines of the second. A missing passage is explained in one line.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An address: what has a name lies in the root, and the address that is made of
- * that name leads to the same name.
+ * A URI: if it has a name, the name is inside the root, and the URI made from that name leads to
+ * the same name.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a gateway sends: the first byte says whether it is an event, an answer to init, an error or
- * a result that we would send. Ids and keys that pass can stand in a path and in a header; what is
- * written is JSON again.
+ * Messages of a gateway: the first byte chooses an event, a response to init, an error, or a result
+ * that we would send. Accepted ids and keys are safe in a path and in a header; what is written is
+ * valid JSON.
  */
 #include <assert.h>
 #include <stdint.h>

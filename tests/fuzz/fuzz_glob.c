@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pattern, a NUL, a name: compiling and matching end, short ones as the
- * reference says; what matches below a directory is never passed by.
+ * A pattern, a NUL, a name: compiling and matching end, and for short ones the result is that of
+ * the reference. glob_may_match_below() never skips a directory with a match.
  */
 #include <assert.h>
 #include <stdint.h>

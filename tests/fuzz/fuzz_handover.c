@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes on the control socket, from both sides: what is read and written again is the same. */
+/*
+ * Any bytes on the control socket, for both sides: what is parsed and written parses to the same.
+ */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

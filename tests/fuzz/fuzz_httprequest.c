@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests come out the same however their bytes were cut: the first byte says how long a piece is.
- * What passes has one host, one length, a clean path, and heads without anything that ends a line.
+ * Requests parse to the same however their bytes are split; the first byte is the length of a
+ * piece. An accepted request has one host, one length, a normal path, and no line ends inside its
+ * headers.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers come out the same however their bytes were cut: the first byte says how long a piece is,
- * the second what was asked for. What passes has one length, and a head without anything that ends
- * a line.
+ * Responses parse to the same however their bytes are split; the first byte is the length of a
+ * piece, the second the kind of request. An accepted response has one length, and no line ends
+ * inside its headers.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An address that was taken, written down, is taken again and is the same one; it fits itself as a
- * pattern. Proxies are read beside it, and lists of patterns held against both.
+ * An accepted URL, written and parsed again, is the same and matches itself as a pattern. Also
+ * parses proxies, and matches both against lists of patterns.
  */
 #include <assert.h>
 #include <stdint.h>

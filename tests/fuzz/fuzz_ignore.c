@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A name, a NUL, the rules of the directory where it begins, the byte 0x1C, those of its first
- * directory: reading and deciding end, and short rules decide as the reference says.
+ * A name, a NUL, the rules of its topmost directory, the byte 0x1C, the rules of the next one:
+ * parsing and deciding end, and short rules decide as the reference does.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes: reading ends, within its limits, and what was read survives being
- * written and read again, compact and pretty.
+ * Any bytes: parsing ends within its limits, and what was parsed is the same after writing, compact
+ * and pretty, and parsing again.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same bytes to our reader and to jansson: both refuse, or both read the
- * same. What jansson leaves out on purpose is listed in may_differ().
+ * The same bytes to our parser and to jansson: both refuse, or both parse the same value.
+ * may_differ() lists what jansson leaves out on purpose.
  *
- * jansson's header claims the names of ours, so what is read by us crosses as
- * text: our compact form, read by jansson, must equal what jansson read itself.
+ * jansson's header uses the names of ours, so our value is passed as text: our compact form, parsed
+ * by jansson, must equal what jansson parsed itself.
  */
 #include <assert.h>
 #include <stdint.h>

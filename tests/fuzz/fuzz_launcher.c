@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a message to a launcher, and as one from it: what is read keeps the rules of the
- * wire, and written again gives the bytes it came from.
+ * Any bytes as a message to and from a launcher: an accepted message follows the protocol, and is
+ * written as the same bytes.
  */
 #include <assert.h>
 #include <stdint.h>

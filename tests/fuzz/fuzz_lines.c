@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines are the same however the bytes were cut: the first byte says how long a
- * piece is. None is empty, too long, or has an end in it.
+ * Lines are the same however the bytes are split; the first byte is the length of a piece. No line
+ * is empty, too long, or contains a newline.
  */
 #include <assert.h>
 #include <stdint.h>

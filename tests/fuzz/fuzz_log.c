@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a field's value: the line stays one line of printable UTF-8, and
- * a secret that stands anywhere in it does not get out, also not by half where
- * the value is cut. The last bytes of the input say how long the value is, the
- * input being repeated, where the secret stands and which shape it has.
+ * Any bytes as the value of a field: the line stays one line of printable UTF-8, and a secret
+ * anywhere in it is hidden completely, also where the value is cut. The last bytes of the input
+ * choose the length of the value (the input is repeated), and the place and shape of the secret.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines to an MCP session over the fixture host; a line with '!' before it
- * lets the host do something in between, and @q1 or @s1 in a line stand for
+ * makes the host do something in between, and @q1 or @s1 in a line stand for
  * what the session itself has sent (see fixture_expand()). Whatever comes, the session sends
- * valid messages only, and no more answers than there were questions.
+ * only valid messages, and no more responses than there were requests.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A moment that was read reads the same after it was written as ISO 8601. */
+/* A parsed moment, written as ISO 8601 and parsed again, is the same. */
 #include <assert.h>
 #include <stdint.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options from every source. The input is cut at NUL bytes: a piece that begins
- * with '@' is a variable, any other a word of the command line. Whatever comes out must keep the
- * table's promises, and a message must be printable.
+ * Options from every source. The input is split at NUL bytes: a piece that begins with '@' is a
+ * variable, any other an argument. The values must be valid by the table, and messages printable.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first line is a pattern, the rest what a page says. A pattern that was taken and has no star
- * allows one origin, and every page that is allowed is one that a browser could have written.
+ * The first line is a pattern, the rest an Origin header. An accepted pattern without a star allows
+ * one origin, and every allowed origin is in a form that a browser could send.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A byte of choices, then a name: what is accepted is in the one form that it
- * promises, stays the same when it is given again, and lies in the root.
+ * A byte of options, then a name: an accepted name is in normal form, normalises to itself, and is
+ * inside the root.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A question of any text in any window, and any keys: what is drawn stays in its
- * rows and steers nothing, and the keys choose only what is offered.
+ * A question with any text in any window, and any keys: the output stays in its rows and contains
+ * no control sequences of the text, and the keys choose only what is offered.
  *
- * Rows, columns, choices and a few switches, then the text; its second half are keys too.
+ * Input: rows, columns, choices and a few switches, then the text; its second half also serves as
+ * keys.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first byte says how the message is cut, which changes nothing. What is found
- * is an id as answers carry it; and of a request that the parser takes, it is the
- * one that the parser finds.
+ * The first byte says how the message is split, which changes nothing. An id that is found is valid
+ * in a response; if the parser accepts the request, it is the same id.
  */
 #include <assert.h>
 #include <stdint.h>

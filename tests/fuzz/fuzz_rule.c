@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A letter for the group and its effect, then lines: the last is a resource, the
- * others are rules of it. A rule that is read comes back from its text the same;
- * a book is made of all of them, and finds only what is there, whatever is asked.
+ * A letter for the group and effect, then lines: the last is a resource, the others are rules. A
+ * parsed rule, written and parsed again, is the same. A book is compiled from all rules, and a
+ * lookup finds only rules that are in it.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the file of a session that was kept: what is read and written again is the same. */
+/* Any bytes as the file of a saved session: what is parsed and written parses to the same. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

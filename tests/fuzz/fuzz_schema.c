@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schema, a byte 0xFF (which no JSON text has) and a value: compiling and
- * checking end, errors are printable, and the verdict is always the same one,
- * with words or without. {"not": schema} gives the opposite.
+ * A schema, a byte 0xFF (which no JSON text has) and a value: compiling and checking end, errors
+ * are printable, and the result is always the same, with or without a message. {"not": schema}
+ * gives the opposite.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A byte of options, a pattern, a NUL, a text: whatever they are, the matcher
- * finds the lines and matches that PCRE2 finds alone.
+ * A byte of options, a pattern, a NUL, a text: the matcher finds the lines and matches that PCRE2
+ * finds alone.
  */
 #include <assert.h>
 #include <stdint.h>

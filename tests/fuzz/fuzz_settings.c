@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as settings.json: what is read is written again and read as the same, to
- * the byte from then on; a rule that is added and revoked leaves nothing behind; and
- * each rule is found by its id.
+ * Any bytes as settings.json: what is parsed and written parses to the same, and from then on is
+ * written as the same bytes; a rule that is added and revoked leaves nothing behind; each rule is
+ * found by its id.
  */
 #include <assert.h>
 #include <stdint.h>

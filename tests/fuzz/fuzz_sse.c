@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events are the same however the stream was cut: the first byte says how long
- * a piece is. None is over its limits, and no id has a NUL.
+ * Events are the same however the stream is split; the first byte is the length of a piece. No
+ * event exceeds its limits, and no id has a NUL.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a stream from either side: the frames that come of it do not
- * depend on how it is cut, keep the rules of the wire, and written again give the
- * bytes they came from. The bodies of PREPARE are read too. The first byte says
- * whose stream it is and how it is cut.
+ * Any bytes as a stream from either side: the frames do not depend on how it is split, follow the
+ * protocol, and are written as the same bytes. The bodies of PREPARE are parsed too. The first byte
+ * chooses the side and how the stream is split.
  */
 #include <assert.h>
 #include <stdint.h>

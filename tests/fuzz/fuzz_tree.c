@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the tree that a toolhost tells: what servers get is JSON, of paths below the root.
- */
+/* Any bytes as the tree of a toolhost: servers get valid JSON with paths below the root. */
 #include <assert.h>
 #include <stdint.h>
 

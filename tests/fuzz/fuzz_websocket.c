@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a peer is told is the same however its bytes were cut: the first byte
- * says whether it is a server, and how long a piece is. Nothing that is told
- * breaks a limit or is text that is no UTF-8, and what goes out is frames.
+ * Messages are the same however the bytes are split; the first byte chooses the role and the length
+ * of a piece. No message exceeds a limit or is invalid UTF-8, and all output is valid frames.
  */
 #include <assert.h>
 #include <stdint.h>

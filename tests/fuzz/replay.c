@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target over every file of its corpus: a directory given as the
- * only argument. An empty or missing corpus is a failure, so that a moved
- * directory does not pass for a clean run.
+ * only argument. An empty or missing corpus is a failure, so that a moved directory does not
+ * pass.
  */
 #include <dirent.h>
 #include <fcntl.h>

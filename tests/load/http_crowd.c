@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thousands of clients that connect, stall, send halves of requests and nonsense, read or do not,
- * and vanish, drawn from a seed. Afterwards the server holds as much memory and as many descriptors
- * as before, and an idle event stream has cost no more than its share.
+ * Thousands of random clients that connect, stall, send partial and invalid requests, read or do
+ * not, and vanish. Afterwards the server has as much memory and as many descriptors as before, and
+ * an idle event stream has cost no more than its limit.
  *
  *     http_crowd CONNECTIONS SEED
  */

@@ -1,4 +1,4 @@
-"""Whatever happens to a test program, what it started ends with it."""
+"""Makes sure that everything a test program started ends with it."""
 import contextlib
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""The real n8n as a program of a test, and its agent as somebody at its page would use it."""
+"""Runs the real n8n for a test, and uses its agent as a user of its page would."""
 import contextlib
 import http.client
 import json

@@ -1,8 +1,8 @@
-"""A model that follows a script: what n8n's agent talks to instead of a real one.
+"""A model that follows a script, for n8n's agent.
 
-It speaks the part of OpenAI's HTTP interface that n8n uses. A test writes down the calls that the
-agent shall make and gets a word for them; the message in which that word stands begins them. They
-are made one after the other, each when the result of the one before has come.
+It implements the part of OpenAI's HTTP interface that n8n uses. A test lists the calls that the agent
+shall make and gets a word for them; a message with that word starts them. They are made one after
+the other, each after the result of the one before.
 """
 import http.server
 import json

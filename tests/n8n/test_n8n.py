@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""gatehouse connect with the real n8n: its agent, led by a scripted model, at work in a folder.
+"""gatehouse connect with the real n8n, whose agent uses a folder and follows a scripted model.
 
     test_n8n.py GATEHOUSE CACHE [TEST...]
 
 CACHE is a folder of the build directory, where the packages of package-lock.json are installed
-once. Ends with one line, N passed, N failed, and leaves nothing behind but that folder.
+once. Ends with one line, N passed, N failed, and leaves only that folder behind.
 """
 import base64
 import contextlib

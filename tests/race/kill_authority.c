@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill -9 at random moments: a child replaces a file, moves one between two file
- * systems, or unpacks an archive, over and over, until it is killed. The next
- * authority on the same state directory then finds the old or the new, whole,
- * and sweeps what was left behind.
+ * kill -9 at random moments: a child replaces a file, moves one between two file systems, or
+ * unpacks an archive, again and again, until it is killed. The next authority on the same state
+ * directory must then find the complete old or new file, and remove what was left behind.
  *
  *     kill_authority [ROUNDS]        of each; 20
  */

@@ -8,8 +8,8 @@
  *     race_authority [ATTEMPTS]      of each operation in each mode; 20000
  *
  * Modes: openat2 and the walk, links rejected and links followed inside the root.
- * A control runs the same race against open(2) and must leak, or the race is
- * none and the whole proves nothing.
+ * A control runs the same race against open(2) and must leak; otherwise the race would prove
+ * nothing.
  */
 #include <assert.h>
 #include <dirent.h>

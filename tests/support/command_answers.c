@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers for test_command.py what commands are called. On standard input are
- * commands, each with a NUL behind it; for each one letter is answered, a (as is) or
- * n, then its name and a NUL. The arguments are the directories of PATH.
+ * Prints the names of commands, for test_command.py. Standard input has commands, each followed by
+ * a NUL; for each it prints one letter, a (as is) or n, then the name and a NUL. The arguments are
+ * the directories of PATH.
  */
 #include <stdio.h>
 

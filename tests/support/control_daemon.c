@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of a daemon as `gatehouse status` asks: control_daemon PORT DIR [URL [STATE REASON]], the
- * state a number of enum report_state, of one that is not connected. It says "ready", and ends with
- * its standard input.
+ * The part of a daemon that `gatehouse status` queries:
+ *
+ *     control_daemon PORT DIR [URL [STATE REASON]]
+ *
+ * STATE is a number of enum report_state, for a daemon that is not connected. It prints "ready",
+ * and ends when its standard input ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

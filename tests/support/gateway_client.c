@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smallest daemon: it pairs with a gateway and answers a few calls, to try the library as a
- * whole program with real time, sockets and names.
+ * A minimal daemon: it pairs with a gateway and answers a few calls, to test the library in a whole
+ * program with real time, sockets and names.
  *
  *     gateway_client URL TOKEN [CA.pem]
  *
  *     echo    its arguments          large  {"bytes":N}: so many characters
  *     never   no answer              fail   an error of the tool
  *
- * It says on standard output what happens, a line of JSON each, and leaves when it reads a line.
+ * It prints each event as a line of JSON, and disconnects when it reads a line.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file system as a network gone dead leaves it: it answers for its root and for
- * the file `fine`, and never for a look-up of names that begin with `hang`, nor
- * for an open of those that begin with `stuck`. Needs root and /dev/fuse.
+ * A file system that behaves like a dead network mount: it answers for its root and for the file
+ * `fine`, but never for a lookup of names that begin with `hang`, nor for an open of names that
+ * begin with `stuck`. Needs root and /dev/fuse.
  *
  *     hung_fuse DIR [stubborn]
  *
- * Says "mounted", then "hung" for each that it does not answer, and serves until its
- * standard input ends. Processes that are killed get their calls back, as from a server that minds
- * interrupts; from a stubborn one they do not, and cannot end before it does.
+ * Prints "mounted", then "hung" for each request that it does not answer, and serves until its
+ * standard input ends. A killed process gets its call back, as from a server that handles
+ * interrupts; with `stubborn` it does not, and cannot end before hung_fuse does.
  */
 #include <errno.h>
 #include <fcntl.h>

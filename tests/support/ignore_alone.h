@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What git says about a name that comes alone: it is ignored too where a directory on the way is,
- * whatever the rules say about itself.
+ * What git says about a single name: it is also ignored if a directory above it is, whatever the
+ * rules say about the name itself.
  */
 #ifndef TESTS_SUPPORT_IGNORE_ALONE_H
 #define TESTS_SUPPORT_IGNORE_ALONE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers for test_ignore.py what the ignore rules say. On standard input, each
- * line followed by as many bytes as it names:
+ * Evaluates ignore rules for test_ignore.py. Standard input has these lines, each followed by as
+ * many bytes as it names:
  *
  *     new                                   forget all layers
  *     rules DIRECTORY-BYTES CONTENT-BYTES   from above to below

@@ -2,7 +2,7 @@
 /*
  * Defines what a file of ignore rules means, written for readability: line by line from the last,
  * each compared byte by byte with recursion, in exponential time. It shares nothing with
- * src/authority/ignore*.c except the named classes, which test_ignore.py compares with git.
+ * src/authority/names/ignore*.c except the named classes, which test_ignore.py compares with git.
  */
 #ifndef TESTS_SUPPORT_IGNORE_REFERENCE_H
 #define TESTS_SUPPORT_IGNORE_REFERENCE_H

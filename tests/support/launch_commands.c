@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client with a launcher, to be killed: it starts a command again and again, says a line for each
- * that has started, and goes on when the last has ended.
+ * A client with a launcher, for tests that kill it: it starts a shell command again and again,
+ * prints a line for each that has started, and continues when it has ended. Commands may write to
+ * PLACE. If standard input is a pipe, its end closes everything.
  *
- *     launch_commands PLACE COMMAND [TIMEOUT_MS]      the place can be written, the command is a
- * shell's launch_commands ... <pipe                       at its end everything is closed
+ *     launch_commands PLACE COMMAND [TIMEOUT_MS]
  */
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-"""A server that is started for a test and says on its first line where it listens."""
+"""Starts a server for a test; its first line of output is its address."""
 import queue
 import subprocess
 import tempfile

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What others do to a disk, done to the memory backend, and how it then looks without any rules:
- * links and other things that its table cannot make.
+ * Changes the memory backend as other programs change a disk, and looks at it without any rules:
+ * creates links and other things that the backend's own functions cannot create.
  */
 #ifndef TESTS_SUPPORT_MEMORY_PLANT_H
 #define TESTS_SUPPORT_MEMORY_PLANT_H

@@ -46,7 +46,7 @@ def install(folder, cache, node=NODE, seconds=INSTALL_SECONDS, arguments=(), fin
     """What the lock file in `folder` names, into `cache`, which tests that run at once may share.
 
     `node` is the runtime among them, `finish` is called with `cache` when they are there.
-    Ends the program as skipped, with the reason, where npm or the packages are not to be had.
+    Ends the program as skipped, with the reason, if npm or the packages are not available.
     """
     cache.parent.mkdir(parents=True, exist_ok=True)
     with open(cache.with_name(cache.name + ".lock"), "w") as turn:

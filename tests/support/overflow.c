@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Overflows on purpose: a sanitizer build in which this ends well is asleep. */
+/* Overflows on purpose: if this succeeds in a sanitizer build, the sanitizer does not work. */
 #include <limits.h>
 
 int main(int argc, char **argv)

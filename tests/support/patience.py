@@ -1,4 +1,4 @@
-"""How long the tests wait for what must happen, and where nothing has to be waited for."""
+"""How long tests wait for what must happen, and directories in memory that need no waiting."""
 import os
 
 # Seconds. Nobody waits that long where all is well; a disk may stand still for more than a minute,

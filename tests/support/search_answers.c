@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers for test_search.py what a search of a tree finds. Argument: the tree.
- * On standard input, each line followed by as many bytes as it ends with:
+ * Searches a tree, the argument, for test_search.py. Standard input has lines, each followed by as
+ * many bytes as its last number says:
  *
  *     IS-REGEX IGNORES-CASE THREADS CONTEXT-LINES MAX-RESULTS PATTERN-BYTES
  *

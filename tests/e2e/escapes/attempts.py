@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Ways out of a sandbox. It runs inside one, as an attacker would:
+"""Attempts to escape from a sandbox. It runs inside one, as an attacker would:
 
     gatehouse sandbox run ... -- python3 attempts.py NAME '{"root": ..., "home": ...}'
 
-A way out is a function with @attempt in one of the files beside this one. It tries, and tells what
-it got: whatever it reads it shows with got(), and what must not have happened outside is for the
-test to look at (test_escapes.py). What should be refused outright is written `refused(call, ...)` or
-`works(what, function, ...)`, which tell when it was not. Where it can be done without harm, the test
-runs it outside as well, and there it must get something: an attempt that cannot work shows nothing.
+An attempt is a function with @attempt in one of the files in this folder. It prints what it read
+with got(); test_escapes.py checks what happened outside. `refused(call, ...)` and
+`works(what, function, ...)` report a call that should have been refused and was not. Where that is
+harmless, the test also runs the attempt outside a sandbox, where it must succeed: an attempt that
+can never work proves nothing.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Ways out by files: what is hidden is read, and what is not granted is written."""
+"""Escapes through files: reading what is hidden, and writing what is not granted."""
 import contextlib
 import ctypes
 import fcntl

@@ -1,4 +1,4 @@
-"""Ways out by the kernel: mounts, namespaces, privileges, and calls that it was broken by."""
+"""Escapes through the kernel: mounts, namespaces, privileges, and calls with past vulnerabilities."""
 import contextlib
 import fcntl
 import os

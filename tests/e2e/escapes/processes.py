@@ -1,4 +1,4 @@
-"""Ways out by processes: those of others, and those that would stay."""
+"""Escapes through processes: other users' processes, and ones that outlive the sandbox."""
 import contextlib
 import ctypes
 import errno

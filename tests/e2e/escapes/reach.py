@@ -1,4 +1,4 @@
-"""Ways out by connections: to those who listen on this machine, and past it."""
+"""Escapes through connections: to servers on this machine and elsewhere."""
 import contextlib
 import os
 import pathlib

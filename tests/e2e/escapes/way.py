@@ -1,4 +1,4 @@
-"""What ways out of a sandbox are written with; attempts.py tells how they are run."""
+"""Helpers for escape attempts; attempts.py says how they are run."""
 import contextlib
 import ctypes
 import errno

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of authority/backend.h as tests, written against the table alone.
- * A program for one backend brings a fixture, which acts on the disk from
- * outside and tells how it looks from there, and lists the tests.
+ * The contract of authority/backend.h as tests, written against the table only. A program for one
+ * backend provides a fixture, which changes the disk from outside and reports how it looks from
+ * there, and lists the tests.
  *
- * Where the contract leaves the code open the tests look at the effect and take
- * any of the codes that are sensible.
+ * Where the contract leaves the error code open, the tests check the effect and accept any sensible
+ * code.
  */
 #ifndef TESTS_UNIT_AUTHORITY_BACKEND_SUITE_H
 #define TESTS_UNIT_AUTHORITY_BACKEND_SUITE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mounts that nobody else sees and that go with the process: as root, or where anybody may. */
+/* Mounts in a mount namespace of the process: as root, or where any user may create one. */
 #ifndef TESTS_UNIT_AUTHORITY_OWN_MOUNTS_H
 #define TESTS_UNIT_AUTHORITY_OWN_MOUNTS_H
 

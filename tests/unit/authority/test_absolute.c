@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Absolute names that lie in the root are used, and nobody is told where the root lies. */
+/* Absolute names inside the root are accepted, and nobody learns where the root is. */
 #include "attempts.h"
 
 enum { MAX_GIVEN = 8192 };

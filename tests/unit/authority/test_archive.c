@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What archives may name and hold. Bombs and damage are in test_archive_limits.c. */
+/*
+ * Which names and contents archives may have. Bombs are in test_archive_limits.c, damaged archives
+ * in test_archive_damage.c.
+ */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing a directory, and what of it comes out again. */
+/* Packing a directory, and what unpacking returns of it. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lies, damage and foreign formats: archives that are refused for how they are made. */
+/* Archives that are refused for their form: inconsistent, damaged, other formats. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bombs: archives that are refused for what they weigh. */
+/* Archives that are refused for their size: bombs. */
 #include "test.h"
 
 #include <stdio.h>

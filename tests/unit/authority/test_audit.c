@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a record says, and how it is found again. */
+/* What the audit log contains, and how a search finds it. */
 #include "audit_scene.h"
 
 #include "base/utf8.h"

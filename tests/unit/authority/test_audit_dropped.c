@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No record is lost without a word: whatever a disk does, the records that are
- * in the files and those that some record there tells of as dropped are together
- * all that were attempted.
+ * No record is lost silently: whatever a disk does, the records in the files plus those that some
+ * record there reports as dropped are all that were attempted.
  */
 #include "audit_scene.h"
 #include "small_disk.h"

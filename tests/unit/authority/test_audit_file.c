@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the record in one process: what is refused, rotation, repair, syncing. */
+/* Writing the audit log in one process: refusals, rotation, repair, syncing. */
 #include "audit_scene.h"
 
 #include <pthread.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that is refused as often as it can be, or that begins changes that
- * fail, does not drive its earlier changes out of the record; and nothing of what
- * it does is missing there.
+ * A client that is refused as often as possible, or that begins changes that fail, cannot push its
+ * earlier changes out of the audit log; and nothing that it does is missing there.
  */
 #include "audit_scene.h"
 #include "world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding records again among many: whatever is looked for, in either direction, is what a reader
- * finds who looks at every record; and what comes later is found once.
+ * Searching many records, in either direction, finds what a reader finds who looks at every record;
+ * later records are found once.
  */
 #include "audit_scene.h"
 #include "draw.h"

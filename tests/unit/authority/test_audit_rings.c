@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes and refusals have files of their own: what is only read never makes
- * them be forgotten, and a search shows both as one record.
+ * Changes and refusals have their own files: reads never push them out, and a search shows both as
+ * one log.
  */
 #include "audit_scene.h"
 #include "small_disk.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record among several processes, killed ones, and on a disk that is full. */
+/* The audit log with several processes, with killed ones, and on a full disk. */
 #include "audit_scene.h"
 #include "small_disk.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For which call something was done, and what the host did itself: both in the record. */
+/*
+ * The audit log names the call for which something was done, and contains what the host did itself.
+ */
 #include "attempts.h"
 
 #include <poll.h>

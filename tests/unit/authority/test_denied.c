@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a scope's globs or its filter deny: by every operation, whichever way
- * they are reached. A name that was let through would show in the disk or in an output.
+ * Names that a scope's globs or its filter deny, with every operation and every way to reach them.
+ * A mistake would show on the disk or in an output.
  */
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where two rules meet: names of the authority's own, mounts at the very last
- * component, answers that take long, limits on both sides of a move.
+ * Where two rules meet: the authority's own names, mounts at the last component, slow answers,
+ * limits on both sides of a move.
  */
 #include "world.h"
 

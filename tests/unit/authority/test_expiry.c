@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A grant's time comes while an operation is under way: it stops there, as if it was revoked. */
+/* A grant that ends during an operation stops it, as if it was revoked. */
 #include "attempts.h"
 
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A disk that fails at a certain moment: write() and fsync() stand here in the
- * place of the C library's, for one file or for all directories.
+ * A disk that fails at a chosen moment: write() and fsync() here replace those of the C library,
+ * for one file or for all directories.
  */
 #include "world.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter that changes with the user's rules: it holds from one moment to the next, for each
- * name when it is met, and knows reading from changing. That it denies whatever a glob denies is
- * in test_denied.c.
+ * A filter that changes with the user's rules applies from one moment to the next, for each name
+ * when it is met, and distinguishes reading from changing. test_denied.c tests that it denies
+ * whatever a glob denies.
  */
 #include "attempts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who gets which root, for what, for how long, and how that is told. */
+/* Who gets which root, with which access, for how long, and how that is recorded. */
 #include "attempts.h"
 
 #include <poll.h>

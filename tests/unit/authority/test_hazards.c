@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every operation meets: names that lead out, links of both kinds, things
- * that are no files. Each test looks at the disk, outside as well as
- * inside.
+ * Names that lead out, links of both kinds, and things that are not files, with every operation.
+ * Each test looks at the disk, inside and outside the root.
  */
 #include "attempts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only a real disk and a real kernel can do to an operation. */
+/* Hazards that only a real disk and a real kernel have. */
 #include "attempts.h"
 
 #include <pthread.h>

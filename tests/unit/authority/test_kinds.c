@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each kind of root allows by itself, seen by its effect. */
+/* What each kind of root allows by default, tested by its effect. */
 #include "attempts.h"
 
 static void a_manifest_alone_does_not_write_to_a_workspace(void **state)

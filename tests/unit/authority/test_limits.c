@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes, time and depth: what is over its limit or too late changes nothing. */
+/* Sizes, time and depth: what exceeds its limit or comes too late changes nothing. */
 #include "attempts.h"
 
 static void files_over_the_limit_are_refused(void **state)

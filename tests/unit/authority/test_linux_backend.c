@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract against a real file system, once with openat2 and once without.
- * The outside acts by plain system calls in a directory of its own.
+ * The contract of a backend on a real file system, with and without openat2. The outside uses plain
+ * system calls in a directory of its own.
  */
 #include "backend_suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody who may write beside a staged tree does to it before it is published. */
+/* Somebody who may write beside a staged tree changes it before it is published. */
 #include "test.h"
 
 #include <sys/syscall.h>

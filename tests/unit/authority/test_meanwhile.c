@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What others do to the disk in the very middle of an operation: the backend's
- * table is exchanged for one that lets them act at a certain call, once.
+ * Others change the disk in the middle of an operation: the backend's table is replaced by one that
+ * lets them act at a chosen call, once.
  */
 #include "world.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving between scopes by a rename, where that is asked for and can be. */
+/* Moving between scopes by a rename, if requested and possible. */
 #include "two_scopes.h"
 
 #include "small_disk.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading, writing, archives and temporary workspaces, when nothing unusual is in the way. */
+/* Reading, writing, archives and temporary workspaces in the ordinary case. */
 #include "world.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is asked before anything happens, in which order, and what is recorded of it. */
+/* Who is asked before anything happens, in which order, and what is recorded. */
 #include "attempts.h"
 
 enum { MAX_EVENTS = 400, MAX_NAME = 300, MAX_IDS = 200 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own directories inside a granted root: not there for anybody. */
+/* Our own directories inside a granted root do not exist for anybody. */
 #include "world.h"
 
 /* The directory that holds the root, the state and all else. */

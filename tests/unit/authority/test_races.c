@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others do to the disk meanwhile: swap directories, end a process, or just work there. */
+/*
+ * Others change the disk during an operation: they swap directories, end a process, or just work
+ * there.
+ */
 #include "attempts.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a name leads, told before anything is done; and reading in pieces. */
+/* Where a name leads, before anything is done; and reading in pieces. */
 #include "world.h"
 
 static void assert_leads(struct world *world, struct authority_scope *scope,

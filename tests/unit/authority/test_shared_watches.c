@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches share inotify instances, and none of them is to notice. */
+/* Watches share inotify instances without affecting each other. */
 #include "test.h"
 
 #include <poll.h>

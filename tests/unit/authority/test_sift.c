@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Going through a tree with several threads: each file that the scope and the
- * rules let pass comes once, whole, and nothing else does.
+ * Walking a tree with several threads: each file that the scope and the rules allow is visited
+ * once, whole, and no other.
  */
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a copy may take, and that holes take nothing. */
+/* How much a copy may take; holes take nothing. */
 #include "attempts.h"
 
 enum { PART = 64 << 10, MUCH = 4 << 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Much that was left: what has to go at once, and the rest in portions. */
+/* Many leftovers: some are removed at once, the rest in portions. */
 #include "test.h"
 
 #include <errno.h>

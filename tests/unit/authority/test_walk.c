@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks over trees with something wrong in them: in whatever order, what cannot
- * be opened or read is shown and passed over, and the rest is seen.
+ * Walks over damaged trees: in any order, what cannot be opened or read is reported and skipped,
+ * and the rest is visited.
  */
 #include "world.h"
 

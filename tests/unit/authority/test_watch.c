@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a watch tells, to whom, and how it ends. */
+/* What a watch reports, to whom, and how it ends. */
 #include "attempts.h"
 
 #include <pthread.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second scope, over the world's other tree, and what tells links and files apart there. */
+/*
+ * A second scope, over the world's other tree, and functions that tell links and files apart there.
+ */
 #ifndef TESTS_UNIT_AUTHORITY_TWO_SCOPES_H
 #define TESTS_UNIT_AUTHORITY_TWO_SCOPES_H
 

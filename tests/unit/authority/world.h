@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An authority with a small world around it, for tests of the public API: a root
- * with something outside and a twin beside it whose name begins alike. Tests act
- * on the disk from outside, behind the authority's back, and look at it from
- * there. A world in memory, one on the disk, and one on the disk that is walked
- * by components are the same to a test that does not ask.
+ * An authority with a small world around it, for tests of the public API: a root, something
+ * outside, and a sibling whose name begins like the root's. Tests change and inspect the disk from
+ * outside, without the authority. The world can be in memory, on the disk, or on the disk without
+ * openat2; a test works the same with each.
  */
 #ifndef TESTS_UNIT_AUTHORITY_WORLD_H
 #define TESTS_UNIT_AUTHORITY_WORLD_H

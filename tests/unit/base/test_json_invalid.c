@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is and what is not JSON, by example: each row a document that a lenient
- * reader somewhere accepts, or a strict one wrongly refuses.
+ * What is and is not JSON, by example: each row is a document that a lenient parser somewhere
+ * accepts, or a strict one wrongly refuses.
  */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawn bytes: what the scan of this processor finds is what a look at each byte finds. */
+/* Random bytes: the scan of this processor finds what a byte-by-byte search finds. */
 #include "test.h"
 
 #include "base/scan.h"

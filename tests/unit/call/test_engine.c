@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine beside an executor, a queue, a client and a clock that do what the test says. */
+/* The engine with an executor, a queue, a client and a clock that the test controls. */
 #include "test.h"
 
 #include <stdlib.h>

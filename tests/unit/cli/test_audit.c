@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words that filters of the record take are those that records have. */
+/* The words that filters of the audit log accept are those in its records. */
 #include "test.h"
 
 #include "cli/audit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A console on a terminal whose other side is held by the test, on a clock that
- * the test moves. Nothing here waits for time: bytes are waited for, and a mark
- * that is written behind what the console wrote says that all of it has come.
+ * A console on a terminal whose other side is the test, with a clock that the test moves. Nothing
+ * here waits for time, only for bytes: a mark written after the console's output shows that all of
+ * it has arrived.
  */
 #ifndef TESTS_UNIT_CONSOLE_BENCH_H
 #define TESTS_UNIT_CONSOLE_BENCH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal of a job in a shell's session, as Ctrl-Z, signals and crashes
- * find it. A small shell does what the test says, one letter at a time.
+ * The terminal of a job in a shell's session with Ctrl-Z, signals and crashes. A small shell does
+ * what the test says, one letter at a time.
  */
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workbench whose tools may write, and the whole tree as one text, to be compared. */
+/* A workbench whose tools may write, and the whole tree as one text to compare. */
 #ifndef TESTS_UNIT_FILES_CHANGEBENCH_H
 #define TESTS_UNIT_FILES_CHANGEBENCH_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Undoing, for any sequence of calls: all of it gives the first tree back, and
- * what somebody else did in between stays as they left it. The tree has links of
- * both kinds and unusual modes; what is kept is on the same file system as the
- * folder, or on another, where a call is left out that takes away what no copy holds.
+ * Undo for any sequence of calls: undoing everything restores the first tree, and what others did
+ * in between stays. The tree has links of both kinds and unusual modes. The store is on the same
+ * file system as the folder or on another; there, calls that take away what no copy can keep are
+ * left out.
  */
 #include "changebench.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is taken away comes back as it was: links, files with several names, modes,
- * owners and attributes; by a rename where the store is on the same file system, and
- * as far as a copy can where it is not.
+ * Undo restores things as they were: links, hard links, modes, owners and attributes; by a rename
+ * if the store is on the same file system, and otherwise as far as a copy can.
  */
 #include "changebench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of a small file only what differs is kept; the rest comes from the file itself. */
+/* Of a small file undo keeps only what differs; the rest comes from the file itself. */
 #include "changebench.h"
 
 #include "files/undo/internal.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A toolbox over a root on the disk, for tests of the tools: what is planted is
- * put there from outside, and calls go the way that a client's go, from the text
- * of the arguments to the text of the result.
+ * A toolbox over a root on the disk, for tests of the tools. Tests create files from outside, and
+ * calls go the way of a client's calls, from the text of the arguments to the text of the result.
  */
 #ifndef TESTS_UNIT_FILES_WORKBENCH_H
 #define TESTS_UNIT_FILES_WORKBENCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session with a gateway in the same process, on a clock that the test moves. */
+/* A session with a gateway in the same process, with a clock that the test moves. */
 #include "test.h"
 
 #include "base/clock.h"

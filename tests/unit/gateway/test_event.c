@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes on the stream, and the bodies that go between both sides. */
+/* The events of the stream, and the bodies of both sides. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every state with every event: where it goes, what is to be done and after how long. */
+/* Every state with every event: the next state, what to do, and after how long. */
 #include "test.h"
 
 #include "gateway/reconnect.h"

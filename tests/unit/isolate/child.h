@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cannot be undone happens in a child: it looks at the effects itself and
- * ends with 0, or tells the line that failed and ends with 1. cmocka's own
- * assertions jump, so they are for the parent alone.
+ * Runs in a child what cannot be undone: the child checks the effects itself and exits with 0, or
+ * prints the line that failed and exits with 1. cmocka's own assertions jump, so only the parent
+ * may use them.
  */
 #ifndef TESTS_UNIT_ISOLATE_CHILD_H
 #define TESTS_UNIT_ISOLATE_CHILD_H

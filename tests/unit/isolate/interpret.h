@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A filter's program, run as the kernel would: also that of the other machine. */
+/* Interprets a seccomp filter as the kernel would, also the filter of the other architecture. */
 #ifndef TESTS_UNIT_ISOLATE_INTERPRET_H
 #define TESTS_UNIT_ISOLATE_INTERPRET_H
 

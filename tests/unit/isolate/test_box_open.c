@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands without a box: that nothing is held, and what is kept all the same. */
+/* Commands without a sandbox: nothing is restricted, and what still applies. */
 #include "child.h"
 
 #include <linux/capability.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work that confined programs are for still works when they are confined. */
+/* Confined programs can still do the work that they are for. */
 #include "child.h"
 
 #include <poll.h>

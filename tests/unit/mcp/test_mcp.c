@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a conversation in tests/wire/mcp cannot show: ceilings, lifetimes, memory, exact bytes. */
+/* What a conversation in tests/wire/mcp cannot show: limits, lifetimes, memory, exact bytes. */
 #include "test.h"
 
 #include <malloc.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What asking costs, whom it may hurt and when it ends; the conversations are in tests/wire/mcp. */
+/*
+ * What asking the client costs, whom it can affect and when it ends; the conversations are in
+ * tests/wire/mcp.
+ */
 #include "test.h"
 
 #include <malloc.h>

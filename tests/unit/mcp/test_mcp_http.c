@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one request brings about: who may come, what its headers have to say, and its answer. */
+/* Single requests: authorization, required headers, and the response. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions of the legacy era: whose they are, how long they last, how many there may be. */
+/* Sessions of the legacy era: who owns them, how long they last, how many there may be. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: what a broken connection means, what can be come back for, and questions on them. */
+/* Streams: broken connections, resuming, and questions on them. */
 #include "test.h"
 
 #include <stdio.h>

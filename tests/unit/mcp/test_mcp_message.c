@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a transport learns of a message, and what it costs to serve one without a session. */
+/* What a transport learns about a message, and what it costs to serve one without a session. */
 #include "test.h"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client beside servers that say what a test tells them to. */
+/* The client with servers whose every byte the test writes. */
 #include "test.h"
 
 #include <sys/socket.h>

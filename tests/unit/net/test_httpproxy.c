@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which proxy, and a client that goes by way of one. */
+/* Which proxy is used, and a client that uses one. */
 #include "test.h"
 
 #include <unistd.h>

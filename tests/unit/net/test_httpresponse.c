@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers as servers send them, and as they must not: each one cut in every way. */
+/* Valid and invalid responses, each split in every way. */
 #include "test.h"
 
 #include "base/buf.h"

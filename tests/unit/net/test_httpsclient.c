@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client with TLS: a server that can be believed, and those that cannot. */
+/* The client with TLS: a trusted server, and untrusted ones. */
 #include "test.h"
 
 #include <fcntl.h>

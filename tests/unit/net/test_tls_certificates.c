@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom a client believes, and what a context can be made of. */
+/* Which certificates a client trusts, and what a context accepts. */
 #include "test.h"
 
 #include <openssl/pem.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peers that are too old, want too much, or send what is no TLS; and those that come back. */
+/* Peers that are too old, want too much, or send what is not TLS; and resumption. */
 #include "test.h"
 
 #include "draw.h"

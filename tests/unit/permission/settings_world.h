@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings in a directory of a test's own, and the few things that tests do with them. */
+/* Settings in a directory of the test, and helpers for them. */
 #ifndef TESTS_UNIT_PERMISSION_SETTINGS_WORLD_H
 #define TESTS_UNIT_PERMISSION_SETTINGS_WORLD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A decision by itself: every mode with every rule and every answer, what a question says, for what
- * an answer counts, and who is told how much.
+ * The decision alone: every mode with every rule and every answer, the text of a question, what an
+ * answer applies to, and how much a client may see.
  */
 #include "test.h"
 

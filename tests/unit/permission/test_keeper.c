@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session decides and what the file says, kept in step. */
+/* A session and the settings file stay in step. */
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine held against a model of it: strings that are compared one rule
- * after the other. The model gets every name in its plain form, the engine in
- * any spelling.
+ * Compares the engine with a model that compares strings rule by rule. The model gets every name in
+ * normal form, the engine in any spelling.
  */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings that are malformed, and what a session sees of changes. */
+/* Malformed settings, and what a session sees of changes. */
 #include "settings_world.h"
 
 /* ---- malformed ---- */

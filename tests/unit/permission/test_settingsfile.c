@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings on a real disk: what they are made as, who may change them, and what is never lost.
- */
+/* The settings on a real disk: their modes, who may change them, and what is never lost. */
 #include "settings_world.h"
 
 /* ---- a first start ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers decide while the loop changes what they decide by. */
+/* Workers decide while the loop changes the rules and modes. */
 #include "test.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generated patterns over generated texts: with every scan, with compiled code
- * and without, the same lines and the same matches as PCRE2 finds alone.
+ * Generated patterns over generated texts: with every scan, with and without JIT, the same lines
+ * and matches as PCRE2 alone.
  */
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drawn needles, sequences and runs in drawn texts: every scan that this
- * processor has finds what the plain one finds, and reads nothing around the text.
+ * Random needles, sequences and runs in random texts: every scan that this processor has finds what
+ * the plain one finds, and reads nothing outside the text.
  */
 #include "test.h"
 

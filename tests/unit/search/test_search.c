@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search of a tree: what it counts, what it keeps of that and in which order,
- * what it passes over, and how it ends before its end.
+ * A search of a tree: what it counts, what it keeps and in which order, what it skips, and how it
+ * ends early.
  */
 #include "hunt.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What others do to the files in the very middle of a search: the backend's table
- * is exchanged for one that lets them act before a file is opened, or before a
- * piece of it is read.
+ * Others change the files during a search: the backend's table is replaced by one that lets them
+ * act before a file is opened, or before a piece of it is read.
  */
 #include "hunt.h"
 

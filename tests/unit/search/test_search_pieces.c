@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are searched piece by piece: where a piece ends shows nowhere. What
- * is found is compared with a plain reading of the whole content.
+ * Files that are searched in pieces: the result does not depend on where a piece ends. It is
+ * compared with a plain search of the whole content.
  */
 #include "hunt.h"
 

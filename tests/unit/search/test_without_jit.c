@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process in which no memory may become code: patterns still compile and match. */
+/* A process without executable memory: patterns still compile and match. */
 #include "test.h"
 
 #include <linux/filter.h>

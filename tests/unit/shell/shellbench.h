@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shell whose commands are played by the test: it starts them, prints for them
- * and ends them, on a clock that stands still. Files are in memory, and what is
- * recorded is kept as text.
+ * A shell whose commands the test simulates: it starts them, prints for them and ends them, with a
+ * fake clock. Files are in memory, and the audit log is kept as text.
  */
 #ifndef TESTS_UNIT_SHELL_SHELLBENCH_H
 #define TESTS_UNIT_SHELL_SHELLBENCH_H

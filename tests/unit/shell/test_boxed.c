@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that really run, in boxes: what they give back, and that nothing of them is left. */
+/* Commands that really run, in sandboxes: their results, and that nothing of them remains. */
 #include "test.h"
 
 #include <dirent.h>

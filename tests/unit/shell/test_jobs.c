@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, with commands that the test plays. */
+/* Jobs, with commands that the test simulates. */
 #include "shellbench.h"
 
 #define Y_TYPED                                                                                    \

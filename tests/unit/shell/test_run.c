@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell_execute, with commands that the test plays. */
+/* shell_execute, with commands that the test simulates. */
 #include "shellbench.h"
 
 #include "shell/shellprovider.h"

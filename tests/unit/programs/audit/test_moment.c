@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moments as people write them: each form, in a zone with a summer time. */
+/* Times as people write them: each form, in a zone with summer time. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intents find their own outcomes, and not those of others. */
+/* Intents are matched with their own outcomes, not with those of others. */
 #include "test.h"
 
 #include "gatehouse/audit.h"

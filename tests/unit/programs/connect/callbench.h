@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls need around them: a clock, a queue with one surface, and a toolhost, all the test's.
+/*
+ * The environment of calls: a clock, a queue with one surface, and a toolhost, all controlled by
+ * the test.
  */
 #ifndef TESTS_UNIT_PROGRAMS_CONNECT_CALLBENCH_H
 #define TESTS_UNIT_PROGRAMS_CONNECT_CALLBENCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on files, with a toolhost and a clock that do what the test says. */
+/* Calls on files, with a toolhost and a clock that the test controls. */
 #include "callbench.h"
 
 #include "../../authority/scene.h"

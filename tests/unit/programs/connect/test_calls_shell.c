@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that run commands, with a shell that understands them when the test says so. */
+/* Calls that run commands, with a shell that the test controls. */
 #include "callbench.h"
 
 #include <semaphore.h>

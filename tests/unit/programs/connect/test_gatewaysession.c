@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session of the daemon, from joining to its end, beside a gateway in the same process and on a
- * clock that the test moves. Its toolhost and its calls are the test's: they only say what they
- * were told.
+ * A session of the daemon, from start to end, with a gateway in the same process and a clock that
+ * the test moves. Its toolhost and its calls are replaced by ones that only record what they were
+ * given.
  */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A toolhost is replaced when it does not do what it should: scripts in its place, and a clock. */
+/* A misbehaving toolhost is replaced. Scripts take its place, with a fake clock. */
 #include "test.h"
 
 #include <signal.h>
