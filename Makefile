@@ -1,4 +1,4 @@
-# A thin front: every target installs what it needs, then lets meson and the scripts work.
+# Every target installs the packages it needs, then calls meson and the scripts.
 PREFIX  ?= /usr/local
 DESTDIR ?=
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing for comparisons. Contenders take turns in small rounds, and each round
- * gives a ratio of two that ran within the same few milliseconds: a busy moment
- * of the machine, or an unusually quick one, hits both alike. The middle of
- * these ratios is what is reported; absolute times drift.
+ * Timing for comparisons. Contenders take turns in small rounds, and each round gives a ratio of
+ * two that ran within the same few milliseconds: a busy moment of the machine affects both alike.
+ * The median of these ratios is reported, because absolute times drift.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `gatehouse connect` beside the daemon that n8n offers, both connected to servers of ours in this
- * process:
+ * Compares `gatehouse connect` with n8n's daemon, both connected to our servers in this process:
  *
  *     bench_daemon PLACE CERTIFICATES GATEHOUSE INSTALLED [NODE CLI.js NODE_MODULES]
  *
- * PLACE is an empty directory, in memory if there is room: what a disk does is the same for both.
+ * PLACE is an empty directory, in memory if possible: the disk is the same for both.
  * CERTIFICATES has server.pem and server.key, and in trusted/ the authority by its hash. INSTALLED
- * and NODE_MODULES are what either takes on a disk. Both daemons run with their defaults, except
- * where a line says otherwise, and take turns, so that a busy moment of the machine hits both; with
- * us on one core and on any, and of each the better counts. Both must have answered the same.
+ * and NODE_MODULES are measured for their size on disk. Both daemons run with their defaults,
+ * except where a line says otherwise, and take turns, so that a busy moment of the machine affects
+ * both. They run on one core with us and on any core, and the better result of each counts. Both
+ * must give the same answers.
  */
 #include <ftw.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The matcher of src/search beside ripgrep with one thread: both read the same
- * file from memory and must count the same lines. What ripgrep takes to start is
- * measured with an empty file and taken off. Argument: a directory in memory.
+ * Compares the matcher of src/search with ripgrep with one thread: both read the same file from
+ * memory and must count the same lines. ripgrep's start-up time is measured with an empty file and
+ * subtracted. Argument: a directory in memory.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shell layer with its launcher, in this process: what a command costs that does nothing,
- * beside sandbox-runtime, whose library runs each line that it is sent; and how fast a flood of
- * output is taken, in how much memory. Arguments: a folder to work in; Node and the peer's program,
- * or neither.
+ * The shell layer with its launcher, in this process: the cost of a command that does nothing,
+ * compared with sandbox-runtime; and the speed and memory of reading much output. Arguments: a
+ * folder to work in; Node and the peer's program, or neither.
  */
 #include <spawn.h>
 #include <stdio.h>

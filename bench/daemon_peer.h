@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A daemon and the server that it connects to: the gateway of the tests, on a loop of the
- * benchmark, so that nothing lies between sending a call and having its answer. What goes wrong
- * ends the benchmark; nothing is measured in a daemon that answers something else.
+ * benchmark, so that nothing is between sending a call and having its answer. Any error ends
+ * the benchmark, since a daemon with wrong answers is not worth measuring.
  */
 #ifndef BENCH_DAEMON_PEER_H
 #define BENCH_DAEMON_PEER_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections to an HTTP server on this machine, which somebody else has started:
- * plain, or TLS. What goes wrong ends the benchmark; nothing is measured in a
- * server that answers something else.
+ * Connections to a running HTTP server on this machine, plain or TLS. Any error ends the benchmark,
+ * since a server with wrong answers is not worth measuring.
  */
 #ifndef BENCH_HTTP_PEER_H
 #define BENCH_HTTP_PEER_H

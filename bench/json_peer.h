@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One JSON library, seen by the benchmark. Each stands in a file of its own,
- * because their headers claim the same names.
+ * The interface of one JSON library for the benchmark. Each is in its own file, because their
+ * headers use the same names.
  */
 #ifndef BENCH_JSON_PEER_H
 #define BENCH_JSON_PEER_H

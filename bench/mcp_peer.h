@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client at the other end of two pipes: starts an MCP server and asks it one
- * thing at a time. What goes wrong ends the benchmark; nothing is measured in
- * a server that answers something else.
+ * An MCP client over two pipes: starts a server and sends one request at a time. Any error ends the
+ * benchmark, since a server with wrong answers is not worth measuring.
  */
 #ifndef BENCH_MCP_PEER_H
 #define BENCH_MCP_PEER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who the peers of a benchmark run as: an ordinary user, like everybody's. Root pays for looking at
+ * Runs the programs of a benchmark as an ordinary user, as usual: for root, the authority checks
  * each file before it opens it.
  */
 #ifndef BENCH_ORDINARY_USER_H
