@@ -45,18 +45,18 @@ static void a_missing_network_is_told(void **state)
 static void a_hidden_path_is_told(void **state)
 {
     static const char *const printed[] = {
-        "cat: /home/u/notes: No such file or directory\n",
-        "bash: line 1: cd: /home/u/notes: No such file or directory\n",
-        "ls: cannot access '/home/u/notes': No such file or directory\n",
-        "python3: can't open file '/home/u/notes': [Errno 2] No such file or directory\n",
-        "Error: ENOENT: no such file or directory, open '/home/u/notes'\n",
-        "first\ncp: cannot stat '/home/u/notes': No such file or directory\nlast\n",
-        "cp: cannot stat '/usr/a' to '/home/u/notes': No such file or directory",
+        "cat: /home/user/notes: No such file or directory\n",
+        "bash: line 1: cd: /home/user/notes: No such file or directory\n",
+        "ls: cannot access '/home/user/notes': No such file or directory\n",
+        "python3: can't open file '/home/user/notes': [Errno 2] No such file or directory\n",
+        "Error: ENOENT: no such file or directory, open '/home/user/notes'\n",
+        "first\ncp: cannot stat '/home/user/notes': No such file or directory\nlast\n",
+        "cp: cannot stat '/usr/a' to '/home/user/notes': No such file or directory",
     };
 
     (void)state;
     for (size_t i = 0; i < array_size(printed); i++) {
-        expect_hint(&closed, printed[i], "cannot see /home/u/notes:");
+        expect_hint(&closed, printed[i], "cannot see /home/user/notes:");
         expect_hint(&closed, printed[i], "--shell-readable");
     }
 }
@@ -65,9 +65,9 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 {
     static const char *const printed[] = {
         "",
-        "/home/u/notes is a fine path\n",
+        "/home/user/notes is a fine path\n",
         "cat: /usr/nope: No such file or directory\n",
-        "cat: a/home/u: No such file or directory\n",
+        "cat: a/home/user: No such file or directory\n",
         "make: *** No rule to make target 'x'.\n",
     };
     const struct shell_sandbox none = {.has_network = false};
@@ -75,7 +75,7 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
     (void)state;
     for (size_t i = 0; i < array_size(printed); i++)
         expect_hint(&closed, printed[i], NULL);
-    expect_hint(&none, "cat: /home/u/notes: No such file or directory\n", NULL);
+    expect_hint(&none, "cat: /home/user/notes: No such file or directory\n", NULL);
     expect_hint(&none, "curl: (6) Could not resolve host: example.com\n", NULL);
 }
 
