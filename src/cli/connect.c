@@ -81,6 +81,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                          .group = "Consent",
                                          .help =
                                              "changing files; ask and allow turn on write access"},
+    [CONNECT_OPTION_SENSITIVE] = {SHARED_SENSITIVE},
     [CONNECT_OPTION_PERMISSION_SHELL] =
         {.name = "permission-shell",
          .type = OPTION_CHOICE,

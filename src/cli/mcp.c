@@ -26,6 +26,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                      .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
                                      .group = "Consent",
                                      .help = "changing files (default: deny; allow with --write)"},
+    [MCP_OPTION_SENSITIVE] = {SHARED_SENSITIVE},
     [MCP_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
                                      .type = OPTION_CHOICE,
                                      .choices = shared_modes,

@@ -39,6 +39,12 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .help = "directory of the audit log and the undo data (default: "                              \
             "~/.local/state/gatehouse)"
 
+#define SHARED_SENSITIVE                                                                           \
+    .name = "sensitive", .type = OPTION_CHOICE, .choices = shared_modes,                           \
+    .env = "GATEHOUSE_SENSITIVE", .fallback = "ask", .group = "Consent",                           \
+    .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
+            "is allowed"
+
 /* ---- commands ---- */
 
 #define SHARED_SHELL_NETWORK                                                                       \

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "authority/names/sensitive.h"
 #include "base/hash.h"
 
 enum { SHOWN_BYTES = 120 };
@@ -41,6 +42,18 @@ static bool is_asked_about(const struct deciding *deciding, size_t index)
 
 /* ---- refusing ---- */
 
+/* Whether the mode of its group alone would have allowed it. */
+static bool is_kept_as_sensitive(const struct deciding *deciding,
+                                 const struct permission_resource *resource)
+{
+    const struct permission_modes modes =
+        permission_modes(keeper_permission(deciding->terms->keeper));
+
+    return resource->operation == PERMISSION_READS &&
+           modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW &&
+           (sensitive_is_path(resource->given) || sensitive_is_path(resource->resolved));
+}
+
 static int say_refusal(const struct deciding *deciding, size_t index, enum permission_source source,
                        struct err *err)
 {
@@ -59,6 +72,12 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
         return err_set(err, ERR_DENIED_BY_POLICY,
                        "the user denied '%.*s'; ask them what to do instead", STR_ARG(name));
     case PERMISSION_BY_NOBODY:
+        if (is_kept_as_sensitive(deciding, resource))
+            return err_set(err, ERR_ASK_UNAVAILABLE,
+                           "'%.*s' usually holds secrets, so reading it needs the user's "
+                           "permission, but there is nobody to ask: the user can start the "
+                           "server with --sensitive allow",
+                           STR_ARG(name));
         return err_set(err, ERR_ASK_UNAVAILABLE,
                        "this needs the user's permission (%s), but there is nobody to ask: %s",
                        group, deciding->terms->how_to_ask);
@@ -70,6 +89,11 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
     case PERMISSION_BY_MODE:
         break;
     }
+    if (is_kept_as_sensitive(deciding, resource))
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "'%.*s' usually holds secrets, and reading such files is denied "
+                       "(--sensitive)",
+                       STR_ARG(name));
     return err_set(err, ERR_DENIED_BY_POLICY, "%s is denied", group);
 }
 

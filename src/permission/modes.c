@@ -12,6 +12,7 @@ const struct permission_modes permission_modes_recommended = {
             [CATALOG_COMPUTER] = PERMISSION_DENY,
             [CATALOG_BROWSER] = PERMISSION_ASK,
         },
+    .sensitive = PERMISSION_ASK,
 };
 
 static const char *const names[] = {
@@ -51,6 +52,8 @@ void permission_modes_cap_ask(struct permission_modes *modes)
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         if (modes->of[i] == PERMISSION_ALLOW)
             modes->of[i] = PERMISSION_ASK;
+    if (modes->sensitive == PERMISSION_ALLOW)
+        modes->sensitive = PERMISSION_ASK;
 }
 
 struct permission_write permission_write_access(const struct permission_write_sources *sources)

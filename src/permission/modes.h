@@ -22,6 +22,8 @@ enum { PERMISSION_GROUPS = CATALOG_BROWSER + 1 };
 
 struct permission_modes {
     enum permission_mode of[PERMISSION_GROUPS]; /* by enum catalog_group */
+    /* Reading files of authority/names/sensitive.h, where reading is allowed otherwise. */
+    enum permission_mode sensitive;
 };
 
 /* The defaults for a first start. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "authority/names/sensitive.h"
 #include "base/map.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
@@ -277,13 +278,23 @@ struct permission_finding permission_denial(const struct permission_moment *mome
     return finding;
 }
 
-enum permission_mode permission_mode_of(const struct permission_moment *moment,
-                                        enum catalog_group group)
+bool permission_reads_sensitive(const struct permission_subject *subject)
 {
-    if (group == CATALOG_FILESYSTEM_WRITE &&
+    return subject->operation == PERMISSION_READS &&
+           (sensitive_is_path(subject->given) || sensitive_is_path(subject->resolved));
+}
+
+enum permission_mode permission_mode_of(const struct permission_moment *moment,
+                                        const struct permission_subject *subject)
+{
+    enum permission_mode mode = moment->modes.of[subject->group];
+
+    if (subject->group == CATALOG_FILESYSTEM_WRITE &&
         moment->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
         return PERMISSION_DENY;
-    return moment->modes.of[group];
+    return moment->modes.sensitive < mode && permission_reads_sensitive(subject)
+               ? moment->modes.sensitive
+               : mode;
 }
 
 const struct rule *permission_allowance(const struct permission_moment *moment,
@@ -479,7 +490,7 @@ void permission_judge(const struct permission_moment *moment,
         decide_by(out_decision, PERMISSION_DENY, PERMISSION_BY_DENY_RULE, denial.rule);
         return;
     }
-    mode = permission_mode_of(moment, subject.group);
+    mode = permission_mode_of(moment, &subject);
     if (mode != PERMISSION_ASK) {
         decide_by(out_decision, mode, PERMISSION_BY_MODE, NULL);
         return;

@@ -410,6 +410,48 @@ class Asking(Consent):
         self.assert_unasked(server)
 
 
+class Secrets(Consent):
+    """Files that usually hold secrets, where reading is allowed."""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / ".env").write_text("KEY=needle\n")
+        (self.root / ".env.example").write_text("KEY=none\n")
+
+    def test_they_are_asked_about(self):
+        server = self.begin()
+        question, result = self.decide(server, "Allow once", "read_file", filePath=".env")
+        self.assertIn(".env", question["message"])
+        self.assertIn("needle", json.dumps(result))
+        _, refused = self.decide(server, "Deny once", "read_file", filePath=".env")
+        self.assertNotIn("needle", json.dumps(refused))
+        self.assertEqual(server.good("read_file", filePath=".env.example")["content"], "KEY=none\n")
+
+    def test_their_names_are_no_secret(self):
+        server = self.begin()
+        self.assertEqual(server.good("stat_file", path=".env")["sizeBytes"], 11)
+
+    def test_no_other_tool_gets_at_them_unasked(self):
+        server = self.begin("--write")
+        for tool, arguments in (
+                ("edit_file", {"filePath": ".env", "oldString": "KEY", "newString": "K", "dryRun": True}),
+                ("copy_file", {"sourcePath": ".env", "destinationPath": "plain"}),
+                ("move", {"sourcePath": ".env", "destinationPath": "plain"})):
+            question, result = self.decide(server, "Deny once", tool, **arguments)
+            self.assertNotIn("needle", json.dumps([question, result]), tool)
+        self.assertEqual(sorted(os.listdir(self.root)), [".env", ".env.example"])
+
+    def test_with_nobody_to_ask_the_refusal_says_what_opens_them(self):
+        server = self.begin(capabilities={})
+        self.assertIn("--sensitive allow", server.bad("read_file", filePath=".env"))
+
+    def test_the_option_decides(self):
+        opened = self.begin("--sensitive", "allow", capabilities={})
+        self.assertEqual(opened.good("read_file", filePath=".env")["content"], "KEY=needle\n")
+        closed = self.begin("--sensitive", "deny")
+        self.assertIn("usually holds secrets", closed.bad("read_file", filePath=".env"))
+
+
 class Keeping(Consent):
     def test_always_is_offered_through_the_client_only_where_the_user_said_so(self):
         server = self.begin("--permission-filesystem-write", "ask", "--allow-remote-always")

@@ -138,14 +138,16 @@ static bool say_allowance(struct account *account, const struct permission_momen
 static bool say_mode(struct account *account, const struct permission_moment *moment,
                      const struct permission_subject *subject)
 {
-    enum permission_mode mode = permission_mode_of(moment, subject->group);
+    enum permission_mode mode = permission_mode_of(moment, subject);
     const struct rule *allowance =
         mode == PERMISSION_DENY ? permission_allowance(moment, subject, moment->wall_ms) : NULL;
 
     begin_step(account, "mode of the group");
     say(account, permission_mode_name(mode));
     if (mode != moment->modes.of[subject->group])
-        say(account, ", since reading is denied");
+        say(account, permission_reads_sensitive(subject)
+                         ? ", since such a file usually holds secrets (--sensitive)"
+                         : ", since reading is denied");
     if (allowance != NULL) {
         say(account, "; in mode ask ");
         say_rule(account, allowance);

@@ -103,6 +103,8 @@ static int merge_modes(const struct option_values *values, const struct settings
             choices->modes.of[group_options[i].group] =
                 (enum permission_mode)options_choice(values, group_options[i].option);
     merge_write(values, settings, choices);
+    choices->modes.sensitive =
+        (enum permission_mode)options_choice(values, CONNECT_OPTION_SENSITIVE);
     if (choices->findings.is_set_aside)
         permission_modes_cap_ask(&choices->modes);
     return permission_modes_constrain(&choices->modes, err);

@@ -39,7 +39,8 @@ static bool is_asking(const struct permission_modes *modes)
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         if (modes->of[i] == PERMISSION_ASK)
             return true;
-    return false;
+    return modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW &&
+           modes->sensitive == PERMISSION_ASK;
 }
 
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err)
@@ -55,6 +56,7 @@ int consent_init(struct consent *consent, const struct option_values *values, st
     modes->of[CATALOG_FILESYSTEM_WRITE] = write_mode(values);
     modes->of[CATALOG_SHELL] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_SHELL);
+    modes->sensitive = (enum permission_mode)options_choice(values, MCP_OPTION_SENSITIVE);
     r = permission_modes_constrain(modes, err);
     if (r < 0)
         return r;

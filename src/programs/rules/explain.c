@@ -41,6 +41,7 @@ static struct permission_modes modes_of(const struct settings *settings,
     };
     struct permission_modes modes = settings->modes;
 
+    modes.sensitive = permission_modes_recommended.sensitive;
     for (size_t group = 0; group < PERMISSION_GROUPS; group++)
         if (question->has_mode[group])
             modes.of[group] = question->modes.of[group];

@@ -36,7 +36,7 @@ static void names_go_both_ways_and_nothing_else_is_one(void **state)
 
 static void what_cannot_be_read_cannot_be_changed(void **state)
 {
-    struct permission_modes modes = {{PERMISSION_DENY, PERMISSION_ALLOW, PERMISSION_ASK}};
+    struct permission_modes modes = {.of = {PERMISSION_DENY, PERMISSION_ALLOW, PERMISSION_ASK}};
 
     (void)state;
     assert_int_equal(permission_modes_constrain(&modes, NULL), 0);
@@ -46,7 +46,7 @@ static void what_cannot_be_read_cannot_be_changed(void **state)
 
 static void all_denied_is_refused_with_what_to_do(void **state)
 {
-    struct permission_modes modes = {{PERMISSION_DENY}};
+    struct permission_modes modes = {.of = {PERMISSION_DENY}};
     struct err err = ERR_INIT;
 
     (void)state;

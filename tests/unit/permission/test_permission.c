@@ -105,6 +105,60 @@ static void the_mode_decides_where_nothing_else_does(void **state)
     check(file(CATALOG_FILESYSTEM_WRITE, "/w/a", ""), PERMISSION_DENY, PERMISSION_BY_MODE);
 }
 
+static void set_sensitive(enum permission_mode mode)
+{
+    struct permission_modes modes = permission_modes(permission);
+
+    modes.sensitive = mode;
+    permission_set_modes(permission, &modes);
+}
+
+static struct permission_resource reading(const char *given, const char *resolved)
+{
+    struct permission_resource resource = file(CATALOG_FILESYSTEM_READ, given, resolved);
+
+    resource.operation = PERMISSION_READS;
+    return resource;
+}
+
+static void what_usually_holds_secrets_is_asked_about_where_reading_is_allowed(void **state)
+{
+    struct permission_resource looking = file(CATALOG_FILESYSTEM_READ, "/w/.env", "");
+
+    (void)state;
+    looking.operation = PERMISSION_LOOKS_UP;
+    set_mode(CATALOG_FILESYSTEM_READ, PERMISSION_ALLOW);
+    set_sensitive(PERMISSION_ASK);
+    check(reading("/w/.env", ""), PERMISSION_ASK, PERMISSION_BY_MODE);
+    /* Whichever of its names says so. */
+    check(reading("/w/notes", "/w/.env"), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(reading("/w/.env", "/w/notes"), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(reading("/w/notes", ""), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    check(looking, PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    set_sensitive(PERMISSION_DENY);
+    check(reading("/w/.env", ""), PERMISSION_DENY, PERMISSION_BY_MODE);
+    set_sensitive(PERMISSION_ALLOW);
+    check(reading("/w/.env", ""), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    /* It opens nothing. */
+    set_mode(CATALOG_FILESYSTEM_READ, PERMISSION_DENY);
+    check(reading("/w/.env", ""), PERMISSION_DENY, PERMISSION_BY_MODE);
+}
+
+static void a_rule_or_an_answer_allows_what_holds_secrets(void **state)
+{
+    struct permission_resource other = reading("/w/a/.env", "");
+
+    (void)state;
+    set_mode(CATALOG_FILESYSTEM_READ, PERMISSION_ALLOW);
+    set_sensitive(PERMISSION_ASK);
+    add(RULE_ALLOW, CATALOG_FILESYSTEM_READ, "/w/.env");
+    use_rules();
+    check(reading("/w/.env", ""), PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    check(other, PERMISSION_ASK, PERMISSION_BY_MODE);
+    assert_int_equal(permission_allow_for_session(permission, &other), 0);
+    check(other, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
+}
+
 static void a_deny_rule_wins_in_every_mode(void **state)
 {
     struct permission_resource resource = file(CATALOG_FILESYSTEM_READ, "/w/secret", "");
@@ -234,9 +288,10 @@ static void what_is_no_name_is_denied(void **state)
                                       STR("/w"),     false,        false};
 
     (void)state;
-    permission_set_modes(permission, &(struct permission_modes){{PERMISSION_ALLOW, PERMISSION_ALLOW,
-                                                                 PERMISSION_ALLOW, PERMISSION_ALLOW,
-                                                                 PERMISSION_ALLOW}});
+    permission_set_modes(
+        permission,
+        &(struct permission_modes){.of = {PERMISSION_ALLOW, PERMISSION_ALLOW, PERMISSION_ALLOW,
+                                          PERMISSION_ALLOW, PERMISSION_ALLOW}});
     check(file(CATALOG_FILESYSTEM_READ, "", ""), PERMISSION_DENY, PERMISSION_BY_FORM);
     check(file(CATALOG_FILESYSTEM_READ, "w/a", ""), PERMISSION_DENY, PERMISSION_BY_FORM);
     check(file(CATALOG_FILESYSTEM_READ, "w/a", "/w/a"), PERMISSION_DENY, PERMISSION_BY_FORM);
@@ -469,6 +524,8 @@ static void every_source_has_a_name(void **state)
 #define decides(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
+          decides(what_usually_holds_secrets_is_asked_about_where_reading_is_allowed),
+          decides(a_rule_or_an_answer_allows_what_holds_secrets),
           decides(a_deny_rule_wins_in_every_mode),
           decides(a_command_is_denied_as_it_was_given_and_allowed_as_rules_know_it),
           decides(what_allows_counts_in_mode_ask_alone),

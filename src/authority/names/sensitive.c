@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority/names/sensitive.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+
+/* man/gatehouse-mcp.1 lists all of these. */
+
+/* Files, with as much of their path as needed. */
+static const struct str names[] = {
+    STR_LITERAL(".env"),
+    STR_LITERAL(".envrc"),
+    STR_LITERAL(".npmrc"),
+    STR_LITERAL(".yarnrc.yml"),
+    STR_LITERAL(".pypirc"),
+    STR_LITERAL(".netrc"),
+    STR_LITERAL("_netrc"),
+    STR_LITERAL(".git-credentials"),
+    STR_LITERAL(".htpasswd"),
+    STR_LITERAL(".pgpass"),
+    STR_LITERAL(".my.cnf"),
+    STR_LITERAL(".vault-token"),
+    STR_LITERAL(".terraformrc"),
+    STR_LITERAL(".s3cfg"),
+    STR_LITERAL(".boto"),
+    STR_LITERAL(".dockercfg"),
+    STR_LITERAL("kubeconfig"),
+    STR_LITERAL("id_rsa"),
+    STR_LITERAL("id_dsa"),
+    STR_LITERAL("id_ecdsa"),
+    STR_LITERAL("id_ecdsa_sk"),
+    STR_LITERAL("id_ed25519"),
+    STR_LITERAL("id_ed25519_sk"),
+    STR_LITERAL(".docker/config.json"),
+    STR_LITERAL(".cargo/credentials"),
+    STR_LITERAL(".cargo/credentials.toml"),
+    STR_LITERAL(".gem/credentials"),
+    STR_LITERAL(".m2/settings.xml"),
+};
+
+static const struct str endings[] = {
+    STR_LITERAL(".pem"), STR_LITERAL(".key"),        STR_LITERAL(".p12"), STR_LITERAL(".pfx"),
+    STR_LITERAL(".jks"), STR_LITERAL(".keystore"),   STR_LITERAL(".ppk"), STR_LITERAL(".kdbx"),
+    STR_LITERAL(".env"), STR_LITERAL(".kubeconfig"),
+};
+
+static const struct str beginnings[] = {STR_LITERAL(".env.")};
+
+/* Everything in directories of these names. */
+static const struct str folders[] = {
+    STR_LITERAL(".ssh"),
+    STR_LITERAL(".gnupg"),
+    STR_LITERAL(".aws"),
+    STR_LITERAL(".azure"),
+    STR_LITERAL(".oci"),
+    STR_LITERAL(".kube"),
+    STR_LITERAL(".config/gcloud"),
+    STR_LITERAL(".config/gh"),
+    STR_LITERAL(".password-store"),
+    STR_LITERAL(".local/share/keyrings"),
+};
+
+/* Of those that begin with ".env.": for everybody to read. */
+static const struct str examples[] = {
+    STR_LITERAL(".env.example"), STR_LITERAL(".env.sample"),   STR_LITERAL(".env.template"),
+    STR_LITERAL(".env.dist"),    STR_LITERAL(".env.defaults"),
+};
+
+static bool is_same(struct str a, struct str b)
+{
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+static bool has_ending(struct str text, struct str ending)
+{
+    return text.len > ending.len &&
+           is_same(str_slice(text, text.len - ending.len, ending.len), ending);
+}
+
+/* Whether the path is `name`, or ends with it after a slash. */
+static bool ends_with_name(struct str path, struct str name)
+{
+    return is_same(path, name) ||
+           (has_ending(path, name) && path.ptr[path.len - name.len - 1] == '/');
+}
+
+static bool is_one_of(struct str path, const struct str *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ends_with_name(path, list[i]))
+            return true;
+    return false;
+}
+
+static struct str last_of(struct str path)
+{
+    const char *slash = path.len > 0 ? memrchr(path.ptr, '/', path.len) : NULL;
+
+    return slash == NULL ? path : str_slice(path, (size_t)(slash - path.ptr) + 1, path.len);
+}
+
+static bool is_sensitive_name(struct str path)
+{
+    struct str last = last_of(path);
+
+    for (size_t i = 0; i < array_size(endings); i++)
+        if (has_ending(last, endings[i]))
+            return true;
+    for (size_t i = 0; i < array_size(beginnings); i++)
+        if (last.len > beginnings[i].len &&
+            is_same(str_slice(last, 0, beginnings[i].len), beginnings[i]))
+            return !is_one_of(last, examples, array_size(examples));
+    return is_one_of(path, names, array_size(names));
+}
+
+static bool is_in_sensitive_folder(struct str path)
+{
+    struct str folder = path;
+
+    if (has_ending(path, STR(".pub")) || is_same(last_of(path), STR("known_hosts")))
+        return false;
+    for (;;) {
+        const char *slash = folder.len > 0 ? memrchr(folder.ptr, '/', folder.len) : NULL;
+
+        if (slash == NULL)
+            return false;
+        folder.len = (size_t)(slash - folder.ptr);
+        if (is_one_of(folder, folders, array_size(folders)))
+            return true;
+    }
+}
+
+bool sensitive_is_path(struct str path)
+{
+    return is_sensitive_name(path) || is_in_sensitive_folder(path);
+}

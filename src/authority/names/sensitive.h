@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of files that usually hold passwords, tokens or private keys. Their names are no secret,
+ * but what is in them is asked about even where reading is allowed.
+ */
+#ifndef AUTHORITY_NAMES_SENSITIVE_H
+#define AUTHORITY_NAMES_SENSITIVE_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/*
+ * By the end of the path, or by a directory in it, without regard to case. The path may be absolute
+ * or relative.
+ */
+bool sensitive_is_path(struct str path);
+
+#endif
