@@ -107,8 +107,10 @@ static bool admit(const struct mcp_http *http, struct exchange *exchange, struct
     token = bearer_token(exchange);
     r = token.len > 0 ? http->config.authorize(http->config.data, token, out_principal)
                       : ERR_UNAUTHORIZED;
-    if (r == 0)
+    if (r == 0) {
+        exchange_mark_connection(exchange);
         return true;
+    }
     refuse_stranger(http, exchange, r, token.len > 0);
     return false;
 }

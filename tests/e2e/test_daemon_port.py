@@ -24,6 +24,8 @@ import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
 from patience import PATIENCE
 
+MOST_CONNECTIONS = 256
+
 
 class Page:
     """A page in the user's browser, as far as the daemon sees it."""
@@ -179,6 +181,19 @@ class Pages(PortScene):
                                check=True, timeout=PATIENCE)
         self.assertEqual(other.stdout, "403\n")
         self.assertEqual(server.state()["hits"]["init"], 0)
+
+    def test_connections_that_were_not_let_in_keep_nobody_out(self):
+        """Programs of any user can open them, and so can pages of any site."""
+        _, _, page = self.wait_for_page()
+        with contextlib.ExitStack() as open_ones:
+            for number in range(MOST_CONNECTIONS * 2):
+                wire = socket.create_connection(("127.0.0.1", page.port), PATIENCE)
+                open_ones.enter_context(wire)
+                # Those that had to go already are reset.
+                with contextlib.suppress(OSError):
+                    if number % 2 == 1:
+                        wire.sendall(b"GET /health HTTP/1.1\r\nHos")
+            self.assertEqual(page.get("/health")[0], 200)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can give a connection to another user")
     def test_whose_a_connection_is_is_looked_up_once(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`gatehouse mcp --http`: authentication, responses, and bad clients."""
 import concurrent.futures
+import contextlib
 import http.client
 import itertools
 import json
@@ -439,11 +440,32 @@ class Enduring(Http):
 
     def test_who_comes_when_there_are_too_many_is_told(self):
         server = self.serve()
-        wires = [server.wire() for _ in range(MOST_CONNECTIONS)]
+        clients = [server.connect() for _ in range(MOST_CONNECTIONS)]
+        for client in clients:
+            self.assertEqual(server.ask("tools/list", connection=client)[0], 200)
         with server.wire() as wire:
             self.assertIn(b" 503 ", wire.recv(4096))
-        for wire in wires:
-            wire.close()
+        for client in clients:
+            client.close()
+
+    def test_connections_without_the_key_keep_nobody_out(self):
+        """Any user of the machine can open them, and send a byte now and then."""
+        server = self.serve()
+        with contextlib.ExitStack() as open_ones:
+            client = open_ones.enter_context(contextlib.closing(server.connect()))
+            self.assertEqual(server.ask("tools/list", connection=client)[0], 200)
+            for number in range(MOST_CONNECTIONS + 100):
+                wire = open_ones.enter_context(server.wire())
+                # Those that had to go already are reset.
+                with contextlib.suppress(OSError):
+                    if number % 3 == 1:
+                        wire.sendall(b"POST /mcp HTTP/1.1\r\nHos")
+                    elif number % 3 == 2:
+                        wire.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                                     b"Content-Length: 60000\r\n\r\nx")
+            # One that was there before, and one that comes now.
+            self.assertEqual(server.ask("tools/list", connection=client)[0], 200)
+            self.assertEqual(server.ask("tools/list")[0], 200)
 
     def test_few_descriptors_of_a_shell_are_enough_for_many_clients(self):
         server = self.serve(before=("prlimit", "--nofile=64:4096"))

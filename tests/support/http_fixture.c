@@ -85,6 +85,9 @@ static void handle(void *data, struct exchange *exchange)
 
     if (str_eq(path, STR("/hello"))) {
         answer_text(exchange, 200, STR("hello\n"));
+    } else if (str_eq(path, STR("/known"))) {
+        exchange_mark_connection(exchange);
+        answer_text(exchange, 200, STR("hello\n"));
     } else if (str_eq(path, STR("/pieces"))) {
         pieces(exchange);
     } else if (str_eq(path, STR("/later"))) {

@@ -153,6 +153,8 @@ void httpconn_cut(struct exchange *exchange)
     write_log(exchange, false);
     conn_close(&exchange->conn);
     httpconn_tell_gone(exchange);
+    if (exchange->server != NULL)
+        httpserver_uncount(exchange->server, exchange);
 }
 
 void httpconn_end(struct exchange *exchange)
@@ -573,7 +575,11 @@ int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
     list_init(&exchange->turn);
     deadline_init(&exchange->deadline);
     list_append(&server->exchanges, &exchange->node);
+    list_append(&server->unmarked, &exchange->unmarked);
+    server->unmarked_count++;
     server->stats.connections++;
+    server->counted++;
+    exchange->is_counted = true;
     /* The first request has no more time than the later ones, its connecting included. */
     exchange->state = EXCHANGE_IDLE;
     deadline_start(server->head_ring, &exchange->deadline);

@@ -40,6 +40,8 @@ int exchange_peer_uid(const struct exchange *exchange, uid_t *out_uid)
 void exchange_mark_connection(struct exchange *exchange)
 {
     exchange->is_marked = true;
+    if (exchange->server != NULL)
+        httpserver_keep(exchange->server, exchange);
 }
 
 bool exchange_is_connection_marked(const struct exchange *exchange)

@@ -44,6 +44,7 @@ int exchange_peer_uid(const struct exchange *exchange, uid_t *out_uid);
 
 /*
  * Marks the connection, for a check that a handler needs to do once; later requests see the mark.
+ * The server does not close it to make room for others (httpserver_config.max_unmarked).
  */
 void exchange_mark_connection(struct exchange *exchange);
 bool exchange_is_connection_marked(const struct exchange *exchange);

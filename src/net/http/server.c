@@ -11,7 +11,8 @@
 
 enum {
     ACCEPTS_A_TURN = 64,
-    RETRY_MS = 100, /* when the process has no descriptor left for a connection */
+    UNMARKED_TURNS = 8, /* that a new connection has, at least, before others push it out */
+    RETRY_MS = 100,     /* when the process has no descriptor left for a connection */
     V6_NETWORK_BYTES = 8,
 };
 
@@ -126,11 +127,30 @@ static void finish_if_empty(struct httpserver *server)
         loop_defer(server->loop, &server->finish_task);
 }
 
+void httpserver_keep(struct httpserver *server, struct exchange *exchange)
+{
+    if (list_is_empty(&exchange->unmarked))
+        return;
+    list_remove(&exchange->unmarked);
+    server->unmarked_count--;
+}
+
+void httpserver_uncount(struct httpserver *server, struct exchange *exchange)
+{
+    httpserver_keep(server, exchange);
+    if (!exchange->is_counted || exchange->is_owed)
+        return;
+    exchange->is_counted = false;
+    count_out(server, exchange->from);
+    server->counted--;
+}
+
 void httpserver_forget(struct httpserver *server, struct exchange *exchange)
 {
     list_remove(&exchange->node);
     list_remove(&exchange->turn);
-    count_out(server, exchange->from);
+    exchange->is_owed = false;
+    httpserver_uncount(server, exchange);
     server->stats.connections--;
     exchange->server = NULL;
     finish_if_empty(server);
@@ -150,13 +170,27 @@ static void turn_away(struct httpserver *server, int fd)
     close(fd);
 }
 
+/* So that strangers who only connect cannot keep out those whom a handler knows. */
+static void make_room(struct httpserver *server)
+{
+    const struct httpserver_config *config = &server->config;
+
+    if (config->max_unmarked == 0 || server->unmarked_count == 0 ||
+        (server->unmarked_count < config->max_unmarked &&
+         server->counted < config->max_connections))
+        return;
+    server->stats.turned_away++;
+    httpconn_cut(list_entry(server->unmarked.next, struct exchange, unmarked));
+}
+
 static void welcome(struct httpserver *server, int fd, const struct sockaddr_storage *storage)
 {
     struct address peer = address_from(storage);
     struct address_count *from = NULL;
 
     server->stats.accepted++;
-    if (server->stats.connections >= server->config.max_connections) {
+    make_room(server);
+    if (server->counted >= server->config.max_connections) {
         turn_away(server, fd);
         return;
     }
@@ -181,14 +215,26 @@ static void resume_accepting(void *data)
         uv_poll_start(&server->listener->poll, UV_READABLE, on_poll);
 }
 
-/* Accepts a few per iteration, so that a flood of connections does not starve the open ones. */
+/*
+ * Accepts a few per iteration, so that a flood of connections does not starve the open ones, nor
+ * push out new ones before their request is read.
+ */
+static unsigned accepts_a_turn(const struct httpserver *server)
+{
+    unsigned most = server->config.max_unmarked / UNMARKED_TURNS;
+
+    if (server->config.max_unmarked == 0 || most >= ACCEPTS_A_TURN)
+        return ACCEPTS_A_TURN;
+    return most > 0 ? most : 1;
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct httpserver *server = ((struct listener *)poll->data)->server;
 
     (void)status; /* accepting shows what is wrong */
     (void)events;
-    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
+    for (unsigned i = accepts_a_turn(server); i > 0; i--) {
         struct sockaddr_storage storage = {0};
         socklen_t len = sizeof(storage);
         int fd = accept4(server->listen_fd, (struct sockaddr *)&storage, &len,
@@ -349,6 +395,7 @@ int httpserver_new(struct loop *loop, int listen_fd, const struct httpserver_con
     server->addresses = (struct map)MAP_INIT(config->max_connections);
     server->date_s = -1;
     list_init(&server->exchanges);
+    list_init(&server->unmarked);
     list_init(&server->turns);
     loop_task_init(&server->turn_task, take_turns, server);
     loop_task_init(&server->finish_task, tell_finished, server);
@@ -390,7 +437,6 @@ void httpserver_free(struct httpserver *server)
         struct exchange *exchange = list_entry(server->exchanges.next, struct exchange, node);
 
         httpserver_forget(server, exchange);
-        exchange->is_owed = false;
         exchange->events = NULL;
         if (exchange->is_released)
             httpconn_settle(exchange);

@@ -56,6 +56,11 @@ struct httpserver_config {
     struct conn_space *space;
 
     unsigned max_connections;
+    /*
+     * Of those, connections that no handler has marked (exchange_mark_connection()): with more, or
+     * with max_connections, the oldest of them is closed for a new one. 0: none makes room.
+     */
+    unsigned max_unmarked;
     unsigned max_per_address; /* for IPv6 per /64 network */
     size_t max_kept_bytes;    /* unread answers of a connection, so also limits one answer */
     /* Collected bodies of all connections; small ones are always accepted; 503 beyond. */
@@ -100,7 +105,7 @@ struct httpserver_stats {
     size_t kept_bytes;      /* unread by clients; includes others of the same space */
     size_t collected_bytes; /* of bodies being received or handled */
     uint64_t accepted;
-    uint64_t turned_away; /* too many in total, or from one address */
+    uint64_t turned_away; /* too many in total, or from one address, or made room */
     uint64_t requests;    /* with a valid head */
     uint64_t refused;     /* malformed, too large or too slow */
 };

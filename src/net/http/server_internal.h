@@ -64,6 +64,7 @@ struct exchange {
     struct conn conn;          /* first member */
     struct httpserver *server; /* NULL if freed before */
     struct list node;          /* in server->exchanges */
+    struct list unmarked;      /* in server->unmarked, until a handler marks it */
     struct list turn;          /* in server->turns, if held bytes may be processed */
     struct deadline deadline;
     struct address_count *from;
@@ -88,6 +89,7 @@ struct exchange {
     bool is_http10 : 1;
     bool keeps_alive : 1;
     bool is_marked : 1;   /* the connection, by a handler */
+    bool is_counted : 1;  /* against the limits of connections */
     bool is_logged : 1;   /* already logged */
     bool is_released : 1; /* libuv has released the socket */
 };
@@ -106,6 +108,9 @@ struct httpserver {
     bool is_closing;
 
     struct list exchanges;
+    struct list unmarked; /* connections without a mark, the oldest first */
+    size_t unmarked_count;
+    size_t counted; /* connections that the limit counts: all but those that only have to close */
     struct list turns;
     struct loop_task turn_task;
     struct map addresses;
@@ -132,6 +137,12 @@ void httpserver_give_incoming(struct httpserver *server, struct incoming *incomi
 
 /* Adds to a body that its handler wants whole; ERR_BUSY over the total limit. */
 int httpserver_collect(struct httpserver *server, struct incoming *incoming, struct str bytes);
+
+/* From now on it does not make room for others. */
+void httpserver_keep(struct httpserver *server, struct exchange *exchange);
+
+/* It is closed, so another may have its place, unless a handler still works for it. */
+void httpserver_uncount(struct httpserver *server, struct exchange *exchange);
 
 /* Removes the exchange from the server's lists and limits. */
 void httpserver_forget(struct httpserver *server, struct exchange *exchange);

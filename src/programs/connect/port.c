@@ -475,6 +475,7 @@ static int make_parts(struct port *port, int listen_fd)
         .data = port,
         .max_connections = PORT_MAX_CONNECTIONS,
         .max_per_address = PORT_MAX_CONNECTIONS,
+        .max_unmarked = PORT_MAX_CONNECTIONS / 2, /* not let in yet: any user can open them */
         .max_kept_bytes = EVENT_BYTES * 2,
         .head_ms = HEAD_MS,
         .idle_ms = IDLE_MS,

@@ -15,6 +15,7 @@
 enum {
     /* Agents of one machine, some streams each. */
     MAX_CONNECTIONS = 512,
+    MAX_UNMARKED = MAX_CONNECTIONS / 2, /* that have not shown the key: any user can open them */
     MAX_SESSIONS = 128,
     MAX_REQUESTS = 1024,
     /* Clients that ask and do not read are worked for no more. */
@@ -166,6 +167,7 @@ static int serve(struct httpfront *front, int fd)
         .on_access = on_access,
         .max_connections = MAX_CONNECTIONS,
         .max_per_address = MAX_CONNECTIONS,
+        .max_unmarked = MAX_UNMARKED,
         .max_kept_bytes = ANSWER_MAX_BYTES,
     };
     int r = address_of(fd, &address);

@@ -26,13 +26,28 @@ static const struct httpserver_config LIMITS = {
 
 static struct http_fixture *fixture;
 
+static int begin_with(unsigned max_unmarked)
+{
+    struct httpserver_config config = LIMITS;
+
+    config.max_unmarked = max_unmarked;
+    fixture = malloc(sizeof(*fixture));
+    assert_non_null(fixture);
+    http_fixture_init(fixture, &config);
+    return 0;
+}
+
 static int begin(void **state)
 {
     (void)state;
-    fixture = malloc(sizeof(*fixture));
-    assert_non_null(fixture);
-    http_fixture_init(fixture, &LIMITS);
-    return 0;
+    return begin_with(0);
+}
+
+/* Half of the connections are for those whom a handler knows. */
+static int begin_reserved(void **state)
+{
+    (void)state;
+    return begin_with(4);
 }
 
 static int end(void **state)
@@ -445,6 +460,66 @@ static void too_many_connections_are_turned_away(void **state)
         leave(fds[i]);
 }
 
+/* Two more than strangers may have: the last are there, the first had to go. */
+static void connect_strangers(int fds[6])
+{
+    for (int i = 0; i < 6; i++)
+        fds[i] = i % 2 == 0 ? http_fixture_connect(fixture) : ask(STR("GET /hello HT"));
+    http_fixture_turn(fixture);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(answers(fds[i], ""), i < 2);
+}
+
+static void strangers_make_room_for_one_another_and_for_who_is_known(void **state)
+{
+    int known[8];
+    int strangers[6];
+
+    (void)state;
+    known[0] = ask(GET("/known"));
+    assert_false(answers(known[0], "HTTP/1.1 200 "));
+    connect_strangers(strangers);
+    assert_int_equal(http_fixture_connections(fixture), 5);
+    for (int i = 1; i < 8; i++) {
+        known[i] = ask(GET("/known"));
+        assert_false(answers(known[i], "HTTP/1.1 200 "));
+    }
+    /* Whoever is known stays, also when nothing but such are left. */
+    assert_int_equal(http_fixture_connections(fixture), 8);
+    for (int i = 2; i < 6; i++)
+        assert_true(answers(strangers[i], ""));
+    leave(strangers[0]);
+    strangers[0] = http_fixture_connect(fixture);
+    assert_true(answers(strangers[0], "HTTP/1.1 503 "));
+    for (int i = 0; i < 8; i++) {
+        assert_true(http_fixture_send(fixture, known[i], GET("/hello")));
+        assert_false(answers(known[i], "HTTP/1.1 200 "));
+        close(known[i]);
+    }
+    for (int i = 0; i < 6; i++)
+        close(strangers[i]);
+    http_fixture_turn(fixture);
+    assert_int_equal(http_fixture_connections(fixture), 0);
+}
+
+/* What a handler still works for is not freed under it, and keeps its place until then. */
+static void a_stranger_whose_request_is_handled_makes_room_too(void **state)
+{
+    int handled = ask(GET("/later"));
+    int strangers[6];
+
+    (void)state;
+    connect_strangers(strangers);
+    assert_true(answers(handled, ""));
+    http_fixture_answer_waiting(fixture);
+    http_fixture_turn(fixture);
+    assert_int_equal(http_fixture_connections(fixture), 4);
+    close(handled);
+    for (int i = 0; i < 6; i++)
+        close(strangers[i]);
+    http_fixture_turn(fixture);
+}
+
 static struct httpserver_stats stats_of(const struct httpserver *server)
 {
     struct httpserver_stats stats;
@@ -733,7 +808,8 @@ static void freeing_the_server_ends_everything(void **state)
         close(fds[i]);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name)     cmocka_unit_test_setup_teardown(name, begin, end)
+#define RESERVED(name) cmocka_unit_test_setup_teardown(name, begin_reserved, end)
 TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drips_is_refused),
           CASE(a_body_that_drips_is_refused), CASE(a_body_that_keeps_coming_has_all_the_time),
           CASE(an_idle_connection_is_closed_in_the_end), CASE(a_handler_may_take_its_time),
@@ -747,6 +823,8 @@ TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drip
           CASE(a_reader_that_is_slow_but_reads_is_not), CASE(pipelined_answers_wait_for_a_reader),
           CASE(a_flood_of_pipelined_requests_lets_others_in_between),
           CASE(too_many_connections_are_turned_away), CASE(one_address_has_not_all_connections),
+          RESERVED(strangers_make_room_for_one_another_and_for_who_is_known),
+          RESERVED(a_stranger_whose_request_is_handled_makes_room_too),
           CASE(bodies_have_a_ceiling_together), CASE(descriptors_that_run_out_are_waited_for),
           CASE(fields_cannot_end_the_head), CASE(a_piece_that_a_slow_client_cannot_keep_is_refused),
           CASE(a_cut_answer_looks_incomplete), CASE(every_request_is_logged_once),
