@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 const struct clock clock_system = {.is_fake = false};
 
@@ -24,6 +26,20 @@ int64_t clock_monotonic_ms(const struct clock *clock)
 int64_t clock_wall_ms(const struct clock *clock)
 {
     return clock->is_fake ? clock->fake_wall_ms : read_ms(CLOCK_REALTIME);
+}
+
+int clock_ticker(int64_t every_ms)
+{
+    const struct timespec period = {.tv_sec = (time_t)(every_ms / 1000),
+                                    .tv_nsec = (long)(every_ms % 1000) * 1000000};
+    const struct itimerspec times = {.it_interval = period, .it_value = period};
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+    if (fd >= 0 && timerfd_settime(fd, 0, &times, NULL) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 struct timespec clock_after_ms(int64_t ms)

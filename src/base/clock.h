@@ -31,6 +31,12 @@ int64_t clock_wall_ms(const struct clock *clock);
 /* The moment `ms` from now, for waiting on the system's monotonic clock. */
 struct timespec clock_after_ms(int64_t ms);
 
+/*
+ * A nonblocking descriptor that is readable each `every_ms` until it is read, by the system's
+ * clock; or -1 with errno. For those who cannot be told of a change and have to look.
+ */
+int clock_ticker(int64_t every_ms);
+
 /* For tests: stands still until advanced. */
 void clock_fake_init(struct clock *clock, int64_t wall_ms);
 void clock_fake_advance(struct clock *clock, int64_t by_ms);

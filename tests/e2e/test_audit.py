@@ -404,6 +404,13 @@ class Following(Audit):
         self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGINT)
         self.assertEqual(process.stderr.read(), b"")
 
+    def test_what_comes_is_shown_without_inotify_too(self):
+        self.put(record(1))
+        process = self.follow("--json", before=(mcp_client.WITHOUT_SYSCALL, "inotify_init1"))
+        self.assertEqual(self.numbers(process, 1), [1])
+        self.put(record(2))
+        self.assertEqual(self.numbers(process, 1), [2])
+
     def test_a_change_is_shown_when_it_is_over(self):
         self.put(record(1))
         process = self.follow()

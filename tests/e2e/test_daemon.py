@@ -564,6 +564,18 @@ class Rules(Scene):
                          ("denied", "execute", "mode"))
 
     def test_rules_hold_from_the_moment_they_are_made(self):
+        self.assert_rules_are_followed()
+
+    def test_rules_are_followed_when_all_inotify_instances_are_taken(self):
+        """Commands and other programs of the user can have them."""
+        self.before = ("unshare", "--user", "--map-current-user", "sh", "-c",
+                       'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"', "sh")
+        if subprocess.run([*self.before, "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no user namespace with limits of its own")
+        daemon = self.assert_rules_are_followed()
+        self.assertIn("every 2 seconds", "".join(daemon.told))
+
+    def assert_rules_are_followed(self):
         server, daemon = self.connect()
         self.good(server, "read_file", filePath="a.txt")
         subprocess.run([GATEHOUSE, "rules", "add", "deny", "filesystemRead", "glob:*.txt"],
@@ -572,6 +584,7 @@ class Rules(Scene):
         daemon.until("rules reloaded")
         self.error(server, "read_file", filePath="a.txt")
         self.assertEqual(self.good(server, "search_files", query="two")["matches"], [])
+        return daemon
 
     def test_the_settings_and_the_record_are_out_of_reach(self):
         server = self.serve()

@@ -520,8 +520,16 @@ class Keeping(Consent):
         self.assertTrue((self.root / "sub" / "secret.txt").exists())
 
     def test_rules_hold_from_the_moment_they_are_made(self):
+        self.assert_rules_are_followed(self.begin(capabilities={}))
+
+    def test_rules_are_followed_without_inotify(self):
+        """Commands and other programs of the user can have all instances of it."""
+        server = self.begin(capabilities={}, before=(mcp_client.WITHOUT_SYSCALL, "inotify_init1"))
+        self.assert_rules_are_followed(server)
+        self.assertIn("every 2 seconds", server.words())
+
+    def assert_rules_are_followed(self, server):
         (self.root / "a.txt").write_text("a")
-        server = self.begin(capabilities={})
         server.good("read_file", filePath="a.txt")
         kept = json.loads(self.settings.read_text())
         kept["resourcePermissions"] = {"filesystemRead": {"allow": [], "deny": [str(self.root / "a.txt")]}}

@@ -31,6 +31,7 @@ static const struct {
 } known[] = {
     {STR_LITERAL("clone"), SYS_clone},
     {STR_LITERAL("copy_file_range"), SYS_copy_file_range},
+    {STR_LITERAL("inotify_init1"), SYS_inotify_init1},
     {STR_LITERAL("landlock_create_ruleset"), SYS_landlock_create_ruleset},
     {STR_LITERAL("mount"), SYS_mount},
     {STR_LITERAL("mount_setattr"), SYS_mount_setattr},

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hex.h"
 
 enum {
     MAX_DEPTH = 4,         /* of a record's JSON */
     ARENA_BYTES = 4 << 20, /* more than a line of that length can take */
+    LOOK_MS = 500,         /* between two looks for what is new, where inotify is not to be had */
 };
 
 /* ---- One line ---- */
@@ -139,7 +141,7 @@ struct source {
 
 struct audit_reader {
     struct audit_config config;
-    int inotify_fd; /* -1: not following */
+    int news_fd; /* inotify or a clock; -1: not following */
     struct source sources[AUDIT_KINDS];
 };
 
@@ -255,19 +257,21 @@ int audit_reader_query(struct audit_reader *reader, const struct audit_query *qu
 
 /* ---- Opening, and what comes later ---- */
 
-/* By file descriptor: whatever its present name. */
+/* Other programs can have all inotify instances or watches of the user; then a clock ticks. */
 static int watch_directory(struct audit_reader *reader)
 {
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     char name[64];
 
-    reader->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (reader->inotify_fd < 0)
-        return err_from_errno(errno);
+    /* By file descriptor: whatever its present name. */
     snprintf(name, sizeof(name), "/proc/self/fd/%d/.", reader->config.dir_fd);
-    return inotify_add_watch(reader->inotify_fd, name,
-                             IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0
-               ? err_from_errno(errno)
-               : 0;
+    if (fd >= 0 &&
+        inotify_add_watch(fd, name, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    reader->news_fd = fd >= 0 ? fd : clock_ticker(LOOK_MS);
+    return reader->news_fd < 0 ? err_from_errno(errno) : 0;
 }
 
 int audit_reader_open(const struct audit_config *config, bool follows,
@@ -282,7 +286,7 @@ int audit_reader_open(const struct audit_config *config, bool follows,
     if (reader == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     reader->config = *config;
-    reader->inotify_fd = -1;
+    reader->news_fd = -1;
     for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
         reader->sources[kind].arena = (struct arena)ARENA_INIT(ARENA_BYTES);
     /* Before the files are looked at, so that nothing comes between the two. */
@@ -306,14 +310,14 @@ void audit_reader_close(struct audit_reader *reader)
         audit_logs_done(&reader->sources[kind].logs);
         arena_done(&reader->sources[kind].arena);
     }
-    if (reader->inotify_fd >= 0)
-        close(reader->inotify_fd);
+    if (reader->news_fd >= 0)
+        close(reader->news_fd);
     free(reader);
 }
 
 int audit_reader_fd(const struct audit_reader *reader)
 {
-    return reader->inotify_fd;
+    return reader->news_fd;
 }
 
 /* Drops the events: the files tell what happened. */
@@ -332,8 +336,8 @@ int audit_reader_follow(struct audit_reader *reader, const struct audit_query *q
     int r = 0;
 
     forward.newest_first = false;
-    if (reader->inotify_fd >= 0)
-        drain(reader->inotify_fd);
+    if (reader->news_fd >= 0)
+        drain(reader->news_fd);
     for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)
         r = audit_logs_advance(&reader->sources[kind].logs, &reader->config, (enum audit_kind)kind);
     if (r < 0)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "permission/settings/dir.h"
 
 enum {
@@ -23,6 +24,7 @@ static const char aside_prefix[] = SETTINGS_FILE_NAME ".malformed-";
 struct settings_file {
     struct authority_scope *scope;
     struct authority_watch *watch;
+    int ticker_fd; /* in place of the watch; or -1 */
     int dir_fd;
     bool may_create;
     bool only_reads;
@@ -105,7 +107,7 @@ int settings_file_open(const struct settings_file_config *config, struct setting
 
     if (file == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    file->dir_fd = -1;
+    file->dir_fd = file->ticker_fd = -1;
     file->may_create = request.may_make;
     file->only_reads = config->only_reads;
     file->wait_ms = config->wait_ms > 0 ? config->wait_ms : SETTINGS_FILE_WAIT_MS;
@@ -128,6 +130,8 @@ void settings_file_free(struct settings_file *file)
     if (file == NULL)
         return;
     authority_watch_free(file->watch);
+    if (file->ticker_fd >= 0)
+        close(file->ticker_fd);
     authority_scope_free(file->scope);
     if (file->dir_fd >= 0)
         close(file->dir_fd);
@@ -421,21 +425,36 @@ int settings_file_revoke(struct settings_file *file, struct str id, struct err *
 
 /* ---- watching ---- */
 
-int settings_file_watch(struct settings_file *file, int *out_fd, struct err *err)
+/* Other programs can have all inotify instances or watches of the user; then a clock ticks. */
+int settings_file_watch(struct settings_file *file, int *out_fd, bool *out_is_timed,
+                        struct err *err)
 {
-    if (file->watch != NULL)
+    int r;
+
+    if (file->watch != NULL || file->ticker_fd >= 0)
         return err_set(err, ERR_ALREADY_EXISTS, "the settings are already being watched");
-    return authority_watch(file->scope, STR_EMPTY, &file->watch, out_fd, err);
+    r = authority_watch(file->scope, STR_EMPTY, &file->watch, out_fd, err);
+    *out_is_timed = r < 0;
+    if (r == 0)
+        return 0;
+    file->ticker_fd = clock_ticker(SETTINGS_FILE_LOOK_MS);
+    if (file->ticker_fd < 0)
+        return r;
+    *out_fd = file->ticker_fd;
+    return 0;
 }
 
 bool settings_file_changed(struct settings_file *file)
 {
     struct authority_stat now;
     struct aside aside;
+    uint64_t ticks;
     bool is_there;
 
     if (file->watch != NULL)
         (void)authority_watch_read(file->watch, NULL, NULL);
+    if (file->ticker_fd >= 0)
+        (void)!read(file->ticker_fd, &ticks, sizeof(ticks));
     is_there = authority_stat(file->scope, STR(SETTINGS_FILE_NAME), &now, NULL) == 0;
     if (is_there != file->has_seen)
         return true;

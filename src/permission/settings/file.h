@@ -24,10 +24,15 @@
 #include "permission/settings/settings.h"
 
 #define SETTINGS_FILE_NAME "settings.json"
+/* For the log of a program. */
+#define SETTINGS_FILE_TIMED                                                                        \
+    "cannot watch the rules for changes, so they are checked every 2 seconds: other programs may " \
+    "have taken all inotify instances or watches of this user"
 
 enum {
     SETTINGS_FILE_WAIT_MS = 20000,  /* for another writer's lock */
     SETTINGS_FILE_NAME_BYTES = 256, /* of a renamed malformed file */
+    SETTINGS_FILE_LOOK_MS = 2000,   /* between two looks, where inotify is not to be had */
 };
 
 struct settings_file;
@@ -85,8 +90,12 @@ int settings_file_add_rule(struct settings_file *file, const struct rule *rule, 
 /* `id` is a rule's id or the beginning of it, as for settings_find(). */
 int settings_file_revoke(struct settings_file *file, struct str id, struct err *err);
 
-/* An fd for the loop that is readable when the file may have changed. Owned by the file. */
-int settings_file_watch(struct settings_file *file, int *out_fd, struct err *err);
+/*
+ * An fd for the loop that is readable when the file may have changed. Owned by the file. If the
+ * kernel cannot tell of changes, it is readable each SETTINGS_FILE_LOOK_MS (*out_is_timed).
+ */
+int settings_file_watch(struct settings_file *file, int *out_fd, bool *out_is_timed,
+                        struct err *err);
 /*
  * Whether the file, or the renamed malformed file, has changed since it was last read. Never
  * blocks.

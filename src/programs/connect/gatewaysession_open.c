@@ -143,12 +143,15 @@ static void on_settings(void *data)
 
 int gateway_session_follow_rules(struct gateway_session *session, struct err *err)
 {
+    bool is_timed;
     int fd;
     int r;
 
     if (session->file_session->settings == NULL)
         return 0;
-    r = settings_file_watch(session->file_session->settings, &fd, err);
+    r = settings_file_watch(session->file_session->settings, &fd, &is_timed, err);
+    if (r == 0 && is_timed)
+        log_write(session->config.log, LOG_WARN, SETTINGS_FILE_TIMED);
     if (r == 0)
         r = ready_watch_new(session->config.loop, fd, on_settings, session, &session->rules);
     return r;

@@ -90,12 +90,15 @@ static void on_settings(void *data)
 
 static int follow_rules(struct consent *consent, struct loop *loop, struct err *err)
 {
+    bool is_timed;
     int fd;
     int r;
 
     if (consent->base->settings == NULL)
         return 0;
-    r = settings_file_watch(consent->base->settings, &fd, err);
+    r = settings_file_watch(consent->base->settings, &fd, &is_timed, err);
+    if (r == 0 && is_timed)
+        log_write(consent->log, LOG_WARN, SETTINGS_FILE_TIMED);
     if (r == 0)
         r = ready_watch_new(loop, fd, on_settings, consent, &consent->watch);
     return r;

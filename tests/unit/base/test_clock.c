@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 
 static void the_fake_clock_moves_only_when_told(void **state)
@@ -24,6 +27,20 @@ static void the_system_clock_runs_forward(void **state)
     assert_true(clock_monotonic_ms(&clock_system) >= before);
     /* Past 2020, or this machine's time is not set. */
     assert_true(clock_wall_ms(&clock_system) > 1577836800000);
+}
+
+static void a_ticker_can_be_waited_for_again_and_again(void **state)
+{
+    struct pollfd waiting = {.fd = clock_ticker(1), .events = POLLIN};
+    uint64_t ticks;
+
+    (void)state;
+    assert_true(waiting.fd >= 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(poll(&waiting, 1, -1), 1);
+        assert_int_equal(read(waiting.fd, &ticks, sizeof(ticks)), sizeof(ticks));
+    }
+    close(waiting.fd);
 }
 
 static void times_are_written_as_iso_8601(void **state)
@@ -76,4 +93,5 @@ static void a_moment_ahead_is_no_sooner_and_well_formed(void **state)
 TEST_MAIN(cmocka_unit_test(a_moment_ahead_is_no_sooner_and_well_formed),
           cmocka_unit_test(the_fake_clock_moves_only_when_told),
           cmocka_unit_test(the_system_clock_runs_forward),
+          cmocka_unit_test(a_ticker_can_be_waited_for_again_and_again),
           cmocka_unit_test(times_are_written_as_iso_8601))

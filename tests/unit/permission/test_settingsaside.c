@@ -123,10 +123,12 @@ static void a_session_sees_what_others_change(void **state)
     struct pollfd waiting = {.events = POLLIN};
     struct writer writer = {world, 1};
     struct child child;
+    bool is_timed;
 
     open_it(world);
     load(world);
-    assert_int_equal(settings_file_watch(world->file, &waiting.fd, &world->err), 0);
+    assert_int_equal(settings_file_watch(world->file, &waiting.fd, &is_timed, &world->err), 0);
+    assert_false(is_timed);
     assert_false(settings_file_changed(world->file));
     assert_int_equal(poll(&waiting, 1, 0), 0);
 
