@@ -304,6 +304,21 @@ class Walls(Commands):
             answer = self.answer(self.begin("--shell-network", "allow"), f"bash -c '{command}'")
             self.assertEqual(answer["exitCode"], 0, answer)
 
+    def test_a_command_takes_a_part_of_the_user_s_inotify_only(self):
+        """All programs of the user share it, and some do not start without."""
+        if os.statvfs("/proc/sys").f_flag & os.ST_RDONLY:
+            self.skipTest("/proc/sys is read-only, so limits of a user namespace cannot be set")
+        limits = [pathlib.Path("/proc/sys/user/max_inotify_" + of) for of in ("instances", "watches")]
+        most = [int(limit.read_text()) // 4 for limit in limits]
+        server = self.begin()
+        said = self.answer(server, f"cat {limits[0]} {limits[1]}; python3 -c '\n"
+                           "import ctypes, itertools\n"
+                           "start = ctypes.CDLL(None).inotify_init\n"
+                           "print(next(n for n in itertools.count() if start() < 0))'")
+        *set_there, taken = map(int, said["stdout"].split())
+        self.assertEqual(set_there, most)
+        self.assertLessEqual(taken, most[0])  # other programs of the user may have some
+
     def test_a_directory_outside_is_no_place_to_run_in(self):
         server = self.begin()
         (self.root / "link").symlink_to(self.outside)

@@ -72,6 +72,11 @@ struct box_plan {
     enum box_network network;
     struct cgroup_limits limits;
     uint64_t tmp_bytes; /* of private /tmp, /var/tmp and /dev/shm in total; 0: BOX_TMP_BYTES */
+    /*
+     * A command takes a quarter, at most, of the inotify instances and watches that all programs
+     * of the user share. It makes a start slower by two or three per cent.
+     */
+    bool limits_inotify;
     /* Weaker: then FIFOs and files reopened through /proc are accessible. */
     bool may_lack_landlock;
     /*

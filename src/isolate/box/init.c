@@ -23,12 +23,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "isolate/box/channel.h"
 #include "isolate/capabilities.h"
 #include "isolate/landlock.h"
 #include "isolate/sanitized.h"
 
 enum { STANDARD_FDS = 3, COMMAND_STACK_BYTES = 1 << 20, FIRST_FREE_FD = 3, REAL_TIME_SIGNALS = 32 };
+enum { INOTIFY_SHARE = 4 }; /* a command may take one part of so many */
 
 /*
  * Signals that the starter ignored would be ignored by the command too, and with SIGCHLD ignored we
@@ -94,6 +96,34 @@ static int map_identity(struct box_build *build)
     if (r == 0)
         r = write_file("/proc/self/gid_map", map);
     return r;
+}
+
+/*
+ * A user has few instances and watches, for all programs; a user namespace can have fewer. A
+ * container may not allow to set them: then those of the user apply.
+ */
+static int limit_inotify(struct box_build *build)
+{
+    static const struct {
+        const char *of_user;
+        const char *of_namespace;
+    } limits[] = {
+        {"/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances"},
+        {"/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"},
+    };
+
+    for (size_t i = 0; build->box->limits_inotify && i < array_size(limits); i++) {
+        cleanup_fd int fd = open(limits[i].of_user, O_RDONLY | O_CLOEXEC);
+        char text[32];
+        ssize_t got = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+        int64_t most;
+
+        if (got < 0 || !str_to_int64(str_trim((struct str){text, (size_t)got}), &most))
+            continue;
+        snprintf(text, sizeof(text), "%lld", (long long)(most / INOTIFY_SHARE));
+        (void)write_file(limits[i].of_namespace, text);
+    }
+    return 0;
 }
 
 static int name_host(struct box_build *build)

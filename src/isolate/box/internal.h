@@ -25,6 +25,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "setting limits") \
     X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "creating the network helper") \
     X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "mapping the user ID") \
+    X(BOX_STEP_INOTIFY, limit_inotify, BOX_CLOSED, "limiting inotify") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "setting the host name") \
     X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "finding hidden or denied paths") \
     X(BOX_STEP_FIND_KERNEL, box_find_kernel, BOX_CLOSED, "finding files of the kernel") \
@@ -108,6 +109,7 @@ struct box {
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
     bool may_lack_landlock;
+    bool limits_inotify;
     bool is_open;
     bool is_root;
     uid_t uid;
