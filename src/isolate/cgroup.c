@@ -17,7 +17,13 @@
 #include "base/str.h"
 #include "isolate/sanitized.h"
 
-enum { TEXT_MAX_BYTES = 64 << 10, EVENTS_MAX_BYTES = 4096, CPU_PERIOD_US = 100000 };
+enum {
+    TEXT_MAX_BYTES = 64 << 10,
+    EVENTS_MAX_BYTES = 4096,
+    CPU_PERIOD_US = 100000,
+    USER_PROCESSES = 32768,      /* of a user without a limit */
+    USER_LEAST_PROCESSES = 4096, /* with fewer, half of them may be in use already */
+};
 
 static const char prefix[] = "gatehouse-box.";
 
@@ -222,34 +228,89 @@ static void sweep(int dir_fd)
     closedir(dir);
 }
 
+/* ---- Groups of leaves ---- */
+
+static uint64_t group_value_of(const struct cgroup_limits *limits, enum cgroup_limit limit)
+{
+    switch (limit) {
+    case CGROUP_MEMORY:
+        return limits->group_memory_bytes;
+    case CGROUP_PROCESSES:
+        return limits->group_processes;
+    case CGROUP_CPU:
+    case CGROUP_LIMITS:
+        break;
+    }
+    return 0;
+}
+
+/* Lets leaves in it have the limit, and sets it for all of them. */
+static bool limit_group(int group_fd, const struct cgroup_limits *limits, bool is_v2,
+                        enum cgroup_limit limit)
+{
+    const uint64_t value = group_value_of(limits, limit);
+    char controller[32];
+
+    snprintf(controller, sizeof(controller), "+%s", limits_of[limit].controller);
+    if (is_v2) {
+        if (!write_at(group_fd, ".", "cgroup.subtree_control", controller))
+            return false;
+        (void)write_number(group_fd, ".", "cpu.weight", 50); /* if it was given that controller */
+    } else if (limit == CGROUP_MEMORY) {
+        (void)write_at(group_fd, ".", "memory.use_hierarchy", "1"); /* newer kernels always do */
+    }
+    return value == 0 || set_limit(group_fd, ".", is_v2, limit, value);
+}
+
+/* The group in this directory, with its limit; or -1 and nothing is left behind. */
+static int open_group(int parent_fd, const struct cgroup_limits *limits, bool is_v2,
+                      enum cgroup_limit limit)
+{
+    cleanup_fd int group_fd = -1;
+
+    if (mkdirat(parent_fd, limits->group, 0755) < 0 && errno != EEXIST)
+        return -1;
+    group_fd = openat(parent_fd, limits->group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (group_fd >= 0 && limit_group(group_fd, limits, is_v2, limit))
+        return steal_fd(&group_fd);
+    (void)unlinkat(parent_fd, limits->group, AT_REMOVEDIR);
+    return -1;
+}
+
+/* ---- Leaves, made ---- */
+
 /* A leaf in this directory that takes the limit, and has it then; or nothing is left behind. */
-static bool make_dir(struct cgroup_leaf *leaf, int *parent, bool is_v2, enum cgroup_limit limit,
-                     uint64_t value)
+static bool make_dir(struct cgroup_leaf *leaf, int above_fd, const struct cgroup_limits *limits,
+                     bool is_v2, enum cgroup_limit limit)
 {
     char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
-    int parent_fd = *parent;
+    cleanup_fd int parent_fd = -1;
     int join_fd = -1;
 
-    if (parent_fd < 0 || leaf->dir_count == CGROUP_MAX_DIRS)
+    if (above_fd < 0 || leaf->dir_count == CGROUP_MAX_DIRS)
+        return false;
+    parent_fd = leaf->is_grouped ? open_group(above_fd, limits, is_v2, limit)
+                                 : fcntl(above_fd, F_DUPFD_CLOEXEC, 0);
+    if (parent_fd < 0)
         return false;
     sweep(parent_fd);
     if (mkdirat(parent_fd, leaf->name, 0755) < 0)
         return false;
     snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
-    if (set_limit(parent_fd, leaf->name, is_v2, limit, value))
+    if (set_limit(parent_fd, leaf->name, is_v2, limit, value_of(limits, limit)))
         join_fd = openat(parent_fd, path, O_WRONLY | O_CLOEXEC);
     if (join_fd < 0) {
         (void)unlinkat(parent_fd, leaf->name, AT_REMOVEDIR);
         return false;
     }
-    leaf->dirs[leaf->dir_count].parent_fd = steal_fd(parent);
+    leaf->dirs[leaf->dir_count].parent_fd = steal_fd(&parent_fd);
     leaf->dirs[leaf->dir_count].join_fd = join_fd;
     leaf->dirs[leaf->dir_count++].is_v2 = is_v2;
     return true;
 }
 
-static bool hold(struct cgroup_leaf *leaf, const struct where *where, enum cgroup_limit limit,
-                 uint64_t value)
+static bool hold(struct cgroup_leaf *leaf, const struct where *where,
+                 const struct cgroup_limits *limits, enum cgroup_limit limit)
 {
     cleanup_fd int v1 = -1;
     cleanup_fd int v2 = -1;
@@ -257,16 +318,19 @@ static bool hold(struct cgroup_leaf *leaf, const struct where *where, enum cgrou
 
     for (size_t i = 0; i < leaf->dir_count; i++)
         if (leaf->dirs[i].is_v2)
-            return set_limit(leaf->dirs[i].parent_fd, leaf->name, true, limit, value);
+            return (!leaf->is_grouped ||
+                    limit_group(leaf->dirs[i].parent_fd, limits, true, limit)) &&
+                   set_limit(leaf->dirs[i].parent_fd, leaf->name, true, limit,
+                             value_of(limits, limit));
     v1 = open_own(where, limits_of[limit].controller);
-    if (make_dir(leaf, &v1, false, limit, value))
+    if (make_dir(leaf, v1, limits, false, limit))
         return true;
     v2 = open_own(where, "");
-    if (make_dir(leaf, &v2, true, limit, value))
+    if (make_dir(leaf, v2, limits, true, limit))
         return true;
     /* A group with processes has no groups with limits below it, but may have them beside it. */
     above = v2 >= 0 ? openat(v2, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    return make_dir(leaf, &above, true, limit, value);
+    return make_dir(leaf, above, limits, true, limit);
 }
 
 static bool can_process_hold(enum cgroup_limit limit)
@@ -290,10 +354,9 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
     cleanup_free struct where *where = NULL;
     struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
 
+    leaf.is_grouped = limits->group != NULL;
     for (int i = 0; i < CGROUP_LIMITS; i++) {
-        uint64_t value = value_of(limits, (enum cgroup_limit)i);
-
-        if (value == 0)
+        if (value_of(limits, (enum cgroup_limit)i) == 0)
             continue;
         if (where == NULL) {
             where = malloc(sizeof(*where));
@@ -306,7 +369,7 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
                 where->groups[0] = where->mounts[0] = '\0';
             snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
         }
-        if (hold(&leaf, where, (enum cgroup_limit)i, value))
+        if (hold(&leaf, where, limits, (enum cgroup_limit)i))
             leaf.holds[i] = CGROUP_BY_GROUP;
         else
             leaf.holds[i] =
@@ -362,6 +425,20 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
         !has_fewer_processes(limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
         return errno;
     return prevent_cores();
+}
+
+void cgroup_leave_processes(void)
+{
+    struct rlimit limit;
+    rlim_t most;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
+        return;
+    most = limit.rlim_max == RLIM_INFINITY ? USER_PROCESSES : limit.rlim_max / 2;
+    if (most < USER_LEAST_PROCESSES / 2 || limit.rlim_cur <= most)
+        return;
+    limit.rlim_cur = most;
+    (void)setrlimit(RLIMIT_NPROC, &limit);
 }
 
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf)

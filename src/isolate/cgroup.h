@@ -25,6 +25,14 @@ struct cgroup_limits {
      * rest of a sandbox.
      */
     unsigned processes_unasked;
+    /*
+     * Name of a cgroup around this one; or NULL. Whoever of this user names the same one shares it
+     * and its limits, and has half the usual weight where programs compete for the processor. It
+     * stays when it is empty. Only cgroups can enforce these limits.
+     */
+    const char *group;
+    uint64_t group_memory_bytes;
+    unsigned group_processes;
 };
 
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_CPU, CGROUP_PROCESSES, CGROUP_LIMITS };
@@ -44,6 +52,7 @@ struct cgroup_leaf {
         int join_fd; /* writing "0" moves the writer into it */
         bool is_v2;
     } dirs[CGROUP_MAX_DIRS];
+    bool is_grouped; /* parent_fd is the group of the limits */
     char name[CGROUP_NAME_BYTES];
     enum cgroup_hold holds[CGROUP_LIMITS];
 };
@@ -65,6 +74,13 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 
 /* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
+
+/*
+ * For a process that starts sandboxes, for all of them: together with everything else that the user
+ * runs, their processes are no more than half of those that the user may have, since a user
+ * namespace keeps the limit of whoever created it. The kernel does not count root's.
+ */
+void cgroup_leave_processes(void);
 
 /* Kills all processes in it, if the kernel can do that at once. */
 void cgroup_leaf_kill(const struct cgroup_leaf *leaf);

@@ -18,8 +18,11 @@ enum {
     PLACES_BYTES = 4 << 20,
     /* Enough for a large build, and an end for what only multiplies. */
     MOST_PROCESSES = 2048,
-    /* Divisor of the memory of the machine. */
-    MEMORY_SHARE = 2,
+    /* Per cent of the memory of the machine. */
+    MEMORY_PERCENT = 50,
+    /* The same for all commands of the user together, of all sessions. */
+    USER_PROCESSES = 2 * MOST_PROCESSES,
+    USER_MEMORY_PERCENT = 80,
     WALK_BYTES = 32 << 20,
     SHOWN_PLACES = 8, /* that commands may change, in a question */
     REACH_BYTES = (SHOWN_PLACES + 1) * PATH_MAX,
@@ -241,10 +244,16 @@ static struct cgroup_limits limits(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_bytes = sysconf(_SC_PAGESIZE);
-    struct cgroup_limits limits = {.processes = MOST_PROCESSES};
+    struct cgroup_limits limits = {.processes = MOST_PROCESSES,
+                                   .group = "gatehouse-commands",
+                                   .group_processes = USER_PROCESSES};
 
-    if (pages > 0 && page_bytes > 0)
-        limits.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes / MEMORY_SHARE;
+    if (pages > 0 && page_bytes > 0) {
+        uint64_t percent_bytes = (uint64_t)pages * (uint64_t)page_bytes / 100;
+
+        limits.memory_bytes = percent_bytes * MEMORY_PERCENT;
+        limits.group_memory_bytes = percent_bytes * USER_MEMORY_PERCENT;
+    }
     return limits;
 }
 

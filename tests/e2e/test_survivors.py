@@ -66,6 +66,7 @@ class Survivors(Sandbox):
             for kind in (kinds, *kinds.split(","), "unified", ""):
                 folder = pathlib.Path("/sys/fs/cgroup", kind.removeprefix("name="), path.lstrip("/"))
                 folders |= {folder, folder.parent}
+        folders |= {folder / "gatehouse-commands" for folder in folders}
         return [folder for folder in folders if folder.is_dir()]
 
     def traces(self):

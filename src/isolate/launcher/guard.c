@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ipc/packet.h"
+#include "isolate/cgroup.h"
 #include "isolate/launcher/wire.h"
 
 /*
@@ -43,6 +44,8 @@ static int fork_launcher(int guard_fd, const struct launcher_service *service, p
         close(ends[0]);
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != guard)
             _exit(EXIT_FAILURE);
+        if (service->leaves_processes)
+            cgroup_leave_processes();
         launcher_serve(ends[1], service);
     }
     close(ends[1]);

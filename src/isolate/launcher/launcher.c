@@ -115,7 +115,8 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
                                        .place_count = envelope->plan->place_count,
                                        .env = envelope->env,
                                        .denials = envelope->denials,
-                                       .denial_count = envelope->denial_count};
+                                       .denial_count = envelope->denial_count,
+                                       .leaves_processes = !envelope->plan->is_open};
     int r = threads_check_alone(err);
 
     if (envelope->denial_count > BOX_MAX_DENIALS)

@@ -253,7 +253,8 @@ const struct probe probes[] = {
      "isolation needs root; check kernel.unprivileged_userns_clone and AppArmor's "
      "unprivileged_userns settings",
      probe_user_namespaces},
-    {"cgroups", "Control groups", "limits memory, processes and CPU time of a command as a whole",
+    {"cgroups", "Control groups",
+     "limits memory, processes and CPU time of a command, and of all commands of agents",
      "limits apply per process only; log in under systemd to get a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
      "no screenshots or clicks; run inside a graphical session", probe_display},

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child.h"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "isolate/cgroup.h"
 
 static const struct cgroup_limits limits = {
@@ -69,6 +73,175 @@ static void who_joins_is_in_and_what_is_empty_goes(void **state)
     assert_int_equal(fstatat(parent_fd, name, &about, 0), -1);
 }
 
+/* ---- many together ---- */
+
+enum { ATTEMPTS = 15 };
+
+/* Processes that the caller can start, until it is refused. They end with it. */
+static int start_all(void)
+{
+    int count = 0;
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+            for (;;)
+                pause();
+        }
+        count += pid > 0;
+    }
+    return count;
+}
+
+/*
+ * A process that enters something and starts as many as it can there; -1 if it cannot. Called in
+ * children too.
+ */
+static pid_t start_crowd(bool (*enter)(const void *data), const void *data, int *out_count)
+{
+    int ends[2];
+    int count = -1;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        bool is_in = enter(data);
+
+        /* Entering a user namespace would undo this. */
+        expect(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+        if (is_in)
+            count = start_all();
+        expect(write(ends[1], &count, sizeof(count)) == (ssize_t)sizeof(count));
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    if (pid < 0 || read(ends[0], out_count, sizeof(*out_count)) != (ssize_t)sizeof(*out_count))
+        *out_count = -1;
+    close(ends[0]);
+    return pid;
+}
+
+static void end_crowd(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static bool enter_leaf(const void *data)
+{
+    return cgroup_leaf_join(data) == 0;
+}
+
+/* The kernel needs a moment after the last process has gone. */
+static void remove_leaf(struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        while (unlinkat(leaf->dirs[i].parent_fd, leaf->name, AT_REMOVEDIR) < 0)
+            assert_int_equal(errno, EBUSY);
+    cgroup_leaf_remove(leaf);
+}
+
+static void leaves_of_a_group_share_its_limits(void **state)
+{
+    char name[CGROUP_NAME_BYTES];
+    char way[CGROUP_NAME_BYTES + sizeof("../")];
+    const struct cgroup_limits shared = {
+        .processes = 15, .group = name, .group_processes = 20, .group_memory_bytes = 1 << 30};
+    struct cgroup_leaf leaves[] = {CGROUP_LEAF_INIT, CGROUP_LEAF_INIT};
+    cleanup_fd int group_fd = -1;
+    pid_t crowds[2];
+    int counts[2];
+
+    (void)state;
+    snprintf(name, sizeof(name), "gatehouse-test.%d", getpid());
+    snprintf(way, sizeof(way), "../%s", name);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(cgroup_leaf_make(&shared, &leaves[i], NULL), 0);
+    if (leaves[0].dir_count == 0)
+        skip_because("cannot create a cgroup");
+    group_fd = dup(leaves[0].dirs[0].parent_fd);
+    for (int i = 0; i < 2; i++)
+        crowds[i] = start_crowd(enter_leaf, &leaves[i], &counts[i]);
+    /* Each has its own limit, and both together theirs. */
+    assert_int_equal(counts[0] + 1, 15);
+    assert_int_equal(counts[0] + 1 + counts[1] + 1, 20);
+    for (int i = 0; i < 2; i++) {
+        end_crowd(crowds[i]);
+        remove_leaf(&leaves[i]);
+    }
+    assert_int_equal(unlinkat(group_fd, way, AT_REMOVEDIR), 0);
+}
+
+static bool enter_user_namespace(const void *data)
+{
+    (void)data;
+    return unshare(CLONE_NEWUSER) == 0;
+}
+
+/* What cgroup_leave_processes() is based on: a namespace keeps the limit of who created it. */
+static void crowd_two_namespaces(void *data)
+{
+    const struct rlimit few = {20, 1000};
+    int counts[2];
+
+    (void)data;
+    expect(setresgid(65531, 65531, 65531) == 0 && setresuid(65531, 65531, 65531) == 0);
+    expect(setrlimit(RLIMIT_NPROC, &few) == 0);
+    expect(start_crowd(enter_user_namespace, NULL, &counts[0]) > 0);
+    if (counts[0] < 0)
+        _exit(2);
+    expect(counts[0] == ATTEMPTS);
+    expect(start_crowd(enter_user_namespace, NULL, &counts[1]) > 0);
+    /* With their two first processes, and with us. */
+    expect(counts[1] >= 0 && counts[0] + counts[1] + 3 <= 20);
+}
+
+static void processes_in_sandboxes_count_together(void **state)
+{
+    int status;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip_because("only root can be a user without other processes");
+    status = status_of(crowd_two_namespaces, NULL);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        skip_because("no user namespaces");
+    assert_int_equal(status, 0);
+}
+
+static void leave_half(void *data)
+{
+    struct rlimit limit = {9000, 10000};
+
+    (void)data;
+    if (setrlimit(RLIMIT_NPROC, &limit) < 0)
+        _exit(2);
+    cgroup_leave_processes();
+    expect(getrlimit(RLIMIT_NPROC, &limit) == 0);
+    expect(limit.rlim_cur == 5000 && limit.rlim_max == 10000);
+    /* Of few, which others may have used up already, none are left. */
+    limit = (struct rlimit){3000, 3000};
+    expect(setrlimit(RLIMIT_NPROC, &limit) == 0);
+    cgroup_leave_processes();
+    expect(getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur == 3000);
+}
+
+static void half_of_the_user_s_processes_are_left_to_others(void **state)
+{
+    int status;
+
+    (void)state;
+    status = status_of(leave_half, NULL);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        skip_because("this user may not have so many processes");
+    assert_int_equal(status, 0);
+}
+
 static void nothing_is_made_where_nothing_is_asked(void **state)
 {
     struct cgroup_leaf leaf = {.dir_count = 9};
@@ -98,4 +271,7 @@ static void what_does_not_hold_is_said(void **state)
 TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(what_a_killed_starter_left_is_swept),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
+          cmocka_unit_test(leaves_of_a_group_share_its_limits),
+          cmocka_unit_test(processes_in_sandboxes_count_together),
+          cmocka_unit_test(half_of_the_user_s_processes_are_left_to_others),
           cmocka_unit_test(nothing_is_made_where_nothing_is_asked))
