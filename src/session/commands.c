@@ -280,7 +280,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
 {
     struct arena *arena = &commands->arena;
     struct launcher_envelope envelope = {.env = NULL};
-    struct box_plan plan = {.limits = limits(), .limits_inotify = true};
+    struct box_plan plan = {.limits = limits(), .spares_host = true};
     cleanup_fd int held_fd = -1;
     int r;
 

@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import time
+import unittest
 
 import mcp_client
 from mcp_client import PATIENCE, Refused
@@ -318,6 +319,17 @@ class Walls(Commands):
         *set_there, taken = map(int, said["stdout"].split())
         self.assertEqual(set_there, most)
         self.assertLessEqual(taken, most[0])  # other programs of the user may have some
+
+    @unittest.skipUnless(pathlib.Path("/var/lib/dpkg/lock").exists(), "there is no dpkg")
+    def test_a_command_cannot_hold_the_locks_of_dpkg(self):
+        """Whoever can read a file can lock it, and those are for root to read."""
+        server = self.begin()
+        for name in ("lock", "lock-frontend", "triggers/Lock"):
+            said = self.answer(server, f"flock -n /var/lib/dpkg/{name} echo held")
+            self.assertEqual(said["stdout"], "", name)
+        # It can still be asked.
+        self.assertIn("/usr/bin/dpkg", self.answer(server, "dpkg -L dpkg")["stdout"])
+        self.assertIn("ok installed", self.answer(server, "dpkg -s dpkg")["stdout"])
 
     def test_a_directory_outside_is_no_place_to_run_in(self):
         server = self.begin()

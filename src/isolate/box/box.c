@@ -122,7 +122,7 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     box->limits = plan->limits;
     box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
     box->may_lack_landlock = plan->may_lack_landlock;
-    box->limits_inotify = plan->limits_inotify;
+    box->spares_host = plan->spares_host;
     box->is_open = plan->is_open;
     box->uid = geteuid();
     box->gid = getegid();

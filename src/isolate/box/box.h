@@ -73,10 +73,11 @@ struct box_plan {
     struct cgroup_limits limits;
     uint64_t tmp_bytes; /* of private /tmp, /var/tmp and /dev/shm in total; 0: BOX_TMP_BYTES */
     /*
-     * A command takes a quarter, at most, of the inotify instances and watches that all programs
-     * of the user share. It makes a start slower by two or three per cent.
+     * Leaves to other programs what they share with a command: at least three quarters of the
+     * user's inotify instances and watches, and to root's programs the locks of dpkg. It makes a
+     * start slower by two or three per cent.
      */
-    bool limits_inotify;
+    bool spares_host;
     /* Weaker: then FIFOs and files reopened through /proc are accessible. */
     bool may_lack_landlock;
     /*

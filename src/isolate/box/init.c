@@ -112,7 +112,7 @@ static int limit_inotify(struct box_build *build)
         {"/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"},
     };
 
-    for (size_t i = 0; build->box->limits_inotify && i < array_size(limits); i++) {
+    for (size_t i = 0; build->box->spares_host && i < array_size(limits); i++) {
         cleanup_fd int fd = open(limits[i].of_user, O_RDONLY | O_CLOEXEC);
         char text[32];
         ssize_t got = fd >= 0 ? read(fd, text, sizeof(text)) : -1;

@@ -109,7 +109,7 @@ struct box {
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
     bool may_lack_landlock;
-    bool limits_inotify;
+    bool spares_host;
     bool is_open;
     bool is_root;
     uid_t uid;

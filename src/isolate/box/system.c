@@ -22,44 +22,57 @@ enum { MODE_DIRECTORY = 0755, MODE_MOUNT_POINT = 0444, COPIED_BYTES = 16384 };
 
 static const char cores[] = "sys/devices/system/cpu";
 
+enum shown_for {
+    ANYONE,
+    NETWORK,     /* with the host's network */
+    WHOLE_DPKG,  /* its locks are only for root to read, and so to hold, flock() needing no more */
+    LISTED_DPKG, /* of root, where locks are left to other programs: what is read without them */
+};
+
 /* Without the leading slash; a link is shown as one. */
 static const struct {
     const char *path;
-    bool is_for_network;
+    enum shown_for shown_for;
 } shown[] = {
-    {"usr", false},
-    {"bin", false},
-    {"sbin", false},
-    {"lib", false},
-    {"lib32", false},
-    {"lib64", false},
-    {"libx32", false},
-    {"opt", false},
-    {"nix", false},
-    {"home/linuxbrew/.linuxbrew", false},
+    {"usr", ANYONE},
+    {"bin", ANYONE},
+    {"sbin", ANYONE},
+    {"lib", ANYONE},
+    {"lib32", ANYONE},
+    {"lib64", ANYONE},
+    {"libx32", ANYONE},
+    {"opt", ANYONE},
+    {"nix", ANYONE},
+    {"home/linuxbrew/.linuxbrew", ANYONE},
     /* Certificates, without the private keys beside them. */
-    {"etc/ssl/certs", false},
-    {"etc/ssl/cert.pem", false},
-    {"etc/ssl/openssl.cnf", false},
-    {"etc/pki/ca-trust", false},
-    {"etc/pki/tls/certs", false},
-    {"etc/pki/tls/cert.pem", false},
-    {"etc/pki/tls/openssl.cnf", false},
+    {"etc/ssl/certs", ANYONE},
+    {"etc/ssl/cert.pem", ANYONE},
+    {"etc/ssl/openssl.cnf", ANYONE},
+    {"etc/pki/ca-trust", ANYONE},
+    {"etc/pki/tls/certs", ANYONE},
+    {"etc/pki/tls/cert.pem", ANYONE},
+    {"etc/pki/tls/openssl.cnf", ANYONE},
     /* How Debian's Maven starts; the settings beside it may hold passwords. */
-    {"etc/maven/m2.conf", false},
+    {"etc/maven/m2.conf", ANYONE},
     /* What packages have generated. */
-    {"var/lib/dpkg", false},
-    {"var/lib/gems", false},
-    {"var/lib/ghc", false},
-    {"var/lib/texmf", false},
+    {"var/lib/dpkg", WHOLE_DPKG},
+    {"var/lib/dpkg/alternatives", LISTED_DPKG},
+    {"var/lib/dpkg/arch", LISTED_DPKG},
+    {"var/lib/dpkg/diversions", LISTED_DPKG},
+    {"var/lib/dpkg/info", LISTED_DPKG},
+    {"var/lib/dpkg/status", LISTED_DPKG},
+    {"var/lib/dpkg/updates", LISTED_DPKG},
+    {"var/lib/gems", ANYONE},
+    {"var/lib/ghc", ANYONE},
+    {"var/lib/texmf", ANYONE},
     /* The number of cores. */
-    {cores, false},
+    {cores, ANYONE},
     /* Name servers, and what the first may be a link to. */
-    {"etc/resolv.conf", true},
-    {"run/systemd/resolve/stub-resolv.conf", true},
-    {"run/systemd/resolve/resolv.conf", true},
-    {"run/resolvconf/resolv.conf", true},
-    {"run/NetworkManager/resolv.conf", true},
+    {"etc/resolv.conf", NETWORK},
+    {"run/systemd/resolve/stub-resolv.conf", NETWORK},
+    {"run/systemd/resolve/resolv.conf", NETWORK},
+    {"run/resolvconf/resolv.conf", NETWORK},
+    {"run/NetworkManager/resolv.conf", NETWORK},
 };
 
 /* Of /etc; a '*' at the end matches any rest. Each costs a command some microseconds. */
@@ -229,6 +242,21 @@ static int show(struct box_build *build, const struct root *root, const char *pa
 
 /* ---- All of them ---- */
 
+static bool is_for(const struct box *box, enum shown_for shown_for)
+{
+    switch (shown_for) {
+    case ANYONE:
+        return true;
+    case NETWORK:
+        return box->network != BOX_NETWORK_NONE;
+    case WHOLE_DPKG:
+        return !box->is_root || !box->spares_host;
+    case LISTED_DPKG:
+        return box->is_root && box->spares_host;
+    }
+    return false;
+}
+
 static int show_listed(struct box_build *build, const struct root *root)
 {
     int r = 0;
@@ -236,7 +264,7 @@ static int show_listed(struct box_build *build, const struct root *root)
     for (size_t i = 0; i < array_size(shown) && r == 0; i++) {
         struct stat about;
 
-        if ((shown[i].is_for_network && build->box->network == BOX_NETWORK_NONE) ||
+        if (!is_for(build->box, shown[i].shown_for) ||
             fstatat(root->old, shown[i].path, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
             (S_ISLNK(about.st_mode) && strchr(shown[i].path, '/') == NULL)) /* shown already */
             continue;
