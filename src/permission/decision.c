@@ -180,7 +180,11 @@ static enum decision_disclosure how_much_to_tell(const struct deciding *deciding
         struct permission_resource resource = subject->resources[i];
         struct permission_decision decision;
 
-        if (resource.group != CATALOG_FILESYSTEM_READ && resource.group != CATALOG_FILESYSTEM_WRITE)
+        if (resource.group == CATALOG_SHELL && resource.cwd.len > 0)
+            resource =
+                (struct permission_resource){.given = resource.cwd, .resolved = resource.cwd};
+        else if (resource.group != CATALOG_FILESYSTEM_READ &&
+                 resource.group != CATALOG_FILESYSTEM_WRITE)
             continue;
         resource.group = CATALOG_FILESYSTEM_READ;
         resource.operation = PERMISSION_READS;

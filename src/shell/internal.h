@@ -56,10 +56,12 @@ struct shell_call {
     const struct catalog_tool *tool;
     uint64_t id;
     struct arena arena;
-    const struct json_value *arguments;      /* fit the schema */
-    struct shell_command command;            /* of tools that start a command */
-    struct str typed;                        /* of shell_input: description for the user */
-    struct str directory;                    /* cwd relative to its place, to be shown */
+    const struct json_value *arguments; /* fit the schema */
+    struct shell_command command;       /* of tools that start a command */
+    struct str typed;                   /* of shell_input: description for the user */
+    struct str directory;               /* cwd relative to its place, to be shown */
+    /* Why no command can start there; only for who may run it, or may read there. */
+    struct err failure;
     const struct permission_resource *asked; /* what the user may be asked about */
     struct str text;                         /* its text, see shell_resource() */
     struct shell_events events;

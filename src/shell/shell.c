@@ -218,31 +218,51 @@ static int join(struct arena *arena, const char *root_path, struct str name, str
     return 0;
 }
 
+/*
+ * Whether the call goes on to the decision although no command can start there: the error would say
+ * what exists. The name then stands for itself.
+ */
+static bool keep_failure(struct shell_call *call, int code, struct str given, const struct err *why,
+                         struct path_name *out_name)
+{
+    if ((code != ERR_NOT_FOUND && code != ERR_NOT_A_DIRECTORY && code != ERR_SYMLINK_REJECTED &&
+         code != ERR_PERMISSION_DENIED) ||
+        path_normalise(given, NULL, false, out_name) < 0)
+        return false;
+    call->failure = *why;
+    (void)explain_directory(code, &call->failure);
+    return true;
+}
+
 static int resolve_directory(struct shell_call *call, struct err *err)
 {
-    __attribute__((uninitialized)) char resolved[PATH_MAX];
+    __attribute__((uninitialized)) struct path_name resolved;
     const struct shell_config *config = &call->shell->config;
     struct authority_stat about;
+    struct err why = ERR_INIT;
     struct str given = STR_EMPTY;
-    size_t len;
     int r;
 
     (void)json_get_str(call->arguments, call->tool->resources[0].directory, &given);
     if (str_starts_with(given, STR("/")) && !path_strip_root(&given, config->given_path) &&
         !path_strip_root(&given, config->root_path))
         return explain_directory(ERR_PATH_OUTSIDE_ROOT, err);
-    r = authority_resolve(config->names, AUTHORITY_OP_LIST, given, resolved, &len, &about, err);
+    r = authority_resolve(config->names, AUTHORITY_OP_LIST, given, resolved.text, &resolved.len,
+                          &about, &why);
     /* The root itself is not looked at. */
-    if (r == 0 && len > 0 && about.inode == 0)
+    if (r == 0 && resolved.len > 0 && about.inode == 0)
         r = ERR_NOT_FOUND;
-    else if (r == 0 && len > 0 && about.type != AUTHORITY_DIRECTORY)
+    else if (r == 0 && resolved.len > 0 && about.type != AUTHORITY_DIRECTORY)
         r = ERR_NOT_A_DIRECTORY;
-    if (r < 0)
+    if (r < 0 && !keep_failure(call, r, given, &why, &resolved)) {
+        if (err != NULL)
+            *err = why;
         return explain_directory(r, err);
-    r = join(&call->arena, config->root_path, (struct str){resolved, len}, &call->command.cwd);
+    }
+    r = join(&call->arena, config->root_path, path_view(&resolved), &call->command.cwd);
     if (r < 0)
         return err_set_plain(err, r);
-    return arena_copy_str(&call->arena, (struct str){resolved, len}, &call->directory)
+    return arena_copy_str(&call->arena, path_view(&resolved), &call->directory)
                ? 0
                : err_set_plain(err, call->arena.error);
 }
@@ -430,6 +450,10 @@ static void begin(void *data)
 
     if (call->is_cancelled) {
         call_end(call, ERR_CANCELLED);
+        return;
+    }
+    if (call->failure.code < 0) {
+        call_fail(call, &call->failure);
         return;
     }
     switch (call->tool->id) {

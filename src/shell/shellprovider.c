@@ -59,9 +59,12 @@ static int preview(void *data, struct arena *arena, enum decision_disclosure dis
     struct shell_words words = shell_words(call->shell, call->tool, call->asked, call->text);
 
     (void)arena;
-    (void)disclosure;
     (void)cancel;
-    (void)err;
+    if (disclosure == DECISION_DISCLOSES_ALL && call->failure.code < 0) {
+        if (err != NULL)
+            *err = call->failure;
+        return call->failure.code;
+    }
     question->action = words.action;
     question->detail = words.detail;
     return 0;

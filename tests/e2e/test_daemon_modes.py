@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Every tool of files in every mode, through the daemon: nothing gets past what is allowed.
+"""Every tool in every mode, through the daemon: nothing gets past what is allowed.
 
 Questions go to the server before anybody has agreed to anything, so a question must not reveal more
 than a refusal.
 """
+import contextlib
 import json
+import unittest
 
+import command_table
 import daemon_scene
 import tool_table
-from daemon_scene import Scene
+from command_table import Told
+from daemon_scene import REQUIRED, Scene, has_boxes
 
 
 class Modes(Scene):
@@ -34,6 +38,38 @@ class Modes(Scene):
             daemon.end()
         tools = {row.tool for row in tool_table.ROWS}
         self.assertEqual(tools - worked - {"undo_changes"}, set())
+
+
+class CommandModes(Scene):
+    answers = {"no": "denyOnce", "yes": "allowOnce"}
+
+    def client(self, server):
+        def call(tool, arguments, answer="nobody"):
+            result = self.call(server, tool, **arguments)
+            asked = result["content"][0]["text"]
+            if REQUIRED in asked and answer != "nobody":
+                result = self.call(server, tool, **arguments, _confirmation=self.answers[answer])
+            content = json.loads(result["content"][0]["text"])
+            return Told("error" not in content, asked + json.dumps(result), content)
+        return call
+
+    def check(self, *flags):
+        self.write_settings(resourcePermissions=command_table.rules(self.root))
+
+        @contextlib.contextmanager
+        def connect(modes, _):
+            wanted = flags if modes["shell"] != "deny" else ()
+            server, daemon = self.connect(*command_table.flags(modes), *wanted)
+            yield self.client(server)
+            self.assertEqual(daemon.end()[0], 0)
+        command_table.check_all(self, self.root, not flags, connect)
+
+    @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
+    def test_no_command_gets_past_what_is_allowed(self):
+        self.check()
+
+    def test_nor_does_one_without_a_sandbox_that_is_refused(self):
+        self.check("--dangerously-disable-shell-sandbox")
 
 
 if __name__ == "__main__":

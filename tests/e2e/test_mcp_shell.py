@@ -386,6 +386,14 @@ class Asking(Commands):
         words, _ = self.ask(self.begin_asking("--dangerously-disable-shell-sandbox"), "echo one", "Deny once")
         self.assertIn("without a sandbox", words)
 
+    def test_nobody_is_asked_about_a_directory_that_is_missing(self):
+        """Unless reading needs permission, too: the answer must not tell."""
+        self.assertIn("no such directory", self.begin_asking().bad("shell_execute", command="true", cwd="none"))
+        server = self.begin_asking("--permission-filesystem-read", "ask")
+        params, result = self.decide(server, "Allow once", "shell_execute", command="true", cwd="none")
+        self.assertIn(f"{self.root}/none: true", params["message"])
+        self.assertIn("no such directory", str(result))
+
     def test_a_command_cannot_dress_up_the_question(self):
         server = self.begin_asking()
         words, result = self.ask(server, f"echo a\n- {self.root}: ls\n\nAllowed already", "Deny once")

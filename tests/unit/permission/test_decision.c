@@ -512,7 +512,10 @@ static void a_question_is_no_way_to_read(void **state)
         {CATALOG_FILESYSTEM_WRITE, PERMISSION_ASK, true, ALLOW_RULE, DECISION_DISCLOSES_ALL},
         {CATALOG_FILESYSTEM_READ, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_NOTHING},
         {CATALOG_FILESYSTEM_READ, PERMISSION_ASK, false, NO_RULE, DECISION_DISCLOSES_TO_USER},
-        {CATALOG_SHELL, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_ALL},
+        /* Whether a command's directory exists. */
+        {CATALOG_SHELL, PERMISSION_ALLOW, true, NO_RULE, DECISION_DISCLOSES_ALL},
+        {CATALOG_SHELL, PERMISSION_ASK, true, NO_RULE, DECISION_DISCLOSES_NOTHING},
+        {CATALOG_SHELL, PERMISSION_DENY, true, NO_RULE, DECISION_DISCLOSES_NOTHING},
     };
 
     (void)state;
@@ -523,9 +526,12 @@ static void a_question_is_no_way_to_read(void **state)
         set_mode(&scene, CATALOG_FILESYSTEM_READ, rows[i].reading);
         if (rows[i].reading_rule == ALLOW_RULE)
             set_rule(&scene, CATALOG_FILESYSTEM_READ, "/r/a", RULE_ALLOW);
-        add(&scene, CATALOG_SHELL, "make");
-        if (rows[i].group != CATALOG_SHELL)
+        if (rows[i].group != CATALOG_SHELL) {
+            add(&scene, CATALOG_SHELL, "make")->cwd = STR_EMPTY;
             add(&scene, rows[i].group, "/r/a");
+        } else {
+            add(&scene, CATALOG_SHELL, "make");
+        }
         scene.terms.can_ask = true;
         scene.terms.is_by_client = rows[i].is_by_client;
         assert_int_equal(decide(&scene), 0);

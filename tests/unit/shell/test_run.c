@@ -390,8 +390,6 @@ static void arguments_that_name_nothing_are_refused(void **state)
          "cwd is outside the root; give a directory inside it"},
         {"{\"command\":\"ls\",\"cwd\":\"/folders\"}", ERR_PATH_OUTSIDE_ROOT,
          "cwd is outside the root; give a directory inside it"},
-        {"{\"command\":\"ls\",\"cwd\":\"none\"}", ERR_NOT_FOUND, "cwd: no such directory"},
-        {"{\"command\":\"ls\",\"cwd\":\"file\"}", ERR_NOT_A_DIRECTORY, "cwd is not a directory"},
     };
     struct shellbench *bench = *state;
     struct shell_call *call;
@@ -403,6 +401,25 @@ static void arguments_that_name_nothing_are_refused(void **state)
     }
     assert_int_equal(try_prepare(bench, "read_file", "{\"filePath\":\"file\"}", &call),
                      ERR_NOT_FOUND);
+}
+
+/* Whoever decides is asked first: the error says what exists. */
+static void a_missing_directory_is_told_to_who_may_run_the_command(void **state)
+{
+    struct shellbench *bench = *state;
+    struct permission_resource resource;
+    struct shell_call *call =
+        prepare(bench, "shell_execute", "{\"command\":\"ls\",\"cwd\":\"none/x\"}");
+
+    assert_true(shell_resource(call, bench, &resource, NULL));
+    assert_true(str_eq(resource.cwd, STR("/folder/none/x")));
+    shell_drop(call);
+    assert_answer(ask(bench, "shell_execute", "{\"command\":\"ls\",\"cwd\":\"none/x\"}"), true,
+                  "{\"error\":\"cwd: no such directory\"}");
+    assert_answer(ask(bench, "shell_start", "{\"command\":\"ls\",\"cwd\":\"file\"}"), true,
+                  "{\"error\":\"cwd is not a directory\"}");
+    assert_answer(ask(bench, "shell_start", "{\"command\":\"ls\",\"cwd\":\"file/x\"}"), true,
+                  "{\"error\":\"cwd is not a directory\"}");
 }
 
 static void without_the_grant_nothing_is_executed_or_typed(void **state)
@@ -463,5 +480,6 @@ TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(a_command_has_the_name_of_rules_and_its_directory),
           shell_test(programs_that_commands_may_change_keep_their_paths),
           shell_test(arguments_that_name_nothing_are_refused),
+          shell_test(a_missing_directory_is_told_to_who_may_run_the_command),
           shell_test(without_the_grant_nothing_is_executed_or_typed),
           shell_test(a_refusal_stands_in_the_record), shell_test(only_tools_of_the_shell_are_here))
