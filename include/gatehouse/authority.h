@@ -578,16 +578,17 @@ struct authority_move_options {
     /*
      * For authority_move_in(): on one file system, rename, which keeps everything as it is: links,
      * hard links elsewhere, modes, owners, times. An existing target is replaced as
-     * authority_move() replaces it. Does not apply to a scope with max_file_bytes, an artifact, or
-     * a kind of root that restricts modes: these get a copy, as without this option.
+     * authority_move() replaces it. Does not apply to a scope with max_file_bytes, an artifact, a
+     * kind of root that restricts modes, or a set-id file: these get a copy, as without this
+     * option.
      */
     bool may_rename;
     bool only_renames; /* with may_rename: ERR_CROSS_DEVICE instead of a copy */
     /*
      * For copies: a file gets the mode and the extended attributes of its source, and the owner if
-     * permitted, even if it replaces another file; set-id bits only together with the owner. A link
-     * copied by itself gets a second name, on the same file system. Does not apply to a kind of
-     * root that restricts modes.
+     * permitted, even if it replaces another file, but no set-id bits. A link copied by itself gets
+     * a second name, on the same file system. Does not apply to a kind of root that restricts
+     * modes.
      */
     bool is_exact;
     /*

@@ -103,7 +103,7 @@ struct backend_ops {
     /*
      * Call when all content was written: sets exactly this mode, regardless of the umask or a
      * replaced file. With `after`, also copies that file's extended attributes, and its owner if
-     * permitted; set-id bits only if the owner is then the same.
+     * permitted.
      */
     int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
     /*

@@ -487,11 +487,6 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
             r = linux_take_after(linux_file_fd(after), &old, stage->fd, &new);
         if (r < 0)
             return r;
-        /* These would make it run as a user who never agreed to that. */
-        if (new.st_uid != old.st_uid)
-            mode &= ~(unsigned)S_ISUID;
-        if (new.st_gid != old.st_gid)
-            mode &= ~(unsigned)S_ISGID;
     }
     if (fchmod(stage->fd, mode) < 0)
         return linux_error(errno);

@@ -74,9 +74,9 @@ unsigned transfer_copied_mode(const struct transfer *transfer, unsigned mode)
 {
     unsigned usual = kind_file_mode(transfer->op->scope->grant.root.kind);
 
-    if (is_exact(transfer))
-        return mode;
     /* Private stays private, executable stays executable; set-id bits are not copied. */
+    if (is_exact(transfer))
+        return mode & TRANSFER_FILE_MODE;
     return mode & (usual | (usual & 0444) >> 2);
 }
 
@@ -147,7 +147,7 @@ static int copy_tree_file(struct tree_copy *copy, const struct walk_entry *entry
 
     if (r < 0)
         return r;
-    mode = about.mode & (exact ? 07777 : transfer_mode_mask(copy->transfer));
+    mode = about.mode & (exact ? TRANSFER_FILE_MODE : transfer_mode_mask(copy->transfer));
     r = ops->stage(copy->tree, &copy->lookup, entry->name, BACKEND_CREATE_NEW, mode & 0777, &stage);
     if (r == 0) {
         r = ops->stage_copy(stage, file, &copy->budget);

@@ -24,8 +24,16 @@ static bool may_rename(const struct transfer *transfer)
 struct subtree_check {
     const struct transfer *transfer;
     bool asks_names;
+    bool looks_for_set_id;
+    bool has_set_id;
     uint64_t seen;
 };
+
+/* A program that others run with the rights of its owner does not change hands. */
+static bool is_set_id(const struct authority_stat *about)
+{
+    return about->type == AUTHORITY_FILE && (about->mode & ~(unsigned)TRANSFER_FILE_MODE) != 0;
+}
 
 /*
  * What is denied by name stays where it is: neither it nor a directory that contains it is moved,
@@ -40,6 +48,14 @@ static int check_entry(void *data, const struct walk_entry *entry)
 
     if (++check->seen > TRANSFER_MAX_ENTRIES)
         return ERR_TOO_LARGE;
+    if (check->looks_for_set_id && !check->has_set_id && entry->type == AUTHORITY_FILE) {
+        struct authority_stat about;
+
+        r = operation_ops(transfer->op)->dir_stat(entry->dir, entry->component, &about);
+        if (r < 0)
+            return r;
+        check->has_set_id = is_set_id(&about);
+    }
     if (!check->asks_names)
         return 0;
     if (path_join(transfer->from, entry->name, &name) < 0)
@@ -52,13 +68,15 @@ static int check_entry(void *data, const struct walk_entry *entry)
     return operation_check_change(transfer->op, transfer->op->scope, path_view(&name));
 }
 
-static int check_subtree(const struct transfer *transfer)
+/* *out_set_id, which may be NULL, tells whether there are set-id files in it. */
+static int check_subtree(const struct transfer *transfer, bool *out_set_id)
 {
     const struct backend_ops *ops = operation_ops(transfer->op);
     struct subtree_check check = {
         .transfer = transfer,
         .asks_names =
             scope_is_selective(transfer->source) || scope_is_selective(transfer->op->scope),
+        .looks_for_set_id = out_set_id != NULL,
     };
     const struct walk_options how = {
         .max_depth = AUTHORITY_MAX_DEPTH, .is_strict = true, .cancel = &transfer->op->cancel};
@@ -76,7 +94,10 @@ static int check_subtree(const struct transfer *transfer)
         return 0; /* nothing below it */
     if (r < 0)
         return r;
-    return walk_tree(ops, dir, &how, check_entry, &check);
+    r = walk_tree(ops, dir, &how, check_entry, &check);
+    if (out_set_id != NULL)
+        *out_set_id = check.has_set_id;
+    return r;
 }
 
 /* ---- moving ---- */
@@ -146,15 +167,18 @@ static int move_between(struct transfer *transfer)
     const struct backend_ops *ops = operation_ops(transfer->op);
     struct backend_lookup any_names = transfer->source_lookup;
     struct authority_stat source;
+    bool has_set_id = false;
     bool is_directory;
     int r = ops->stat(transfer->source->root, &transfer->source_lookup, transfer->from, &source);
 
     if (r == 0)
         r = check_target(transfer, &source);
     if (r == 0)
-        r = check_subtree(transfer);
+        r = check_subtree(transfer, &has_set_id);
     if (r < 0)
         return r;
+    if (has_set_id || is_set_id(&source))
+        return transfer->options->only_renames ? ERR_CROSS_DEVICE : move_by_copying(transfer);
     is_directory = source.type == AUTHORITY_DIRECTORY;
     /* It is neither read nor written, so other names that a file has are no matter. */
     any_names.allows_hardlinks = true;
@@ -171,7 +195,7 @@ static int move_between(struct transfer *transfer)
 
 static int move_within(struct transfer *transfer)
 {
-    int r = check_subtree(transfer);
+    int r = check_subtree(transfer, NULL);
 
     if (r < 0)
         return r;
@@ -206,7 +230,7 @@ static int move_once(void *data)
         return move_between(&transfer);
     if (transfer.options->only_renames)
         return ERR_CROSS_DEVICE;
-    r = check_subtree(&transfer);
+    r = check_subtree(&transfer, NULL);
     return r < 0 ? r : move_by_copying(&transfer);
 }
 

@@ -5,7 +5,11 @@
 
 #include "authority/internal.h"
 
-enum { TRANSFER_MAX_ENTRIES = 1000000 };
+enum {
+    TRANSFER_MAX_ENTRIES = 1000000,
+    /* All but the set-id bits, which would give the owner's rights to whoever runs the file. */
+    TRANSFER_FILE_MODE = 01777,
+};
 
 /* Both ends of a copy or move: names in two scopes, which may be the same. */
 struct transfer {

@@ -140,7 +140,7 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     r = add_home(box, plan->home, err);
     if (r < 0)
         return r;
-    r = box_calls_compile(SECCOMP_ON_THIS, box->is_root, &box->calls, err);
+    r = box_calls_compile(SECCOMP_ON_THIS, &box->calls, err);
     if (r < 0)
         return r;
     *out_box = steal_ptr(&box);

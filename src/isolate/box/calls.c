@@ -247,7 +247,10 @@ static void refuse_bit(struct list *list, int number, unsigned mode_at, uint64_t
             .answer = EPERM_, .test_count = 1, .tests = {{(uint8_t)mode_at, bit, bit}}});
 }
 
-/* A set-id program would remain after the sandbox. */
+/*
+ * A set-id program would remain after the sandbox. Directories may have the set-group-ID bit for
+ * good reasons, but look the same here; they still inherit it.
+ */
 static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint64_t bit)
 {
     for (size_t i = 0; i < array_size(mode_changes); i++)
@@ -256,8 +259,8 @@ static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint6
     refuse_bit(list, FCHMODAT2, 2, bit);
 }
 
-int box_calls_compile(enum seccomp_machine machine, bool is_root,
-                      struct seccomp_program *out_program, struct err *err)
+int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
+                      struct err *err)
 {
     struct list list = {0};
     struct seccomp_policy policy = {
@@ -271,8 +274,7 @@ int box_calls_compile(enum seccomp_machine machine, bool is_root,
         add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
     refuse_set_id(&list, machine, S_ISUID);
-    if (is_root)
-        refuse_set_id(&list, machine, S_ISGID);
+    refuse_set_id(&list, machine, S_ISGID);
     list.rules[list.count++] = (struct seccomp_rule){
         .first = LAST_KNOWN + 1, .last = SECCOMP_NUMBERS_END - 1, .answer = ENOSYS_};
     policy.rule_count = list.count;

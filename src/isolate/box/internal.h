@@ -259,12 +259,8 @@ int box_open_place(const char *path);
 /* Main function of a sandbox's first process. */
 _Noreturn void box_live(struct box_build *build);
 
-/*
- * Filter of calls that no sandboxed command needs and by which the kernel was exploited. Root's
- * commands may set no set-group-ID bit either, not even of folders: a filter cannot tell them
- * apart.
- */
-int box_calls_compile(enum seccomp_machine machine, bool is_root,
-                      struct seccomp_program *out_program, struct err *err);
+/* Filter of calls that no sandboxed command needs and by which the kernel was exploited. */
+int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
+                      struct err *err);
 
 #endif

@@ -265,6 +265,8 @@ def a_program_for_others():
     """A set-id program in the writable place, if only an empty one that somebody fills later."""
     for number, change in enumerate((
             lambda path: os.chmod(path, 0o4755),
+            lambda path: os.chmod(path, 0o2755),
+            lambda path: os.fchmod(os.open(path, os.O_RDONLY), 0o2755),
             lambda path: os.fchmod(os.open(path, os.O_RDONLY), 0o4755),
             lambda path: call("fchmodat", AT_FDCWD, path.encode(), 0o4755),
             lambda path: call("fchmodat2", AT_FDCWD, path.encode(), 0o6755, 0))):

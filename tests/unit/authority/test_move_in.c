@@ -114,6 +114,39 @@ static void links_and_files_with_several_names_come_by_themselves(void **state)
     authority_scope_free(other);
 }
 
+/* A program that runs with its owner's rights does not get into another folder, alone or in a tree.
+ */
+static void a_set_id_file_loses_its_bits_on_the_way(void **state)
+{
+    static const unsigned bits[] = {04000, 02000, 06000};
+    struct world *world = *state;
+    struct authority_scope *other = open_plain_other(world);
+
+    for (size_t i = 0; i < array_size(bits); i++) {
+        plant_dir(world, WORLD_ROOT, "d");
+        plant_dir(world, WORLD_ROOT, "d/shared");
+        plant(world, WORLD_ROOT, "d/shared/f", "in a tree");
+        plant(world, WORLD_ROOT, "f", "alone");
+        set_mode(world, WORLD_ROOT, "d/shared/f", bits[i] | 0755);
+        set_mode(world, WORLD_ROOT, "f", bits[i] | 0711);
+        set_mode(world, WORLD_ROOT, "d/shared", 02775);
+        assert_ok(world, authority_move_in(other, STR("d"), world->scope, STR("d"), &renaming,
+                                           &world->err));
+        assert_ok(world, authority_move_in(other, STR("f"), world->scope, STR("f"), &renaming,
+                                           &world->err));
+        assert_content(world, WORLD_OTHER, "d/shared/f", "in a tree");
+        assert_int_equal(mode_of(world, WORLD_OTHER, "d/shared/f"), 0755);
+        assert_int_equal(mode_of(world, WORLD_OTHER, "f") & 07000, 0);
+        assert_false(is_there(world, WORLD_ROOT, "d"));
+        assert_false(is_there(world, WORLD_ROOT, "f"));
+        assert_ok(world, authority_remove(other, STR("f"), NULL, &world->err));
+        assert_ok(world, authority_remove(other, STR("d"),
+                                          &(struct authority_remove_options){.is_recursive = true},
+                                          &world->err));
+    }
+    authority_scope_free(other);
+}
+
 static void owners_and_times_come_along(void **state)
 {
     const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
@@ -128,14 +161,14 @@ static void owners_and_times_come_along(void **state)
     plant(world, WORLD_ROOT, "d/f", "f");
     assert_int_equal(fchownat(world->fds[WORLD_ROOT], "d/f", 12345, 54321, 0), 0);
     assert_int_equal(fchownat(world->fds[WORLD_ROOT], "d", 12346, 54321, 0), 0);
-    set_mode(world, WORLD_ROOT, "d/f", 04755);
+    set_mode(world, WORLD_ROOT, "d/f", 0755);
     set_mode(world, WORLD_ROOT, "d", 02775);
     assert_int_equal(utimensat(world->fds[WORLD_ROOT], "d/f", times, 0), 0);
     assert_ok(world,
               authority_move_in(other, STR("d"), world->scope, STR("d"), &renaming, &world->err));
     assert_int_equal(fstatat(world->fds[WORLD_OTHER], "d/f", &found, 0), 0);
     assert_int_equal(found.st_uid, 12345);
-    assert_int_equal(found.st_mode & 07777, 04755);
+    assert_int_equal(found.st_mode & 07777, 0755);
     assert_int_equal(found.st_mtim.tv_sec, 1000000000);
     assert_int_equal(fstatat(world->fds[WORLD_OTHER], "d", &found, 0), 0);
     assert_int_equal(found.st_uid, 12346);
@@ -588,7 +621,7 @@ static void an_empty_directory_that_is_shut_moves_all_the_same(void **state)
 
 TEST_MAIN(EVERYWHERE(a_tree_comes_along_as_it_is),
           EVERYWHERE(links_and_files_with_several_names_come_by_themselves),
-          ON_DISK(owners_and_times_come_along),
+          EVERYWHERE(a_set_id_file_loses_its_bits_on_the_way), ON_DISK(owners_and_times_come_along),
           EVERYWHERE(a_denied_name_inside_refuses_at_either_end),
           EVERYWHERE(a_limit_on_sizes_makes_it_a_copy),
           EVERYWHERE(roots_that_cut_modes_down_and_artifacts_get_copies),

@@ -100,7 +100,7 @@ static void plant_odd_world(struct bench *bench)
     plant_dir(bench, "c/c");
     set_mode(bench, "c/c", 0500);
     plant(bench, "c/b", "set x\n");
-    set_mode(bench, "c/b", 02775);
+    set_mode(bench, "c/b", 01775);
 }
 
 /* What a copy cannot hold: a link, or a file with another name. */
