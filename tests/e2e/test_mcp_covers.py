@@ -93,6 +93,58 @@ class Covers(Commands):
         server.good("undo_changes")
         self.assertTrue((self.root / "x" / "y").is_dir())
 
+    def test_a_second_name_that_is_older_than_the_rule_bares_nothing(self):
+        """A command gives a file that nobody denies yet another name, and waits for what is written there."""
+        (self.root / "deep").mkdir()
+        for rule, name in ((self.root / ".env", ".env"), ("glob:**/*.env", "deep/b.env"),
+                           (f"dir:{self.root}/kept", "kept/in/it")):
+            with self.subTest(rule=rule):
+                self.deny()
+                server = self.begin("--write")
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                self.assertEqual(self.answer(server, f"touch {name}; ln {name} lock; ln lock deep/lock")["exitCode"], 0)
+                (self.root / name).write_text(SECRET)
+                self.assertIn(SECRET, self.answer(server, "cat lock")["stdout"])
+                self.deny([rule])
+                for session in (server, self.begin("--write"), self.begin()):
+                    said = str(self.run_command(session, "cat lock deep/lock; mv lock bare; cat bare; cp deep/lock x; "
+                                                         "ln lock y; cat x y; echo over"))
+                    self.assertNotIn(SECRET, said)
+                    self.assertIn("over", said)
+                    self.assertIn("hard links", session.bad("read_file", filePath="lock"))
+                self.assertEqual((self.root / name).read_text(), SECRET)
+                for other in ("lock", "deep/lock", "x", "y"):
+                    (self.root / other).unlink(missing_ok=True)
+
+    def test_nor_does_it_let_anything_be_changed(self):
+        self.plant("hooks/run", "locked")
+        server = self.begin("--write")
+        self.assertEqual(self.answer(server, "ln hooks/run a; ln locked b")["exitCode"], 0)
+        self.deny([], [f"dir:{self.root}/hooks", self.root / "locked"])
+        self.answer(server, "echo new > a; echo new >> b; chmod 777 a; rm -f a; mv b c")
+        self.assertEqual((self.root / "hooks/run").read_text(), SECRET)
+        self.assertEqual((self.root / "locked").read_text(), SECRET)
+        self.assertEqual(self.answer(server, "cat a b")["stdout"], SECRET * 2)
+
+    def test_where_second_names_cannot_be_looked_for_no_command_starts(self):
+        if os.geteuid() == 0:
+            self.skipTest("root can look everywhere")
+        self.plant(".env")
+        server = self.begin("--write")
+        self.answer(server, "mkdir shut; ln .env shut/lock; chmod 0 shut")
+        self.deny([self.root / ".env"])
+        said = str(self.run_command(server, "chmod 700 shut; cat shut/lock"))
+        (self.root / "shut").chmod(0o755)
+        self.assertNotIn(SECRET, said)
+        self.assertIn("hard links", said)
+
+    def test_a_file_that_is_denied_by_all_its_names_stays_so(self):
+        self.plant("a.key")
+        (self.root / "kept").mkdir()
+        os.link(self.root / "a.key", self.root / "kept/b.key")
+        self.deny(["glob:*.key", f"dir:{self.root}/kept"])
+        self.assertEqual(self.answer(self.begin("--write"), "cat a.key kept/b.key; echo on")["stdout"], "on\n")
+
     def test_a_folder_of_another_group_bares_nothing_when_it_is_closed(self):
         """Rights over it end with its group, which the box does not know."""
         if os.geteuid() != 0:

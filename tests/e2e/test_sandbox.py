@@ -279,6 +279,17 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                                      self.home / ".config/new")[0], 0)
         self.assertTrue((self.home / ".config/new").exists())
 
+    def test_a_hidden_file_is_hidden_by_all_its_names(self):
+        """A command makes it and gives it another name before there is anything in it."""
+        (self.home / "work").mkdir()
+        script = f"cd {self.home} && touch .netrc && ln .netrc work/lock && ln .netrc lock"
+        self.assertEqual(self.run_it("--rw", self.home, "--", "sh", "-c", script)[0], 0)
+        (self.home / ".netrc").write_text(MARK)
+        for flags in (("--rw", self.home), ("--ro", self.home), ("--hide", self.home / ".netrc", "--rw", self.home / "work")):
+            code, out, said = self.run_it(*flags, "--", "sh", "-c", f"cd {self.home}; cat work/lock lock .netrc; true")
+            self.assertEqual(code, 0, said)
+            self.assertNotIn(MARK, out, flags)
+
     def test_a_link_cannot_hide_the_system_from_the_next(self):
         link = self.home / ".aws"
         for target in ("/usr", "/usr/bin", "/etc", "/proc", "/tmp", "/", self.home, self.home.parent):

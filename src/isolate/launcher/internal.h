@@ -8,6 +8,7 @@
 /* Common to all launchers of a client. */
 struct launcher_service {
     struct box *box;
+    bool is_open; /* nothing is denied */
     const struct box_place *places;
     size_t place_count;
     const char *const *env;

@@ -111,7 +111,8 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
 {
     cleanup_with(free_launcher) struct launcher *launcher = empty_launcher();
     cleanup_box struct box *box = NULL;
-    struct launcher_service service = {.places = envelope->plan->places,
+    struct launcher_service service = {.is_open = envelope->plan->is_open,
+                                       .places = envelope->plan->places,
                                        .place_count = envelope->plan->place_count,
                                        .env = envelope->env,
                                        .denials = envelope->denials,

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "ipc/packet.h"
 #include "isolate/box/matches.h"
+#include "isolate/box/secondnames.h"
 #include "isolate/launcher/launcher.h"
 
 enum { MAX_ENV = 2 * LAUNCHER_MAX_WORDS, MATCHES_BYTES = 32 << 20 };
@@ -154,7 +155,10 @@ static void tell_started(const struct server *server, const struct launcher_requ
     tell(server, &notice, fds, count);
 }
 
-/* The denials of the envelope and of the request, and the matches of the patterns among them. */
+/*
+ * The denials of the envelope and of the request, the matches of the patterns among them, and the
+ * other names of all these files.
+ */
 static int gather_denials(struct server *server, const struct launcher_request *request,
                           struct arena *arena, size_t *out_count, struct err *err)
 {
@@ -171,6 +175,8 @@ static int gather_denials(struct server *server, const struct launcher_request *
     for (size_t list = 0; list < array_size(lists) && r == 0; list++)
         r = matches_find(arena, lists[list], counts[list], service->places, service->place_count,
                          &matches, err);
+    if (r == 0 && !service->is_open)
+        r = secondnames_find(arena, service->places, service->place_count, &matches, err);
     *out_count = matches.count;
     return r;
 }

@@ -14,6 +14,7 @@
 #include "cli/sandbox.h"
 #include "isolate/box/box.h"
 #include "isolate/box/places.h"
+#include "isolate/box/secondnames.h"
 #include "isolate/environment.h"
 #include "isolate/ownplaces.h"
 #include "programs/gatehouse/complain.h"
@@ -24,6 +25,7 @@ enum {
     WORDS_MAX_BYTES = 4096,
     MOST_CORES = 1024,
     UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
+    MOST_SECOND_NAMES = 256,  /* of hidden files */
 };
 
 /* Parses "2", "0.5", "1.25" to hundredths. */
@@ -188,6 +190,22 @@ static const char *const *words_of(struct arena *arena, const struct option_valu
     return words;
 }
 
+/* Hidden files are hidden by all their names. */
+static int hide_second_names(struct arena *arena, const struct places *places,
+                             struct box_command *command, struct err *err)
+{
+    struct matches names = {.room = MOST_SECOND_NAMES};
+    int r;
+
+    names.items = arena_alloc_array(arena, names.room, sizeof(*names.items));
+    if (names.items == NULL)
+        return err_set_plain(err, arena->error);
+    r = secondnames_find(arena, places->items, places->count, &names, err);
+    command->denials = names.items;
+    command->denial_count = names.count;
+    return r;
+}
+
 /* Returns the exit status, or an error. */
 static int run(struct arena *arena, const struct option_values *values, struct err *err)
 {
@@ -207,6 +225,8 @@ static int run(struct arena *arena, const struct option_values *values, struct e
         return err_set_plain(err, arena->error);
     *places = (struct places)PLACES_INIT(arena);
     r = gather_places(values, places, &command.cwd, err);
+    if (r == 0)
+        r = hide_second_names(arena, places, &command, err);
     if (r == 0)
         r = make_plan(values, places, &plan, err);
     if (r == 0)
