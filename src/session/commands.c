@@ -257,8 +257,15 @@ static struct cgroup_limits limits(void)
     return limits;
 }
 
-/* The launcher searches for matches of patterns before every command: checks that it can finish. */
-static int try_patterns(struct commands *commands, struct err *err)
+static bool hides_sensitive(const struct commands *commands)
+{
+    struct permission *permission = keeper_permission(commands->config.session->keeper);
+
+    return !commands->config.is_open && permission_modes(permission).sensitive != PERMISSION_ALLOW;
+}
+
+/* The launcher searches for these files before every command: checks that it can finish. */
+static int try_searches(struct commands *commands, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(WALK_BYTES);
     struct matches matches = {.room = BOX_MAX_DENIALS};
@@ -272,6 +279,12 @@ static int try_patterns(struct commands *commands, struct err *err)
                      commands->places->items, commands->places->count, &matches, &why);
     if (r < 0)
         return err_set(err, ERR_UNSUPPORTED, "cannot apply your deny patterns to commands: %s",
+                       why.message);
+    if (hides_sensitive(commands))
+        r = matches_find_sensitive(&arena, commands->places->items, commands->places->count,
+                                   &matches, &why);
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "cannot hide files with secrets from commands: %s",
                        why.message);
     return 0;
 }
@@ -294,8 +307,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
     if (r == 0 && !commands->config.is_open)
         r = denied_gather(&commands->denied, keeper_permission(commands->config.session->keeper),
                           err);
-    if (r == 0 && denied_has_patterns(&commands->denied))
-        r = try_patterns(commands, err);
+    if (r == 0 && !commands->config.is_open)
+        r = try_searches(commands, err);
     if (r == 0)
         r = environment_clean(arena, environ, NULL, &envelope.env, err);
     if (r == 0 && (commands->config.has_network || commands->config.is_open))
@@ -310,6 +323,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
     envelope.plan = &plan;
     envelope.denials = commands->denied.items;
     envelope.denial_count = commands->denied.count;
+    envelope.hides_sensitive = hides_sensitive(commands);
     envelope.held_fd = held_fd > 0 ? held_fd : 0;
     return launcher_new(&envelope, &commands->launcher, err);
 }
@@ -398,6 +412,7 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .writable = commands->writable,
         .timeout_ms = commands->config.timeout_ms,
         .sandbox = {.has_network = commands->config.has_network,
+                    .hides_sensitive = hides_sensitive(commands),
                     .is_hidden = commands->config.is_open ? NULL : is_hidden,
                     .data = commands->places},
     };

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "authority/names/sensitive.h"
 #include "base/cleanup.h"
 
 enum { END_BYTES = 8 << 10 }; /* a reason stands near the end */
@@ -47,26 +48,52 @@ static bool is_around_names(char c)
     return strchr(" \t'\"`()[]<>:;,=", c) != NULL;
 }
 
+/* Takes the next word that may be a name off the line. */
+static bool next_name(struct str *line, struct str *out_name)
+{
+    size_t begin = 0;
+    size_t end;
+
+    while (begin < line->len && is_around_names(line->ptr[begin]))
+        begin++;
+    end = begin;
+    while (end < line->len && !is_around_names(line->ptr[end]))
+        end++;
+    *out_name = str_slice(*line, begin, end - begin);
+    *line = str_slice(*line, end, line->len);
+    return out_name->len > 0;
+}
+
 /* The first absolute path in the line that the sandbox hides. */
 static bool find_hidden(const struct shell_sandbox *sandbox, struct str line,
                         char out_path[PATH_MAX])
 {
-    for (size_t i = 0; i < line.len; i++) {
-        size_t end = i;
+    struct str name;
 
-        if (line.ptr[i] != '/' || (i > 0 && !is_around_names(line.ptr[i - 1])))
+    while (next_name(&line, &name)) {
+        if (name.ptr[0] != '/' || name.len >= PATH_MAX)
             continue;
-        while (end < line.len && !is_around_names(line.ptr[end]))
-            end++;
-        if (end - i >= PATH_MAX)
-            return false;
-        memcpy(out_path, line.ptr + i, end - i);
-        out_path[end - i] = '\0';
+        memcpy(out_path, name.ptr, name.len);
+        out_path[name.len] = '\0';
         if (sandbox->is_hidden(sandbox->data, out_path))
             return true;
-        i = end;
     }
     return false;
+}
+
+static int hint_at_secrets(struct str printed, struct buf *out)
+{
+    struct str line;
+    struct str name;
+
+    while (str_cut(&printed, '\n', &line))
+        while (next_name(&line, &name))
+            if (sensitive_is_path(name))
+                return buf_printf(out,
+                                  "Commands see %.*s empty: such a file usually holds secrets. The "
+                                  "user can show these files to commands with --sensitive allow.",
+                                  STR_ARG(str_slice(name, 0, NAME_MAX)));
+    return 0;
 }
 
 static bool is_temporary(const char *path)
@@ -105,5 +132,11 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
     if (!sandbox->has_network && has_any(printed, network_words, array_size(network_words)))
         return buf_append_str(out, STR("Commands have no network in this sandbox. The user can "
                                        "allow it with --shell-network allow."));
+    if (sandbox->hides_sensitive) {
+        int r = hint_at_secrets(printed, out);
+
+        if (r < 0 || out->len > 0)
+            return r;
+    }
     return hint_at_hidden(sandbox, printed, out);
 }

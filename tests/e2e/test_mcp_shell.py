@@ -153,6 +153,23 @@ class Walls(Commands):
             ended = server.good("shell_output", jobId=job, cursor=0, waitMs=10000)
         self.assertIn("--shell-network allow", ended["hint"])
 
+    def test_files_that_usually_hold_secrets_are_empty_unless_allowed(self):
+        (self.root / "app").mkdir()
+        for name in (".env", "app/server.key", "app/.env.example", "app/plain"):
+            (self.root / name).write_text("needle")
+        command = "cat .env app/server.key"
+        hidden = self.begin("--write")
+        self.assertEqual(self.answer(hidden, command)["stdout"], "")
+        self.assertEqual(self.answer(hidden, "cat app/.env.example app/plain")["stdout"], "needleneedle")
+        self.assertIn("--sensitive allow", self.answer(hidden, "echo no key in .env >&2; false")["hint"])
+        # One that a command could reach through another name, or that appears later.
+        (self.root / "plain").hardlink_to(self.root / ".env")
+        (self.root / "late.pem").write_text("needle")
+        self.assertNotIn("needle", self.answer(hidden, "cat plain late.pem")["stdout"])
+        self.assertNotEqual(self.answer(hidden, "mv .env moved")["exitCode"], 0)
+        shown = self.begin("--sensitive", "allow")
+        self.assertEqual(self.answer(shown, command)["stdout"], "needleneedle")
+
     def test_secrets_settings_and_state_are_not_there(self):
         home = self.room / "home"
         (home / ".ssh").mkdir(parents=True, mode=0o700)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "authority/names/glob.h"
+#include "authority/names/sensitive.h"
 #include "base/streams.h"
 
 /* A folder that waits to be visited. */
@@ -23,6 +24,7 @@ struct walk {
     struct folder *first;
     struct folder **last;
     size_t entries;
+    bool finds_sensitive; /* instead of what the sets match */
     struct matches *matches;
     char closed[BOX_PATH_BYTES]; /* that nobody can look into */
 };
@@ -79,11 +81,34 @@ static int deny(struct walk *walk, const char *path, enum box_access at_most)
     return 0;
 }
 
+/*
+ * Other people's code and its test keys, and build results: large, and no place for secrets of the
+ * user's.
+ */
+static bool is_passed_over(const char *path)
+{
+    static const char *const folders[] = {"node_modules", ".git",   ".hg",
+                                          ".svn",         ".venv",  "venv",
+                                          "vendor",       "target", "site-packages"};
+    const char *slash = strrchr(path, '/');
+
+    return str_index(str_from(slash + 1), folders, array_size(folders)) != SIZE_MAX;
+}
+
+static int look_for_secrets(struct walk *walk, const char *path, bool is_folder)
+{
+    if (is_folder)
+        return is_passed_over(path) ? 0 : queue(walk, path);
+    return sensitive_is_path(str_from(path)) ? deny(walk, path, BOX_HIDDEN) : 0;
+}
+
 /* A hidden folder hides everything below it; a read-only one may contain hidden files. */
 static int look_at(struct walk *walk, const char *path, bool is_folder)
 {
     int r = 0;
 
+    if (walk->finds_sensitive)
+        return look_for_secrets(walk, path, is_folder);
     if (glob_set_matches(walk->sets[BOX_HIDDEN], name_of(path)))
         return deny(walk, path, BOX_HIDDEN);
     if (glob_set_matches(walk->sets[BOX_READ], name_of(path)))
@@ -111,6 +136,8 @@ static int pass_by(struct walk *walk, const char *path, int errno_value)
         return 0; /* removed meanwhile */
     case EACCES:
     case EPERM:
+        if (walk->finds_sensitive)
+            return deny(walk, path, BOX_HIDDEN);
         if (is_our_own(path)) {
             snprintf(walk->closed, sizeof(walk->closed), "%s", path);
             return ERR_PERMISSION_DENIED;
@@ -169,6 +196,34 @@ static int read_folder(struct walk *walk, const char *path)
     }
 }
 
+static int walk_folders(struct walk *walk, const struct box_place *folders, size_t count)
+{
+    int r = 0;
+
+    walk->last = &walk->first;
+    for (size_t i = 0; i < count && r == 0; i++)
+        if (folders[i].access != BOX_HIDDEN && !folders[i].is_optional)
+            r = walk->finds_sensitive ? queue(walk, folders[i].path)
+                                      : look_at(walk, folders[i].path, true);
+    for (; walk->first != NULL && r == 0; walk->first = walk->first->next)
+        r = read_folder(walk, walk->first->path);
+    return r;
+}
+
+int matches_find_sensitive(struct arena *arena, const struct box_place *folders,
+                           size_t folder_count, struct matches *matches, struct err *err)
+{
+    struct walk walk = {.arena = arena, .matches = matches, .finds_sensitive = true};
+    int r = walk_folders(&walk, folders, folder_count);
+
+    if (r == ERR_TOO_LARGE)
+        return err_set(err, r,
+                       "there are more than %d files, or %zu that usually hold secrets: use "
+                       "--sensitive allow to show them to commands, or a smaller folder",
+                       MATCHES_MAX_ENTRIES, matches->room);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
 int matches_find(struct arena *arena, const struct box_denial *denials, size_t denial_count,
                  const struct box_place *folders, size_t folder_count, struct matches *matches,
                  struct err *err)
@@ -177,7 +232,6 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
     bool has_any = false;
     int r = 0;
 
-    walk.last = &walk.first;
     for (size_t i = 0; i < denial_count && !has_any; i++)
         has_any = denials[i].is_pattern;
     if (!has_any)
@@ -186,11 +240,7 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
         r = compile(&walk, denials, denial_count, access, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < folder_count && r == 0; i++)
-        if (folders[i].access != BOX_HIDDEN && !folders[i].is_optional)
-            r = look_at(&walk, folders[i].path, true);
-    for (; walk.first != NULL && r == 0; walk.first = walk.first->next)
-        r = read_folder(&walk, walk.first->path);
+    r = walk_folders(&walk, folders, folder_count);
     if (r == ERR_TOO_LARGE)
         return err_set(err, r,
                        "deny rules with patterns would have to check more than %d entries, or "

@@ -31,4 +31,11 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
                  const struct box_place *folders, size_t folder_count, struct matches *matches,
                  struct err *err);
 
+/*
+ * Finds the files of authority/names/sensitive.h in the same way, except in folders of other
+ * people's code, such as node_modules; a directory that cannot be read is denied.
+ */
+int matches_find_sensitive(struct arena *arena, const struct box_place *folders,
+                           size_t folder_count, struct matches *matches, struct err *err);
+
 #endif

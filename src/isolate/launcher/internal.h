@@ -14,6 +14,7 @@ struct launcher_service {
     const char *const *env;
     const struct box_denial *denials;
     size_t denial_count;
+    bool hides_sensitive;
     bool leaves_processes; /* to other programs of the user */
 };
 

@@ -28,7 +28,8 @@ struct launcher_envelope {
     const char *const *env;           /* of all commands; see environment.h */
     const struct box_denial *denials; /* for all commands */
     size_t denial_count;
-    int held_fd; /* a copy stays open as long as anything that was started; 0: none */
+    bool hides_sensitive; /* what authority/names/sensitive.h names in the places */
+    int held_fd;          /* a copy stays open as long as anything that was started; 0: none */
 };
 
 struct launcher;

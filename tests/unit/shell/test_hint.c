@@ -61,6 +61,17 @@ static void a_hidden_path_is_told(void **state)
     }
 }
 
+static void a_file_with_secrets_is_told(void **state)
+{
+    const struct shell_sandbox sandbox = {.hides_sensitive = true, .is_hidden = is_in_home};
+    const char *printed = "Error: DATABASE_URL is not set in ./config/.env\n";
+
+    (void)state;
+    expect_hint(&sandbox, printed, "see ./config/.env empty");
+    expect_hint(&sandbox, printed, "--sensitive allow");
+    expect_hint(&closed, printed, NULL);
+}
+
 static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 {
     static const char *const printed[] = {
@@ -80,4 +91,5 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
+          cmocka_unit_test(a_file_with_secrets_is_told),
           cmocka_unit_test(what_the_sandbox_did_not_cause_is_not_its_fault))
