@@ -327,7 +327,8 @@ class Walls(Commands):
         if os.statvfs("/proc/sys").f_flag & os.ST_RDONLY:
             self.skipTest("/proc/sys is read-only, so limits of a user namespace cannot be set")
         limits = [pathlib.Path("/proc/sys/user/max_inotify_" + of) for of in ("instances", "watches")]
-        most = [int(limit.read_text()) // 4 for limit in limits]
+        of_user = [pathlib.Path("/proc/sys/fs/inotify/max_user_" + of) for of in ("instances", "watches")]
+        most = [int(limit.read_text()) // 4 for limit in of_user]
         server = self.begin()
         said = self.answer(server, f"cat {limits[0]} {limits[1]}; python3 -c '\n"
                            "import ctypes, itertools\n"
