@@ -63,6 +63,7 @@ ROWS = (
     Row("--permission-filesystem-write", "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE", "allow",
         "write", "absent", "done"),
     Row("--permission-shell", "N8N_GATEWAY_PERMISSION_SHELL", "allow", "command", "absent", "done"),
+    Row("--sensitive", "GATEHOUSE_SENSITIVE", "allow", "read_secret", "asked", "done"),
     Row("--permission-computer", "N8N_GATEWAY_PERMISSION_COMPUTER", "ask", "wants_computer",
         "deny", "ask"),
     Row("--permission-browser", "N8N_GATEWAY_PERMISSION_BROWSER", "deny", "wants_browser",
@@ -232,6 +233,10 @@ class Looks(Scene):
 
     def read(self, *flags, **variables):
         return self.outcome(flags, variables, "read_file", filePath="a.txt")
+
+    def read_secret(self, *flags, **variables):
+        (self.root / ".env").write_text("KEY=x")
+        return self.outcome(flags, variables, "read_file", filePath=".env")
 
     def command(self, *flags, **variables):
         return self.outcome(flags, variables, "shell_execute", command="true")
