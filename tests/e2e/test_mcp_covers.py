@@ -2,6 +2,7 @@
 """Commands cannot see hidden or denied files, whatever other calls do at the same time or did before."""
 import json
 import os
+import shutil
 import time
 
 import mcp_client
@@ -137,6 +138,18 @@ class Covers(Commands):
         (self.root / "shut").chmod(0o755)
         self.assertNotIn(SECRET, said)
         self.assertIn("hard links", said)
+
+    def test_a_second_name_that_is_too_deep_to_be_denied_keeps_commands_from_starting(self):
+        self.plant(".env")
+        server = self.begin("--write")
+        deeper = f"for i in $(seq 20); do mkdir -p {'d' * 250} && cd {'d' * 250} || exit 9; done; "
+        self.assertEqual(self.answer(server, f"{deeper} ln {self.root}/.env lock")["exitCode"], 0)
+        self.assertIn(SECRET, self.answer(server, f"{deeper} cat lock")["stdout"])
+        self.deny([self.root / ".env"])
+        said = str(self.run_command(server, f"{deeper} cat lock"))
+        shutil.rmtree(self.root / ("d" * 250))
+        self.assertNotIn(SECRET, said)
+        self.assertIn("remove the other names", said)
 
     def test_a_file_that_is_denied_by_all_its_names_stays_so(self):
         self.plant("a.key")

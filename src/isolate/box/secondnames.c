@@ -130,10 +130,12 @@ static int pass_by(struct search *search, const FTSENT *entry)
     const FTSENT *folder =
         entry->fts_info == FTS_NS && entry->fts_level > FTS_ROOTLEVEL ? entry->fts_parent : entry;
 
+    if (entry->fts_errno == ENOENT || entry->fts_errno == ENOTDIR)
+        return 0; /* removed meanwhile */
+    if (entry->fts_errno == ENAMETOOLONG)
+        return ERR_TOO_LARGE;
     if (entry->fts_errno != EACCES && entry->fts_errno != EPERM)
-        return entry->fts_errno == ENOENT || entry->fts_errno == ENOTDIR
-                   ? 0 /* removed meanwhile */
-                   : err_from_errno(entry->fts_errno);
+        return err_from_errno(entry->fts_errno);
     if (folder->fts_info != FTS_NS && folder->fts_statp->st_uid != geteuid())
         return 0;
     /* All entries share one text, which goes on behind the name of the folder. */
@@ -315,10 +317,10 @@ int secondnames_find(struct arena *arena, const struct box_place *places, size_t
             r = walk(&search, places[i].path, BOX_WRITE, visit_seen, is_not_seen_here);
     if (r == ERR_TOO_LARGE)
         return err_set(err, r,
-                       "files that are denied or hidden have other names (hard links); to deny "
-                       "those too, more than %d entries would have to be checked, or more than "
-                       "%zu denied: remove the other names",
-                       MATCHES_MAX_ENTRIES, denied->room);
+                       "files that are denied or hidden may have other names (hard links), but to "
+                       "deny those, more than %d entries would have to be checked, more than %zu "
+                       "denied, or paths over %d bytes: remove the other names",
+                       MATCHES_MAX_ENTRIES, denied->room, BOX_PATH_BYTES - 1);
     if (r == ERR_PERMISSION_DENIED)
         return err_set(err, r,
                        "%.150s is not readable by its owner and may contain other names (hard "
