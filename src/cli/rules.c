@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/rules.h"
 
+/* The last three are short names of the first two and of computer. */
 const char *const rules_groups[] = {"filesystemRead", "filesystemWrite", "shell",
-                                    "computer",       "browser",         NULL};
+                                    "computer",       "browser",         "read",
+                                    "write",          "screen",          NULL};
+
 static const char *const effects[] = {"allow", "deny", NULL};
 
 const struct option rules_options[RULES_OPTIONS] = {
@@ -132,6 +135,12 @@ const struct option_command rules_commands[RULES_COMMANDS] = {
                       .option_count = RULES_REVOKE_OPTIONS,
                       .arguments = revoke_arguments,
                       .argument_count = RULES_REVOKE_ARGUMENTS},
+    [RULES_RM] = {.name = "rm",
+                  .summary = "the same as revoke",
+                  .options = revoke_options,
+                  .option_count = RULES_REVOKE_OPTIONS,
+                  .arguments = revoke_arguments,
+                  .argument_count = RULES_REVOKE_ARGUMENTS},
     [RULES_EXPLAIN] = {.name = "explain",
                        .summary = "show what would be decided about a call, and why",
                        .options = explain_options,

@@ -12,7 +12,7 @@
 /* Options of all its commands. */
 enum { RULES_OPTION_SETTINGS_DIR, RULES_OPTION_STATE_DIR, RULES_OPTIONS };
 
-enum { RULES_LIST, RULES_ADD, RULES_REVOKE, RULES_EXPLAIN, RULES_COMMANDS };
+enum { RULES_LIST, RULES_ADD, RULES_REVOKE, RULES_RM, RULES_EXPLAIN, RULES_COMMANDS };
 
 enum { RULES_LIST_JSON, RULES_LIST_GROUP, RULES_LIST_OPTIONS };
 
@@ -38,7 +38,7 @@ enum { RULES_EXPLAIN_ARG_GROUP, RULES_EXPLAIN_ARG_RESOURCE, RULES_EXPLAIN_ARGUME
 extern const struct option rules_options[RULES_OPTIONS];
 extern const struct option_command rules_commands[RULES_COMMANDS];
 
-/* Names of the groups, in the order of enum catalog_group; NULL-terminated. */
+/* Names of the groups, NULL-terminated. */
 extern const char *const rules_groups[];
 
 /* As a row of a table. */

@@ -124,7 +124,7 @@ class Listing(Rules):
 
 class Adding(Rules):
     def test_what_is_plain_goes_where_the_original_daemon_looks(self):
-        self.add("allow", "filesystemRead", "/srv/*/me")
+        self.add("allow", "filesystemRead", "exact:/srv/*/me")
         self.add("deny", "browser", "Example.COM")
         self.assertEqual(self.document(), {
             "permissions": {"filesystemRead": "allow", "filesystemWrite": "ask", "shell": "deny",
@@ -144,38 +144,38 @@ class Adding(Rules):
         ])
 
     def test_the_same_twice_is_once(self):
-        first = self.add("deny", "shell", "rm")
-        self.assertEqual(self.do("add", "deny", "shell", "rm"),
+        first = self.add("deny", "shell", "exact:rm")
+        self.assertEqual(self.do("add", "deny", "shell", "exact:rm"),
                          f"There already: {first}: deny shell rm\n")
         self.assertEqual(self.matches(), ["rm"])
 
     def test_a_relative_path_is_from_here(self):
-        out = self.do("add", "deny", "filesystemRead", "a//b/")
+        out = self.do("add", "deny", "filesystemRead", "exact:a//b/")
         self.assertIn(f"deny filesystemRead {self.root}/a/b\n", out)
         self.add("deny", "filesystemRead", "dir:./c")
-        self.add("deny", "shell", "ls", "--cwd", ".")
+        self.add("deny", "shell", "exact:ls", "--cwd", ".")
         self.assertEqual(self.matches("-g", "filesystemRead"),
                          [f"{self.root}/a/b", f"dir:{self.root}/c"])
         self.assertEqual(self.rules("-g", "shell")[0]["cwd"], str(self.root))
         self.assertIn("only the shell expands '~'", self.fails("add", "deny", "filesystemRead", "~/x"))
-        self.assertIn('".."', self.fails("add", "deny", "filesystemRead", "../x"))
+        self.assertIn('".."', self.fails("add", "deny", "filesystemRead", "exact:../x"))
 
     def test_commands_are_called_as_rules_see_them(self):
-        self.add("deny", "shell", "sudo -u me /usr/bin/apt install x")
+        self.add("deny", "shell", "exact:sudo -u me /usr/bin/apt install x")
         self.add("deny", "shell", "prefix:nice -n 10 make")
-        self.add("deny", "shell", "ls | wc")
+        self.add("deny", "shell", "exact:ls | wc")
         self.assertEqual(self.matches(), ["apt install x", "ls | wc", "prefix:make"])
 
     def test_expiry(self):
         before = datetime.datetime.now(datetime.timezone.utc)
-        self.add("deny", "shell", "x", "--expires", "2h")
+        self.add("deny", "shell", "exact:x", "--expires", "2h")
         expires = datetime.datetime.fromisoformat(self.rules()[0]["expires"].replace("Z", "+00:00"))
         self.assertLess(abs(expires - before - datetime.timedelta(hours=2)),
                         datetime.timedelta(minutes=10))
         self.assertIn("in the past",
-                      self.fails("add", "deny", "shell", "x", "--expires", "2001-01-01"))
+                      self.fails("add", "deny", "shell", "exact:x", "--expires", "2001-01-01"))
         for when in ("soon", "2", "2m", "2026-13-01", "2026-12-01T18:00"):
-            self.assertIn("--expires must be", self.fails("add", "deny", "shell", "x", "--expires", when))
+            self.assertIn("--expires must be", self.fails("add", "deny", "shell", "exact:x", "--expires", when))
 
     def test_what_could_not_hold_is_refused(self):
         for words, reason in (
@@ -184,10 +184,31 @@ class Adding(Rules):
                 (("computer", "x"), "only resource"),
                 (("filesystemRead", "glob:src/x"), "must begin with"),
                 (("filesystemRead", "/x", "--cwd", "/y"), "only rules for commands"),
-                (("shell", "x", "--note", "n" * 2000), "note"),
-                (("shell", ""), "is empty")):
+                (("shell", "exact:x", "--note", "n" * 2000), "note"),
+                (("shell", "exact:"), "is empty")):
             self.assertIn(reason, self.fails("add", "deny", *words))
         self.assertFalse(self.file.exists() and self.rules())
+
+    def test_what_hardly_means_what_was_typed_is_refused_with_what_does(self):
+        for words, advice in (
+                (("deny", "read", "**/.env"), "did you mean 'glob:**/.env'?"),
+                (("deny", "read", "/srv/secret?"), "did you mean 'glob:/srv/secret?'?"),
+                (("allow", "write", "notes.txt"), "did you mean 'glob:**/notes.txt'"),
+                (("deny", "write", "/srv/data/"), "did you mean 'dir:/srv/data/'"),
+                (("deny", "shell", "rm -rf"), "did you mean 'prefix:rm -rf'?"),
+                (("allow", "shell", "npm run *"), "did you mean 'prefix:npm run'?")):
+            self.assertIn(advice, self.fails("add", *words))
+        self.assertFalse(self.file.exists() and self.rules())
+
+    def test_short_names(self):
+        first = self.add("deny", "read", "glob:**/.env")
+        self.add("deny", "write", "/srv/x")
+        self.add("deny", "screen", "*")
+        self.assertEqual(sorted(rule["group"] for rule in self.rules()),
+                         ["computer", "filesystemRead", "filesystemWrite"])
+        self.assertEqual(self.matches("-g", "write"), ["/srv/x"])
+        self.do("rm", first)
+        self.assertEqual(self.matches("-g", "read"), [])
 
     def test_a_group_that_is_off_is_told_of(self):
         self.do("add", "allow", "shell", "ls", said="gatehouse rules: the mode of shell is deny, so "
@@ -239,13 +260,13 @@ class Revoking(Rules):
 
     def test_an_id_means_the_same_rule_after_others_have_come_and_gone(self):
         wanted = self.rules("-g", "shell")[1]
-        self.do("add", "deny", "shell", "new")
+        self.do("add", "deny", "shell", "exact:new")
         self.do("revoke", "ls")
         self.assertIn(f"shell {wanted['match']}\n", self.do("revoke", wanted["id"][:10]))
 
     def test_a_match_that_is_the_id_of_another_is_refused(self):
         other = self.rules("-g", "filesystemRead")[0]["id"]
-        self.do("add", "deny", "shell", other[:6])
+        self.do("add", "deny", "shell", f"exact:{other[:6]}")
         self.assertIn("the id of another", self.fails("revoke", other[:6]))
         self.do("revoke", other[:7])
         self.do("revoke", other[:6])
@@ -322,7 +343,7 @@ class Explaining(Rules):
 
 class TheFile(Rules):
     def test_it_is_private(self):
-        self.add("deny", "shell", "rm")
+        self.add("deny", "shell", "exact:rm")
         self.assertEqual(self.settings.stat().st_mode & 0o777, 0o700)
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         self.file.chmod(0o644)
@@ -335,15 +356,15 @@ class TheFile(Rules):
 
     def test_another_directory(self):
         there = self.room / "there"
-        self.add("deny", "shell", "rm", "--settings-dir", there)
+        self.add("deny", "shell", "exact:rm", "--settings-dir", there)
         self.assertFalse(self.settings.exists())
         self.assertEqual(self.matches("--settings-dir", "../there"), ["rm"])
         self.assertIn("rm", self.do("list", env={"GATEHOUSE_SETTINGS_DIR": str(there)}))
         self.assertIn("No such file or directory",
-                      self.fails("add", "deny", "shell", "x", "--settings-dir", self.room / "a/b"))
+                      self.fails("add", "deny", "shell", "exact:x", "--settings-dir", self.room / "a/b"))
         for folder in (self.outside, self.twin):  # somebody's own
             folder.chmod(0o755)
-            said = self.fails("add", "deny", "shell", "x", "--settings-dir", folder)
+            said = self.fails("add", "deny", "shell", "exact:x", "--settings-dir", folder)
             self.assertIn("is accessible to other users (mode 0755)", said)
             self.assertEqual(folder.stat().st_mode & 0o777, 0o755)
 
@@ -352,7 +373,7 @@ class TheFile(Rules):
         (self.settings / "other").write_text("{}")
         self.file.unlink()
         self.file.symlink_to("other")
-        for words in (("list",), ("add", "deny", "shell", "x")):
+        for words in (("list",), ("add", "deny", "shell", "exact:x")):
             self.assertIn("is a symbolic link", self.fails(*words))
         self.file.unlink()
         os.mkfifo(self.file)
@@ -366,7 +387,7 @@ class TheFile(Rules):
                  "rules[0].match: ")):
             self.plant(document)
             before = self.file.read_bytes()
-            for words in (("list",), ("add", "deny", "shell", "x"), ("revoke", "rm"),
+            for words in (("list",), ("add", "deny", "shell", "exact:x"), ("revoke", "rm"),
                           ("explain", "shell", "x")):
                 said = self.fails(*words)
                 self.assertIn(f"{self.file} is malformed: {place}", said)
@@ -391,13 +412,13 @@ class TheFile(Rules):
 
     def test_many_at_once_lose_nothing(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda number: self.add("deny", "shell", f"rule {number}"), range(40)))
+            list(pool.map(lambda number: self.add("deny", "shell", f"exact:rule {number}"), range(40)))
         self.assertEqual(sorted(self.matches()), sorted(f"rule {number}" for number in range(40)))
         self.assertEqual({entry.name for entry in self.settings.iterdir()},
                          {"settings.json", "settings.json.lock"})
 
     def test_changes_are_recorded(self):
-        self.add("deny", "shell", "rm")
+        self.add("deny", "shell", "exact:rm")
         self.do("revoke", "rm")
         writes = [record for record in self.records()
                   if record["operation"] == "write" and record["outcome"] == "success"]
@@ -423,12 +444,12 @@ class Alone(Rules):
 class Boundary(Rules):
     def test_without_openat2(self):
         before = (mcp_client.WITHOUT_SYSCALL, "openat2")
-        self.add("deny", "shell", "rm", before=before)
+        self.add("deny", "shell", "exact:rm", before=before)
         self.assertIn("rm", self.do("list", before=before))
 
     def test_without_landlock_it_says_so(self):
         before = (mcp_client.WITHOUT_SYSCALL, "landlock_create_ruleset")
-        code, out, said = self.run_it("add", "deny", "shell", "rm", before=before)
+        code, out, said = self.run_it("add", "deny", "shell", "exact:rm", before=before)
         self.assertEqual(code, 0)
         self.assertIn("not confined: files: ", said)
 

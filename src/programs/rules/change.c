@@ -32,8 +32,11 @@ int change_read_wish(struct arena *arena, const struct change_wish *wish, int64_
 {
     struct rule rule;
     struct str match;
-    int r = subject_match(arena, wish->group, str_from(wish->match), &match, err);
+    int r =
+        subject_check_meaning(wish->group, wish->effect == RULE_DENY, str_from(wish->match), err);
 
+    if (r == 0)
+        r = subject_match(arena, wish->group, str_from(wish->match), &match, err);
     if (r == 0)
         r = rule_parse(arena, wish->group, match, &rule, err);
     if (r < 0)

@@ -71,8 +71,17 @@ static void tell_findings(const struct settings_findings *findings)
 
 static enum catalog_group group_of(const char *name)
 {
+    static const struct {
+        const char *name;
+        enum catalog_group group;
+    } short_names[] = {{"read", CATALOG_FILESYSTEM_READ},
+                       {"write", CATALOG_FILESYSTEM_WRITE},
+                       {"screen", CATALOG_COMPUTER}};
     enum catalog_group group;
 
+    for (size_t i = 0; i < array_size(short_names); i++)
+        if (strcmp(name, short_names[i].name) == 0)
+            return short_names[i].group;
     if (!settings_group_from(str_from(name), &group))
         abort(); /* the options have checked it */
     return group;
@@ -285,6 +294,7 @@ static int run_command(struct program *program, struct err *err)
     case RULES_ADD:
         return run_add(program, err);
     case RULES_REVOKE:
+    case RULES_RM:
         return run_revoke(program, err);
     default:
         return run_explain(program, err);

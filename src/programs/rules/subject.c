@@ -83,6 +83,52 @@ int subject_resource(struct arena *arena, enum catalog_group group, struct str g
     return 0;
 }
 
+static bool has_marker(struct str given)
+{
+    for (enum rule_kind kind = RULE_EXACT; kind <= RULE_HOST; kind++)
+        if (str_starts_with(given, rule_marker(kind)))
+            return true;
+    return false;
+}
+
+static int check_path(struct str given, struct err *err)
+{
+    if (str_find(given, STR("*")) != SIZE_MAX || str_find(given, STR("?")) != SIZE_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "'%.*s' has a wildcard, but no marker: did you mean 'glob:%.*s'? Use "
+                       "'exact:' for a file of this very name",
+                       STR_ARG(given), STR_ARG(given));
+    if (given.len == 0 || given.ptr[0] == '~')
+        return 0; /* refused elsewhere */
+    if (given.ptr[0] != '/')
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "'%.*s' is no absolute path: did you mean 'glob:**/%.*s' for all files of "
+                       "this name? Use 'exact:' for the one in the current directory",
+                       STR_ARG(given), STR_ARG(given));
+    if (given.len > 1 && str_ends_with(given, STR("/")))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "'%.*s' is a folder: did you mean 'dir:%.*s', with everything in it? Use "
+                       "'exact:' for the folder itself",
+                       STR_ARG(given), STR_ARG(given));
+    return 0;
+}
+
+int subject_check_meaning(enum catalog_group group, bool is_denied, struct str given,
+                          struct err *err)
+{
+    if (has_marker(given))
+        return 0;
+    if (subject_is_file(group))
+        return check_path(given, err);
+    if (group == CATALOG_SHELL && (is_denied || str_find(given, STR("*")) != SIZE_MAX))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "without a marker, the rule is only for the command '%.*s' without further "
+                       "words: did you mean 'prefix:%.*s'? Use 'exact:' for this command alone",
+                       STR_ARG(given),
+                       STR_ARG(str_trim(str_slice(given, 0, str_find(given, STR("*"))))));
+    return 0;
+}
+
 int subject_match(struct arena *arena, enum catalog_group group, struct str given,
                   struct str *out_match, struct err *err)
 {

@@ -26,6 +26,14 @@ int subject_command(struct arena *arena, struct str given, struct str *out_comma
 int subject_resource(struct arena *arena, enum catalog_group group, struct str given,
                      struct str *out_resource, struct err *err);
 
+/*
+ * Refuses a text for a new rule that hardly means what its writer meant, and says how to write it:
+ * a wildcard, a relative name or a folder without a marker, and a command that is denied without
+ * one, which would deny it only without further words.
+ */
+int subject_check_meaning(enum catalog_group group, bool is_denied, struct str given,
+                          struct err *err);
+
 /* Same for a text with a marker: normalises only what stands for one path or for a command. */
 int subject_match(struct arena *arena, enum catalog_group group, struct str given,
                   struct str *out_match, struct err *err);
