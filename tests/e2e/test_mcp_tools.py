@@ -68,10 +68,16 @@ class Reading(Tools):
 
     def test_read_file_refuses_what_is_no_text(self):
         self.put("nul", b"a\0b")
-        self.put("latin", "grün".encode("latin-1"))
-        for name in ("nul", "latin", "missing"):
+        for name in ("nul", "missing"):
             self.assertIn(name, self.server.bad("read_file", filePath=name))
         self.server.bad("read_file", filePath=".")
+
+    def test_read_file_converts_other_encodings(self):
+        for encoding, name in (("latin-1", "iso-8859-1"), ("cp1252", "windows-1252"), ("utf-16", "utf-16le")):
+            text = "grün „so“\n" if encoding != "latin-1" else "grün\n"
+            self.put("file", text.encode(encoding))
+            result = self.server.good("read_file", filePath="file")
+            self.assertEqual((result["content"], result["encoding"]), (text, name))
 
     def test_list_files(self):
         for name in ("z.txt", "a.txt", ".env", ".gitignore", ".hidden", "B/x", "node_modules/y"):

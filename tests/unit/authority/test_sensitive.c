@@ -34,7 +34,7 @@ static void keys_tokens_and_passwords_are_sensitive(void **state)
         "id_rsa",
         "keys/id_ed25519",
         ".ssh/anything",
-        "/root/.ssh/config",
+        "/srv/.ssh/config",
         ".aws/credentials",
         "home/.aws/sso/cache/x.json",
         ".kube/config",
