@@ -14,13 +14,17 @@
 #include "protocol/toolids.h"
 
 enum {
-    EDIT_MAX_BYTES = 128 << 20, /* of all files of one call, before and after */
-    EDIT_DIFF_BYTES = 256 << 10,
+    EDIT_MAX_BYTES = 128 << 20,  /* of all files of one call, before and after */
+    EDIT_DIFF_BYTES = 256 << 10, /* of a dry run */
+    EDIT_DONE_BYTES = 16 << 10,  /* of the diff of what was done */
+    EDIT_NOTE_BYTES = 64 << 10,
 };
 
 struct edited_file {
     size_t resource; /* the first that names it */
     size_t edits;
+    size_t replacements;
+    struct buf inexact; /* what is said about matches that were not exact */
     struct buf before;
     struct buf after;
     struct authority_stat read;    /* when it was read */
@@ -38,6 +42,7 @@ struct editing {
 static void editing_done(struct editing *editing)
 {
     for (size_t i = 0; i < editing->file_count; i++) {
+        buf_done(&editing->files[i].inexact);
         buf_done(&editing->files[i].before);
         buf_done(&editing->files[i].after);
     }
@@ -78,6 +83,7 @@ static int read_first(struct editing *editing, struct edited_file *file, struct 
     size_t limit = (size_t)editing->call->box->config.max_file_bytes;
     int r;
 
+    buf_init(&file->inexact, EDIT_NOTE_BYTES);
     buf_init(&file->before, limit);
     buf_init(&file->after, limit);
     r = change_read(editing->call, file->resource, &file->before, &file->read, err);
@@ -104,42 +110,79 @@ static struct edited_file *find_file(struct editing *editing, size_t index, int 
     return *out_error == 0 ? file : NULL;
 }
 
-static int not_found(struct str given, struct str text, struct str passage, const char *which,
+static int not_found(struct str given, struct str text, struct str old, const char *which,
                      struct err *err)
 {
     char hint[PASSAGE_HINT_BYTES];
 
-    passage_explain_missing(text, passage, hint);
+    passage_explain_missing(text, old, hint);
     return change_fail(err, ERR_NOT_FOUND, given, "%soldString was not found: %s", which, hint);
 }
 
-/* Replaces the first literal occurrence. */
-static int replace_first(struct editing *editing, struct edited_file *file, struct str old,
-                         struct str new, const char *which, struct err *err)
+static int not_unique(struct str given, const struct passage *passage, const char *which,
+                      struct err *err)
 {
-    struct str text = buf_view(&file->after);
-    size_t at = old.len > 0 ? str_find(text, old) : SIZE_MAX;
-    struct buf changed = BUF_INIT(file->after.max);
-    uint64_t size;
-    int r;
+    char lines[PASSAGE_HINT_BYTES];
 
-    if (at == SIZE_MAX)
-        return not_found(given_of(editing, file), text, old, which, err);
-    size = (uint64_t)text.len - old.len + new.len;
-    r = change_check_size(editing->call, given_of(editing, file), size, err);
+    passage_name_lines(passage, lines);
+    if (passage->kind == PASSAGE_BLANKS)
+        return change_fail(err, ERR_INVALID_ARGUMENT, given,
+                           "%soldString was not found, but with other whitespace: %zu matches: %s; "
+                           "copy it exactly",
+                           which, passage->count, lines);
+    return change_fail(err, ERR_INVALID_ARGUMENT, given,
+                       "%soldString is not unique, %zu matches: %s; add context or set replaceAll",
+                       which, passage->count, lines);
+}
+
+/* Says in the result that a match was not exact. */
+static int note_inexact(struct edited_file *file, const struct passage *passage, const char *which)
+{
+    char lines[PASSAGE_HINT_BYTES];
+
+    if (passage->kind == PASSAGE_EXACT)
+        return 0;
+    passage_name_lines(passage, lines);
+    return buf_printf(&file->inexact,
+                      "%s%soldString matched %s with other %s; the file's own were kept",
+                      file->inexact.len > 0 ? "; " : "", which, lines,
+                      passage->kind == PASSAGE_BLANKS ? "blanks" : "line ends");
+}
+
+/* One replacement in memory: `which` edit it is, for messages. */
+static int replace(struct editing *editing, struct edited_file *file, struct str old,
+                   struct str new, bool is_all, const char *which, struct err *err)
+{
+    cleanup_passage struct passage passage = {0};
+    struct buf changed = BUF_INIT(file->after.max);
+    struct str given = given_of(editing, file);
+    uint64_t size;
+    int r = passage_find(&passage, buf_view(&file->after), old);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (passage.count == 0)
+        return not_found(given, buf_view(&file->after), old, which, err);
+    if (passage.count > 1 && (!is_all || passage.kind == PASSAGE_BLANKS))
+        return not_unique(given, &passage, which, err);
+    r = passage_replace_with(&passage, new, &size);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = change_check_size(editing->call, given, size, err);
     if (r == 0)
         r = hold(editing, (size_t)size, err);
     if (r < 0)
         return r;
-    if (buf_reserve(&changed, (size_t)size) < 0)
+    if (buf_reserve(&changed, (size_t)size) < 0 || note_inexact(file, &passage, which) < 0) {
+        buf_done(&changed);
         return err_set_plain(err, ERR_NO_MEMORY);
-    (void)buf_append_str(&changed, str_slice(text, 0, at));
-    (void)buf_append_str(&changed, new);
-    (void)buf_append_str(&changed, str_slice(text, at + old.len, text.len));
+    }
+    (void)passage_append_replaced(&passage, &changed); /* there is room */
     editing->held -= file->after.len;
     buf_done(&file->after);
     file->after = changed;
     file->edits++;
+    file->replacements += passage.count;
     return 0;
 }
 
@@ -148,6 +191,7 @@ static int edit(struct editing *editing, size_t index, const struct json_value *
 {
     struct str old = STR_EMPTY;
     struct str new = STR_EMPTY;
+    bool is_all = false;
     int r = 0;
     struct edited_file *file = find_file(editing, index, &r, err);
 
@@ -155,7 +199,8 @@ static int edit(struct editing *editing, size_t index, const struct json_value *
         return r;
     (void)json_get_str(arguments, STR("oldString"), &old);
     (void)json_get_str(arguments, STR("newString"), &new);
-    return replace_first(editing, file, old, new, which, err);
+    (void)json_get_bool(arguments, STR("replaceAll"), &is_all);
+    return replace(editing, file, old, new, is_all, which, err);
 }
 
 /* ---- on disk ---- */
@@ -240,13 +285,13 @@ static int write_all(struct editing *editing, struct err *err)
 
 /* ---- results ---- */
 
-static int write_diffs(const struct editing *editing, struct buf *out)
+static int write_diffs(const struct editing *editing, size_t max_bytes, struct buf *out)
 {
     for (size_t i = 0; i < editing->file_count; i++) {
         const struct edited_file *file = &editing->files[i];
         const struct diff_options options = {
             .name = given_of(editing, file),
-            .max_bytes = out->len < EDIT_DIFF_BYTES ? EDIT_DIFF_BYTES - out->len : 1,
+            .max_bytes = out->len < max_bytes ? max_bytes - out->len : 1,
         };
         int r = diff_unified(buf_view(&file->before), buf_view(&file->after), &options, out);
 
@@ -256,13 +301,20 @@ static int write_diffs(const struct editing *editing, struct buf *out)
     return 0;
 }
 
-static void write_diff_key(const struct editing *editing, struct json_writer *w)
+static void write_diff_key(const struct editing *editing, bool is_dry, struct json_writer *w)
 {
     /* Notes, one for each file that is cut, come on top. */
     cleanup_buf struct buf diff = BUF_INIT(2 * (size_t)EDIT_DIFF_BYTES);
-    int r = write_diffs(editing, &diff);
+    int r = write_diffs(editing, is_dry ? EDIT_DIFF_BYTES : EDIT_DONE_BYTES, &diff);
 
     json_put_str_lossy(w, STR("diff"), r == 0 ? buf_view(&diff) : str_from(err_text(r)));
+}
+
+static void write_counts(const struct edited_file *file, struct json_writer *w)
+{
+    json_put_int(w, STR("replacements"), (int64_t)file->replacements);
+    if (file->inexact.len > 0)
+        json_put_str_lossy(w, STR("inexact"), buf_view(&file->inexact));
 }
 
 static void write_files(const struct editing *editing, struct json_writer *w)
@@ -273,6 +325,7 @@ static void write_files(const struct editing *editing, struct json_writer *w)
         json_begin_object(w);
         json_put_str_lossy(w, STR("path"), given_of(editing, &editing->files[i]));
         json_put_int(w, STR("edits"), (int64_t)editing->files[i].edits);
+        write_counts(&editing->files[i], w);
         json_end_object(w);
     }
     json_end_array(w);
@@ -301,9 +354,9 @@ static int finish(struct editing *editing, bool has_list, struct buf *out, struc
         json_put_bool(&w, STR("dryRun"), is_dry);
     } else {
         json_put_str_lossy(&w, STR("path"), given_of(editing, &editing->files[0]));
+        write_counts(&editing->files[0], &w);
     }
-    if (is_dry)
-        write_diff_key(editing, &w);
+    write_diff_key(editing, is_dry, &w);
     change_write_note(&w, &note);
     json_end_object(&w);
     return json_writer_finish(&w);

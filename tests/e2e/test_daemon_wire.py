@@ -18,6 +18,8 @@ import daemon_scene
 from daemon_scene import AtTerminal, Scene, has_boxes, is_sanitized
 
 WRITES = ("--permission-filesystem-write", "allow")
+DIFF = ("--- a/w\n+++ b/w\n@@ -1 +1 @@\n-{}\n\\ No newline at end of file\n"
+        "+{}\n\\ No newline at end of file\n")
 FILE = {"path": "a.txt", "content": "one\ntwo\n", "truncated": False, "totalLines": 3}
 MIB = 1 << 20
 
@@ -60,9 +62,11 @@ class Tools(Scene):
         for tool, arguments, answer in (
             ("write_file", {"filePath": "w", "content": "1"}, {"path": "w"}),
             ("append_file", {"filePath": "w", "content": "2"}, {"path": "w"}),
-            ("edit_file", {"filePath": "w", "oldString": "12", "newString": "3"}, {"path": "w"}),
+            ("edit_file", {"filePath": "w", "oldString": "12", "newString": "3"},
+             {"path": "w", "replacements": 1, "diff": DIFF.format("12", "3")}),
             ("edit_files", {"edits": [{"filePath": "w", "oldString": "3", "newString": "4"}]},
-             {"files": [{"path": "w", "edits": 1}], "dryRun": False}),
+             {"files": [{"path": "w", "edits": 1, "replacements": 1}], "dryRun": False,
+              "diff": DIFF.format("3", "4")}),
             ("create_directory", {"dirPath": "d"}, {"path": "d"}),
             ("copy_file", {"sourcePath": "w", "destinationPath": "d/c"},
              {"sourcePath": "w", "destinationPath": "d/c"}),

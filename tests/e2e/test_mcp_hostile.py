@@ -289,7 +289,8 @@ class Ends(Scene):
                 (self.root / f"f{number}").write_text(old)
             server = self.start("-w")
             calls = [("write_file", {"filePath": f"f{n}", "content": new}) for n in range(6)]
-            calls += [("edit_file", {"filePath": f"f{n}", "oldString": "new", "newString": "new"})
+            calls += [("edit_file", {"filePath": f"f{n}", "oldString": "new", "newString": "new",
+                                     "replaceAll": True})
                       for n in range(6)]
             calls += [("copy_file", {"sourcePath": "f0", "destinationPath": f"d/c{n}"})
                       for n in range(6)]

@@ -172,8 +172,11 @@ class Writing(Tools):
 
     def test_edit_file(self):
         path = self.put("a.txt", "one $1 one\r\nend\r\n")
-        self.assertEqual(self.twice("edit_file", filePath="a.txt", oldString="one", newString="$&"),
-                         {"path": "a.txt"})
+        self.assertIn("2 matches: line 1; add context or set replaceAll",
+                      self.server.bad("edit_file", filePath="a.txt", oldString="one", newString="$&"))
+        told = self.twice("edit_file", filePath="a.txt", oldString="one $1", newString="$& $1")
+        self.assertEqual((told["path"], told["replacements"]), ("a.txt", 1))
+        self.assertIn("+$& $1 one", told["diff"])
         self.assertEqual(path.read_bytes(), b"$& $1 one\r\nend\r\n")
         self.server.bad("edit_file", filePath="a.txt", oldString="nothing", newString="x")
         told = self.twice("edit_file", filePath="a.txt", oldString="end", newString="fin",
@@ -194,8 +197,9 @@ class Writing(Tools):
         self.assertIn("3", self.server.bad("edit_files", edits=bad))
         self.assertEqual(picture(self.root), before)
         self.assertEqual(self.twice("edit_files", edits=edits),
-                         {"files": [{"path": "a", "edits": 2}, {"path": "b", "edits": 1}],
-                          "dryRun": False})
+                         {"files": [{"path": "a", "edits": 2, "replacements": 2},
+                                    {"path": "b", "edits": 1, "replacements": 1}],
+                          "dryRun": False, "diff": told["diff"]})
         self.assertEqual(((self.root / "a").read_text(), (self.root / "b").read_text()),
                          ("uno", "due"))
 

@@ -15,7 +15,9 @@ static void edit(struct bench *bench, const char *path, const char *old, const c
         bench_call(bench, "edit_file", edit_arguments(bench, path, old, new));
 
     assert_true(str_eq_c(str_member(result, "path"), path));
-    assert_int_equal(result->size, 1);
+    assert_int_equal(int_member(result, "replacements"), 1);
+    assert_null(json_get(result, STR("inexact")));
+    assert_int_equal(result->size, 3); /* and the diff */
 }
 
 static struct str edit_error(struct bench *bench, const char *path, const char *old,
@@ -26,15 +28,60 @@ static struct str edit_error(struct bench *bench, const char *path, const char *
 
 /* ---- edit_file ---- */
 
-static void the_first_occurrence_is_replaced(void **state)
+static void the_one_occurrence_is_replaced(void **state)
 {
     struct bench *bench = *state;
 
-    plant(bench, "a", "one two one two");
+    plant(bench, "a", "one two one");
     edit(bench, "a", "two", "2");
-    assert_file(bench, "a", "one 2 one two");
-    edit(bench, "a", "one 2 one two", "");
+    assert_file(bench, "a", "one 2 one");
+    edit(bench, "a", "one 2 one", "");
     assert_file(bench, "a", "");
+}
+
+static void several_occurrences_are_refused_with_their_lines(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "1\n2\nx\n4\nx x\n");
+    assert_contains(edit_error(bench, "a", "x", "y"),
+                    "3 matches: lines 3, 5; add context or set replaceAll");
+    plant(bench, "tabs", "\tx  y\n\tx  y\n");
+    assert_contains(edit_error(bench, "tabs", "x y", "z"),
+                    "2 matches: lines 1, 2; copy it exactly");
+    assert_file(bench, "a", "1\n2\nx\n4\nx x\n");
+}
+
+static void all_occurrences_are_replaced_on_request(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *result;
+
+    plant(bench, "a", "x\nb\nx\n");
+    result = bench_call(bench, "edit_file",
+                        "{\"filePath\":\"a\",\"oldString\":\"x\",\"newString\":\"xx\","
+                        "\"replaceAll\":true}");
+    assert_int_equal(int_member(result, "replacements"), 2);
+    assert_str(str_member(result, "diff"),
+               "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n-x\n+xx\n b\n-x\n+xx\n");
+    assert_file(bench, "a", "xx\nb\nxx\n");
+}
+
+static void a_match_that_is_not_exact_is_told(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *result;
+
+    plant(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
+    result = bench_call(bench, "edit_file", edit_arguments(bench, "crlf", "two\nthree", "2\n3\n4"));
+    assert_contains(str_member(result, "inexact"), "oldString matched line 2 with other line ends");
+    assert_file(bench, "crlf", "one\r\n2\r\n3\r\n4\r\n");
+    plant(bench, "tabs", "if (x)\n\treturn  1;\nelse\n");
+    result =
+        bench_call(bench, "edit_file",
+                   edit_arguments(bench, "tabs", "    return 1;\nelse", "    return 2;\nelse"));
+    assert_contains(str_member(result, "inexact"), "oldString matched line 2 with other blanks");
+    assert_file(bench, "tabs", "if (x)\n\treturn 2;\nelse\n");
 }
 
 static void replacements_are_literal(void **state)
@@ -118,17 +165,10 @@ static void a_missing_passage_is_explained(void **state)
 {
     struct bench *bench = *state;
 
-    plant(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
     plant(bench, "tabs", "if (x)\n\treturn  1;\nelse\n");
-    assert_contains(edit_error(bench, "crlf", "two\nthree", "x"),
-                    "oldString was not found: it would match at line 2 of 4 with other line "
-                    "endings; the file has CR LF");
-    assert_contains(edit_error(bench, "tabs", "    return 1;\nelse", "x"),
-                    "it would match at line 2 of 4 except for whitespace and line endings");
     assert_contains(edit_error(bench, "tabs", "else\nnothing", "x"),
                     "its first line is line 3 of 4");
     assert_contains(edit_error(bench, "tabs", "nowhere", "x"), "the file has 4 lines");
-    assert_file(bench, "crlf", "one\r\ntwo\r\nthree\r\n");
 }
 
 /* ---- somebody else ---- */
@@ -210,6 +250,9 @@ static void several_files_are_edited_in_order(void **state)
     assert_int_equal(files->size, 2);
     assert_str(str_member(files + 1, "path"), "a");
     assert_int_equal(int_member(files + 1, "edits"), 2);
+    assert_int_equal(int_member(files + 1, "replacements"), 2);
+    assert_contains(str_member(result, "diff"), "-1 2 3");
+    assert_contains(str_member(result, "diff"), "+y");
     /* One call, one change. */
     result = bench_call(bench, "undo_changes", "{}");
     assert_int_equal(json_get(result, STR("undone"))->size, 2);
@@ -293,7 +336,10 @@ static void what_somebody_changed_is_not_put_back(void **state)
     assert_file(bench, "b", "theirs b");
 }
 
-TEST_MAIN(CHANGE_TEST(the_first_occurrence_is_replaced), CHANGE_TEST(replacements_are_literal),
+TEST_MAIN(CHANGE_TEST(the_one_occurrence_is_replaced),
+          CHANGE_TEST(several_occurrences_are_refused_with_their_lines),
+          CHANGE_TEST(all_occurrences_are_replaced_on_request),
+          CHANGE_TEST(a_match_that_is_not_exact_is_told), CHANGE_TEST(replacements_are_literal),
           CHANGE_TEST(line_ends_mode_and_attributes_are_kept),
           CHANGE_TEST(a_dry_run_shows_the_diff_and_changes_nothing),
           CHANGE_TEST(limits_hold_before_and_after), CHANGE_TEST(binaries_and_others_are_refused),

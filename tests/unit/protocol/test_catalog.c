@@ -94,9 +94,9 @@ static const struct fitting {
       {TOOL_SEARCH_FILES, "{\"matches\":[],\"truncated\":false,\"totalMatches\":0}"},
       {TOOL_WRITE_FILE, "{\"path\":\"a\"}"},
       {TOOL_APPEND_FILE, "{\"path\":\"a\"}"},
-      {TOOL_EDIT_FILE, "{\"path\":\"a\"}"},
-      {TOOL_EDIT_FILE, "{\"path\":\"a\",\"diff\":\"\"}"},
-      {TOOL_EDIT_FILES, "{\"files\":[{\"path\":\"a\",\"edits\":2}],\"dryRun\":false}"},
+      {TOOL_EDIT_FILE, "{\"path\":\"a\",\"replacements\":1,\"diff\":\"\"}"},
+      {TOOL_EDIT_FILES, "{\"files\":[{\"path\":\"a\",\"edits\":2,\"replacements\":3}],\"dryRun\":"
+                        "false,\"diff\":\"\"}"},
       {TOOL_EDIT_FILES, "{\"files\":[],\"dryRun\":true,\"diff\":\"\"}"},
       {TOOL_CREATE_DIRECTORY, "{\"path\":\"a\"}"},
       {TOOL_COPY_FILE, "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}"},
