@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "loop/timer.h"
 #include "loop/worker.h"
+#include "protocol/arguments.h"
 
 enum {
     KEEPERS = 4,
@@ -644,10 +645,27 @@ int call_new(struct call_engine *engine, const struct call_request *request, str
     return 0;
 }
 
+/* Once for all transports and executors. */
+static int normalise(struct call *call, struct err *err)
+{
+    struct call_input *input = call->request.input;
+
+    return arguments_normalise(&input->arena, input->tool, input->arguments, &input->arguments,
+                               err);
+}
+
 void call_start(struct call *call)
 {
+    struct call_end end = {.outcome = CALL_REFUSED, .err = ERR_INIT};
+    int r = normalise(call, &end.err);
+
     timer_start(&call->timer, call->request.timeout_ms);
-    prepare(call);
+    if (r == 0)
+        prepare(call);
+    else if (r == ERR_SCHEMA_MISMATCH)
+        finish(call, &end);
+    else
+        fail_plainly(call, r);
 }
 
 void call_cancel(struct call *call)

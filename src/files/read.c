@@ -103,12 +103,15 @@ static void window_init(struct window *window, const struct tool_call *call)
     int64_t count = tool_int(call, STR("maxLines"),
                              most < TOOLBOX_DEFAULT_LINES ? (int64_t)most : TOOLBOX_DEFAULT_LINES);
 
+    int64_t end = tool_int(call, STR("endLine"), 0);
     int64_t tail = tool_int(call, STR("tail"), 0);
     int64_t column = tool_int(call, STR("startColumn"), 1);
 
     *window = (struct window){.call = call, .content = STR_EMPTY, .line = 1};
     window->encoding = ENCODING_UTF_8;
     window->first = first < 1 ? 1 : (uint64_t)first;
+    if (end > 0)
+        count = end < INT64_MAX - 1 ? end - (int64_t)window->first + 1 : INT64_MAX;
     window->count = count < 1 ? 1 : (uint64_t)count > most ? most : (uint64_t)count;
     window->tail = tail < 1 ? 0 : (uint64_t)tail > most ? most : (uint64_t)tail;
     window->column = column < 1 ? 0 : (uint64_t)column - 1;

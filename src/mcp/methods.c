@@ -49,8 +49,7 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
         return r;
     tool = mcp_service_find_tool(session->service, name);
     if (tool == NULL)
-        return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "unknown tool \"%.*s\"",
-                             STR_ARG(str_slice(name, 0, 64)));
+        return catalog_refuse(name, ERR_INVALID_ARGUMENT, err);
     if (arguments == NULL || arguments->type == JSON_NULL)
         arguments = &mcp_empty_object;
     if (arguments->type != JSON_OBJECT)

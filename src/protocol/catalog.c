@@ -1,12 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/catalog.h"
 
+enum { NAME_SHOWN_BYTES = 64 };
+
 const struct catalog_tool *catalog_find(struct str name)
 {
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (str_eq(catalog_tools[i].name, name))
             return &catalog_tools[i];
     return NULL;
+}
+
+/* The option of the programs that offer tools. */
+static const char *option_of(enum catalog_group group)
+{
+    switch (group) {
+    case CATALOG_FILESYSTEM_READ:
+        return "--permission-filesystem-read";
+    case CATALOG_FILESYSTEM_WRITE:
+        return "--permission-filesystem-write";
+    case CATALOG_SHELL:
+        return "--permission-shell";
+    case CATALOG_COMPUTER:
+        return "--permission-computer";
+    case CATALOG_BROWSER:
+        return "--permission-browser";
+    }
+    return "";
+}
+
+int catalog_refuse(struct str name, int code, struct err *err)
+{
+    const struct catalog_tool *tool = catalog_find(name);
+    struct str shown = str_slice(name, 0, NAME_SHOWN_BYTES);
+
+    if (tool == NULL)
+        return err_set_field(err, code, "name", "unknown tool \"%.*s\"", STR_ARG(shown));
+    return err_set_field(
+        err, code, "name",
+        "%.*s is not offered%s; the user can start this server with %s ask or "
+        "allow",
+        STR_ARG(shown), tool->group == CATALOG_FILESYSTEM_WRITE ? ": files are read-only here" : "",
+        option_of(tool->group));
 }
 
 bool catalog_has_group(enum catalog_group group)

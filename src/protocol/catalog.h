@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
 #include "base/str.h"
 
 /* Permission is given by group. */
@@ -39,6 +40,27 @@ struct catalog_resource {
     struct str directory;
 };
 
+/* What a value is converted to, if it was sent as text. */
+enum catalog_type {
+    CATALOG_STRING,
+    CATALOG_INTEGER,
+    CATALOG_BOOLEAN,
+    CATALOG_ARRAY,
+    CATALOG_OTHER,
+};
+
+/* An argument and the other names that it goes by: see protocol/arguments.h. */
+struct catalog_argument {
+    struct str name;
+    struct str folded; /* in lower case, without '_' and '-' */
+    enum catalog_type type;
+    bool is_required;
+    const struct str *aliases; /* folded */
+    size_t alias_count;
+    const struct catalog_argument *items; /* members of each item, in a list of objects */
+    size_t item_count;
+};
+
 struct catalog_tool {
     int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
     enum catalog_group group;
@@ -48,6 +70,8 @@ struct catalog_tool {
     struct str input_schema;  /* JSON */
     struct str output_schema; /* JSON; empty if the result is no object */
     struct str listing;       /* the finished object for tools/list */
+    const struct catalog_argument *arguments;
+    size_t argument_count;
     const struct catalog_resource *resources;
     size_t resource_count;
 };
@@ -57,6 +81,12 @@ extern const size_t catalog_tool_count;
 
 /* NULL if there is no tool of that name. */
 const struct catalog_tool *catalog_find(struct str name);
+
+/*
+ * Why a tool that is not offered cannot be called: there is none of that name, or the user did not
+ * open its group.
+ */
+int catalog_refuse(struct str name, int code, struct err *err);
 
 /* False: this version has no tools of the group, whatever the user allows. */
 bool catalog_has_group(enum catalog_group group);

@@ -555,10 +555,10 @@ class Rules(Scene):
         told = daemon.end()[1].splitlines()
         (moved,) = [line for line in told if "tool=move" in line]
         self.assertIn(f"on={self.root}/a.txt on={self.root}/b.txt", moved)
-        for name in ("nonsense", "shell_execute"):
+        for name, words in (("nonsense", "unknown tool"), ("shell_execute", "not offered")):
             (line,) = [line for line in told if f"tool={name}" in line]
             self.assertIn(" refused ", line)
-            self.assertIn("unknown tool", line)
+            self.assertIn(words, line)
         (refused,) = [entry for entry in self.records() if entry.get("tool") == "shell_execute"]
         self.assertEqual((refused["outcome"], refused["operation"], refused["policySource"]),
                          ("denied", "execute", "mode"))
@@ -628,7 +628,7 @@ class Commands(Scene):
     def test_commands_are_there_only_where_the_user_opened_that(self):
         server, _ = self.connect()
         self.assertNotIn("shell_execute", self.tools(server))
-        self.assertIn("unknown tool", self.error(server, "shell_execute", command="true"))
+        self.assertIn("--permission-shell", self.error(server, "shell_execute", command="true"))
 
     def test_a_command_runs_in_its_box(self):
         (self.home / "own").write_text("mine")

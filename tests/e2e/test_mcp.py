@@ -98,6 +98,7 @@ class Eras(Scene):
             with self.assertRaises(Refused) as refused:
                 reading.call(name, filePath="x", path="x", dirPath="x", content="x")
             self.assertEqual(refused.exception.error["code"], -32602)
+            self.assertIn("--permission-filesystem-write", str(refused.exception))
         self.assertEqual(picture(self.root), before)
 
     def test_the_environment_can_ask_for_writing(self):

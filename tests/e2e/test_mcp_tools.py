@@ -319,9 +319,11 @@ class Arguments(Tools):
         ):
             self.assertIn(field, self.server.bad(tool, **arguments))
 
-    def test_unknown_arguments_are_ignored(self):
+    def test_unknown_arguments_are_refused(self):
         self.put("a", "x")
-        self.assertEqual(self.server.good("read_file", filePath="a", colour="red")["content"], "x")
+        self.assertIn("colour: unknown", self.server.bad("read_file", filePath="a", colour="red"))
+        self.assertIn("did you mean startLine?", self.server.bad("read_file", filePath="a", strtLine=1))
+        self.assertEqual(self.server.good("read_file", filePath="a", _colour="red")["content"], "x")
 
     def test_numbers_beyond_all_bounds_are_no_trouble(self):
         self.put("a", "1\n2\n")

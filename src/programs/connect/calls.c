@@ -239,7 +239,7 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     int r;
 
     if (tool == NULL || !calls->config.offers(calls->config.data, tool)) {
-        err_set(&err, ERR_NOT_FOUND, "unknown tool '%.*s'", STR_ARG(given->name));
+        catalog_refuse(given->name, ERR_NOT_FOUND, &err);
         if (tool != NULL)
             note_not_offered(calls, tool);
         refuse(calls, given, "refused", &err);

@@ -13,10 +13,18 @@
 #include "call/provider.h"
 #include "test.h"
 
-static const struct catalog_tool count_tool = {
-    .name = STR_LITERAL("count"), .provider = "count", .group = CATALOG_FILESYSTEM_WRITE};
-static const struct catalog_tool echo_tool = {
-    .name = STR_LITERAL("echo"), .provider = "echo", .group = CATALOG_SHELL};
+static const struct catalog_argument count_arguments[] = {
+    {.name = STR_LITERAL("to"), .folded = STR_LITERAL("to"), .type = CATALOG_INTEGER}};
+static const struct catalog_tool count_tool = {.name = STR_LITERAL("count"),
+                                               .provider = "count",
+                                               .group = CATALOG_FILESYSTEM_WRITE,
+                                               .arguments = count_arguments,
+                                               .argument_count = array_size(count_arguments)};
+static const struct catalog_tool echo_tool = {.name = STR_LITERAL("echo"),
+                                              .provider = "echo",
+                                              .group = CATALOG_SHELL,
+                                              .arguments = count_arguments,
+                                              .argument_count = array_size(count_arguments)};
 
 /* What both work on, and what has happened. */
 struct counting {

@@ -17,8 +17,13 @@ enum {
     HANGS_S = 30, /* a test that takes longer has failed */
 };
 
-static const struct catalog_tool tool = {
-    .name = STR_LITERAL("probe"), .provider = "probe", .group = CATALOG_SHELL};
+static const struct catalog_argument probe_arguments[] = {
+    {.name = STR_LITERAL("depth"), .folded = STR_LITERAL("depth"), .type = CATALOG_INTEGER}};
+static const struct catalog_tool tool = {.name = STR_LITERAL("probe"),
+                                         .provider = "probe",
+                                         .group = CATALOG_SHELL,
+                                         .arguments = probe_arguments,
+                                         .argument_count = array_size(probe_arguments)};
 
 struct world {
     struct executor executor; /* the first member: see world_of() */
@@ -303,18 +308,26 @@ static void pass(struct world *world, int64_t ms)
     loop_run_due_timers(world->loop);
 }
 
-static void begin_with(struct world *world, const struct call_request *given)
+static void begin_as(struct world *world, const struct call_request *given, const char *arguments)
 {
     struct call_request request = *given;
 
     request.input = call_input_new(INPUT_BYTES);
     assert_non_null(request.input);
     request.input->tool = &tool;
+    assert_int_equal(json_parse(&request.input->arena, str_from(arguments), JSON_LIMITS_DEFAULT,
+                                &request.input->arguments, NULL),
+                     0);
     request.session = world;
     request.timeout_ms = TIMEOUT_MS;
     request.data = world;
     assert_int_equal(call_new(world->engine, &request, &world->call), 0);
     call_start(world->call);
+}
+
+static void begin_with(struct world *world, const struct call_request *given)
+{
+    begin_as(world, given, "{}");
 }
 
 static void begin(struct world *world)
@@ -554,6 +567,25 @@ static void what_is_allowed_is_run_and_answered_once(void **state)
     assert_int_equal(world->answers, 1);
 }
 
+static void arguments_are_normalised_before_anything_else(void **state)
+{
+    struct world *world = *state;
+    int64_t depth = 0;
+
+    begin_as(world, &(struct call_request){0}, "{\"Depth\":\"3\",\"_note\":1}");
+    assert_true(json_get_int(call_input(world->call)->arguments, STR("depth"), &depth));
+    assert_int_equal(depth, 3);
+    become_prepared(world);
+    end_work(world->work, "{}", 0, true);
+    assert_int_equal(world->outcome, CALL_DONE);
+    begin_as(world, &(struct call_request){0}, "{\"dept\":3}");
+    assert_int_equal(world->answers, 2);
+    assert_int_equal(world->outcome, CALL_REFUSED);
+    assert_int_equal(world->code, ERR_SCHEMA_MISMATCH);
+    assert_int_equal(world->prepared, 1);
+    assert_int_equal(world->run, 1);
+}
+
 static void an_answer_of_the_user_lets_the_same_call_run(void **state)
 {
     struct world *world = *state;
@@ -771,10 +803,12 @@ static void only_calls_of_the_session_end_with_it(void **state)
                                    .session = &request,
                                    .timeout_ms = TIMEOUT_MS,
                                    .data = world};
+    static const struct json_value none = {.type = JSON_OBJECT, .span = 1};
     struct call *other;
 
     assert_non_null(request.input);
     request.input->tool = &tool;
+    request.input->arguments = &none;
     assert_int_equal(call_new(world->engine, &request, &other), 0);
     call_start(other);
     begin(world);
@@ -863,6 +897,7 @@ TEST_MAIN(
     cmocka_unit_test(every_event_has_its_effect_in_every_state),
     cmocka_unit_test(the_time_of_a_server_ends_every_state),
     ALLOWING(what_is_allowed_is_run_and_answered_once),
+    ALLOWING(arguments_are_normalised_before_anything_else),
     ASKING(an_answer_of_the_user_lets_the_same_call_run), ASKING(a_no_is_recorded_and_nothing_runs),
     ASKING(the_directory_is_part_of_what_was_agreed_to), ASKING(another_mark_is_another_question),
     ASKING(thinking_time_is_not_charged_to_the_call),

@@ -63,6 +63,19 @@ static void a_window_says_where_it_goes_on(void **state)
     assert_int_equal(int_member(object, "totalLines"), 6);
 }
 
+static void a_window_may_be_told_by_its_last_line(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant(bench, "file", "1\n2\n3\n4\n5\n");
+    object = read_file(bench, "{\"filePath\":\"file\",\"startLine\":2,\"endLine\":3}");
+    assert_str(str_member(object, "content"), "2\n3");
+    assert_int_equal(int_member(object, "nextStartLine"), 4);
+    object = read_file(bench, "{\"filePath\":\"file\",\"startLine\":2,\"endLine\":1}");
+    assert_str(str_member(object, "content"), "2");
+}
+
 static void odd_numbers_are_brought_into_range(void **state)
 {
     struct bench *bench = *state;
@@ -606,7 +619,8 @@ static void a_stat_tells_type_size_time_and_mode(void **state)
 
 TEST_MAIN(
     BENCH_TEST(a_file_comes_back_as_it_is), BENCH_TEST(what_follows_the_last_line_end_is_a_line),
-    BENCH_TEST(a_window_says_where_it_goes_on), BENCH_TEST(odd_numbers_are_brought_into_range),
+    BENCH_TEST(a_window_says_where_it_goes_on), BENCH_TEST(a_window_may_be_told_by_its_last_line),
+    BENCH_TEST(odd_numbers_are_brought_into_range),
     BENCH_TEST(windows_of_a_large_file_are_those_of_a_small_one),
     BENCH_TEST(a_large_window_ends_with_the_last_line_that_fits),
     BENCH_TEST(a_line_over_the_limit_is_cut_with_a_note),

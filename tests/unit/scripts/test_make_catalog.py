@@ -260,7 +260,31 @@ class Schemas(Case):
 
     def test_a_schema_that_refuses_unknown_arguments(self):
         self.input["additionalProperties"] = False
-        self.refuses_tool("unknown arguments are ignored")
+        self.refuses_tool("refuses unknown arguments")
+
+    def test_an_alias_of_nothing(self):
+        self.tool["aliases"] = {"colour": ["color"]}
+        self.refuses_tool("aliases.colour: is no argument")
+
+    def test_an_alias_of_two_arguments(self):
+        for aliases in ({"path": ["dir_path"]}, {"path": ["x", "X"]}, {"path": ["x"], "dirPath": ["-x"]}):
+            self.tool["aliases"] = aliases
+            self.refuses_tool("is taken")
+
+    def test_an_alias_inside_a_list(self):
+        self.tool["aliases"] = {"parts[].name": ["title"]}
+        self.write(self.tool)
+        source, _, page = self.makes()
+        self.assertIn('STR_LITERAL("title")', source)
+        self.assertIn("`title` for `parts[].name`", page)
+        self.tool["aliases"] = {"parts[].path": ["title"]}
+        self.refuses_tool("is no argument")
+
+    def test_an_unlisted_argument_that_is_required_or_missing(self):
+        self.tool["unlisted"] = ["path"]
+        self.refuses_tool("path is required")
+        self.tool["unlisted"] = ["colour"]
+        self.refuses_tool("colour is no argument")
 
 
 class Resources(Case):

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "protocol/arguments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum {
+    NAME_BYTES = 48,  /* no argument has a longer name */
+    SHOWN_BYTES = 64, /* of a name in a message */
+    WHERE_BYTES = 96,
+    LIST_DEPTH = 32, /* of a list that was sent as text */
+};
+
+/* The arguments of a tool, or those of a list's items. */
+struct table {
+    const struct catalog_argument *rows;
+    size_t count;
+};
+
+/* ---- names ---- */
+
+/* Returns the length; 0 if it is too long to be a name. */
+static size_t fold(struct str name, char out_folded[NAME_BYTES])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+
+        if (c == '_' || c == '-')
+            continue;
+        if (len == NAME_BYTES)
+            return 0;
+        out_folded[len++] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    }
+    return len;
+}
+
+static const struct catalog_argument *find_exactly(const struct table *table, struct str name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (str_eq(table->rows[i].name, name))
+            return &table->rows[i];
+    return NULL;
+}
+
+static bool is_called(const struct catalog_argument *argument, struct str folded)
+{
+    if (str_eq(argument->folded, folded))
+        return true;
+    for (size_t i = 0; i < argument->alias_count; i++)
+        if (str_eq(argument->aliases[i], folded))
+            return true;
+    return false;
+}
+
+static const struct catalog_argument *find(const struct table *table, struct str name)
+{
+    const struct catalog_argument *found = find_exactly(table, name);
+    char text[NAME_BYTES];
+    struct str folded = {text, 0};
+
+    if (found != NULL)
+        return found;
+    folded.len = fold(name, text);
+    for (size_t i = 0; i < table->count && folded.len > 0; i++)
+        if (is_called(&table->rows[i], folded))
+            return &table->rows[i];
+    return NULL;
+}
+
+/* Number of letters to insert, remove or replace to get from one name to the other. */
+static size_t distance(struct str a, struct str b)
+{
+    size_t row[NAME_BYTES + 1];
+
+    if (b.len > NAME_BYTES)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t least = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < least)
+                least = row[j] + 1;
+            if (row[j - 1] + 1 < least)
+                least = row[j - 1] + 1;
+            row[j] = least;
+        }
+    }
+    return row[b.len];
+}
+
+/* A name that could be meant: a third of it wrong, or a part of it. SIZE_MAX: not this one. */
+static size_t likeness(struct str given, struct str known)
+{
+    size_t far = distance(given, known);
+
+    if (far <= (given.len > known.len ? given.len : known.len) / 3)
+        return far;
+    if (given.len < 3 || known.len < 3)
+        return SIZE_MAX;
+    if (str_starts_with(known, given) || str_starts_with(given, known))
+        return NAME_BYTES + far;
+    return str_find(known, given) != SIZE_MAX || str_find(given, known) != SIZE_MAX
+               ? 2 * NAME_BYTES + far
+               : SIZE_MAX;
+}
+
+static const struct catalog_argument *find_nearest(const struct table *table, struct str name)
+{
+    const struct catalog_argument *nearest = NULL;
+    size_t best = SIZE_MAX;
+    char text[NAME_BYTES];
+    struct str folded = {text, fold(name, text)};
+
+    for (size_t i = 0; i < table->count && folded.len > 0; i++) {
+        const struct catalog_argument *row = &table->rows[i];
+
+        for (size_t j = 0; j <= row->alias_count; j++) {
+            size_t far = likeness(folded, j == 0 ? row->folded : row->aliases[j - 1]);
+
+            if (far < best) {
+                best = far;
+                nearest = row;
+            }
+        }
+    }
+    return nearest;
+}
+
+static int refuse_unknown(const struct table *table, const char *where, struct str name,
+                          struct err *err)
+{
+    const struct catalog_argument *nearest = find_nearest(table, name);
+    struct str shown = utf8_cut(name, SHOWN_BYTES);
+    char known[ERR_MESSAGE_BYTES] = "there are no arguments";
+    char field[ERR_FIELD_BYTES];
+    size_t len = 0;
+
+    snprintf(field, sizeof(field), "%s%.*s", where, STR_ARG(shown));
+    if (nearest != NULL)
+        return err_set_field(err, ERR_SCHEMA_MISMATCH, field, "%s: unknown; did you mean %.*s?",
+                             field, STR_ARG(nearest->name));
+    for (size_t i = 0; i < table->count && len < sizeof(known); i++)
+        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%.*s",
+                                i == 0 ? "the arguments are " : ", ", STR_ARG(table->rows[i].name));
+    return err_set_field(err, ERR_SCHEMA_MISMATCH, field, "%s: unknown; %.180s", field, known);
+}
+
+/* ---- values ---- */
+
+/* Whether the value stays as it is; of a list of objects, not looking at its items. */
+static bool fits(const struct catalog_argument *argument, const struct json_value *value)
+{
+    if (value->type == JSON_NULL)
+        return argument->is_required;
+    if (value->type != JSON_STRING)
+        return true;
+    return argument->type == CATALOG_STRING ? value->size > 0 || argument->is_required
+                                            : argument->type == CATALOG_OTHER;
+}
+
+static bool is_plain(const struct table *table, const struct json_value *object)
+{
+    json_each_member (key, object) {
+        const struct catalog_argument *argument = find_exactly(table, json_str(key));
+
+        if (argument == NULL || !fits(argument, key + 1))
+            return false;
+        if (argument->item_count == 0)
+            continue;
+        json_each_item (item, key + 1)
+            if (!is_plain(&(struct table){argument->items, argument->item_count}, item))
+                return false;
+    }
+    return true;
+}
+
+/* Sets *out_value to NULL if the argument counts as missing. */
+static int convert(struct arena *arena, const struct catalog_argument *argument,
+                   const struct json_value *value, struct json_value *room,
+                   const struct json_value **out_value)
+{
+    const struct json_limits limits = {JSON_DEFAULT_MAX_BYTES, LIST_DEPTH};
+    const struct json_value *list;
+    struct str text;
+
+    *out_value = value;
+    if (fits(argument, value))
+        return 0;
+    text = value->type == JSON_STRING ? str_trim(json_str(value)) : STR_EMPTY;
+    if (text.len == 0 && !argument->is_required) {
+        *out_value = NULL;
+    } else if (argument->type == CATALOG_INTEGER) {
+        room->type = JSON_INT;
+        if (str_to_int64(text, &room->integer))
+            *out_value = room;
+    } else if (argument->type == CATALOG_BOOLEAN) {
+        room->type = JSON_BOOL;
+        room->integer = str_eq_nocase(text, STR("true"));
+        if (room->integer == 1 || str_eq_nocase(text, STR("false")))
+            *out_value = room;
+    } else if (argument->type == CATALOG_ARRAY && str_starts_with(text, STR("["))) {
+        int r = json_parse(arena, text, limits, &list, NULL);
+
+        if (r == 0)
+            *out_value = list;
+        return r == ERR_NO_MEMORY || r == ERR_TOO_LARGE ? r : 0;
+    }
+    return 0; /* what could not be converted does not fit the schema */
+}
+
+/* ---- the new arguments ---- */
+
+struct builder {
+    struct arena *arena;
+    const struct json_value *whole; /* the arguments as given */
+    struct table table;             /* of the tool */
+    struct json_value *values;
+    size_t count;
+    size_t room;
+};
+
+static int push(struct builder *builder, const struct json_value *values, size_t count)
+{
+    if (builder->room - builder->count < count) {
+        size_t room = 2 * (builder->room + count);
+        struct json_value *grown =
+            arena_regrow(builder->arena, builder->values, room * sizeof(*grown));
+
+        if (grown == NULL)
+            return builder->arena->error;
+        builder->values = grown;
+        builder->room = room;
+    }
+    memcpy(&builder->values[builder->count], values, count * sizeof(*values));
+    builder->count += count;
+    return 0;
+}
+
+static int push_name(struct builder *builder, struct str name)
+{
+    const struct json_value key = {
+        .type = JSON_STRING, .size = (uint32_t)name.len, .text = name.ptr};
+
+    return push(builder, &key, 1);
+}
+
+/* The value of a member that was pushed since `start`, where its object begins; or NULL. */
+static const struct json_value *find_pushed(const struct builder *builder, size_t start,
+                                            struct str name)
+{
+    for (size_t i = start + 1; i < builder->count; i += 1 + json_span(&builder->values[i + 1]))
+        if (str_eq(json_str(&builder->values[i]), name))
+            return &builder->values[i + 1];
+    return NULL;
+}
+
+/* An argument that stands beside a list and belongs to its items. */
+static const struct catalog_argument *find_in_lists(const struct table *table, struct str name)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table items = {table->rows[i].items, table->rows[i].item_count};
+        const struct catalog_argument *found = find(&items, name);
+
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+static int push_object(struct builder *builder, const struct table *table, const char *where,
+                       const struct json_value *object, struct err *err);
+
+static int push_items(struct builder *builder, const struct catalog_argument *argument,
+                      const struct json_value *list, struct err *err)
+{
+    const struct table table = {argument->items, argument->item_count};
+    size_t start = builder->count;
+    size_t index = 0;
+    int r = push(builder, list, 1);
+
+    json_each_item (item, list) {
+        char where[WHERE_BYTES];
+
+        if (r < 0)
+            return r;
+        snprintf(where, sizeof(where), "%.*s[%zu].", STR_ARG(argument->name), index++);
+        r = item->type == JSON_OBJECT ? push_object(builder, &table, where, item, err)
+                                      : push(builder, item, json_span(item));
+    }
+    if (r == 0)
+        builder->values[start].span = builder->count - start;
+    return r;
+}
+
+/* Adds a member to the object that begins at `start`, unless it counts as missing. */
+static int push_member(struct builder *builder, size_t start,
+                       const struct catalog_argument *argument, const struct json_value *key,
+                       const char *where, struct err *err)
+{
+    const struct json_value *before = find_pushed(builder, start, argument->name);
+    const struct json_value *value;
+    struct json_value room = {0};
+    int r = convert(builder->arena, argument, key + 1, &room, &value);
+
+    if (r < 0 || value == NULL)
+        return r;
+    if (before != NULL) {
+        struct str shown = utf8_cut(json_str(key), SHOWN_BYTES);
+
+        if (json_eq(before, value))
+            return 0;
+        return err_set_field(err, ERR_SCHEMA_MISMATCH, argument->name.ptr,
+                             "%s%.*s: given twice with different values, also as %.*s", where,
+                             STR_ARG(argument->name), STR_ARG(shown));
+    }
+    r = push_name(builder, argument->name);
+    if (r < 0)
+        return r;
+    builder->values[start].size++;
+    return argument->item_count > 0 && value->type == JSON_ARRAY
+               ? push_items(builder, argument, value, err)
+               : push(builder, value, json_span(value));
+}
+
+/* What stands beside the list. */
+static int push_inherited(struct builder *builder, const struct table *table, size_t start,
+                          struct err *err)
+{
+    json_each_member (key, builder->whole) {
+        const struct catalog_argument *argument = find(table, json_str(key));
+        int r;
+
+        if (argument == NULL || find(&builder->table, json_str(key)) != NULL ||
+            find_pushed(builder, start, argument->name) != NULL)
+            continue;
+        r = push_member(builder, start, argument, key, "", err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int push_object(struct builder *builder, const struct table *table, const char *where,
+                       const struct json_value *object, struct err *err)
+{
+    const struct json_value header = {.type = JSON_OBJECT};
+    bool is_whole = object == builder->whole;
+    size_t start = builder->count;
+    int r = push(builder, &header, 1);
+
+    json_each_member (key, object) {
+        struct str name = json_str(key);
+        const struct catalog_argument *argument = find(table, name);
+
+        if (r < 0)
+            return r;
+        if (name.len > 0 && name.ptr[0] == '_')
+            continue;
+        if (argument != NULL)
+            r = push_member(builder, start, argument, key, where, err);
+        else if (!is_whole || find_in_lists(table, name) == NULL)
+            r = refuse_unknown(table, where, name, err);
+    }
+    if (r == 0 && !is_whole)
+        r = push_inherited(builder, table, start, err);
+    if (r == 0)
+        builder->values[start].span = builder->count - start;
+    return r;
+}
+
+int arguments_normalise(struct arena *arena, const struct catalog_tool *tool,
+                        const struct json_value *arguments, const struct json_value **out_arguments,
+                        struct err *err)
+{
+    struct builder builder = {
+        .arena = arena,
+        .whole = arguments,
+        .table = {tool->arguments, tool->argument_count},
+    };
+    int r;
+
+    if (arguments->type != JSON_OBJECT || is_plain(&builder.table, arguments)) {
+        *out_arguments = arguments;
+        return 0;
+    }
+    r = push_object(&builder, &builder.table, "", arguments, err);
+    if (r < 0) {
+        if (builder.values != NULL)
+            arena_regrow_free(arena, builder.values);
+        return err != NULL && err->code == r ? r : err_set_plain(err, r);
+    }
+    arena_adopt(arena, builder.values);
+    *out_arguments = builder.values;
+    return 0;
+}
