@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "files/nameglob.h"
@@ -90,6 +91,76 @@ static void what_is_no_glob_is_refused(void **state)
     assert_null(glob.glob);
 }
 
+static void usual_spellings_match(void **state)
+{
+    (void)state;
+    assert_true(is_match("./src/*.c", false, "src/a.c"));
+    assert_true(is_match("./*.c", false, "a.c"));
+    assert_false(is_match("./*.c", false, "src/a.c"));
+    assert_true(is_match("src/", false, "src/deep/a.c"));
+    assert_true(is_match("app/[slug]/*", false, "app/[slug]/page.tsx"));
+    assert_true(is_match("app/[slug]/*", false, "app/s/page.tsx"));
+    assert_true(is_match("[slug].tsx", false, "app/[slug].tsx"));
+    assert_true(is_match("@(a|b).c", false, "x/b.c"));
+    assert_true(is_match("{a..c}.c", false, "b.c"));
+    assert_true(is_match("SRC/@(A|B).C", true, "src/a.c"));
+}
+
+struct seen {
+    char text[100];
+};
+
+static int note(void *data, struct str directory)
+{
+    struct seen *seen = data;
+    size_t len = strlen(seen->text);
+
+    snprintf(seen->text + len, sizeof(seen->text) - len, "<%.*s>", STR_ARG(directory));
+    return 0;
+}
+
+static void assert_directories(const char *text, const char *expected)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct nameglob glob;
+    struct seen seen = {""};
+
+    assert_int_equal(nameglob_compile(&arena, str_from(text), false, &glob, NULL), 0);
+    assert_int_equal(nameglob_each_directory(&glob, note, &seen), 0);
+    assert_string_equal(seen.text, expected);
+}
+
+static void directories_are_those_before_the_first_wildcard(void **state)
+{
+    (void)state;
+    assert_directories("*.c", "<>");
+    assert_directories("src/a.c", "<src>");
+    assert_directories("src/deep/*.c", "<src/deep>");
+    assert_directories("src/**", "<src>");
+    assert_directories("/a.c", "<>");
+    assert_directories("a*/b/c", "<>");
+}
+
+static bool names(const char *text, const char *component)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct nameglob glob;
+
+    assert_int_equal(nameglob_compile(&arena, str_from(text), false, &glob, NULL), 0);
+    return nameglob_names(&glob, str_from(component));
+}
+
+static void components_are_named_literally_only(void **state)
+{
+    (void)state;
+    assert_true(names("dist/*.js", "dist"));
+    assert_true(names("**/dist/**", "dist"));
+    assert_true(names("{src,dist}/*", "dist"));
+    assert_false(names("**/*.js", "dist"));
+    assert_false(names("d*/x", "dist"));
+    assert_false(names("dist", "dist"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +169,9 @@ int main(void)
         cmocka_unit_test(case_is_ignored_when_asked_for),
         cmocka_unit_test(the_longest_name_fits),
         cmocka_unit_test(what_is_no_glob_is_refused),
+        cmocka_unit_test(usual_spellings_match),
+        cmocka_unit_test(directories_are_those_before_the_first_wildcard),
+        cmocka_unit_test(components_are_named_literally_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
