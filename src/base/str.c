@@ -157,6 +157,32 @@ size_t str_find(struct str s, struct str needle)
     return found == NULL ? SIZE_MAX : (size_t)(found - s.ptr);
 }
 
+size_t str_distance(struct str a, struct str b)
+{
+    size_t row[STR_DISTANCE_BYTES + 1];
+
+    if (a.len > STR_DISTANCE_BYTES || b.len > STR_DISTANCE_BYTES)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t least = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < least)
+                least = row[j] + 1;
+            if (row[j - 1] + 1 < least)
+                least = row[j - 1] + 1;
+            row[j] = least;
+        }
+    }
+    return row[b.len];
+}
+
 bool str_to_int64(struct str s, int64_t *out_number)
 {
     bool is_negative = s.len > 0 && s.ptr[0] == '-';

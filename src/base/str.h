@@ -85,6 +85,13 @@ static inline size_t str_index(struct str s, const char *const *names, size_t co
 /* Position of `needle` in `s`, or SIZE_MAX. */
 size_t str_find(struct str s, struct str needle);
 
+/*
+ * Number of bytes to insert, remove or replace to get from one text to the other; SIZE_MAX if one
+ * is longer than STR_DISTANCE_BYTES.
+ */
+enum { STR_DISTANCE_BYTES = 255 };
+size_t str_distance(struct str a, struct str b);
+
 /* Parses the whole view as a decimal int64_t: no spaces, no plus sign, no overflow. */
 bool str_to_int64(struct str s, int64_t *out_number);
 

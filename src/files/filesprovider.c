@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/filesprovider.h"
 
+#include <string.h>
+
 #include "files/consent.h"
 #include "files/preview/preview.h"
 #include "files/tool.h"
@@ -73,10 +75,11 @@ static void refused(void *call, const void *session, const struct permission_res
 static int run(void *call, const char *decision, const struct cancel *cancel,
                provider_progress_fn *progress, void *data, struct buf *out, struct err *err)
 {
-    const struct tool_call *running = call;
+    struct tool_call *running = call;
     const struct authority_call about = {.tool = running->tool->name.ptr, .decision = decision};
     int r;
 
+    running->may_suggest = strcmp(decision, permission_source_name(PERMISSION_BY_MODE)) == 0;
     authority_call_begin(&about);
     r = tool_run(call, cancel, progress, data, out);
     authority_call_end();

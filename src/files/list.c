@@ -163,8 +163,6 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
                                      : most > LIST_MAX_RESULTS ? LIST_MAX_RESULTS
                                                                : (size_t)most);
     r = read_directory(&listing, err);
-    if (r == ERR_NOT_FOUND)
-        r = 0; /* a missing directory has no entries */
     if (r == 0) {
         shortlist_sort(&listing.entries);
         r = write_listing(call, &listing, out);
@@ -178,6 +176,7 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
 struct tree {
     const struct tool_call *call;
     struct shortlist entries;
+    unsigned max_depth; /* 0: nothing below the start */
     uint64_t seen;
 };
 
@@ -191,21 +190,80 @@ static int tree_entry(void *data, const struct authority_entry *entry)
 
     if (++tree->seen % REPORT_ENTRIES == 0)
         tool_report(tree->call, tree->seen, 0, "walking");
-    if (!visible_in_tree(visible_last(entry->name), entry->type))
+    if (!visible_in_list(visible_last(entry->name), entry->type))
         return AUTHORITY_WALK_SKIP;
     r = shortlist_add(&tree->entries, entry->name, is_directory, &item);
-    return r == 0 && item == NULL ? AUTHORITY_WALK_SKIP : r;
+    if (r < 0)
+        return r;
+    return item == NULL || (is_directory && visible_is_excluded(visible_last(entry->name)))
+               ? AUTHORITY_WALK_SKIP
+               : 0;
 }
 
-static int append_line(struct buf *out, const struct shortlist_item *item)
+static unsigned depth_of(struct str name)
 {
+    unsigned depth = 1;
+
+    for (size_t i = 0; i < name.len; i++)
+        depth += name.ptr[i] == '/';
+    return depth;
+}
+
+static int count_entry(void *data, const struct authority_entry *entry)
+{
+    (void)entry;
+    ++*(uint64_t *)data;
+    return 0;
+}
+
+/* The next entry in order is the first one below a directory, if anything of it is shown. */
+static bool has_shown(const struct tree *tree, size_t index)
+{
+    return index + 1 < tree->entries.count &&
+           path_is_within(shortlist_name(tree->entries.items[index + 1]),
+                          shortlist_name(tree->entries.items[index]));
+}
+
+/* Why nothing is shown below a directory that is no deeper than the tree. */
+static int append_why_bare(const struct tree *tree, struct str name, struct buf *out)
+{
+    static const struct authority_list_options one = {.max_entries = 1};
+    __attribute__((uninitialized)) struct path_name path;
+    uint64_t count = 0;
+    int r = path_join(tool_name(tree->call, 0), name, &path);
+
+    if (r == 0)
+        r = authority_list(tree->call->box->config.files, path_view(&path), &one, count_entry,
+                           &count, NULL);
+    if (r < 0)
+        return buf_printf(out, " (not opened: %s)", err_text(r));
+    if (count == 0)
+        return buf_append_str(out, STR(" (empty)"));
+    /* The rest was cut off, or is of the kinds that no tree has. */
+    return buf_append_str(out, tree->entries.is_dropping ? STR(" (not opened: truncated)")
+                                                         : STR(" (nothing to show)"));
+}
+
+/* What follows a directory's name, if it does not show what is in it. */
+static int append_state(const struct tree *tree, size_t index, struct buf *out)
+{
+    struct str name = shortlist_name(tree->entries.items[index]);
+
+    if (visible_is_excluded(visible_last(name)))
+        return buf_append_str(out, STR(" (not opened: excluded)"));
+    if (depth_of(name) >= tree->max_depth)
+        return buf_append_str(out, STR(" (not opened: maxDepth)"));
+    return has_shown(tree, index) ? 0 : append_why_bare(tree, name, out);
+}
+
+static int append_line(const struct tree *tree, size_t index, struct buf *out)
+{
+    const struct shortlist_item *item = tree->entries.items[index];
     struct str name = shortlist_name(item);
     struct str last = visible_last(name);
-    size_t indent = 2;
+    size_t indent = (size_t)2 * depth_of(name);
     int r;
 
-    for (size_t i = 0; i + last.len < name.len; i++)
-        indent += name.ptr[i] == '/' ? 2 : 0;
     r = buf_reserve(out, indent);
     if (r < 0)
         return r;
@@ -216,7 +274,12 @@ static int append_line(struct buf *out, const struct shortlist_item *item)
         r = buf_append_char(out, '\\');
     if (r == 0)
         r = printable_replace(out, last, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
-    return r == 0 ? buf_append_str(out, item->is_directory ? STR("/\n") : STR("\n")) : r;
+    if (r == 0 && item->is_directory) {
+        r = buf_append_char(out, '/');
+        if (r == 0)
+            r = append_state(tree, index, out);
+    }
+    return r == 0 ? buf_append_char(out, '\n') : r;
 }
 
 static int append_root(const struct tool_call *call, struct buf *out)
@@ -241,7 +304,11 @@ static int write_tree(const struct tree *tree, struct buf *text)
     if (r == 0)
         r = append_root(tree->call, text);
     for (size_t i = 0; i < tree->entries.count && r == 0; i++)
-        r = append_line(text, tree->entries.items[i]);
+        r = append_line(tree, i, text);
+    if (r == 0 && tree->entries.count == 0)
+        r = tree->max_depth == 0
+                ? buf_append_str(text, STR("(maxDepth 0 shows nothing below it)\n"))
+                : buf_append_str(text, STR("(empty)\n"));
     if (r == 0 && tree->entries.is_dropping)
         r = buf_printf(text,
                        "(truncated at %d entries: use a subdirectory or a smaller maxDepth)\n",
@@ -271,7 +338,8 @@ int tool_get_file_tree(struct tool_call *call, struct buf *out, struct err *err)
     if (depth < 1) {
         r = check_directory(call, err);
     } else {
-        options.max_depth = depth < AUTHORITY_MAX_DEPTH ? (unsigned)depth : AUTHORITY_MAX_DEPTH;
+        tree.max_depth = depth < AUTHORITY_MAX_DEPTH ? (unsigned)depth : AUTHORITY_MAX_DEPTH;
+        options.max_depth = tree.max_depth;
         r = authority_walk(call->box->config.files, tool_name(call, 0), &options, tree_entry, &tree,
                            err);
     }

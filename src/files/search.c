@@ -6,10 +6,13 @@
  */
 #include "files/tool.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "authority/names/path.h"
+#include "files/globtext.h"
 #include "files/nameglob.h"
+#include "files/nearest.h"
 #include "files/visible.h"
 #include "search/search.h"
 
@@ -25,8 +28,11 @@ struct search {
     struct tool_call *call;
     struct nameglob globs[MAX_GLOBS];
     size_t glob_count;
-    struct str name; /* the first glob, as it was given */
-    struct str text; /* what is looked for in the files */
+    struct str name;      /* the first glob, as it was given */
+    struct str directory; /* where it starts, relative to the root */
+    struct str only;      /* the one file to look into; NULL ptr: all */
+    bool names_excluded;  /* a glob names what is left out otherwise */
+    struct str text;      /* what is looked for in the files */
     bool is_regex;
     bool ignores_case;
     size_t answer_bytes;
@@ -39,7 +45,7 @@ static bool is_wanted(void *data, struct str name)
 {
     const struct search *search = data;
 
-    if (!visible_in_tree(visible_last(name), AUTHORITY_FILE))
+    if (search->only.ptr != NULL && !str_eq(search->only, name))
         return false;
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_matches(&search->globs[i], name))
@@ -47,11 +53,22 @@ static bool is_wanted(void *data, struct str name)
     return true;
 }
 
+/* Whether some glob names the directory, which is left out otherwise. */
+static bool is_named(const struct search *search, struct str component)
+{
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (nameglob_names(&search->globs[i], component))
+            return true;
+    return false;
+}
+
 static bool is_entered(void *data, struct str directory)
 {
     const struct search *search = data;
+    struct str component = visible_last(directory);
 
-    if (!visible_in_tree(visible_last(directory), AUTHORITY_DIRECTORY))
+    if (search->only.ptr != NULL ||
+        (visible_is_excluded(component) && !is_named(search, component)))
         return false;
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_may_match_below(&search->globs[i], directory))
@@ -68,20 +85,171 @@ static void report(void *data, uint64_t files)
 
 /* ---- arguments ---- */
 
-static int add_glob(struct search *search, struct str key, struct err *err)
+/* A glob that would be a silent zero, with advice. */
+static int refuse_glob(struct str key, struct str text, const char *why, struct err *err)
 {
-    struct str text;
+    char shown[TOOL_SHOWN_BYTES];
+
+    return err_set_field(err, ERR_INVALID_ARGUMENT, key.ptr, "%s '%s' can match nothing: %s",
+                         key.ptr, tool_show(text, shown), why);
+}
+
+/* Makes an absolute glob inside the root relative to where the search starts. */
+static int take_absolute(const struct search *search, struct str key, struct str given,
+                         struct str *text, struct err *err)
+{
+    const struct toolbox_config *config = &search->call->box->config;
+    struct str below = given;
+    struct str start = search->directory;
+
+    if (!path_strip_root(&below, config->given_path) && !path_strip_root(&below, config->root_path))
+        return 0; /* "/name" begins at the top */
+    while (str_starts_with(below, STR("/")))
+        below = str_slice(below, 1, below.len);
+    if (start.len > 0) {
+        if (!path_is_within(below, start))
+            return refuse_glob(key, given, "it is not below dirPath", err);
+        below = str_slice(below, start.len, below.len);
+    }
+    /* A slash, or it would match in any directory. */
+    if (below.len == 0)
+        *text = STR("**");
+    else if (memchr(below.ptr, '/', below.len) != NULL)
+        *text = below;
+    else
+        *text = str_slice(given, given.len - below.len - 1, given.len);
+    return 0;
+}
+
+/* Whether a directory that a glob names exists below the start. */
+struct looking {
+    const struct search *search;
+    struct path_name first_missing;
+    bool is_any_missing;
+};
+
+static int look_for(void *data, struct str directory)
+{
+    __attribute__((uninitialized)) struct path_name path;
+    struct looking *looking = data;
+    struct authority_stat about;
+
+    if (path_join(looking->search->directory, directory, &path) < 0)
+        return 0;
+    if (authority_stat(looking->search->call->box->config.files, path_view(&path), &about, NULL) ==
+            0 &&
+        about.type == AUTHORITY_DIRECTORY)
+        return 1;
+    if (!looking->is_any_missing)
+        looking->first_missing = path;
+    looking->is_any_missing = true;
+    return 0;
+}
+
+static int check_directories(const struct search *search, struct str key, struct str text,
+                             const struct nameglob *glob, struct err *err)
+{
+    __attribute__((uninitialized)) struct looking looking;
+    char words[NEAREST_WORDS_BYTES];
+    char shown[TOOL_SHOWN_BYTES];
+    char why[ERR_MESSAGE_BYTES];
+
+    looking.search = search;
+    looking.is_any_missing = false;
+    if (nameglob_each_directory(glob, look_for, &looking) == 1 || !looking.is_any_missing)
+        return 0;
+    tool_show(path_view(&looking.first_missing), shown);
+    if (nearest_explain(search->call, path_view(&looking.first_missing), words))
+        snprintf(why, sizeof(why), "there is no directory %.60s; %s", shown, words);
+    else
+        snprintf(why, sizeof(why), "there is no directory %s", shown);
+    return refuse_glob(key, text, why, err);
+}
+
+/* A plain name of a directory stands for what lies below it. */
+static bool is_directory(const struct search *search, struct str text)
+{
+    __attribute__((uninitialized)) struct path_name path;
+    __attribute__((uninitialized)) struct path_name name;
+    struct authority_stat about;
+
+    return globtext_is_literal(text) && path_normalise(text, NULL, false, &name) == 0 &&
+           name.len > 0 && path_join(search->directory, path_view(&name), &path) == 0 &&
+           authority_stat(search->call->box->config.files, path_view(&path), &about, NULL) == 0 &&
+           about.type == AUTHORITY_DIRECTORY;
+}
+
+static int compile_glob(struct search *search, struct str key, struct str text,
+                        struct nameglob *out_glob, struct err *err)
+{
+    struct arena *arena = &search->call->arena;
+    struct err why = ERR_INIT;
     int r;
 
-    if (!json_get_str(search->call->arguments, key, &text))
+    if (is_directory(search, text)) {
+        char *below = arena_alloc(arena, text.len + 1);
+
+        if (below == NULL)
+            return err_set_plain(err, arena->error);
+        memcpy(below, text.ptr, text.len);
+        below[text.len] = '/';
+        text = (struct str){below, text.len + 1};
+    }
+    r = nameglob_compile(arena, text, search->ignores_case, out_glob, &why);
+    if (r < 0)
+        return why.code == ERR_INVALID_ARGUMENT
+                   ? err_set_field(err, r, key.ptr, "%s: %s", key.ptr, why.message)
+                   : err_set_plain(err, r);
+    /* Names in another case may exist. */
+    return search->ignores_case ? 0 : check_directories(search, key, text, out_glob, err);
+}
+
+static int add_glob(struct search *search, struct str key, struct err *err)
+{
+    struct nameglob *glob = &search->globs[search->glob_count];
+    struct str start = search->directory;
+    struct str given;
+    struct str text;
+    int r = 0;
+
+    if (!json_get_str(search->call->arguments, key, &given))
         return 0;
-    r = nameglob_compile(&search->call->arena, text, search->ignores_case,
-                         &search->globs[search->glob_count], err);
+    text = given;
+    if (str_starts_with(given, STR("/")))
+        r = take_absolute(search, key, given, &text, err);
+    if (r < 0)
+        return r;
+    r = compile_glob(search, key, text, glob, err);
+    /* Many give the path from the root, although the search starts below it. */
+    if (r == ERR_INVALID_ARGUMENT && start.len > 0 && path_is_within(text, start) &&
+        text.len > start.len + 1 &&
+        compile_glob(search, key, str_slice(text, start.len, text.len), glob, NULL) == 0)
+        r = 0;
     if (r < 0)
         return r;
     if (search->glob_count++ == 0)
-        search->name = text;
+        search->name = given;
     return 0;
+}
+
+static void note_excluded(struct search *search)
+{
+    for (size_t i = 0; i < search->glob_count; i++)
+        if (visible_names_excluded(&search->globs[i]))
+            search->names_excluded = true;
+}
+
+/* What is searched: a directory, or one file of it. */
+static int find_start(struct search *search, struct err *err)
+{
+    struct str name = tool_name(search->call, 0);
+    struct authority_stat about;
+    int r = authority_stat(search->call->box->config.files, name, &about, err);
+
+    search->directory = name;
+    if (r == 0 && about.type == AUTHORITY_FILE)
+        path_split(name, &search->directory, &search->only);
+    return r;
 }
 
 static int read_arguments(struct search *search, struct err *err)
@@ -91,11 +259,14 @@ static int read_arguments(struct search *search, struct err *err)
     int r;
 
     (void)json_get_bool(arguments, STR("ignoreCase"), &search->ignores_case);
-    r = add_glob(search, STR("name"), err);
+    r = find_start(search, err);
+    if (r == 0)
+        r = add_glob(search, STR("name"), err);
     if (r == 0)
         r = add_glob(search, STR("filePattern"), err);
     if (r < 0)
         return r;
+    note_excluded(search);
     (void)json_get_str(arguments, STR("query"), &search->text);
     if (json_get_str(arguments, STR("pattern"), &regex)) {
         if (search->text.ptr != NULL)
@@ -135,7 +306,7 @@ static bool write_path(const struct search *search, struct json_writer *w, struc
 {
     __attribute__((uninitialized)) struct path_name path;
 
-    if (path_join(tool_name(search->call, 0), found, &path) < 0)
+    if (path_join(search->directory, found, &path) < 0)
         return false; /* no name can reach it */
     json_put_str_lossy(w, STR("path"), path_view(&path));
     return true;
@@ -153,7 +324,7 @@ static size_t bytes_of(const struct str *lines, size_t count)
 /* Whether this much more fits; everything after something that does not fit is omitted too. */
 static bool fits(struct search *search, size_t bytes)
 {
-    search->answer_bytes += bytes + tool_name(search->call, 0).len;
+    search->answer_bytes += bytes + search->directory.len;
     if (search->answer_bytes > ANSWER_MAX_BYTES)
         search->is_answer_full = true;
     return !search->is_answer_full;
@@ -250,7 +421,7 @@ static int run(struct search *search, struct buf *out, struct err *err)
     cleanup_search_result struct search_result result = {.total = 0};
     cleanup_pattern struct pattern *pattern = NULL;
     struct search_request request = {
-        .directory = tool_name(call, 0),
+        .directory = search->directory,
         .enters = is_entered,
         .wants = is_wanted,
         .filter_data = search,
@@ -269,7 +440,9 @@ static int run(struct search *search, struct buf *out, struct err *err)
     int r = 0;
 
     (void)json_get_bool(call->arguments, STR("includeIgnored"), &includes_ignored);
-    request.heeds_ignore_files = !includes_ignored;
+    /* Whoever names something gets it. */
+    request.heeds_ignore_files =
+        !includes_ignored && !search->names_excluded && search->only.ptr == NULL;
     if (search->text.ptr != NULL)
         r = pattern_compile(search->text, &how, &pattern, err);
     if (r < 0)

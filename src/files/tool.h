@@ -33,6 +33,8 @@ struct tool_call {
      * decision, it would say what exists.
      */
     struct err failure;
+    /* Errors may tell what exists beside a missing name: no question or rule let the call run. */
+    bool may_suggest;
     /* While it runs: */
     const struct cancel *cancel;
     tool_progress_fn *progress; /* may be NULL */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/schema/schema.h"
 #include "base/utf8.h"
+#include "files/nearest.h"
 #include "files/patterns.h"
 #include "files/tool.h"
 #include "files/undo/undo.h"
@@ -442,6 +443,7 @@ int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
     call->box = box;
     call->tool = tool;
     call->arguments = arguments;
+    call->may_suggest = true;
     arena_init(&call->arena, TOOL_CALL_MAX_BYTES);
     r = add_resources(call, cancel, err);
     if (r < 0) {
@@ -538,6 +540,24 @@ bool tool_explain(const struct tool_call *call, int code, struct err *err)
     return true;
 }
 
+/* Adds what exists near the name, once the call is allowed. */
+static int write_error(const struct tool_call *call, struct err *err, struct buf *out)
+{
+    char words[NEAREST_WORDS_BYTES];
+    char name[TOOL_SHOWN_BYTES];
+
+    for (size_t i = 0; err->code == ERR_NOT_FOUND && i < call->resource_count; i++) {
+        const struct tool_resource *resource = &call->resources[i];
+
+        if (strcmp(tool_show(resource->given, name), err->field) != 0)
+            continue;
+        if (nearest_explain(call, resource->resolved, words))
+            (void)err_set_field(err, ERR_NOT_FOUND, name, "%s: not found; %s", name, words);
+        break;
+    }
+    return toolresult_write_error(err, out);
+}
+
 /* Runs the tool, with the lock if it changes something. */
 static int run(struct tool_call *call, struct buf *object, struct err *err)
 {
@@ -578,12 +598,12 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     call->progress_data = progress_data;
     call->is_whole_result = false;
     if (call->failure.code != 0)
-        return toolresult_write_error(&call->failure, out);
+        return write_error(call, &call->failure, out);
     r = run(call, &object, &err);
     if (r < 0) {
         if (!tool_explain(call, r, &err))
             return r;
-        return toolresult_write_error(&err, out);
+        return write_error(call, &err, out);
     }
     if (call->is_whole_result)
         return hand_over(&object, out);

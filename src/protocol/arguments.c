@@ -71,37 +71,10 @@ static const struct catalog_argument *find(const struct table *table, struct str
     return NULL;
 }
 
-/* Number of letters to insert, remove or replace to get from one name to the other. */
-static size_t distance(struct str a, struct str b)
-{
-    size_t row[NAME_BYTES + 1];
-
-    if (b.len > NAME_BYTES)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= b.len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= b.len; j++) {
-            size_t least = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
-
-            diagonal = row[j];
-            if (row[j] + 1 < least)
-                least = row[j] + 1;
-            if (row[j - 1] + 1 < least)
-                least = row[j - 1] + 1;
-            row[j] = least;
-        }
-    }
-    return row[b.len];
-}
-
 /* A name that could be meant: a third of it wrong, or a part of it. SIZE_MAX: not this one. */
 static size_t likeness(struct str given, struct str known)
 {
-    size_t far = distance(given, known);
+    size_t far = str_distance(given, known);
 
     if (far <= (given.len > known.len ? given.len : known.len) / 3)
         return far;

@@ -9,7 +9,7 @@ import mcp_client
 from mcp_client import Refused, Scene, picture
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data/agent-calls.jsonl"
-LEAST = 150  # so that a file that was cut does not pass
+LEAST = 300  # so that a file that was cut does not pass
 
 
 def plant(root, files):

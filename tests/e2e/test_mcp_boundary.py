@@ -178,8 +178,12 @@ class Links(Boundary):
     def test_hard_links_to_files_outside(self):
         os.link(self.outside / "secret", self.root / "hard")
         server = self.start("-w")
-        self.assert_closed(server, ["hard"], may_act=("stat_file", *self.ITSELF),
+        # Its name is in the root, and may be told; what is in it may not.
+        self.assert_closed(server, ["hard"], may_act=("stat_file", "search_files", *self.ITSELF),
                            may_subscribe=True)
+        for place in ("hard", "."):
+            found = server.good("search_files", pattern=".", dirPath=place, filePattern="hard")
+            self.assertEqual(found["matches"], [])
 
     def test_pipes_sockets_and_devices_do_not_hang(self):
         os.mkfifo(self.root / "pipe")
@@ -384,7 +388,8 @@ class OtherSessions(Scene):
                      ("delete", {"path": "state"}),
                      ("read_file", {"filePath": "state/gatehouse/audit.jsonl"})):
             server.bad(call[0], **call[1])
-        self.assertEqual(server.good("list_files", dirPath="state")["entries"], [])
+        self.assertEqual(server.good("list_files", dirPath="state")["entries"],
+                         [{"path": "state/.local", "type": "directory"}])
         server.end()
         self.assertEqual(theirs.read_bytes(), before)
 

@@ -126,6 +126,17 @@ class Asking(Consent):
         params, _ = self.decide(server, "Deny once", "write_file", filePath="a.txt", content="")
         self.assertIn("-needle", params["message"])
 
+    def test_a_yes_about_a_missing_name_tells_of_no_other(self):
+        (self.root / "secrets").mkdir()
+        server = self.begin("--permission-filesystem-read", "ask")
+        for tool, arguments in (("list_files", {"dirPath": "secret"}),
+                                ("read_file", {"filePath": "secret"}),
+                                ("search_files", {"name": "secret/*"})):
+            _, result = self.decide(server, "Allow once", tool, **arguments)
+            self.assertTrue(result["isError"])
+            self.assertNotIn("secrets", result["content"][0]["text"])
+        self.assertIn("did you mean secrets?", self.begin().bad("list_files", dirPath="secret"))
+
     def test_a_name_cannot_dress_up_the_question(self):
         name = "a\n- harmless\x1b[8m\u202etxt.\x7f"
         (self.root / name).write_text("x")

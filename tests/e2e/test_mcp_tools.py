@@ -87,15 +87,13 @@ class Reading(Tools):
         entries = json.loads(result["content"][0]["text"])
         self.assertEqual(result["structuredContent"]["entries"], entries)
         names = [entry["path"] for entry in entries]
-        self.assertEqual(names[-4:], [".env", ".gitignore", "a.txt", "z.txt"])
+        self.assertEqual(names[-5:], [".env", ".gitignore", ".hidden", "a.txt", "z.txt"])
         self.assertIn({"path": "B", "type": "directory"}, entries)
         self.assertIn({"path": "a.txt", "type": "file", "sizeBytes": 5}, entries)
         self.assertNotIn("link", names)
-        self.assertNotIn(".hidden", names)
         listed = self.server.good("list_files", dirPath="B")
         self.assertEqual(listed["entries"], [{"path": "B/x", "type": "file", "sizeBytes": 3}])
-        self.assertEqual(self.server.call("list_files", dirPath="missing")["content"][0]["text"],
-                         "[]")
+        self.assertIn("missing: not found", self.server.bad("list_files", dirPath="missing"))
         self.assertEqual(len(self.server.good("list_files", dirPath=".", maxResults=2)["entries"]), 2)
 
     def test_list_files_shows_200_unless_told_otherwise(self):
@@ -115,8 +113,10 @@ class Reading(Tools):
             self.assertNotIn("structuredContent", result)
             return result["content"][0]["text"].split("\n")
         self.assertEqual(tree(dirPath="."),
-                         [f"{self.root}/", "  a/", "    deep/", "    y", "  b.txt"])
-        self.assertEqual(tree(dirPath="a", maxDepth=1), [f"{self.root}/a/", "  deep/", "  y"])
+                         [f"{self.root}/", "  a/", "    deep/ (not opened: maxDepth)", "    y",
+                          "  node_modules/ (not opened: excluded)", "  b.txt"])
+        self.assertEqual(tree(dirPath="a", maxDepth=1),
+                         [f"{self.root}/a/", "  deep/ (not opened: maxDepth)", "  y"])
         self.assertIn("        x", tree(dirPath=".", maxDepth=9))
         self.assertEqual(tree(dirPath="node_modules")[1:], ["  m"])
 

@@ -48,11 +48,18 @@ static size_t level_of(struct str line)
     return blanks % INDENT == 0 ? blanks / INDENT : 0;
 }
 
-/* A backslash is put before a name that begins with a blank or a backslash. */
+/*
+ * A backslash is put before a name that begins with a blank or a backslash. What follows the slash
+ * of a directory says why it was not opened.
+ */
 static struct str name_in(struct str line, size_t level)
 {
     struct str name = str_slice(line, level * INDENT, line.len);
+    const char *slash = name.len > 0 ? memchr(name.ptr, '/', name.len) : NULL;
 
+    if (slash != NULL &&
+        str_starts_with(str_slice(name, (size_t)(slash - name.ptr) + 1, name.len), STR(" (")))
+        name.len = (size_t)(slash - name.ptr) + 1;
     return str_starts_with(name, STR("\\")) ? str_slice(name, 1, name.len) : name;
 }
 
@@ -106,7 +113,9 @@ static void write_level(struct json_writer *json, struct str text, size_t wanted
         if (level == 0 || level > TREE_DEPTH)
             continue;
         whole = put(&path, level, name_in(line, level));
-        if (level == wanted && whole.len > 0)
+        /* The servers of the older dialect do not get directories that are left out. */
+        if (level == wanted && whole.len > 0 &&
+            !str_ends_with(line, STR("/ (not opened: excluded)")))
             write_entry(json, whole);
     }
 }

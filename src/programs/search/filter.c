@@ -39,7 +39,8 @@ bool filter_enters(void *data, struct str directory)
 {
     const struct filter *filter = data;
 
-    if (!filter->shows_hidden && !visible_in_tree(visible_last(directory), AUTHORITY_DIRECTORY))
+    if (!filter->shows_hidden && (visible_is_hidden(visible_last(directory)) ||
+                                  visible_is_excluded(visible_last(directory))))
         return false;
     if (filter->has_file_glob && !nameglob_may_match_below(&filter->file_glob, directory))
         return false;
@@ -53,7 +54,7 @@ bool filter_wants(void *data, struct str file)
 {
     const struct filter *filter = data;
 
-    if (!filter->shows_hidden && !visible_in_tree(visible_last(file), AUTHORITY_FILE))
+    if (!filter->shows_hidden && visible_is_hidden(visible_last(file)))
         return false;
     if (filter->has_file_glob && !nameglob_matches(&filter->file_glob, file))
         return false;

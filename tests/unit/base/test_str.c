@@ -184,6 +184,20 @@ static void case_is_ignored_for_letters_of_ascii_alone(void **state)
     }
 }
 
+static void distance_counts_changed_bytes(void **state)
+{
+    char longest[STR_DISTANCE_BYTES + 1];
+
+    (void)state;
+    memset(longest, 'a', sizeof(longest));
+    assert_int_equal(str_distance(STR_EMPTY, STR_EMPTY), 0);
+    assert_int_equal(str_distance(STR("abc"), STR_EMPTY), 3);
+    assert_int_equal(str_distance(STR("filePaht"), STR("filePath")), 2);
+    assert_int_equal(str_distance(STR("kitten"), STR("sitting")), 3);
+    assert_int_equal(str_distance((struct str){longest, STR_DISTANCE_BYTES}, STR("a")), 254);
+    assert_true(str_distance((struct str){longest, sizeof(longest)}, STR("a")) == SIZE_MAX);
+}
+
 TEST_MAIN(cmocka_unit_test(case_is_ignored_for_letters_of_ascii_alone),
           cmocka_unit_test(common_prefixes_end_where_the_first_byte_differs),
           cmocka_unit_test(equality_is_by_bytes_and_length),
@@ -191,4 +205,5 @@ TEST_MAIN(cmocka_unit_test(case_is_ignored_for_letters_of_ascii_alone),
           cmocka_unit_test(slices_stay_inside), cmocka_unit_test(cut_yields_every_part_once),
           cmocka_unit_test(find_sees_past_nul_bytes),
           cmocka_unit_test(integers_are_read_whole_or_not_at_all),
-          cmocka_unit_test(sizes_take_decimal_and_binary_units))
+          cmocka_unit_test(sizes_take_decimal_and_binary_units),
+          cmocka_unit_test(distance_counts_changed_bytes))

@@ -63,17 +63,23 @@ static void paths_are_relative_to_the_root_and_sizes_are_told(void **state)
     assert_int_equal(int_member(entries + 1, "sizeBytes"), 5);
 }
 
-static void a_missing_directory_is_empty_and_a_file_is_an_error(void **state)
+static void a_missing_directory_is_an_error_with_the_nearest(void **state)
 {
     struct bench *bench = *state;
 
     plant(bench, "file", "x");
-    assert_str(shown(bench, list(bench, "{\"dirPath\":\"none/at/all\"}")), "");
+    plant_dir(bench, "src");
+    plant_dir(bench, "src/Utils");
+    assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"none/at/all\"}"),
+                    "none/at/all: not found; the nearest that exists is the root");
+    assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"src/util\"}"),
+                    "src/util: not found; did you mean src/Utils?");
+    assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"scr\"}"), "scr: not found; ");
     assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"file\"}"),
                     "file is not a directory");
 }
 
-static void links_and_special_files_and_dot_files_are_left_out(void **state)
+static void links_special_files_and_version_control_are_left_out(void **state)
 {
     struct bench *bench = *state;
 
@@ -87,7 +93,7 @@ static void links_and_special_files_and_dot_files_are_left_out(void **state)
     plant_link(bench, "link", "file");
     assert_int_equal(mkfifoat(bench->root_fd, "pipe", 0644), 0);
     assert_str(shown(bench, list(bench, "{\"dirPath\":\".\"}")),
-               "d:node_modules f:.env f:.eslintrc.js f:file");
+               "d:node_modules f:.env f:.env.local f:.eslintrc.js f:.secret f:file");
 }
 
 static void an_excluded_directory_is_listed_when_it_is_named(void **state)
@@ -200,10 +206,11 @@ static void a_tree_is_indented_and_ends_at_its_depth(void **state)
     plant_dir(bench, "attic");
     plant(bench, "README", "x");
     assert_str(below(bench, tree(bench, "{\"dirPath\":\".\"}")),
-               "\n  attic/\n  src/\n    deep/\n    a.c\n  README\n  src-not");
-    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":1}")),
-               "\n  attic/\n  src/\n  README\n  src-not");
-    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":0}")), "");
+               "\n  attic/ (empty)\n  src/\n    deep/ (not opened: maxDepth)\n    a.c\n  README\n  "
+               "src-not");
+    assert_str(
+        below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":1}")),
+        "\n  attic/ (not opened: maxDepth)\n  src/ (not opened: maxDepth)\n  README\n  src-not");
     assert_str(below(bench, tree(bench, "{\"dirPath\":\"src\",\"maxDepth\":9}")),
                "src/\n  deep/\n    er/\n      x\n  a.c");
 }
@@ -221,7 +228,7 @@ static void a_name_that_begins_with_blanks_is_not_taken_for_one_below(void **sta
                "\n  a/\n    x\n  \\  x\n  \\\\y\n  z ");
 }
 
-static void a_tree_leaves_out_what_is_fetched_built_hidden_or_linked(void **state)
+static void a_tree_does_not_open_what_is_fetched_or_built(void **state)
 {
     struct bench *bench = *state;
 
@@ -235,10 +242,36 @@ static void a_tree_leaves_out_what_is_fetched_built_hidden_or_linked(void **stat
     plant(bench, ".gitignore", "x");
     plant_link(bench, "link", "lib");
     assert_str(below(bench, tree(bench, "{\"dirPath\":\".\"}")),
-               "\n  lib/\n    build\n  .gitignore");
+               "\n  dist/ (not opened: excluded)\n  lib/\n    __pycache__/ (not opened: excluded)\n"
+               "    build\n  node_modules/ (not opened: excluded)\n  .gitignore\n  .hidden");
     assert_str(below(bench, tree(bench, "{\"dirPath\":\"node_modules\"}")), "node_modules/\n  x");
     /* A link inside that is named leads where it leads. */
-    assert_str(below(bench, tree(bench, "{\"dirPath\":\"link\"}")), "lib/\n  build");
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\"link\"}")),
+               "lib/\n  __pycache__/ (not opened: excluded)\n  build");
+}
+
+static void a_tree_says_why_nothing_is_shown_below(void **state)
+{
+    struct bench *bench = *state;
+
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\"}")), "\n(empty)");
+    plant_dir(bench, "bare");
+    plant_dir(bench, "linked");
+    plant_link(bench, "linked/x", "../bare");
+    plant_dir(bench, "locked");
+    plant_dir(bench, "deep");
+    plant_dir(bench, "deep/er");
+    assert_int_equal(fchmodat(bench->root_fd, "locked", 0, 0), 0);
+    assert_contains(tree(bench, "{\"dirPath\":\".\"}"), "\n  bare/ (empty)\n");
+    assert_contains(tree(bench, "{\"dirPath\":\".\"}"), "\n  linked/ (nothing to show)\n");
+    assert_contains(tree(bench, "{\"dirPath\":\".\"}"), "\n    er/ (not opened: maxDepth)\n");
+    if (geteuid() == 0)
+        assert_contains(tree(bench, "{\"dirPath\":\".\"}"), "\n  locked/ (empty)");
+    else
+        assert_contains(tree(bench, "{\"dirPath\":\".\"}"), "\n  locked/ (not opened: ");
+    assert_int_equal(fchmodat(bench->root_fd, "locked", 0755, 0), 0);
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":0}")),
+               "\n(maxDepth 0 shows nothing below it)");
 }
 
 static void a_tree_of_nothing_or_of_a_file_is_an_error(void **state)
@@ -307,15 +340,16 @@ static void denied_names_are_in_no_list_and_no_tree(void **state)
     bench_deny(bench, denied);
     assert_str(shown(bench, list(bench, "{\"dirPath\":\".\"}")), "d:lib f:open");
     assert_str(shown(bench, list(bench, "{\"dirPath\":\"lib\"}")), "");
-    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":9}")), "\n  lib/\n  open");
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":9}")),
+               "\n  lib/ (empty)\n  open");
     assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"private\"}"), "denied");
     assert_contains(bench_error(bench, "get_file_tree", "{\"dirPath\":\"private\"}"), "denied");
 }
 
 TEST_MAIN(BENCH_TEST(directories_come_first_then_names_in_order),
           BENCH_TEST(paths_are_relative_to_the_root_and_sizes_are_told),
-          BENCH_TEST(a_missing_directory_is_empty_and_a_file_is_an_error),
-          BENCH_TEST(links_and_special_files_and_dot_files_are_left_out),
+          BENCH_TEST(a_missing_directory_is_an_error_with_the_nearest),
+          BENCH_TEST(links_special_files_and_version_control_are_left_out),
           BENCH_TEST(an_excluded_directory_is_listed_when_it_is_named),
           BENCH_TEST(the_type_says_what_is_listed),
           BENCH_TEST(a_list_that_is_cut_keeps_the_first_and_says_so),
@@ -323,7 +357,8 @@ TEST_MAIN(BENCH_TEST(directories_come_first_then_names_in_order),
           BENCH_TEST(a_name_that_is_no_utf8_is_shown_all_the_same),
           BENCH_TEST(a_tree_is_indented_and_ends_at_its_depth),
           BENCH_TEST(a_name_that_begins_with_blanks_is_not_taken_for_one_below),
-          BENCH_TEST(a_tree_leaves_out_what_is_fetched_built_hidden_or_linked),
+          BENCH_TEST(a_tree_does_not_open_what_is_fetched_or_built),
+          BENCH_TEST(a_tree_says_why_nothing_is_shown_below),
           BENCH_TEST(a_tree_of_nothing_or_of_a_file_is_an_error),
           BENCH_TEST(names_cannot_fake_lines_of_a_tree),
           BENCH_TEST(a_tree_that_is_cut_keeps_the_first_and_says_so),

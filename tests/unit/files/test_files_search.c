@@ -54,8 +54,49 @@ static void a_glob_with_a_slash_is_for_the_path_below_the_directory(void **state
                "src/lib/deep/c.c src/lib/deep/c.h src/lib/b.c src/a.c");
     assert_str(found(bench, "{\"name\":\"**/deep/*.c\"}"), "src/lib/deep/c.c");
     assert_str(found(bench, "{\"name\":\"src/**/*.c\"}"), "src/lib/deep/c.c src/lib/b.c src/a.c");
-    assert_str(found(bench, "{\"name\":\"lib/*.c\"}"), "");
     assert_str(found(bench, "{\"name\":\"lib/*.c\",\"dirPath\":\"src\"}"), "src/lib/b.c");
+    /* From the root, as many write it. */
+    assert_str(found(bench, "{\"name\":\"src/lib/*.c\",\"dirPath\":\"src\"}"), "src/lib/b.c");
+    /* A directory stands for what lies below it. */
+    assert_str(found(bench, "{\"name\":\"src/lib/deep\"}"), "src/lib/deep/c.c src/lib/deep/c.h");
+}
+
+static void a_glob_in_a_directory_that_does_not_exist_is_refused(void **state)
+{
+    struct bench *bench = *state;
+    char text[BENCH_PATH_BYTES + 64];
+
+    plant_project(bench);
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"lib/*.c\"}"),
+                    "name 'lib/*.c' can match nothing: there is no directory lib");
+    assert_contains(bench_error(bench, "search_files", "{\"filePattern\":\"src/libs/**\"}"),
+                    "did you mean src/lib?");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"main.c/x\"}"),
+                    "can match nothing");
+    assert_contains(bench_error(bench, "search_files", "{\"name\":\"../x\"}"), "name: ");
+    /* One of several suffices. */
+    assert_str(found(bench, "{\"name\":\"{lib,src}/*.c\"}"), "src/a.c");
+    snprintf(text, sizeof(text), "{\"name\":\"%s/src/*.c\"}", bench->root);
+    assert_str(found(bench, text), "src/a.c");
+    snprintf(text, sizeof(text), "{\"name\":\"%s/main.c\"}", bench->root);
+    assert_str(found(bench, text), "main.c");
+    snprintf(text, sizeof(text), "{\"name\":\"%s/src/*.c\",\"dirPath\":\"src\"}", bench->root);
+    assert_str(found(bench, text), "src/a.c");
+    snprintf(text, sizeof(text), "{\"name\":\"%s/*.c\",\"dirPath\":\"src\"}", bench->root);
+    assert_contains(bench_error(bench, "search_files", text), "it is not below dirPath");
+}
+
+static void a_single_file_can_be_searched(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+
+    plant_dir(bench, "src");
+    plant(bench, "src/a.c", "one\ntwo\n");
+    plant(bench, "src/b.c", "two\n");
+    object = bench_call(bench, "search_files", "{\"query\":\"two\",\"dirPath\":\"src/a.c\"}");
+    assert_int_equal(int_member(object, "totalMatches"), 1);
+    assert_str(found(bench, "{\"query\":\"two\",\"dirPath\":\"src/a.c\"}"), "src/a.c");
 }
 
 static void either_argument_or_both(void **state)
@@ -94,8 +135,16 @@ static void what_a_tree_leaves_out_is_not_searched(void **state)
     plant(bench, ".hidden/x.js", "");
     plant(bench, ".x.js", "");
     plant(bench, "x.js", "");
+    plant_dir(bench, ".git");
+    plant(bench, ".git/x.js", "");
+    plant(bench, ".gitignore", "node_modules/\n");
     plant_link(bench, "link.js", "x.js");
-    assert_str(found(bench, "{\"name\":\"*.js\"}"), "x.js");
+    assert_str(found(bench, "{\"name\":\"*.js\"}"), ".hidden/x.js .x.js x.js");
+    assert_str(found(bench, "{\"name\":\"**/*.js\"}"), ".hidden/x.js .x.js x.js");
+    /* Unless a glob names it, whatever .gitignore says. */
+    assert_str(found(bench, "{\"name\":\"node_modules/*.js\"}"), "node_modules/x.js");
+    assert_str(found(bench, "{\"name\":\"{node_modules,.git}/**\"}"),
+               ".git/x.js node_modules/x.js");
     assert_str(found(bench, "{\"name\":\"*.js\",\"dirPath\":\"node_modules\"}"),
                "node_modules/x.js");
 }
@@ -333,7 +382,9 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(an_answer_has_a_ceiling), BENCH_TEST(denied_files_are_not_searched),
           BENCH_TEST(a_glob_without_a_slash_is_for_the_last_component),
           BENCH_TEST(a_glob_with_a_slash_is_for_the_path_below_the_directory),
-          BENCH_TEST(either_argument_or_both), BENCH_TEST(case_is_ignored_when_asked_for),
+          BENCH_TEST(a_glob_in_a_directory_that_does_not_exist_is_refused),
+          BENCH_TEST(a_single_file_can_be_searched), BENCH_TEST(either_argument_or_both),
+          BENCH_TEST(case_is_ignored_when_asked_for),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
           BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
           BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),

@@ -166,7 +166,7 @@ static void the_files_of_a_tree_are_listed(void **state)
     plant_dir(bench, "node_modules");
     plant(bench, "node_modules/x", "");
     plant_link(bench, "link", "z.json");
-    assert_str(first_page(bench, &names), "dir/a b z.json");
+    assert_str(first_page(bench, &names), "dir/a b .hidden z.json");
     assert_contains(buf_view(&bench->out), "\"name\":\"z.json\",\"mimeType\":\"application/json\"");
 }
 
@@ -270,7 +270,7 @@ static void a_path_is_completed_component_by_component(void **state)
     plant(bench, ".hidden", "");
     plant_link(bench, "sources", "src");
     plant(bench, "s\xFF", "");
-    assert_str(completed(bench, STR("")), "src/ setup");
+    assert_str(completed(bench, STR("")), "src/ .hidden setup");
     assert_str(completed(bench, STR("s")), "src/ setup");
     assert_str(completed(bench, STR("sr")), "src/");
     assert_str(completed(bench, STR("src/")), "src/tools/ src/other.c src/toml.c");
@@ -278,7 +278,7 @@ static void a_path_is_completed_component_by_component(void **state)
     assert_str(completed(bench, STR("sources/to")), "sources/tools/ sources/toml.c");
     assert_str(completed(bench, STR("src/toml.c/")), "");
     assert_str(completed(bench, STR("none/x")), "");
-    assert_str(completed(bench, STR(".h")), "");
+    assert_str(completed(bench, STR(".h")), ".hidden");
     assert_str(completed(bench, STR("../")), "");
     assert_str(completed(bench, STR("/etc/pass")), "");
     assert_str(completed(bench, STR("a\0b/")), "");

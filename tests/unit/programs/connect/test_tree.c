@@ -63,6 +63,16 @@ static void the_note_at_the_end_is_no_entry(void **state)
     assert_list("/r/\n  a\n(truncated at 10000 entries: use a subdirectory)\n", "a file\n");
 }
 
+static void what_is_said_of_a_directory_is_not_its_name(void **state)
+{
+    (void)state;
+    assert_list("/r/\n  a/ (empty)\n  b/ (not opened: maxDepth)\n  dist/ (not opened: excluded)\n"
+                "  c (empty)\n",
+                "a directory\nb directory\nc (empty) file\n");
+    assert_list("/r/\n  a/\n  dist/ (not opened: excluded)\n    x\n", "a directory\ndist/x file\n");
+    assert_list("/r/\n(empty)\n", "");
+}
+
 static void what_stands_below_no_directory_is_left_out(void **state)
 {
     (void)state;
@@ -145,6 +155,7 @@ static void the_text_of_a_result_is_taken(void **state)
 
 TEST_MAIN(cmocka_unit_test(entries_come_level_by_level),
           cmocka_unit_test(the_note_at_the_end_is_no_entry),
+          cmocka_unit_test(what_is_said_of_a_directory_is_not_its_name),
           cmocka_unit_test(what_stands_below_no_directory_is_left_out),
           cmocka_unit_test(names_that_lead_elsewhere_are_left_out),
           cmocka_unit_test(names_that_begin_with_blanks_stand_where_they_are),
