@@ -101,6 +101,13 @@ class Eras(Scene):
             self.assertIn("--permission-filesystem-write", str(refused.exception))
         self.assertEqual(picture(self.root), before)
 
+    def test_the_list_of_file_tools_is_short(self):
+        tools = self.start("--write").request("tools/list")["tools"]
+        for tool in tools:
+            tool.pop("outputSchema", None)
+        listed = json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode()
+        self.assertLessEqual(len(listed), 14_000)
+
     def test_the_environment_can_ask_for_writing(self):
         server = self.start(env={"GATEHOUSE_WRITE": "1"})
         server.good("write_file", filePath="a", content="b")
