@@ -13,6 +13,8 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
     [TOOLHOST_OPTION_WRITE] = {.name = "write",
                                .letter = 'w',
                                .help = "offer the tools that change files"},
+    [TOOLHOST_OPTION_SEARCH_SENSITIVE] = {.name = "search-sensitive",
+                                          .help = "search in files that usually hold secrets, too"},
     [TOOLHOST_OPTION_DENY] = {.name = "deny",
                               .type = OPTION_LIST,
                               .placeholder = "GLOB",

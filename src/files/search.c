@@ -6,10 +6,12 @@
  */
 #include "files/tool.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "authority/names/path.h"
+#include "authority/names/sensitive.h"
 #include "files/globtext.h"
 #include "files/nameglob.h"
 #include "files/nearest.h"
@@ -35,22 +37,35 @@ struct search {
     struct str text;      /* what is looked for in the files */
     bool is_regex;
     bool ignores_case;
+    bool is_in_secrets;         /* it starts in a folder whose files all usually hold secrets */
+    _Atomic uint64_t sensitive; /* files left out because they do */
     size_t answer_bytes;
     bool is_answer_full;
 };
 
 /* ---- names: asked by several threads ---- */
 
+/* The one file that was named has been decided about. */
+static bool is_left_out(const struct search *search, struct str name)
+{
+    return search->text.len > 0 && search->only.ptr == NULL &&
+           !search->call->box->config.searches_sensitive &&
+           (search->is_in_secrets || sensitive_is_path(name));
+}
+
 static bool is_wanted(void *data, struct str name)
 {
-    const struct search *search = data;
+    struct search *search = data;
 
     if (search->only.ptr != NULL && !str_eq(search->only, name))
         return false;
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_matches(&search->globs[i], name))
             return false;
-    return true;
+    if (!is_left_out(search, name))
+        return true;
+    search->sensitive++;
+    return false;
 }
 
 /* Whether some glob names the directory, which is left out otherwise. */
@@ -242,6 +257,7 @@ static void note_excluded(struct search *search)
 /* What is searched: a directory, or one file of it. */
 static int find_start(struct search *search, struct err *err)
 {
+    __attribute__((uninitialized)) struct path_name inside;
     struct str name = tool_name(search->call, 0);
     struct authority_stat about;
     int r = authority_stat(search->call->box->config.files, name, &about, err);
@@ -249,6 +265,8 @@ static int find_start(struct search *search, struct err *err)
     search->directory = name;
     if (r == 0 && about.type == AUTHORITY_FILE)
         path_split(name, &search->directory, &search->only);
+    search->is_in_secrets = path_join(search->directory, STR("any"), &inside) == 0 &&
+                            sensitive_is_path(path_view(&inside));
     return r;
 }
 
@@ -365,12 +383,13 @@ static void write_count(struct json_writer *w, struct str key, uint64_t count)
 static void write_skipped(const struct search *search, struct json_writer *w,
                           const struct search_result *result)
 {
-    if (result->binary + result->too_large + result->missed_count == 0)
+    if (result->binary + result->too_large + result->missed_count + search->sensitive == 0)
         return;
     json_key(w, STR("skipped"));
     json_begin_object(w);
     write_count(w, STR("binary"), result->binary);
     write_count(w, STR("tooLarge"), result->too_large);
+    write_count(w, STR("sensitive"), search->sensitive);
     write_count(w, STR("unreadable"), result->missed_count);
     if (result->missed_count > 0 && result->missed != NULL) {
         json_key(w, STR("firstUnreadable"));

@@ -43,6 +43,7 @@ struct toolbox_config {
     /* The globs of both grants, NULL-terminated, to explain refusals; NULL: none. */
     const char *const *denied;
     const char *const *allowed;
+    bool searches_sensitive;   /* the contents of files of authority/names/sensitive.h, too */
     bool may_write;            /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */

@@ -280,7 +280,8 @@ struct permission_finding permission_denial(const struct permission_moment *mome
 
 bool permission_reads_sensitive(const struct permission_subject *subject)
 {
-    return subject->operation == PERMISSION_READS &&
+    return (subject->operation == PERMISSION_READS ||
+            subject->operation == PERMISSION_READS_BELOW) &&
            (sensitive_is_path(subject->given) || sensitive_is_path(subject->resolved));
 }
 

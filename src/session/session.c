@@ -209,6 +209,9 @@ static int open_all(struct session *session, const struct session_config *given,
     box.files = session->files;
     box.root_path = session->root_path;
     box.given_path = session->given_path;
+    box.searches_sensitive = config->consent != NULL
+                                 ? config->consent->modes.sensitive == PERMISSION_ALLOW
+                                 : config->searches_sensitive;
     box.denied = config->denied;
     box.allowed = config->allowed;
     return toolbox_new(&box, &session->box, err);

@@ -35,6 +35,7 @@ struct session_config {
     bool is_recorded_elsewhere; /* keep no audit log here */
     bool has_tools_elsewhere;   /* create no toolbox here */
     bool may_write;
+    bool searches_sensitive;               /* without consent here: see files/toolbox.h */
     const char *const *denied;             /* globs, NULL-terminated; or NULL */
     const char *const *allowed;            /* same */
     const struct session_consent *consent; /* NULL: another process decides about calls */

@@ -452,6 +452,23 @@ class Secrets(Consent):
             self.assertNotIn("needle", json.dumps([question, result]), tool)
         self.assertEqual(sorted(os.listdir(self.root)), [".env", ".env.example"])
 
+    def test_searches_leave_them_out_and_say_so(self):
+        (self.root / ".aws").mkdir()
+        (self.root / ".aws" / "config").write_text("needle")
+        (self.root / "plain").write_text("needle")
+        server = self.begin()
+        found = server.good("search_files", query="needle")
+        self.assertEqual([match["path"] for match in found["matches"]], ["plain"])
+        self.assertEqual(found["skipped"]["sensitive"], 2)
+        inside = server.good("search_files", query="needle", dirPath=".aws")
+        self.assertEqual((inside["matches"], inside["skipped"]["sensitive"]), ([], 1))
+        names = server.good("search_files", name="**/.env")
+        self.assertEqual([match["path"] for match in names["matches"]], [".env"])
+        _, result = self.decide(server, "Allow once", "search_files", query="needle", dirPath=".env")
+        self.assertIn("KEY=needle", json.dumps(result))
+        opened = self.begin("--sensitive", "allow", capabilities={})
+        self.assertEqual(opened.good("search_files", query="needle")["totalMatches"], 3)
+
     def test_with_nobody_to_ask_the_refusal_says_what_opens_them(self):
         server = self.begin(capabilities={})
         self.assertIn("--sensitive allow", server.bad("read_file", filePath=".env"))

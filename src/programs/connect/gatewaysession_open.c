@@ -117,6 +117,8 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
               config->log->threshold < LOG_WARN ? log_level_name(config->log->threshold) : "warn");
     if (file_session->may_write)
         session->host_words[count++] = "--write";
+    if (config->choices->modes.sensitive == PERMISSION_ALLOW)
+        session->host_words[count++] = "--search-sensitive";
     add_words(session, &count, "--", config->choices->dir);
     session->host_words[count] = NULL;
     return 0;

@@ -95,6 +95,7 @@ static int open_session(struct program *program, const struct option_values *val
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
         .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
+        .searches_sensitive = options_is_on(values, TOOLHOST_OPTION_SEARCH_SENSITIVE),
         .takes_rules = true,
         .protected_dirs = protected_dirs,
         .denied = options_list(values, TOOLHOST_OPTION_DENY).items,
