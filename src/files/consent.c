@@ -211,10 +211,10 @@ int tool_permission_resources(struct tool_call *call,
         return err_set_plain(err, call->arena.error);
     for (size_t i = 0; i < call->resource_count && r == 0; i++)
         r = add_resource(&all, i);
-    /* undo_changes names nothing, and may touch everything. */
+    /* list_allowed_directories names nothing; nor does undo_changes, which may touch everything. */
     if (r == 0 && call->resource_count == 0)
         r = add_both(&all, PERMISSION_LOOKS_UP, STR_EMPTY, STR_EMPTY);
-    if (r == 0 && call->resource_count == 0)
+    if (r == 0 && call->resource_count == 0 && group == CATALOG_FILESYSTEM_WRITE)
         r = add_both(&all, PERMISSION_CHANGES, STR_EMPTY, STR_EMPTY);
     if (r < 0)
         return err_set_plain(err, r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_file and stat_file. A file within the limit is read whole; of a larger one all bytes are
- * read but only the requested lines kept, so that memory does not grow with the file. Lines end at
+ * read_file, read_files, stat_file and list_allowed_directories. A file within the limit is read
+ * whole; of a larger one all bytes are read but only the requested lines kept, so that memory does
+ * not grow with the file. Lines end at
  * '\n' only: what follows the last one is a line too, empty or not.
  */
 #include "files/tool.h"
@@ -541,6 +542,54 @@ int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
     return read_encoded(&window, buf_view(&text), out, err);
 }
 
+/* {path, error} */
+static int write_failure(const struct tool_call *call, int code, struct err *err, struct buf *out)
+{
+    struct json_writer w;
+
+    if (!tool_explain(call, code, err))
+        return code;
+    json_writer_init(&w, out);
+    json_begin_object(&w);
+    json_put_str(&w, STR("path"), call->resources[0].given);
+    json_put_str(&w, STR("error"), str_from(err->message));
+    json_end_object(&w);
+    return json_writer_finish(&w);
+}
+
+/* One of several, as a call of its own. */
+static int read_one(const struct tool_call *all, size_t index, struct buf *out)
+{
+    struct tool_call call = *all;
+    struct err err = ERR_INIT;
+    size_t before = out->len;
+    int r;
+
+    call.resources = &all->resources[index];
+    call.resource_count = 1;
+    r = tool_read_file(&call, out, &err);
+    if (r == 0 && call.is_whole_result)
+        r = err_set(&err, ERR_INVALID_ARGUMENT, "it is no text: use read_file for images and PDF");
+    if (r == 0)
+        return 0;
+    out->len = before;
+    return write_failure(&call, r, &err, out);
+}
+
+int tool_read_files(struct tool_call *call, struct buf *out, struct err *err)
+{
+    int r = buf_append_str(out, STR("{\"files\":["));
+
+    (void)err;
+    for (size_t i = 0; i < call->resource_count && r == 0; i++) {
+        if (i > 0)
+            r = buf_append_char(out, ',');
+        if (r == 0)
+            r = read_one(call, i, out);
+    }
+    return r == 0 ? buf_append_str(out, STR("]}")) : r;
+}
+
 static const char *type_name(enum authority_type type)
 {
     switch (type) {
@@ -596,6 +645,25 @@ int tool_stat_file(struct tool_call *call, struct buf *out, struct err *err)
     json_put_str(&w, STR("mode"), str_from(mode));
     if (about.type == AUTHORITY_FILE && look_inside(call, &is_binary))
         json_put_bool(&w, STR("isBinary"), is_binary);
+    json_end_object(&w);
+    return json_writer_finish(&w);
+}
+
+int tool_list_allowed_directories(struct tool_call *call, struct buf *out, struct err *err)
+{
+    const struct toolbox_config *config = &call->box->config;
+    struct json_writer w;
+
+    (void)err;
+    json_writer_init(&w, out);
+    json_begin_object(&w);
+    json_key(&w, STR("directories"));
+    json_begin_array(&w);
+    json_begin_object(&w);
+    json_put_str_lossy(&w, STR("path"), str_from(config->root_path));
+    json_put_str(&w, STR("access"), config->may_write ? STR("write") : STR("read"));
+    json_end_object(&w);
+    json_end_array(&w);
     json_end_object(&w);
     return json_writer_finish(&w);
 }

@@ -50,7 +50,7 @@ struct tool_call {
 typedef int tool_run_fn(struct tool_call *call, struct buf *out, struct err *err);
 
 /* read.c */
-tool_run_fn tool_read_file, tool_stat_file;
+tool_run_fn tool_read_file, tool_read_files, tool_stat_file, tool_list_allowed_directories;
 /* list.c */
 tool_run_fn tool_list_files, tool_get_file_tree;
 /* search.c */

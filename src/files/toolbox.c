@@ -36,9 +36,11 @@ static tool_run_fn *const runs[] = {
     [TOOL_EDIT_FILES] = tool_edit_files,
     [TOOL_EXTRACT_ARCHIVE] = tool_extract_archive,
     [TOOL_GET_FILE_TREE] = tool_get_file_tree,
+    [TOOL_LIST_ALLOWED_DIRECTORIES] = tool_list_allowed_directories,
     [TOOL_LIST_FILES] = tool_list_files,
     [TOOL_MOVE] = tool_move,
     [TOOL_READ_FILE] = tool_read_file,
+    [TOOL_READ_FILES] = tool_read_files,
     [TOOL_SEARCH_FILES] = tool_search_files,
     [TOOL_STAT_FILE] = tool_stat_file,
     [TOOL_UNDO_CHANGES] = tool_undo_changes,
@@ -271,16 +273,16 @@ static int check_arguments(struct toolbox *box, const struct catalog_tool *tool,
     return r;
 }
 
-/* "edits[].filePath" is the list `edits` and its member `filePath`. */
+/* "edits[].filePath" is the list `edits` and its member `filePath`; "filePaths[]" has none. */
 static bool split_rule(struct str argument, struct str *out_list, struct str *out_member)
 {
-    const struct str mark = STR("[].");
+    const struct str mark = STR("[]");
     size_t at = str_find(argument, mark);
 
     if (at == SIZE_MAX)
         return false;
     *out_list = str_slice(argument, 0, at);
-    *out_member = str_slice(argument, at + mark.len, argument.len);
+    *out_member = str_slice(argument, at + mark.len + 1, argument.len);
     return true;
 }
 
@@ -340,7 +342,8 @@ static bool keep_failure(struct tool_call *call, int code, struct str given, con
         return false;
     memcpy(out_name, name.text, name.len);
     *out_len = name.len;
-    if (call->failure.code == 0) {
+    /* Of several files to read, the others are read all the same. */
+    if (call->failure.code == 0 && call->tool->id != TOOL_READ_FILES) {
         call->failure = *why;
         (void)explain(call->box, &call->failure, code, given, false);
     }
@@ -415,7 +418,8 @@ static int add_resources(struct tool_call *call, const struct cancel *cancel, st
             r = cancel_check(cancel);
             if (r < 0)
                 return err_set_plain(err, r);
-            r = add_argument(call, rule, item, member, err);
+            r = member.len > 0 ? add_argument(call, rule, item, member, err)
+                               : add_resource(call, rule, json_str(item), err);
             if (r < 0)
                 break;
         }

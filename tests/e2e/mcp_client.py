@@ -25,7 +25,8 @@ MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-READING = {"get_file_tree", "list_files", "read_file", "stat_file", "search_files"}
+READING = {"get_file_tree", "list_allowed_directories", "list_files", "read_file", "read_files",
+           "search_files", "stat_file"}
 WRITING = {
     "write_file", "append_file", "edit_file", "edit_files", "create_directory", "copy_file", "move",
     "delete", "extract_archive", "undo_changes",

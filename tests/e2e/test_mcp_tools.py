@@ -79,6 +79,20 @@ class Reading(Tools):
             result = self.server.good("read_file", filePath="file")
             self.assertEqual((result["content"], result["encoding"]), (text, name))
 
+    def test_read_files_reads_what_it_can(self):
+        self.put("a", "one\ntwo\n")
+        self.put("b", b"\0\1")
+        files = self.server.good("read_files", filePaths=["a", "missing", "b"], maxLines=1)["files"]
+        self.assertEqual((files[0]["content"], files[0]["nextStartLine"]), ("one", 2))
+        self.assertIn("not found", files[1]["error"])
+        self.assertIn("binary", files[2]["error"])
+        self.server.bad("read_files", filePaths=["a", "../outside"])
+        self.server.bad("read_files", filePaths=[])
+
+    def test_list_allowed_directories(self):
+        self.assertEqual(self.server.good("list_allowed_directories"),
+                         {"directories": [{"path": str(self.root), "access": "write"}]})
+
     def test_list_files(self):
         for name in ("z.txt", "a.txt", ".env", ".gitignore", ".hidden", "B/x", "node_modules/y"):
             self.put(name, name)

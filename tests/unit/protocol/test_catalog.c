@@ -42,6 +42,8 @@ static const struct fitting {
         {TOOL_READ_FILE, "{\"filePath\":\"a.txt\",\"startLine\":-3,\"maxLines\":100000}"},
         {TOOL_READ_FILE, "{\"filePath\":\"a.txt\",\"startLine\":1.0}"},
         {TOOL_STAT_FILE, "{\"path\":\"a.txt\"}"},
+        {TOOL_READ_FILES, "{\"filePaths\":[\"a\",\"b\"],\"maxLines\":5}"},
+        {TOOL_LIST_ALLOWED_DIRECTORIES, "{}"},
         {TOOL_SEARCH_FILES, "{\"name\":\"*.c\"}"},
         {TOOL_SEARCH_FILES, "{\"filePattern\":\"src/**\",\"dirPath\":\"src\"}"},
         {TOOL_SEARCH_FILES, "{\"name\":\"*.c\",\"filePattern\":\"*\",\"ignoreCase\":true,"
@@ -85,6 +87,10 @@ static const struct fitting {
       {TOOL_READ_FILE, "{\"path\":\"a\",\"content\":\"a\",\"truncated\":true,\"totalLines\":900,"
                        "\"startLine\":201,\"nextStartLine\":401}"},
       {TOOL_READ_FILE, "{\"path\":\"a.png\",\"mimeType\":\"image/png\",\"sizeBytes\":70}"},
+      {TOOL_READ_FILES, "{\"files\":[{\"path\":\"a\",\"content\":\"x\",\"truncated\":false,"
+                        "\"totalLines\":1},{\"path\":\"b\",\"error\":\"b: not found\"}]}"},
+      {TOOL_LIST_ALLOWED_DIRECTORIES,
+       "{\"directories\":[{\"path\":\"/srv\",\"access\":\"read\"}]}"},
       {TOOL_STAT_FILE, "{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":1,\"mode\":\"0644\","
                        "\"modifiedAt\":\"2026-01-02T03:04:05Z\",\"isBinary\":false}"},
       {TOOL_STAT_FILE, "{\"path\":\".\",\"type\":\"directory\",\"sizeBytes\":4096,"
@@ -143,6 +149,9 @@ static const struct misfit {
     {TOOL_READ_FILE, "{\"filePath\":\"a\",\"startLine\":\"1\"}", "startLine"},
     {TOOL_READ_FILE, "{\"filePath\":\"a\",\"maxLines\":null}", "maxLines"},
     {TOOL_STAT_FILE, "{\"filePath\":\"a\"}", "path"},
+    {TOOL_READ_FILES, "{\"filePaths\":[]}", "filePaths"},
+    {TOOL_READ_FILES, "{\"filePaths\":[5]}", "filePaths[0]"},
+    {TOOL_LIST_ALLOWED_DIRECTORIES, "[]", ""},
     {TOOL_SEARCH_FILES, "{}", ""},
     {TOOL_SEARCH_FILES, "{\"contextLines\":1,\"dirPath\":\".\"}", ""},
     {TOOL_SEARCH_FILES, "{\"name\":[\"a\"]}", "name"},
@@ -333,6 +342,8 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_READ_FILE, {{STR_LITERAL("filePath"), CATALOG_READS, {0}, {0}}}, 1},
         {TOOL_STAT_FILE, {{STR_LITERAL("path"), CATALOG_READS, {0}, {0}}}, 1},
         {TOOL_SEARCH_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, STR_LITERAL(""), {0}}}, 1},
+        {TOOL_READ_FILES, {{STR_LITERAL("filePaths[]"), CATALOG_READS, {0}, {0}}}, 1},
+        {TOOL_LIST_ALLOWED_DIRECTORIES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_WRITE_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_APPEND_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_EDIT_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
