@@ -426,8 +426,12 @@ enum authority_create {
 struct authority_exchange {
     /* Receives the old content; ERR_TOO_LARGE and no change if it does not fit. May be NULL. */
     struct buf *content;
-    /* The file that must be there, else ERR_BUSY and no change. NULL: any. */
+    /*
+     * The file that must be there, else ERR_BUSY and no change. What others save in the very moment
+     * stays, where the file system can exchange names. NULL: any.
+     */
     const struct authority_stat *expected;
+    const struct str *expected_content; /* with `expected`: what it must hold; or NULL */
     struct authority_stat before;
     struct authority_stat after;
 };
@@ -451,6 +455,21 @@ int authority_write_text(struct authority_scope *scope, struct str name, struct 
 int authority_write_json(struct authority_scope *scope, struct str name,
                          const struct json_value *document,
                          const struct authority_write_options *options, struct err *err);
+/* One of several files that are replaced together. */
+struct authority_replacement {
+    struct str name;
+    struct str content;
+    struct authority_exchange exchange; /* with `expected` */
+};
+enum { AUTHORITY_MAX_REPLACEMENTS = 64 };
+/*
+ * Replaces all of them, different files, or none; also if the process is killed, after the next
+ * start with the same state directory. ERR_BUSY if one of them is not what is expected. On failure
+ * *out_at is the number of the one that failed.
+ */
+int authority_replace_all(struct authority_scope *scope, struct authority_replacement *files,
+                          size_t count, const struct cancel *cancel, size_t *out_at,
+                          struct err *err);
 /* Writes into an artifact root, where all other operations that change something are refused. */
 int authority_write_artifact(struct authority_scope *scope, struct str name, struct str bytes,
                              const struct authority_write_options *options, struct err *err);

@@ -107,13 +107,19 @@ struct backend_ops {
      */
     int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
     /*
-     * About the file to be replaced, which must exist: reads its content unless `content` is NULL,
-     * ERR_TOO_LARGE if that does not fit. stage_publish fills in *after.
+     * About the file to be replaced, which must exist: fills in `before` and reads the content, if
+     * that is wanted. Publishing fills in `after`, and with `expected` replaces nothing else: see
+     * authority_exchange.
      */
-    int (*stage_exchange)(struct backend_stage *stage, struct buf *content,
-                          struct authority_stat *before, struct authority_stat *after);
+    int (*stage_exchange)(struct backend_stage *stage, struct authority_exchange *exchange);
     /* Frees the stage, even on failure; then nothing has changed. */
     int (*stage_publish)(struct backend_stage *stage, bool is_synced);
+    /*
+     * Publishes all, each an exchange with `expected`, or none; also after a kill -9 and the next
+     * start's sweep. Frees all. On failure *out_at is the one that failed.
+     */
+    int (*stage_publish_all)(struct backend_stage **stages, size_t count, bool is_synced,
+                             size_t *out_at);
     void (*stage_drop)(struct backend_stage *stage);
 
     /* In place; on failure the file keeps its old length. Creates it if `may_create`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edit_file and edit_files. Makes all edits in memory first; then writes the files, each only if it
- * is still what was read, and if one fails, restores the ones before it.
+ * edit_file and edit_files. Makes all edits in memory first; then replaces the files, all or none,
+ * and only if each is still what was read. If somebody else was faster, it starts over.
  */
 #include "files/change.h"
 
@@ -18,6 +18,8 @@ enum {
     EDIT_DIFF_BYTES = 256 << 10, /* of a dry run */
     EDIT_DONE_BYTES = 16 << 10,  /* of the diff of what was done */
     EDIT_NOTE_BYTES = 64 << 10,
+    /* Others that edit the same file each win some; who loses so often is in somebody's way. */
+    EDIT_MAX_TRIES = 64,
 };
 
 struct edited_file {
@@ -27,9 +29,7 @@ struct edited_file {
     struct buf inexact; /* what is said about matches that were not exact */
     struct buf before;
     struct buf after;
-    struct authority_stat read;    /* when it was read */
-    struct authority_stat written; /* right after it was written */
-    bool is_written;
+    struct authority_stat read; /* when it was read */
 };
 
 struct editing {
@@ -205,82 +205,67 @@ static int edit(struct editing *editing, size_t index, const struct json_value *
 
 /* ---- on disk ---- */
 
-static int write_one(const struct editing *editing, struct edited_file *file, struct err *err)
+/* The files that the edits change; `which` are theirs in `editing`. */
+struct changed_files {
+    struct authority_replacement files[AUTHORITY_MAX_REPLACEMENTS];
+    struct str before[AUTHORITY_MAX_REPLACEMENTS];
+    const struct edited_file *which[AUTHORITY_MAX_REPLACEMENTS];
+    size_t count;
+};
+
+static int find_changed(const struct editing *editing, struct changed_files *out, struct err *err)
 {
-    const struct authority_write_options options = {.create = AUTHORITY_REPLACE_OLD,
-                                                    .cancel = editing->call->cancel};
-    struct authority_scope *files = editing->call->box->config.files;
-    struct str name = name_of(editing, file);
-    struct authority_stat about;
-    struct err why = ERR_INIT;
-    int r = undo_will_write(editing->call->box->undo, name, editing->call->cancel, &why);
-
-    if (r == 0)
-        r = authority_stat(files, name, &about, &why);
-    if (r == 0 && !change_is_same(&about, &file->read))
-        r = err_set(&why, ERR_BUSY,
-                    "somebody else has changed it in the meantime: read it and edit again");
-    if (r == 0)
-        r = authority_write_text(files, name, buf_view(&file->after), &options, &why);
-    if (r < 0) {
-        undo_did_not(editing->call->box->undo);
-        return change_refuse(err, r, given_of(editing, file), &why);
-    }
-    undo_did(editing->call->box->undo);
-    file->is_written = authority_stat(files, name, &file->written, NULL) == 0;
-    return 0;
-}
-
-/* Restores the old content, if the file is still what we wrote. */
-static bool put_back(const struct editing *editing, struct edited_file *file)
-{
-    static const struct authority_write_options options = {.create = AUTHORITY_REPLACE_OLD};
-    struct authority_scope *files = editing->call->box->config.files;
-    struct str name = name_of(editing, file);
-    struct authority_stat about;
-
-    if (!file->is_written || authority_stat(files, name, &about, NULL) < 0 ||
-        !change_is_same(&about, &file->written) ||
-        authority_write_text(files, name, buf_view(&file->before), &options, NULL) < 0)
-        return false;
-    undo_rolled_back(editing->call->box->undo, name);
-    return true;
-}
-
-static int write_all(struct editing *editing, struct err *err)
-{
-    char message[ERR_MESSAGE_BYTES];
-    struct str stuck = STR_EMPTY;
-    size_t done = 0;
-    size_t i;
-    int r = 0;
-
-    for (i = 0; i < editing->file_count; i++) {
-        struct edited_file *file = &editing->files[i];
+    for (size_t i = 0; i < editing->file_count; i++) {
+        const struct edited_file *file = &editing->files[i];
 
         if (str_eq(buf_view(&file->before), buf_view(&file->after)))
             continue;
-        r = write_one(editing, file, err);
-        if (r < 0)
-            break;
-        done++;
+        /* The schema allows no more edits. */
+        if (out->count == AUTHORITY_MAX_REPLACEMENTS)
+            return err_set_plain(err, ERR_INTERNAL);
+        out->before[out->count] = buf_view(&file->before);
+        out->which[out->count] = file;
+        out->files[out->count] = (struct authority_replacement){
+            .name = name_of(editing, file),
+            .content = buf_view(&file->after),
+            .exchange = {.expected = &file->read, .expected_content = &out->before[out->count]},
+        };
+        out->count++;
     }
-    if (r == 0 || done == 0)
-        return r;
-    while (i-- > 0) {
-        struct edited_file *file = &editing->files[i];
+    return 0;
+}
 
-        if (!str_eq(buf_view(&file->before), buf_view(&file->after)) && !put_back(editing, file))
-            stuck = given_of(editing, file);
-    }
-    if (err == NULL)
+/* ERR_BUSY, without a message that matters, if somebody else has changed one of them. */
+static int write_all(const struct editing *editing, struct err *err)
+{
+    struct undo_log *undo = editing->call->box->undo;
+    const struct cancel *cancel = editing->call->cancel;
+    cleanup_free struct changed_files *changed = calloc(1, sizeof(*changed));
+    struct err why = ERR_INIT;
+    size_t at = 0;
+    int r =
+        changed == NULL ? err_set_plain(err, ERR_NO_MEMORY) : find_changed(editing, changed, err);
+
+    if (r < 0 || changed->count == 0)
         return r;
-    memcpy(message, err->message, sizeof(message));
-    if (stuck.len > 0)
-        return err_set(err, r,
-                       "%.120s; %.*s was edited and could not be restored: use undo_changes",
-                       message, (int)(stuck.len < 80 ? stuck.len : 80), stuck.ptr);
-    return err_set(err, r, "%.180s; the other files were restored", message);
+    for (size_t i = 0; r == 0 && i < changed->count; i++) {
+        at = i;
+        r = undo_will_write(undo, changed->files[i].name, cancel, &why);
+    }
+    if (r == 0)
+        r = authority_replace_all(editing->call->box->config.files, changed->files, changed->count,
+                                  cancel, &at, &why);
+    if (r == 0) {
+        undo_did(undo);
+        return 0;
+    }
+    if (r == ERR_BUSY) {
+        undo_was_too_late(undo);
+        err_set(&why, r, "somebody else keeps changing it: read it and edit again");
+    } else {
+        undo_did_not(undo);
+    }
+    return change_refuse(err, r, given_of(editing, changed->which[at]), &why);
 }
 
 /* ---- results ---- */
@@ -331,25 +316,15 @@ static void write_files(const struct editing *editing, struct json_writer *w)
     json_end_array(w);
 }
 
-/* Writes the files, unless it is a dry run; the result has `files` or `path`. */
-static int finish(struct editing *editing, bool has_list, struct buf *out, struct err *err)
+/* The result has `files` or `path`. */
+static int write_result(const struct editing *editing, bool is_dry, const struct undo_note *note,
+                        struct buf *out)
 {
-    struct undo_note note = {0};
     struct json_writer w;
-    bool is_dry = false;
-    int r = 0;
 
-    (void)json_get_bool(editing->call->arguments, STR("dryRun"), &is_dry);
-    if (!is_dry) {
-        change_begin(editing->call);
-        r = write_all(editing, err);
-        undo_close(editing->call->box->undo, &note);
-    }
-    if (r < 0)
-        return r;
     json_writer_init(&w, out);
     json_begin_object(&w);
-    if (has_list) {
+    if (editing->call->tool->id == TOOL_EDIT_FILES) {
         write_files(editing, &w);
         json_put_bool(&w, STR("dryRun"), is_dry);
     } else {
@@ -357,7 +332,7 @@ static int finish(struct editing *editing, bool has_list, struct buf *out, struc
         write_counts(&editing->files[0], &w);
     }
     write_diff_key(editing, is_dry, &w);
-    change_write_note(&w, &note);
+    change_write_note(&w, note);
     json_end_object(&w);
     return json_writer_finish(&w);
 }
@@ -393,12 +368,17 @@ static int edit_several(struct editing *editing, struct tool_call *call, struct 
     return 0;
 }
 
+static int edit_all(struct editing *editing, struct tool_call *call, struct err *err)
+{
+    return call->tool->id == TOOL_EDIT_FILES ? edit_several(editing, call, err)
+                                             : edit_one(editing, call, err);
+}
+
 int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void *data,
                          struct err *err)
 {
     cleanup_editing struct editing editing = {0};
-    int r = call->tool->id == TOOL_EDIT_FILES ? edit_several(&editing, call, err)
-                                              : edit_one(&editing, call, err);
+    int r = edit_all(&editing, call, err);
 
     for (size_t i = 0; i < editing.file_count && r == 0; i++) {
         const struct edited_file *file = &editing.files[i];
@@ -408,18 +388,28 @@ int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void
     return r;
 }
 
-int tool_edit_file(struct tool_call *call, struct buf *out, struct err *err)
+/* Once: ERR_BUSY if somebody else has changed one of the files since it was read. */
+static int try_edit(struct tool_call *call, bool is_dry, struct buf *out, struct err *err)
 {
     cleanup_editing struct editing editing = {0};
-    int r = edit_one(&editing, call, err);
+    struct undo_note note = {0};
+    int r = edit_all(&editing, call, err);
 
-    return r < 0 ? r : finish(&editing, false, out, err);
+    if (r == 0 && !is_dry) {
+        change_begin(call);
+        r = write_all(&editing, err);
+        undo_close(call->box->undo, &note);
+    }
+    return r < 0 ? r : write_result(&editing, is_dry, &note, out);
 }
 
-int tool_edit_files(struct tool_call *call, struct buf *out, struct err *err)
+int tool_edit(struct tool_call *call, struct buf *out, struct err *err)
 {
-    cleanup_editing struct editing editing = {0};
-    int r = edit_several(&editing, call, err);
+    bool is_dry = false;
+    int r = ERR_BUSY;
 
-    return r < 0 ? r : finish(&editing, true, out, err);
+    (void)json_get_bool(call->arguments, STR("dryRun"), &is_dry);
+    for (int i = 0; r == ERR_BUSY && i < EDIT_MAX_TRIES; i++)
+        r = try_edit(call, is_dry, out, err);
+    return r;
 }

@@ -60,7 +60,7 @@ tool_run_fn tool_write_file, tool_append_file, tool_create_directory;
 /* move.c */
 tool_run_fn tool_move, tool_copy_file, tool_delete;
 /* edit.c */
-tool_run_fn tool_edit_file, tool_edit_files;
+tool_run_fn tool_edit;
 /* archive.c */
 tool_run_fn tool_extract_archive;
 /* undo.c */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill -9 at random moments: a child replaces a file, moves one between two file systems, or
- * unpacks an archive, again and again, until it is killed. The next authority on the same state
- * directory must then find the complete old or new file, and remove what was left behind.
+ * kill -9 at random moments: a child replaces a file, or two together, moves one between two
+ * file systems, or unpacks an archive, again and again, until it is killed. The next authority on
+ * the same state directory must then find the complete old or new file, and remove what was left
+ * behind.
  *
  *     kill_authority [ROUNDS]        of each; 20
  */
@@ -135,6 +136,41 @@ static void check_replaced(const struct pair *pair)
     must(is_whole(pair->here, STR("file")), "a torn file");
 }
 
+/* ---- replacing two files together ---- */
+
+static struct authority_replacement replacement(const struct pair *pair, struct str name,
+                                                struct str content, struct authority_stat *about)
+{
+    must(authority_stat(pair->here, name, about, NULL) == 0, "stat");
+    return (struct authority_replacement){
+        .name = name, .content = content, .exchange = {.expected = about}};
+}
+
+static void replace_both_for_ever(const struct pair *pair)
+{
+    for (char letter = 'a';; letter = letter == 'z' ? 'a' : (char)(letter + 1)) {
+        struct str content = content_of(letter);
+        struct authority_stat about[2];
+        struct authority_replacement both[] = {
+            replacement(pair, STR("other twin"), content, &about[0]),
+            replacement(pair, STR("twin"), content, &about[1]),
+        };
+        size_t at;
+
+        must(authority_replace_all(pair->here, both, 2, NULL, &at, NULL) == 0, "replace");
+    }
+}
+
+static void check_both(const struct pair *pair)
+{
+    cleanup_buf struct buf one = BUF_INIT(CONTENT_BYTES);
+    cleanup_buf struct buf other = BUF_INIT(CONTENT_BYTES);
+
+    must(authority_read_bytes(pair->here, STR("other twin"), NULL, &one, NULL) == 0, "read");
+    must(authority_read_bytes(pair->here, STR("twin"), NULL, &other, NULL) == 0, "read");
+    must(str_eq(buf_view(&one), buf_view(&other)), "one of two");
+}
+
 /* ---- moving between file systems ---- */
 
 static void move_for_ever(const struct pair *pair)
@@ -237,6 +273,7 @@ static const struct {
     void (*check)(const struct pair *pair);
 } jobs[] = {
     {"replace a file", replace_for_ever, check_replaced},
+    {"replace two files together", replace_both_for_ever, check_both},
     {"move between file systems", move_for_ever, check_moved},
     {"unpack an archive", extract_for_ever, check_extracted},
 };
@@ -294,6 +331,9 @@ int main(int argc, char **argv)
     snprintf(state, sizeof(state), "%s-state", here);
     pair = open_pair();
     must(authority_write_bytes(pair.here, STR("file"), content_of('a'), NULL, NULL) == 0, "file");
+    must(authority_write_bytes(pair.here, STR("twin"), content_of('a'), NULL, NULL) == 0, "twin");
+    must(authority_write_bytes(pair.here, STR("other twin"), content_of('a'), NULL, NULL) == 0,
+         "twin");
     must(authority_mkdir(pair.here, STR("dir"), NULL, NULL) == 0, "dir");
     must(authority_write_bytes(pair.here, STR("dir/one"), content_of('1'), NULL, NULL) == 0, "one");
     must(authority_write_bytes(pair.here, STR("dir/two"), content_of('2'), NULL, NULL) == 0, "two");

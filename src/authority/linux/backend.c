@@ -107,6 +107,7 @@ static const struct backend_ops ops = {
     .stage_dress = linux_stage_dress,
     .stage_exchange = linux_stage_exchange,
     .stage_publish = linux_stage_publish,
+    .stage_publish_all = linux_stage_publish_all,
     .stage_drop = linux_stage_drop,
     .append = linux_append,
     .dir_open = linux_dir_open,

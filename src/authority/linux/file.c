@@ -13,6 +13,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { APPEND_TRIES = 16 };
+
 struct backend_file {
     int fd;
     bool is_borrowed;
@@ -296,15 +298,33 @@ static int take_back(int fd, const struct appended *done)
     return 0;
 }
 
-static int append_to(int fd, const struct backend_lookup *lookup, struct str bytes, bool is_synced)
+/* Whether the file still has its name. */
+static bool is_in_place(const struct linux_place *place, const struct stat *file)
+{
+    struct stat now;
+
+    return fstatat(place->dir_fd, place->last, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+           linux_is_same_file(&now, file);
+}
+
+/*
+ * ERR_BUSY if the file has lost its name to another: then it is not the one that was meant, and
+ * what was appended is lost with it.
+ */
+static int append_to(int fd, const struct linux_place *place, const struct backend_lookup *lookup,
+                     struct str bytes, bool is_synced)
 {
     struct appended done = {0};
     struct stat about;
     uint64_t size;
     int r;
 
+    /* So long nobody of us replaces it; others do not wait. */
+    linux_lock(fd);
     if (fstat(fd, &about) < 0)
         return linux_error(errno);
+    if (!is_in_place(place, &about))
+        return ERR_BUSY;
     r = linux_check_file(&about, lookup);
     if (r < 0)
         return r;
@@ -316,6 +336,9 @@ static int append_to(int fd, const struct backend_lookup *lookup, struct str byt
         errno != EPERM)
         return linux_error(errno);
     r = write_all(fd, bytes, lookup->cancel, &done);
+    if (r == 0 && !is_in_place(place, &about))
+        return ERR_BUSY;
+    linux_unlock(fd);
     if (r == 0 && is_synced && fsync(fd) < 0)
         r = linux_error(errno);
     if (r < 0 && take_back(fd, &done) < 0)
@@ -342,8 +365,8 @@ static int append_to_new(struct backend_root *root, const struct backend_lookup 
 int linux_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  struct str bytes, bool may_create, unsigned mode, bool is_synced)
 {
-    /* Twice, in case another process creates or removes the file in between. */
-    for (int tries = 0; tries < 2; tries++) {
+    /* Again, if another process creates, replaces or removes the file in between. */
+    for (int tries = 0; tries < APPEND_TRIES; tries++) {
         cleanup_place struct linux_place place = LINUX_PLACE_INIT;
         cleanup_fd int fd = -1;
         struct stat about;
@@ -360,7 +383,11 @@ int linux_append(struct backend_root *root, const struct backend_lookup *lookup,
         }
         if (fd >= 0) {
             r = linux_check_mount(fd, root->mount_id);
-            return r < 0 ? r : append_to(fd, lookup, bytes, is_synced);
+            if (r == 0)
+                r = append_to(fd, &place, lookup, bytes, is_synced);
+            if (r != ERR_BUSY)
+                return r;
+            continue;
         }
         if (errno != ENOENT)
             return linux_error(errno);

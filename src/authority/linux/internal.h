@@ -4,7 +4,8 @@
  *
  *     linux/resolve.c     resolves a name below a root to a file descriptor
  *     linux/file.c        stat, reading, appending
- *     linux/stage.c       files that appear whole
+ *     linux/stage.c       files that appear whole: writing them
+ *     linux/publish.c     putting them in place
  *     linux/attributes.c  what a new file inherits from an old one
  *     linux/tree.c        trees that appear whole
  *     linux/dir.c         reading and creating directories
@@ -149,6 +150,17 @@ int linux_error(int errno_value);
 int linux_check_file(const struct stat *about, const struct backend_lookup *lookup);
 void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
 
+/* ---- linux/publish.c ---- */
+
+/*
+ * Keeps our other processes and threads from replacing a file, or from appending to it, until the
+ * descriptor is closed, which must be soon. Advisory: waits a moment at most.
+ */
+void linux_lock(int fd);
+void linux_unlock(int fd);
+/* The same file, by device and inode. */
+bool linux_is_same_file(const struct stat *a, const struct stat *b);
+
 /* ---- linux/attributes.c ---- */
 
 bool linux_is_of_same_owner(const struct stat *a, const struct stat *b);
@@ -204,6 +216,15 @@ int linux_journal_add(struct linux_journal *journal, const struct linux_place *p
                       const char *last, enum linux_leftover kind, int *out_slot);
 void linux_journal_remove(struct linux_journal *journal, int slot);
 
+/*
+ * Files are replaced together, by exchanging their temporary names with their final ones. Notes one
+ * of them, whose temporary name has a slot, before that: `leader` is the slot of one of them, noted
+ * last. Until linux_journal_commit() the next start after a kill undoes all of it.
+ */
+void linux_journal_note_swap(struct linux_journal *journal, int slot, int leader,
+                             const char *target, const struct stat *old, const struct stat *new);
+void linux_journal_commit(struct linux_journal *journal, int leader);
+
 /* A unique name: ".gatehouse-" and 24 random characters. */
 enum { LINUX_TEMP_NAME_BYTES = 40 };
 void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES]);
@@ -244,9 +265,10 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
-int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
-                         struct authority_stat *before, struct authority_stat *after);
+int linux_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange);
 int linux_stage_publish(struct backend_stage *stage, bool is_synced);
+int linux_stage_publish_all(struct backend_stage **stages, size_t count, bool is_synced,
+                            size_t *out_at);
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree);

@@ -339,6 +339,8 @@ int linux_journal_add(struct linux_journal *journal, const struct linux_place *p
     assert(linux_is_temp_name(str_from(last)));
     if (slot == LINUX_NO_SLOT)
         return ERR_BUSY;
+    if (slot < JOURNAL_FILE_SLOTS)
+        atomic_store_explicit(&image->swaps[slot].leader, 0, memory_order_relaxed);
     r = fill(journal, slot, place, last, kind);
     /* Release: whoever sees that it is used sees all of it. */
     atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
@@ -359,6 +361,34 @@ void linux_journal_remove(struct linux_journal *journal, int slot)
 {
     assert(slot >= 0 && slot < JOURNAL_SLOTS);
     atomic_store_explicit(&journal->image->states[slot], JOURNAL_FREE, memory_order_release);
+}
+
+void linux_fill_print(const struct stat *about, struct journal_print *out_print)
+{
+    *out_print = (struct journal_print){
+        .inode = about->st_ino,
+        .size = (uint64_t)about->st_size,
+        .modified_s = about->st_mtim.tv_sec,
+        .modified_ns = about->st_mtim.tv_nsec,
+    };
+}
+
+void linux_journal_note_swap(struct linux_journal *journal, int slot, int leader,
+                             const char *target, const struct stat *old, const struct stat *new)
+{
+    struct journal_swap *swap = &journal->image->swaps[slot];
+
+    assert(slot < JOURNAL_FILE_SLOTS && leader < JOURNAL_FILE_SLOTS);
+    linux_fill_print(old, &swap->old);
+    linux_fill_print(new, &swap->new);
+    memcpy(swap->target, target, strlen(target) + 1);
+    /* Release: whoever sees the leader sees all of it. */
+    atomic_store_explicit(&swap->leader, (uint32_t)leader + 1, memory_order_release);
+}
+
+void linux_journal_commit(struct linux_journal *journal, int leader)
+{
+    atomic_store_explicit(&journal->image->swaps[leader].leader, 0, memory_order_release);
 }
 
 /* ---- temporary workspaces ---- */

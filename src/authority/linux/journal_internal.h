@@ -20,9 +20,9 @@
 #define LINUX_TEMP_START ".gatehouse-"
 
 enum {
-    JOURNAL_VERSION = 1,
+    JOURNAL_VERSION = 2,
     /* Separate, so that trees, which take long, cannot use up the slots that every write needs. */
-    JOURNAL_FILE_SLOTS = 64,
+    JOURNAL_FILE_SLOTS = 96, /* more than edit_files replaces together */
     JOURNAL_TREE_SLOTS = 64,
     JOURNAL_SLOTS = JOURNAL_FILE_SLOTS + JOURNAL_TREE_SLOTS,
     /* Workspaces need no slots: they are identified by their location. */
@@ -45,6 +45,25 @@ struct journal_slot {
     char path[PATH_MAX]; /* of the directory; without links when written */
 };
 
+/* What is known of a file well enough to know it again after a rename. */
+struct journal_print {
+    uint64_t inode;
+    uint64_t size;
+    int64_t modified_s;
+    int64_t modified_ns;
+};
+
+/*
+ * A temporary name whose file is being exchanged with the one that has the name `target`. As long
+ * as the leader, a slot like it, names itself here, those that name it are to be undone.
+ */
+struct journal_swap {
+    _Atomic uint32_t leader; /* its slot, plus 1; 0: nothing is exchanged */
+    struct journal_print old;
+    struct journal_print new;
+    char target[NAME_MAX + 1];
+};
+
 /* The states are adjacent, so that finding a free one touches one page. */
 struct journal_image {
     char magic[16];
@@ -53,7 +72,10 @@ struct journal_image {
     uint32_t slot_bytes;
     _Atomic uint32_t states[JOURNAL_SLOTS];
     struct journal_slot slots[JOURNAL_SLOTS];
+    struct journal_swap swaps[JOURNAL_FILE_SLOTS];
 };
+
+void linux_fill_print(const struct stat *about, struct journal_print *out_print);
 
 /* Whether linux_temp_name() could have made the name. */
 bool linux_is_temp_name(struct str name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that appear complete or not at all.
+ * Files that appear complete or not at all: how they are begun and written. publish.c puts them in
+ * place.
  *
  * A new file is created without a name (O_TMPFILE) and linked when it is complete; linking never
  * replaces. A replacement needs its own name beside the target for a moment: that name is in the
- * journal before it exists, and renameat2 moves it into place. In a private tree nobody looks, so
- * files there are written in place.
+ * journal before it exists. In a private tree nobody looks, so files there are written in place.
  */
-#include "authority/linux/internal.h"
+#include "authority/linux/stage_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,37 +25,9 @@ enum {
     COPY_BUFFER_BYTES = 128 << 10,
 };
 
-enum stage_form {
-    STAGE_NAMELESS, /* O_TMPFILE */
-    STAGE_NAMED,    /* under temp_name, which the journal knows */
-    STAGE_IN_PLACE, /* in a private tree */
-};
-
-struct backend_stage {
-    struct linux_backend *backend;
-    struct backend_root *root;
-    struct backend_lookup lookup;
-    struct linux_place place;
-    int fd;
-    int old_fd; /* the file that is replaced; -1 for a new one */
-    bool is_old_readable;
-    struct stat old_about;        /* when it was opened */
-    struct stat new_about;        /* when it was made, where it replaces one */
-    struct authority_stat *after; /* receives the published file's stat; or NULL */
-    enum stage_form form;
-    enum backend_create create;
-    bool is_dressed; /* has its mode and the rest, also where it replaces a file */
-    uint64_t written;
-    uint64_t max_bytes;
-    const struct cancel *cancel;
-    int journal_slot;
-    char temp_name[LINUX_TEMP_NAME_BYTES];
-};
-
 /* ---- beginning ---- */
 
-/* Enters a new name in the journal, if there is one. */
-static int take_temp_name(struct backend_stage *stage)
+int linux_stage_take_name(struct backend_stage *stage)
 {
     linux_temp_name(stage->temp_name);
     if (stage->backend->journal == NULL)
@@ -64,7 +36,7 @@ static int take_temp_name(struct backend_stage *stage)
                              LINUX_LEFTOVER_FILE, &stage->journal_slot);
 }
 
-static void forget_temp_name(struct backend_stage *stage)
+void linux_stage_forget_name(struct backend_stage *stage)
 {
     if (stage->journal_slot != LINUX_NO_SLOT)
         linux_journal_remove(stage->backend->journal, stage->journal_slot);
@@ -73,7 +45,7 @@ static void forget_temp_name(struct backend_stage *stage)
 
 static int create_named(struct backend_stage *stage, unsigned mode)
 {
-    int r = take_temp_name(stage);
+    int r = linux_stage_take_name(stage);
 
     if (r < 0)
         return r;
@@ -81,10 +53,12 @@ static int create_named(struct backend_stage *stage, unsigned mode)
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (stage->fd >= 0) {
         stage->form = STAGE_NAMED;
+        /* Says that its owner lives; and whoever finds it in place too early waits. */
+        linux_lock(stage->fd);
         return 0;
     }
     r = linux_error(errno);
-    forget_temp_name(stage);
+    linux_stage_forget_name(stage);
     return r;
 }
 
@@ -138,7 +112,7 @@ static int open_old(struct backend_stage *stage, const struct backend_lookup *lo
  * new file would not get. If the owner or group differs, even that could give access to users who
  * may not read the old one.
  */
-static int create_like_old(struct backend_stage *stage, unsigned mode)
+int linux_stage_create_like_old(struct backend_stage *stage, unsigned mode)
 {
     int r = create_named(stage, stage->old_about.st_mode & mode & 0777);
 
@@ -165,7 +139,7 @@ static int begin(struct backend_stage *stage, const struct backend_root *root,
     if (r == 0 && stage->create == BACKEND_CREATE_NEW)
         return ERR_ALREADY_EXISTS;
     if (r == 0)
-        return create_like_old(stage, mode);
+        return linux_stage_create_like_old(stage, mode);
     if (r != ERR_NOT_FOUND || stage->create == BACKEND_REPLACE_OLD)
         return stage->create == BACKEND_CREATE_NEW && r != ERR_NOT_FOUND ? ERR_ALREADY_EXISTS : r;
     return create_nameless(stage, mode);
@@ -230,15 +204,14 @@ static int read_old(const struct backend_stage *stage, struct buf *content)
     return r;
 }
 
-int linux_stage_exchange(struct backend_stage *stage, struct buf *content,
-                         struct authority_stat *before, struct authority_stat *after)
+int linux_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange)
 {
-    int r = content != NULL ? read_old(stage, content) : 0;
+    int r = exchange->content != NULL ? read_old(stage, exchange->content) : 0;
 
     if (r < 0)
         return r;
-    linux_fill_stat(&stage->old_about, before);
-    stage->after = after;
+    linux_fill_stat(&stage->old_about, &exchange->before);
+    stage->exchange = exchange;
     return 0;
 }
 
@@ -452,27 +425,6 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uin
 
 /* ---- the end ---- */
 
-/* Makes the new file look like the one it replaces. */
-static int take_after_old(const struct backend_stage *stage)
-{
-    struct stat old = stage->old_about;
-    struct stat new = stage->new_about;
-    /*
-     * If the old content was returned, the file must be unchanged, or it stays: see is_as_told().
-     */
-    int r = stage->after == NULL ? linux_look(stage->old_fd, &old) : 0;
-
-    /* Before the mode: changing the owner takes setuid bits away. */
-    if (r == 0)
-        r = linux_take_after(stage->old_fd, &old, stage->fd, &new);
-    if (r < 0)
-        return r;
-    /* Set-id bits were given to the old content too; the kernel drops them on a write as well. */
-    if ((new.st_mode & 07777) != (old.st_mode & 0777) && fchmod(stage->fd, old.st_mode & 0777) < 0)
-        return linux_error(errno);
-    return 0;
-}
-
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after)
 {
     struct stat old = {.st_mode = 0};
@@ -494,136 +446,17 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
     return 0;
 }
 
-/* Gives a nameless file a name; never replaces. */
-static int link_in(const struct backend_stage *stage, const char *name)
-{
-    char self[32];
-
-    /* Linking by descriptor alone (AT_EMPTY_PATH) needs a capability; through /proc it does not. */
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", stage->fd);
-    if (linkat(AT_FDCWD, self, stage->place.dir_fd, name, AT_SYMLINK_FOLLOW) < 0)
-        return linux_error(errno);
-    return 0;
-}
-
-/*
- * Renames the temporary name to the final one; with RENAME_NOREPLACE only if that does not exist.
- */
-static int rename_in(const struct backend_stage *stage, unsigned flags)
-{
-    int dir_fd = stage->place.dir_fd;
-
-    if (renameat2(dir_fd, stage->temp_name, dir_fd, stage->place.last, flags) == 0)
-        return 0;
-    if (errno != EINVAL || flags == 0)
-        return linux_error(errno);
-    /* A file system without that flag; linking does not replace either. */
-    if (linkat(dir_fd, stage->temp_name, dir_fd, stage->place.last, 0) < 0)
-        return linux_error(errno);
-    unlinkat(dir_fd, stage->temp_name, 0);
-    return 0;
-}
-
-static int put_in_place(struct backend_stage *stage)
-{
-    int r;
-
-    switch (stage->form) {
-    case STAGE_IN_PLACE:
-        return 0;
-    case STAGE_NAMED:
-        r = stage->old_fd < 0 ? rename_in(stage, RENAME_NOREPLACE) : rename_in(stage, 0);
-        if (r == ERR_ALREADY_EXISTS && stage->create != BACKEND_CREATE_NEW)
-            r = rename_in(stage, 0);
-        return r;
-    case STAGE_NAMELESS:
-        r = link_in(stage, stage->place.last);
-        if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)
-            return r;
-        /* Another process was faster; replacing needs a name of our own. */
-        r = take_temp_name(stage);
-        if (r < 0)
-            return r;
-        r = link_in(stage, stage->temp_name);
-        if (r < 0)
-            return r;
-        stage->form = STAGE_NAMED;
-        return rename_in(stage, 0);
-    }
-    return ERR_INTERNAL;
-}
-
-static bool is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-/* Whether the file there is still the one whose content was returned, and unchanged. */
-static bool is_as_told(const struct backend_stage *stage)
-{
-    const struct stat *then = &stage->old_about;
-    struct stat now;
-
-    if (stage->after == NULL)
-        return true;
-    return fstatat(stage->place.dir_fd, stage->place.last, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-           now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
-           now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
-           is_same_time(now.st_ctim, then->st_ctim);
-}
-
-static int tell_after(const struct backend_stage *stage)
-{
-    struct stat about;
-    int r = linux_look(stage->fd, &about);
-
-    if (r == 0)
-        linux_fill_stat(&about, stage->after);
-    return r;
-}
-
-int linux_stage_publish(struct backend_stage *stage, bool is_synced)
-{
-    int r = cancel_check(stage->cancel);
-
-    is_synced = is_synced && !stage->root->is_in_memory;
-    if (r == 0 && stage->old_fd >= 0 && !stage->is_dressed)
-        r = take_after_old(stage);
-    if (r == 0 && is_synced && fsync(stage->fd) < 0)
-        r = linux_error(errno);
-    if (r == 0 && stage->form != STAGE_IN_PLACE)
-        r = linux_check_place(stage->root, &stage->lookup, &stage->place);
-    /* As late as can be. */
-    if (r == 0 && !is_as_told(stage))
-        r = ERR_BUSY;
-    if (r == 0)
-        r = put_in_place(stage);
-    if (r < 0) {
-        linux_stage_drop(stage);
-        return r;
-    }
-    /* It has its name: dropping must not take that away. */
-    stage->form = STAGE_NAMELESS;
-    if (is_synced)
-        r = linux_sync_dir(stage->place.dir_fd);
-    if (r == 0 && stage->after != NULL)
-        r = tell_after(stage);
-    linux_stage_drop(stage);
-    return r;
-}
-
 void linux_stage_drop(struct backend_stage *stage)
 {
     if (stage == NULL)
         return;
-    if (stage->fd >= 0) {
-        if (stage->form == STAGE_NAMED)
-            unlinkat(stage->place.dir_fd, stage->temp_name, 0);
-        else if (stage->form == STAGE_IN_PLACE)
-            unlinkat(stage->place.dir_fd, stage->place.last, 0);
+    if (stage->form == STAGE_NAMED)
+        unlinkat(stage->place.dir_fd, stage->temp_name, 0);
+    else if (stage->form == STAGE_IN_PLACE && stage->fd >= 0)
+        unlinkat(stage->place.dir_fd, stage->place.last, 0);
+    if (stage->fd >= 0)
         close(stage->fd);
-    }
-    forget_temp_name(stage);
+    linux_stage_forget_name(stage);
     if (stage->old_fd >= 0)
         close(stage->old_fd);
     linux_place_done(&stage->place);

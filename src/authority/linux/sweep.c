@@ -7,6 +7,8 @@
  * directory that was recorded. Workspaces need no trust: they are in a directory with the journal's
  * name.
  *
+ * Files that were being replaced together get their old content back, unless all were replaced.
+ *
  * Files are removed at once: one may be the second name of a file that was being put in place,
  * which is refused because of that name. A tree is moved to its owner's workspaces first, if the
  * file system allows, so that it is out of the user's way and where a confined process can still
@@ -53,6 +55,16 @@ static bool is_sound_slot(const struct journal_slot *slot)
            memchr(slot->path, '\0', sizeof(slot->path)) != NULL;
 }
 
+static bool is_sound_swap(const struct journal_swap *swap)
+{
+    size_t len = strnlen(swap->target, sizeof(swap->target));
+
+    return swap->leader == 0 ||
+           (swap->leader <= JOURNAL_FILE_SLOTS && len > 0 && len < sizeof(swap->target) &&
+            memchr(swap->target, '/', len) == NULL && strcmp(swap->target, ".") != 0 &&
+            strcmp(swap->target, "..") != 0);
+}
+
 static bool is_sound(const struct journal_image *image)
 {
     if (image->slot_count != JOURNAL_SLOTS || image->slot_bytes != sizeof(image->slots[0]))
@@ -61,6 +73,8 @@ static bool is_sound(const struct journal_image *image)
         uint32_t state = atomic_load_explicit(&image->states[i], memory_order_relaxed);
 
         if (state > JOURNAL_USED || (state == JOURNAL_USED && !is_sound_slot(&image->slots[i])))
+            return false;
+        if (state == JOURNAL_USED && i < JOURNAL_FILE_SLOTS && !is_sound_swap(&image->swaps[i]))
             return false;
     }
     return true;
@@ -166,10 +180,54 @@ static bool set_aside(const struct sweep *sweep, const char *journal, int dir_fd
     return aside_fd >= 0 && renameat(dir_fd, last, aside_fd, last) == 0;
 }
 
-/* False if it should have been removed and is still there. */
-static bool remove_leftover(const struct sweep *sweep, const char *journal,
-                            const struct journal_slot *slot)
+static bool is_print_of(const struct journal_print *print, const struct stat *about)
 {
+    struct journal_print now;
+
+    linux_fill_print(about, &now);
+    return now.inode == print->inode && now.size == print->size &&
+           now.modified_s == print->modified_s && now.modified_ns == print->modified_ns;
+}
+
+/* The exchange that the name was for, if it was not finished; or NULL. */
+static const struct journal_swap *unfinished_swap(const struct journal_image *image, size_t slot)
+{
+    const struct journal_swap *swap = slot < JOURNAL_FILE_SLOTS ? &image->swaps[slot] : NULL;
+
+    return swap != NULL && swap->leader != 0 &&
+                   image->swaps[swap->leader - 1].leader == swap->leader
+               ? swap
+               : NULL;
+}
+
+/* False if it should have been removed and is still there. */
+static bool remove_file(int dir_fd, const char *last)
+{
+    return unlinkat(dir_fd, last, 0) == 0 || means_gone(errno) || errno == EISDIR;
+}
+
+/*
+ * The same, of a temporary name that was exchanged, or was to be. If what we replaced has it, and
+ * our file is where it was put, unchanged, it goes back. A file that somebody else saved in the
+ * moment of the kill stays.
+ */
+static bool undo_swap(int dir_fd, const char *last, const struct stat *about,
+                      const struct journal_swap *swap)
+{
+    struct stat now;
+
+    if (about->st_ino == swap->new.inode)
+        return remove_file(dir_fd, last);
+    if (fstatat(dir_fd, swap->target, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_print_of(&swap->new, &now))
+        return renameat(dir_fd, last, dir_fd, swap->target) == 0;
+    return !is_print_of(&swap->old, about) || remove_file(dir_fd, last);
+}
+
+/* The same. */
+static bool remove_leftover(const struct sweep *sweep, const char *journal, size_t index)
+{
+    const struct journal_slot *slot = &sweep->image.slots[index];
     cleanup_fd int dir_fd = open_dir(slot->path);
     struct stat about;
 
@@ -182,9 +240,12 @@ static bool remove_leftover(const struct sweep *sweep, const char *journal,
     if (fstatat(dir_fd, slot->last, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return means_gone(errno);
     if (slot->kind == LINUX_LEFTOVER_FILE) {
+        const struct journal_swap *swap = unfinished_swap(&sweep->image, index);
+
         if (!S_ISREG(about.st_mode))
             return true;
-        return unlinkat(dir_fd, slot->last, 0) == 0 || means_gone(errno) || errno == EISDIR;
+        return swap != NULL ? undo_swap(dir_fd, slot->last, &about, swap)
+                            : remove_file(dir_fd, slot->last);
     }
     if (!S_ISDIR(about.st_mode))
         return true;
@@ -198,7 +259,7 @@ static bool remove_leftovers(const struct sweep *sweep, const char *journal)
 
     for (size_t i = 0; i < JOURNAL_SLOTS; i++)
         if (atomic_load_explicit(&image->states[i], memory_order_relaxed) == JOURNAL_USED &&
-            !remove_leftover(sweep, journal, &image->slots[i]))
+            !remove_leftover(sweep, journal, i))
             are_gone = false;
     return are_gone;
 }

@@ -273,6 +273,7 @@ static const struct backend_ops memory_ops = {
     .stage_dress = memory_stage_dress,
     .stage_exchange = memory_stage_exchange,
     .stage_publish = memory_stage_publish,
+    .stage_publish_all = memory_stage_publish_all,
     .stage_drop = memory_stage_drop,
     .append = memory_append,
     .dir_open = memory_dir_open,

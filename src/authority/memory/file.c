@@ -17,9 +17,8 @@ struct backend_stage {
     struct memory_node *node; /* counted; has no name yet */
     struct memory_target target;
     enum backend_create create;
-    bool is_dressed;              /* has its mode, also where it replaces a file */
-    struct authority_stat before; /* of the file whose content was returned */
-    struct authority_stat *after; /* receives the published file's stat; or NULL */
+    bool is_dressed;                     /* has its mode, also where it replaces a file */
+    struct authority_exchange *exchange; /* what is told and expected of the old file; or NULL */
 };
 
 int memory_stat(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -198,8 +197,7 @@ int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backen
     return 0;
 }
 
-int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
-                          struct authority_stat *before, struct authority_stat *after)
+int memory_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange)
 {
     MEMORY_LOCKED(stage->backend);
     struct memory_entry *entry =
@@ -208,53 +206,67 @@ int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
 
     if (entry == NULL)
         return ERR_NOT_FOUND;
-    r = content != NULL ? memory_check_mode(entry->target, MODE_READ) : 0;
-    if (r == 0 && content != NULL)
-        r = buf_append_str(content, buf_view(&entry->target->content));
+    r = exchange->content != NULL ? memory_check_mode(entry->target, MODE_READ) : 0;
+    if (r == 0 && exchange->content != NULL)
+        r = buf_append_str(exchange->content, buf_view(&entry->target->content));
     if (r < 0)
         return r;
-    memory_fill_stat(entry->target, before);
-    stage->before = *before;
-    stage->after = after;
+    memory_fill_stat(entry->target, &exchange->before);
+    stage->exchange = exchange;
     return 0;
 }
 
 /* Whether the file being replaced is still the one whose content was returned. */
 static bool is_as_told(const struct backend_stage *stage, const struct memory_node *node)
 {
-    return stage->after == NULL ||
-           (node->inode == stage->before.inode && node->content.len == stage->before.size &&
-            node->changed_ns == stage->before.changed_ns);
+    const struct authority_exchange *exchange = stage->exchange;
+
+    return exchange == NULL ||
+           (node->inode == exchange->before.inode && node->content.len == exchange->before.size &&
+            node->changed_ns == exchange->before.changed_ns &&
+            (exchange->expected_content == NULL ||
+             str_eq(*exchange->expected_content, buf_view(&node->content))));
 }
 
-static int publish(struct backend_stage *stage)
+/* *out_entry is what is to be replaced; NULL: nothing. */
+static int check_publish(const struct backend_stage *stage, struct memory_entry **out_entry)
 {
-    struct memory_node *parent = stage->target.parent;
-    struct str last = memory_target_last(&stage->target);
-    struct memory_entry *entry = memory_entry_find(parent, last);
+    struct memory_entry *entry =
+        memory_entry_find(stage->target.parent, memory_target_last(&stage->target));
     int r = cancel_check(stage->target.lookup.cancel);
 
     if (r == 0)
         r = memory_target_check(&stage->target);
     if (r < 0)
         return r;
-    if (entry == NULL) {
-        if (stage->create == BACKEND_REPLACE_OLD)
-            return ERR_NOT_FOUND;
-        return memory_entry_add(stage->backend, parent, last, stage->node);
-    }
+    *out_entry = entry;
+    if (entry == NULL)
+        return stage->create == BACKEND_REPLACE_OLD ? ERR_NOT_FOUND : 0;
     if (stage->create == BACKEND_CREATE_NEW)
         return ERR_ALREADY_EXISTS;
     if (entry->target->type != AUTHORITY_FILE)
         return entry->target->type == AUTHORITY_SYMLINK ? ERR_SYMLINK_REJECTED
                                                         : ERR_NOT_REGULAR_FILE;
-    if (!is_as_told(stage, entry->target))
-        return ERR_BUSY;
+    return is_as_told(stage, entry->target) ? 0 : ERR_BUSY;
+}
+
+/* Cannot fail where it replaces. */
+static int publish(struct backend_stage *stage)
+{
+    struct memory_node *parent = stage->target.parent;
+    struct memory_entry *entry;
+    int r = check_publish(stage, &entry);
+
+    if (r < 0)
+        return r;
+    if (entry == NULL)
+        return memory_entry_add(stage->backend, parent, memory_target_last(&stage->target),
+                                stage->node);
     if (!stage->is_dressed)
         stage->node->mode = entry->target->mode;
     memory_entry_retarget(stage->backend, parent, entry, stage->node);
-    if (stage->after != NULL)
-        memory_fill_stat(stage->node, stage->after);
+    if (stage->exchange != NULL)
+        memory_fill_stat(stage->node, &stage->exchange->after);
     return 0;
 }
 
@@ -277,6 +289,32 @@ int memory_stage_publish(struct backend_stage *stage, bool is_synced)
         release(stage);
     }
     free(stage);
+    return r;
+}
+
+int memory_stage_publish_all(struct backend_stage **stages, size_t count, bool is_synced,
+                             size_t *out_at)
+{
+    struct memory_entry *entry;
+    int r = 0;
+
+    (void)is_synced;
+    {
+        MEMORY_LOCKED(stages[0]->backend);
+
+        for (size_t i = 0; r == 0 && i < count; i++) {
+            *out_at = i;
+            r = check_publish(stages[i], &entry);
+        }
+        for (size_t i = 0; r == 0 && i < count; i++) {
+            *out_at = i;
+            r = publish(stages[i]);
+        }
+        for (size_t i = 0; i < count; i++)
+            release(stages[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(stages[i]);
     return r;
 }
 

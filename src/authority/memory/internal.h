@@ -228,9 +228,10 @@ int memory_stage(struct backend_root *root, const struct backend_lookup *lookup,
 int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int memory_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
-int memory_stage_exchange(struct backend_stage *stage, struct buf *content,
-                          struct authority_stat *before, struct authority_stat *after);
+int memory_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange);
 int memory_stage_publish(struct backend_stage *stage, bool is_synced);
+int memory_stage_publish_all(struct backend_stage **stages, size_t count, bool is_synced,
+                             size_t *out_at);
 void memory_stage_drop(struct backend_stage *stage);
 int memory_append(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                   struct str bytes, bool may_create, unsigned mode, bool is_synced);

@@ -2,6 +2,7 @@
 /* Writing: whole files, at once; appending; creating directories. */
 #include "authority/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonwrite.h"
@@ -119,7 +120,7 @@ static bool is_unchanged(const struct authority_stat *then, const struct authori
 static int exchange(const struct backend_ops *ops, struct backend_stage *stage,
                     struct authority_exchange *wanted)
 {
-    int r = ops->stage_exchange(stage, wanted->content, &wanted->before, &wanted->after);
+    int r = ops->stage_exchange(stage, wanted);
 
     if (r == 0 && wanted->expected != NULL && !is_unchanged(wanted->expected, &wanted->before))
         r = ERR_BUSY;
@@ -205,6 +206,80 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
     if (r == 0)
         r = write_file(&op, bytes, options, write_once);
     return operation_end(&op, r, err);
+}
+
+/* ---- several files at once ---- */
+
+struct replacing {
+    struct operation op;
+    struct backend_stage *stage; /* NULL: none yet, or published */
+    bool has_begun;
+};
+
+static int stage_one(struct replacing *one, struct authority_scope *scope,
+                     struct authority_replacement *file, const struct cancel *cancel)
+{
+    const struct operation_args args = {.operation = AUTHORITY_OP_WRITE,
+                                        .name = file->name,
+                                        .cancel = cancel,
+                                        .more_access = AUTHORITY_READ};
+    const struct operation *op = &one->op;
+    enum authority_root_kind kind = scope->grant.root.kind;
+    int r = operation_begin(&one->op, scope, &args);
+
+    one->has_begun = true;
+    if (r == 0 && file->exchange.expected == NULL)
+        r = ERR_INVALID_ARGUMENT;
+    if (r == 0 && scope->max_file_bytes > 0 && file->content.len > scope->max_file_bytes)
+        r = ERR_TOO_LARGE;
+    if (r == 0)
+        r = operation_ops(op)->stage(scope->root, &op->lookup, path_view(&op->name),
+                                     BACKEND_REPLACE_OLD,
+                                     kind_file_mode(kind) & kind_mode_mask(kind), &one->stage);
+    if (r == 0)
+        r = exchange(operation_ops(op), one->stage, &file->exchange);
+    if (r == 0)
+        r = operation_ops(op)->stage_write(one->stage, file->content.ptr, file->content.len);
+    return r;
+}
+
+static int publish_all(const struct backend_ops *ops, struct replacing *all, size_t count,
+                       size_t *out_at)
+{
+    struct backend_stage *stages[AUTHORITY_MAX_REPLACEMENTS];
+
+    for (size_t i = 0; i < count; i++)
+        stages[i] = steal_ptr(&all[i].stage);
+    return ops->stage_publish_all(stages, count, true, out_at);
+}
+
+int authority_replace_all(struct authority_scope *scope, struct authority_replacement *files,
+                          size_t count, const struct cancel *cancel, size_t *out_at,
+                          struct err *err)
+{
+    const struct backend_ops *ops = scope->authority->backend->ops;
+    cleanup_free struct replacing *all = NULL;
+    size_t at = 0;
+    int r = 0;
+
+    if (count == 0 || count > AUTHORITY_MAX_REPLACEMENTS)
+        return err_set_plain(err, ERR_INVALID_ARGUMENT);
+    all = calloc(count, sizeof(*all));
+    if (all == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        at = i;
+        r = stage_one(&all[i], scope, &files[i], cancel);
+    }
+    if (r == 0)
+        r = publish_all(ops, all, count, &at);
+    for (size_t i = 0; i < count && all[i].has_begun; i++) {
+        ops->stage_drop(all[i].stage);
+        /* Of those that could have been replaced, the record says no more than that. */
+        (void)operation_end(&all[i].op, r < 0 && i != at ? ERR_CANCELLED : r, i == at ? err : NULL);
+    }
+    *out_at = at;
+    return r;
 }
 
 int authority_write_bytes(struct authority_scope *scope, struct str name, struct str bytes,

@@ -136,7 +136,9 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name,
                 const struct undo_measure *seen);
 /* `name` is again as it was before change `id`, perhaps as new objects. */
 void undo_bring_back(struct undo_log *log, uint64_t id, struct str name);
-/* The same, and trees above it are told: before, it was `was` there. */
+/* Change `id` did not change it: what older changes left there is compared as before. */
+void undo_uncarry(struct undo_log *log, uint64_t id, struct str name);
+/* As undo_bring_back(), and trees above it are told: before, it was `was` there. */
 void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was);
 /* We changed something at `name` ourselves: adjusts the prints of the trees above it. */
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference);
@@ -183,11 +185,6 @@ int undo_store_restore(struct undo_log *log, struct undo_step *step, const struc
 /* Replaces the file at the step's name with what the step keeps. */
 int undo_store_replace(struct undo_log *log, struct undo_step *step, const struct cancel *cancel,
                        struct err *err);
-/*
- * The old content was written again as a new file: if its mode was lost, replaces it with what is
- * kept.
- */
-void undo_store_mend(struct undo_log *log, struct undo_step *step);
 void undo_store_drop(struct undo_log *log, struct undo_step *step);
 /*
  * Removes the file at the step's name if it is still what the step left there. Checks it once more

@@ -156,23 +156,40 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name, const struct
     }
 }
 
-void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
+static void measure_again(struct undo_log *log, struct undo_step *step)
+{
+    struct undo_measure measure;
+
+    if (undo_measure(log, step->name, step->is_tree, &measure) == 0)
+        step->now = measure.print;
+    else
+        step->is_off = true;
+}
+
+static void take_over(struct undo_log *log, uint64_t id, struct str name, bool is_new)
 {
     list_each (change_node, &log->changes) {
         list_each (node, &undo_change_of(change_node)->steps) {
             struct undo_step *step = undo_step_of(node);
-            struct undo_measure measure;
 
             if (step->carrier != id || !path_is_within(step->name, name))
                 continue;
             step->carrier = 0;
-            if (undo_measure(log, step->name, step->is_tree, &measure) == 0)
-                step->now = measure.print;
-            else
-                step->is_off = true;
+            if (is_new)
+                measure_again(log, step);
             undo_revive(log, step);
         }
     }
+}
+
+void undo_bring_back(struct undo_log *log, uint64_t id, struct str name)
+{
+    take_over(log, id, name, true);
+}
+
+void undo_uncarry(struct undo_log *log, uint64_t id, struct str name)
+{
+    take_over(log, id, name, false);
 }
 
 void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t was)

@@ -334,18 +334,6 @@ int undo_store_replace(struct undo_log *log, struct undo_step *step, const struc
     return give_back(log, step, true, cancel, err);
 }
 
-void undo_store_mend(struct undo_log *log, struct undo_step *step)
-{
-    char text[UNDO_SLOT_BYTES];
-    struct authority_stat kept;
-    struct authority_stat about;
-
-    if (step->slot != 0 && step->held == NULL &&
-        authority_stat(log->store, slot_name(step->slot, text), &kept, NULL) == 0 &&
-        authority_stat(log->files, step->name, &about, NULL) == 0 && kept.mode != about.mode)
-        (void)undo_store_replace(log, step, NULL, NULL);
-}
-
 /* ---- removing what was made ---- */
 
 /* The same object with the same content; a rename changes ctime. */

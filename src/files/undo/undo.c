@@ -435,7 +435,8 @@ static void forget_loss(struct undo_change *change)
     change->lost = NULL;
 }
 
-void undo_did_not(struct undo_log *log)
+static void give_up(struct undo_log *log,
+                    void (*give_back)(struct undo_log *log, uint64_t id, struct str name))
 {
     struct undo_change *change = log->open;
     struct list *node;
@@ -456,10 +457,20 @@ void undo_did_not(struct undo_log *log)
         if (step->is_taken || step->is_disturbed)
             undo_follow(log, change->id, step->name, step->before);
         else if (step->kind != UNDO_NEW && step->kind != UNDO_MADE_DIR) /* nothing was there */
-            undo_bring_back(log, change->id, step->from.len > 0 ? step->from : step->name);
+            give_back(log, change->id, step->from.len > 0 ? step->from : step->name);
         undo_step_free(log, change, step);
     }
     forget_loss(change);
+}
+
+void undo_did_not(struct undo_log *log)
+{
+    give_up(log, undo_bring_back);
+}
+
+void undo_was_too_late(struct undo_log *log)
+{
+    give_up(log, undo_uncarry);
 }
 
 /* ---- deleting ---- */
@@ -534,25 +545,4 @@ int undo_delete(struct undo_log *log, struct str name, const struct cancel *canc
     }
     lose(log, step, r);
     return delete_for_good(log, step, cancel, err);
-}
-
-/* ---- a change that failed in its middle ---- */
-
-void undo_rolled_back(struct undo_log *log, struct str name)
-{
-    struct undo_change *change = log->open;
-
-    if (change == NULL)
-        return;
-    list_each (node, &change->steps) {
-        struct undo_step *step = undo_step_of(node);
-
-        if (!str_eq(step->name, name))
-            continue;
-        undo_store_mend(log, step);
-        undo_follow(log, change->id, step->name, step->now);
-        undo_step_free(log, change, step);
-        forget_loss(change);
-        return;
-    }
 }

@@ -87,16 +87,12 @@ int undo_will_extract(struct undo_log *log, struct str name, const struct cancel
 void undo_did(struct undo_log *log);
 /* The step was not done, and nothing has changed. */
 void undo_did_not(struct undo_log *log);
+/* The same, because somebody else has changed something: what is there now is not ours. */
+void undo_was_too_late(struct undo_log *log);
 
 /* Announces and removes a file, a link or a tree; moves it into the store if possible. */
 int undo_delete(struct undo_log *log, struct str name, const struct cancel *cancel,
                 struct err *err);
-
-/*
- * The caller has restored the old content of the file at `name`, a finished step of the open
- * change.
- */
-void undo_rolled_back(struct undo_log *log, struct str name);
 
 /* ---- undoing ---- */
 

@@ -182,56 +182,60 @@ void what_is_replaced_is_told_and_what_replaces_it(void **state)
 {
     struct suite *suite = *state;
     cleanup_buf struct buf content = BUF_INIT(100);
-    struct authority_stat before, after, about;
+    struct authority_exchange exchange = {.content = &content};
+    struct authority_stat about;
     struct backend_stage *begun;
 
     suite_plant(suite, "f", "the old content");
     assert_int_equal(suite->ops->stat(suite->root, &suite_strict, STR("f"), &about), 0);
     begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
-    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), 0);
+    assert_int_equal(suite->ops->stage_exchange(begun, &exchange), 0);
     assert_str(buf_view(&content), "the old content");
-    assert_same(&before, &about);
+    assert_same(&exchange.before, &about);
     assert_int_equal(suite->ops->stage_publish(begun, false), 0);
     assert_int_equal(suite->ops->stat(suite->root, &suite_strict, STR("f"), &about), 0);
-    assert_same(&after, &about);
-    assert_int_not_equal(before.inode, after.inode);
+    assert_same(&exchange.after, &about);
+    assert_int_not_equal(exchange.before.inode, exchange.after.inode);
 }
 
 void what_does_not_fit_is_not_told_nor_replaced(void **state)
 {
     struct suite *suite = *state;
     cleanup_buf struct buf content = BUF_INIT(15);
-    struct authority_stat before, after;
+    struct authority_exchange exchange = {.content = &content};
     struct backend_stage *begun;
 
     suite_plant(suite, "f", "the old content");
     begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
     assert_int_equal(buf_append_char(&content, '!'), 0);
-    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, &after), ERR_TOO_LARGE);
+    assert_int_equal(suite->ops->stage_exchange(begun, &exchange), ERR_TOO_LARGE);
     assert_str(buf_view(&content), "!");
     suite->ops->stage_drop(begun);
     suite_assert_content(suite, SUITE_ROOT, "f", "the old content");
     assert_int_equal(suite_count(suite, SUITE_ROOT, ""), 1);
 }
 
-/* "f" is there, was told, and is about to be replaced; `after` lives until that is over. */
-static struct backend_stage *begin_exchange(struct suite *suite, struct authority_stat *after)
+/* "f" is there, was told, and is about to be replaced; `exchange` lives until that is over. */
+static struct backend_stage *begin_exchange(struct suite *suite,
+                                            struct authority_exchange *exchange)
 {
     cleanup_buf struct buf content = BUF_INIT(100);
-    struct authority_stat before;
     struct backend_stage *begun;
+
+    *exchange = (struct authority_exchange){.content = &content};
 
     suite_plant(suite, "f", "old");
     begun = staged(suite, "f", BACKEND_REPLACE_OLD, "new");
-    assert_int_equal(suite->ops->stage_exchange(begun, &content, &before, after), 0);
+    assert_int_equal(suite->ops->stage_exchange(begun, exchange), 0);
+    exchange->content = NULL;
     return begun;
 }
 
 void what_was_told_and_has_changed_since_stays(void **state)
 {
     struct suite *suite = *state;
-    struct authority_stat after;
-    struct backend_stage *begun = begin_exchange(suite, &after);
+    struct authority_exchange exchange;
+    struct backend_stage *begun = begin_exchange(suite, &exchange);
 
     assert_int_equal(
         suite->ops->append(suite->root, &suite_strict, STR("f"), STR(" and more"), false, 0, false),
@@ -244,8 +248,8 @@ void what_was_told_and_has_changed_since_stays(void **state)
 void what_was_told_and_replaced_by_another_stays(void **state)
 {
     struct suite *suite = *state;
-    struct authority_stat after;
-    struct backend_stage *begun = begin_exchange(suite, &after);
+    struct authority_exchange exchange;
+    struct backend_stage *begun = begin_exchange(suite, &exchange);
 
     assert_int_equal(
         suite->ops->stage_publish(staged(suite, "f", BACKEND_REPLACE_OLD, "another's"), false), 0);

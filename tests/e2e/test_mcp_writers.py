@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Several writers of the same files, and writers that are killed: what was acknowledged stays.
+
+WRITER_SECONDS (2) and KILL_ROUNDS (12) change the length.
+"""
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True  # not into the sources
+import mcp_client
+from mcp_client import Scene, Server
+
+SECONDS = float(os.environ.get("WRITER_SECONDS", "2"))
+KILLS = int(os.environ.get("KILL_ROUNDS", "12"))
+
+
+class Writers(Scene):
+    def start_other(self, *flags):
+        """A server with a state directory of its own: the two share nothing but the folder."""
+        state = self.room / f"state{len(self.servers)}"
+        state.mkdir()
+        server = Server("--write", *flags, self.root, state=state)
+        self.servers.append(server)
+        server.open()
+        return server
+
+    def run_all(self, jobs):
+        """Runs each in a thread until the time is up, and raises what one of them raised."""
+        errors = []
+        end = time.monotonic() + SECONDS
+
+        def run(job):
+            try:
+                count = 0
+                while time.monotonic() < end:
+                    job(count)
+                    count += 1
+            except BaseException as error:  # whatever it was, the test has failed
+                errors.append(error)
+
+        threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    def test_two_servers_edit_one_file(self):
+        path = self.root / "shared.txt"
+        path.write_text("one:\ntwo:\n")
+        servers = {"one": self.start_other(), "two": self.start_other()}
+        done = {"one": [], "two": []}
+
+        def editor(name):
+            def edit(count):
+                result = servers[name].call("edit_file", filePath="shared.txt",
+                                            oldString=f"{name}:", newString=f"{name}:{count},")
+                if not result.get("isError"):
+                    done[name].append(count)
+            # It grows at the front, so that oldString is always there.
+            return edit
+
+        self.run_all([editor("one"), editor("two")])
+        text = path.read_text()
+        for name, counts in done.items():
+            line = re.search(f"^{name}:(.*)$", text, re.M).group(1)
+            self.assertEqual([int(count) for count in line.split(",") if count], counts[::-1])
+            self.assertGreater(len(counts), 10)
+
+    def test_an_editor_and_a_formatter_save_meanwhile(self):
+        """The editor owns its file's first line and replaces the file, the server appends to the
+        second: each save must be found by the next edit, and each edit by the next save."""
+        path = self.root / "shared.txt"
+        path.write_text("saved 0\nedits:\n")
+        server, other = self.start_other(), self.start_other()
+        lock = threading.Lock()  # between those outside; the servers know nothing of it
+        done, saved, lost = [], [0], []
+
+        def edit(count):
+            result = server.call("edit_file", filePath="shared.txt", oldString="edits:",
+                                 newString=f"edits:{count},")
+            if not result.get("isError"):
+                done.append(count)
+
+        def append(count):
+            other.good("append_file", filePath="shared.txt", content=f"+{count}\n")
+            appended.append(count)
+
+        appended = []
+
+        def save(count):
+            """As an editor does: a new file, renamed over the old one, unless that has changed."""
+            with lock:
+                for _ in range(50):
+                    before = path.stat()
+                    text = path.read_text()
+                    fresh = self.root / "shared.txt~"
+                    number = int(re.match(r"saved (\d+)", text).group(1))
+                    if number != saved[0]:
+                        lost.append((saved[0], number))
+                    fresh.write_text(text.replace(f"saved {number}", f"saved {number + 1}", 1))
+                    after = path.stat()
+                    if (before.st_ino, before.st_mtime_ns, before.st_size) != \
+                            (after.st_ino, after.st_mtime_ns, after.st_size):
+                        continue
+                    os.rename(fresh, path)
+                    saved[0] = number + 1
+                    break
+            time.sleep(random.random() / 200)
+
+        self.run_all([edit, save])
+        text = path.read_text()
+        self.assertEqual(lost, [])
+        self.assertIn(f"saved {saved[0]}\n", text)
+        self.run_all([append, lambda count: edit(1000000 + count)])
+        text = path.read_text()
+        self.assertEqual([int(line[1:]) for line in text.splitlines() if line.startswith("+")],
+                         appended)
+        self.assertGreater(len(done), 10)
+        self.assertGreater(saved[0], 5)
+
+    def test_killed_while_it_edits_several_files_it_has_edited_all_or_none(self):
+        names = ["a.txt", "b.txt", "sub/c.txt"]
+        (self.root / "sub").mkdir()
+        for name in names:
+            (self.root / name).write_text("round 0\n" + "x" * 5000)
+        halves = 0
+        for _ in range(KILLS):
+            server = self.start("--write")
+            number = int(re.match(r"round (\d+)", (self.root / names[0]).read_text()).group(1))
+
+            def edit_for_ever(server=server, number=number):
+                for count in range(number, number + 1000000):
+                    edits = [{"filePath": name, "oldString": f"round {count}\n",
+                              "newString": f"round {count + 1}\n"} for name in names]
+                    server.good("edit_files", edits=edits)
+
+            thread = threading.Thread(target=lambda: self.swallow(edit_for_ever))
+            thread.start()
+            time.sleep(0.005 + random.random() / 30)
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+            thread.join()
+            texts = {(self.root / name).read_text() for name in names}
+            halves += len(texts) > 1
+            self.start("--write").end()
+            texts = {(self.root / name).read_text() for name in names}
+            self.assertEqual(len(texts), 1, [text[:20] for text in texts])
+            self.assertEqual([path.name for path in self.root.rglob(".gatehouse-*")], [])
+        print(f"{halves} of {KILLS} kills came in the middle")
+
+    @staticmethod
+    def swallow(work):
+        try:
+            work()
+        except (AssertionError, OSError, ValueError):
+            pass
+
+
+if __name__ == "__main__":
+    mcp_client.main()
