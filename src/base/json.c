@@ -13,7 +13,7 @@
 /* Objects up to this size are checked for duplicates by comparing, larger ones by hashing. */
 enum { COMPARED_KEYS = 12 };
 
-enum { WORTH_RETURNING_BYTES = 16 << 10 };
+enum { WORTH_RETURNING_BYTES = 16 << 10, LONE_SURROGATE_BECOMES = 0xFFFD };
 
 #define likely(condition)   __builtin_expect((condition), 1)
 #define unlikely(condition) __builtin_expect((condition), 0)
@@ -23,6 +23,7 @@ struct parser {
     const char *start;
     const char *end;
     unsigned max_depth;
+    bool is_mended; /* lone surrogates are replaced */
 
     struct json_value *values; /* grows by moving, so open containers are known by index */
     size_t count;
@@ -139,18 +140,25 @@ static int decode_unicode(struct parser *p, const char **at, char **to)
         return fail(p, ERR_INVALID_JSON, escape, "\\u needs four hexadecimal digits");
     *at += 4;
     code_point = (uint32_t)unit;
-    if (unit >= 0xDC00 && unit <= 0xDFFF)
-        return fail(p, ERR_INVALID_JSON, escape, "second half of a surrogate pair without a first");
-    if (unit >= 0xD800 && unit <= 0xDBFF) {
+    if (unit >= 0xDC00 && unit <= 0xDFFF) {
+        if (!p->is_mended)
+            return fail(p, ERR_INVALID_JSON, escape,
+                        "second half of a surrogate pair without a first");
+        code_point = LONE_SURROGATE_BECOMES;
+    } else if (unit >= 0xD800 && unit <= 0xDBFF) {
         int32_t low = p->end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u'
                           ? read_hex4(*at + 2, p->end)
                           : -1;
 
-        if (low < 0xDC00 || low > 0xDFFF)
+        if (low >= 0xDC00 && low <= 0xDFFF) {
+            *at += 6;
+            code_point = 0x10000 + (((uint32_t)unit - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
+        } else if (p->is_mended) {
+            code_point = LONE_SURROGATE_BECOMES;
+        } else {
             return fail(p, ERR_INVALID_JSON, escape,
                         "first half of a surrogate pair without a second");
-        *at += 6;
-        code_point = 0x10000 + (((uint32_t)unit - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
+        }
     }
     *to += utf8_encode(code_point, *to);
     return 0;
@@ -531,8 +539,8 @@ close:
     goto after_value;
 }
 
-int json_parse(struct arena *arena, struct str text, struct json_limits limits,
-               const struct json_value **out_document, struct err *err)
+static int parse(struct arena *arena, struct str text, struct json_limits limits, bool is_mended,
+                 const struct json_value **out_document, struct err *err)
 {
     const char *start = text.len > 0 ? text.ptr : "";
     struct parser p = {
@@ -540,6 +548,7 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
         .start = start,
         .end = start + text.len,
         .max_depth = limits.max_depth,
+        .is_mended = is_mended,
     };
     struct json_value *kept;
     int r;
@@ -563,4 +572,16 @@ int json_parse(struct arena *arena, struct str text, struct json_limits limits,
     arena_adopt(arena, kept);
     *out_document = kept;
     return 0;
+}
+
+int json_parse(struct arena *arena, struct str text, struct json_limits limits,
+               const struct json_value **out_document, struct err *err)
+{
+    return parse(arena, text, limits, false, out_document, err);
+}
+
+int json_parse_mended(struct arena *arena, struct str text, struct json_limits limits,
+                      const struct json_value **out_document, struct err *err)
+{
+    return parse(arena, text, limits, true, out_document, err);
 }

@@ -65,6 +65,13 @@ enum {
 int json_parse(struct arena *arena, struct str text, struct json_limits limits,
                const struct json_value **out_document, struct err *err);
 
+/*
+ * The same, except that a lone surrogate (half a character, as in "\ud83d") becomes U+FFFD. For
+ * senders that cut texts anywhere and cannot be told.
+ */
+int json_parse_mended(struct arena *arena, struct str text, struct json_limits limits,
+                      const struct json_value **out_document, struct err *err);
+
 static inline size_t json_span(const struct json_value *value)
 {
     return value->type >= JSON_ARRAY ? value->span : 1;

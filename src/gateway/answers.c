@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,17 @@ static int remember(struct gateway *gateway, const struct gateway_call *call,
     return 0;
 }
 
+static void refuse_unreadable(struct pending *pending, const struct err *why)
+{
+    const struct gateway_config *config = &pending->gateway->config;
+    char text[ERR_MESSAGE_BYTES + 32];
+    int len = snprintf(text, sizeof(text), "Invalid call: %s.", why->message);
+
+    if (config->owner->on_unreadable != NULL)
+        config->owner->on_unreadable(config->data, why);
+    send_refusal(pending, (struct str){text, (size_t)len});
+}
+
 void gateway_answers_take(struct gateway *gateway, const struct gateway_event *event)
 {
     struct pending *pending;
@@ -216,7 +228,7 @@ void gateway_answers_take(struct gateway *gateway, const struct gateway_event *e
     if (r < 0) /* the same call twice, or no room even for a refusal */
         return;
     if (event->kind == GATEWAY_EVENT_BAD_CALL)
-        send_refusal(pending, STR("Invalid call."));
+        refuse_unreadable(pending, &event->why);
     else if (gateway->pending.count > GATEWAY_MAX_CALLS)
         send_refusal(pending, STR("Too many calls are already waiting; try again later."));
     else

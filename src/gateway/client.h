@@ -67,6 +67,8 @@ struct gateway_owner {
     void (*on_ended)(void *data, enum gateway_end end, const struct err *err);
     /* An answer could not be delivered; may be called from inside gateway_answer(). May be NULL. */
     void (*on_undelivered)(void *data, struct str id, const struct err *err);
+    /* A call could not be read, and gets an error as its answer. May be NULL. */
+    void (*on_unreadable)(void *data, const struct err *err);
 };
 
 struct gateway_config {

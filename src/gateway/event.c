@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/event.h"
 
+#include <string.h>
+
 #include "base/err.h"
 
 /* The operations of the older dialect correspond to tools with the same arguments. */
@@ -61,6 +63,102 @@ static bool read_call(const struct json_value *payload, struct gateway_call *cal
     return call->name.len > 0 && call->name.len <= GATEWAY_MAX_NAME_BYTES;
 }
 
+/* ---- a call in JSON that the parser refuses ---- */
+
+/* The end of the value that begins the text; its length if it has none. */
+static size_t value_end(struct str text)
+{
+    size_t depth = 0;
+    bool is_in_string = false;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (is_in_string) {
+            i += c == '\\';
+            is_in_string = c != '"';
+        } else if (c == '"') {
+            is_in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
+            return i;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return text.len;
+}
+
+/*
+ * The text of a member's value. Looks at the members of this object alone, and reads their names as
+ * they are written; what they hold may be anything. False if there is none, or several.
+ */
+static bool find_member(struct str object, struct str key, struct str *out_value)
+{
+    struct str rest = str_trim(object);
+    bool is_found = false;
+
+    if (rest.len == 0 || rest.ptr[0] != '{')
+        return false;
+    do {
+        const char *quote;
+        struct str name;
+        struct str value;
+        size_t end;
+
+        rest = str_trim(str_slice(rest, 1, rest.len));
+        if (rest.len == 0 || rest.ptr[0] != '"')
+            break;
+        rest = str_slice(rest, 1, rest.len);
+        quote = memchr(rest.ptr, '"', rest.len);
+        if (quote == NULL)
+            break;
+        name = str_slice(rest, 0, (size_t)(quote - rest.ptr));
+        rest = str_trim(str_slice(rest, name.len + 1, rest.len));
+        if (rest.len == 0 || rest.ptr[0] != ':')
+            break;
+        rest = str_slice(rest, 1, rest.len);
+        end = value_end(rest);
+        value = str_trim(str_slice(rest, 0, end));
+        rest = str_slice(rest, end, rest.len);
+        if (!str_eq(name, key))
+            continue;
+        if (is_found)
+            return false;
+        is_found = true;
+        *out_value = value;
+    } while (rest.len > 0 && rest.ptr[0] == ',');
+    return is_found;
+}
+
+/* A call is refused rather than ignored: somebody waits for its answer. */
+static void read_unreadable(struct str data, const struct err *why, struct gateway_event *event)
+{
+    struct str type;
+    struct str payload;
+    struct str id;
+    struct str tool;
+
+    if (!find_member(data, STR("type"), &type) || !str_eq(type, STR("\"filesystem-request\"")) ||
+        !find_member(data, STR("payload"), &payload) ||
+        !find_member(payload, STR("requestId"), &id) || id.len < 2 || id.ptr[0] != '"' ||
+        id.ptr[id.len - 1] != '"')
+        return;
+    id = str_slice(id, 1, id.len - 2);
+    /* With an escape it would be another one. */
+    if (!is_id(id) || memchr(id.ptr, '\\', id.len) != NULL || memchr(id.ptr, '"', id.len) != NULL)
+        return;
+    event->kind = GATEWAY_EVENT_BAD_CALL;
+    event->call = (struct gateway_call){
+        .id = id,
+        .arguments = &NO_ARGUMENTS,
+        .shape = find_member(payload, STR("toolCall"), &tool) ? GATEWAY_SHAPE_RESULT
+                                                              : GATEWAY_SHAPE_DATA,
+    };
+    event->why = *why;
+}
+
 int gateway_event_parse(struct arena *arena, struct str name, struct str data,
                         struct gateway_event *out_event)
 {
@@ -68,15 +166,18 @@ int gateway_event_parse(struct arena *arena, struct str name, struct str data,
     struct gateway_event event = {.kind = GATEWAY_EVENT_NONE};
     const struct json_value *document;
     const struct json_value *payload;
+    struct err why = ERR_INIT;
     struct str type;
     int r;
 
     *out_event = event;
     if (!str_eq(name, STR("message")))
         return 0;
-    r = json_parse(arena, data, limits, &document, NULL);
-    if (r == ERR_NO_MEMORY || (r == ERR_TOO_LARGE && data.len <= limits.max_bytes))
+    r = json_parse(arena, data, limits, &document, &why);
+    if (r == ERR_NO_MEMORY)
         return r;
+    if (r < 0)
+        read_unreadable(data, &why, out_event);
     if (r < 0 || !json_get_str(document, STR("type"), &type))
         return 0;
     if (str_eq(type, STR("gateway-disconnect"))) {
@@ -91,6 +192,8 @@ int gateway_event_parse(struct arena *arena, struct str name, struct str data,
     if (event.kind == GATEWAY_EVENT_BAD_CALL) {
         event.call.name = STR_EMPTY;
         event.call.arguments = &NO_ARGUMENTS;
+        err_set(&event.why, ERR_INVALID_ARGUMENT,
+                "it needs the name of a tool, and arguments that are an object");
     }
     *out_event = event;
     return 0;

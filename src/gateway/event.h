@@ -34,18 +34,19 @@ struct gateway_call {
 enum gateway_event_kind {
     GATEWAY_EVENT_NONE, /* ignore it */
     GATEWAY_EVENT_CALL,
-    GATEWAY_EVENT_BAD_CALL, /* its id is valid, so it can be refused; nothing else is set */
+    GATEWAY_EVENT_BAD_CALL, /* its id is valid, so it can be refused; only its shape is set too */
     GATEWAY_EVENT_DISCONNECT,
 };
 
 struct gateway_event {
     enum gateway_event_kind kind;
     struct gateway_call call; /* in the arena and in the text */
+    struct err why;           /* of a bad call */
 };
 
 /*
- * `name` is the event's name, "message" if it has none. Returns only ERR_NO_MEMORY and
- * ERR_TOO_LARGE, from the arena: invalid JSON is ignored.
+ * `name` is the event's name, "message" if it has none. Returns only ERR_NO_MEMORY. What is no JSON
+ * that we read is ignored, unless it shows the id of a call.
  */
 int gateway_event_parse(struct arena *arena, struct str name, struct str data,
                         struct gateway_event *out_event);

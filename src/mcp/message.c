@@ -117,8 +117,9 @@ static int parse(struct mcp_message *message, struct str bytes, struct err *err)
     copy = arena_copy(&message->arena, bytes);
     if (copy == NULL)
         return err_set_plain(err, message->arena.error);
-    return json_parse(&message->arena, (struct str){copy, bytes.len}, limits, &message->document,
-                      err);
+    /* Clients pass on what models write, who cut texts between the halves of a character. */
+    return json_parse_mended(&message->arena, (struct str){copy, bytes.len}, limits,
+                             &message->document, err);
 }
 
 static enum mcp_message_kind kind_of(enum jsonrpc_kind kind)

@@ -281,6 +281,20 @@ class Garbage(Scene):
             server.do("raw", text=f"data: {self.frame('x', **fields)}\n\n")
             daemon.until("cannot send")
 
+    def test_a_call_in_json_that_is_refused_is_answered_and_logged(self):
+        server, daemon = self.connect()
+        deep = "[" * 200 + "]" * 200
+        whole = self.frame("x").replace('"a.txt"', "HERE")
+        for value in ('"\\ud83d"', deep, '1,"filePath":2', "nonsense"):
+            server.do("raw", text=f"data: {whole.replace('HERE', value)}\n\n")
+            daemon.until("cannot send")  # the server has sent no such call, but it was answered
+        # The server knows this one, so it takes the answer.
+        called = server.call("read_file", deep=json.loads("[" * 62 + "]" * 62))
+        answer = server.until(answer=called)
+        self.assertIn("Invalid call: ", json.loads(answer["text"])["error"])
+        _, told = daemon.end()
+        self.assertIn("the server sent a call that cannot be read", told)
+
     def test_the_same_id_twice_is_one_call(self):
         server, daemon = self.connect()
         server.do("raw", text=f"data: {self.frame('x')}\n\n" * 100)

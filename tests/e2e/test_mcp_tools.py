@@ -57,6 +57,14 @@ class Reading(Tools):
         self.assertEqual((told["path"], told["content"], told["truncated"]),
                          ("./a.txt", "4\n", False))
 
+    def test_half_a_character_is_replaced(self):
+        """Clients pass on what models write, who cut texts anywhere."""
+        message = self.server.call_message("write_file", {"filePath": "a.txt", "content": "HERE"})
+        text = json.dumps(message).replace("HERE", "x\\ud83d y\\ude00")
+        self.server.send_bytes(text.encode() + b"\n")
+        self.assertNotIn("isError", self.server.result(message["id"]))
+        self.assertEqual((self.root / "a.txt").read_text(), "x\ufffd y\ufffd")
+
     def test_read_file_of_pictures_and_documents(self):
         self.put("i.png", PNG)
         path = self.put("d.pdf", PDF)

@@ -34,12 +34,21 @@ static void tell_lost_answers(struct gateway_session *session)
     session->lost_answers = 0;
 }
 
+static void tell_unreadable_calls(struct gateway_session *session)
+{
+    if (session->unreadable_calls > 1)
+        log_write(session->config.log, LOG_WARN, "the server sent more calls that cannot be read",
+                  LOG_INT("count", (int64_t)session->unreadable_calls - 1));
+    session->unreadable_calls = 0;
+}
+
 static void flush(void *data)
 {
     struct gateway_session *session = data;
 
     write_record(session);
     tell_lost_answers(session);
+    tell_unreadable_calls(session);
 }
 
 /* ---- the server ---- */
@@ -324,12 +333,25 @@ static void on_undelivered(void *data, struct str id, const struct err *err)
         timer_start(&session->flush, FLUSH_MS);
 }
 
+/* The same. */
+static void on_unreadable(void *data, const struct err *err)
+{
+    struct gateway_session *session = data;
+
+    if (session->unreadable_calls++ == 0)
+        log_write(session->config.log, LOG_WARN, "the server sent a call that cannot be read",
+                  LOG_TEXT("why", err->message));
+    if (!session->flush.is_started)
+        timer_start(&session->flush, FLUSH_MS);
+}
+
 static const struct gateway_owner owner = {
     .describe = describe,
     .on_call = on_call,
     .on_status = on_status,
     .on_ended = on_ended,
     .on_undelivered = on_undelivered,
+    .on_unreadable = on_unreadable,
 };
 
 /* ---- when there is a toolhost ---- */
@@ -506,6 +528,7 @@ void gateway_session_free(struct gateway_session *session)
     timer_stop(&session->flush);
     timer_stop(&session->again);
     tell_lost_answers(session);
+    tell_unreadable_calls(session);
     buf_done(&session->tree);
     secret_done(&session->key);
     secret_done(&session->kept.key);

@@ -44,11 +44,12 @@ struct gateway_session {
     enum reconnect_state told;
     char told_why[ERR_MESSAGE_BYTES]; /* last reported reason for waiting */
     bool is_refusal_told;
-    bool is_refused;      /* the server's last word was a refusal */
-    int64_t tries_untold; /* unreported tries that ended like the one before */
-    size_t lost_answers;  /* since the last flush */
-    struct err lost_why;  /* error of the last of them */
-    int64_t open_wall_ms; /* when its stream was first open; 0: not yet */
+    bool is_refused;         /* the server's last word was a refusal */
+    int64_t tries_untold;    /* unreported tries that ended like the one before */
+    size_t lost_answers;     /* since the last flush */
+    struct err lost_why;     /* error of the last of them */
+    size_t unreadable_calls; /* since the last flush */
+    int64_t open_wall_ms;    /* when its stream was first open; 0: not yet */
     struct timer flush;
     struct timer again; /* retry of the first join, if the server was not available */
     int64_t again_ms;

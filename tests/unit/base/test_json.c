@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 enum { ARENA_BYTES = 64 << 20 };
 
@@ -432,8 +433,36 @@ static void a_copy_outlives_text_and_arena(void **state)
 
 #define json_test(name) cmocka_unit_test_setup_teardown(name, reset, reset)
 
+static void lone_surrogates_are_replaced_only_where_that_is_asked_for(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *read;
+    } rows[] = {
+        {"\"\\uD800\"", UTF8_REPLACEMENT},
+        {"\"\\uDC00x\"", UTF8_REPLACEMENT "x"},
+        {"\"\\uD83D\\uDE00\"", "\xF0\x9F\x98\x80"},
+        {"\"\\uD83D\\uD83D\\uDE00\"", UTF8_REPLACEMENT "\xF0\x9F\x98\x80"},
+        {"\"\\uDE00\\uD83D\"", UTF8_REPLACEMENT UTF8_REPLACEMENT},
+        {"\"a\\uD83D\\n\"", "a" UTF8_REPLACEMENT "\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        const struct json_value *document;
+
+        assert_int_equal(
+            json_parse_mended(&arena, str_from(rows[i].text), JSON_LIMITS_DEFAULT, &document, NULL),
+            0);
+        assert_true(str_eq_c(json_str(document), rows[i].read));
+    }
+    assert_int_equal(parse_error(STR("\"\\uD800\""), JSON_LIMITS_DEFAULT, NULL), ERR_INVALID_JSON);
+}
+
 TEST_MAIN(json_test(scalars_keep_their_type_and_value), json_test(numbers_are_exact),
-          json_test(escapes_are_decoded), json_test(a_nul_inside_a_string_is_kept),
+          json_test(escapes_are_decoded),
+          json_test(lone_surrogates_are_replaced_only_where_that_is_asked_for),
+          json_test(a_nul_inside_a_string_is_kept),
           json_test(strings_without_escapes_point_into_the_text),
           json_test(strings_of_every_length_are_read_right),
           json_test(containers_can_be_walked_and_stepped_over),

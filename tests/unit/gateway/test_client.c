@@ -662,7 +662,9 @@ static void a_call_that_makes_no_sense_is_refused(void **state)
     pair();
     fake_gateway_call(server, "x", STR("[]"), id);
     until(answers == 1);
-    assert_str(buf_view(&got), "{\"error\":\"Invalid call.\"}");
+    assert_str(buf_view(&got),
+               "{\"error\":\"Invalid call: it needs the name of a tool, and arguments that "
+               "are an object.\"}");
     assert_int_equal(seen.calls, 0);
 }
 

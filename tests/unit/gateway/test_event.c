@@ -122,6 +122,48 @@ static void a_call_that_cannot_be_done_can_still_be_refused(void **state)
     }
 }
 
+/* Each in the place of the arguments, and whether the call's shape is n8n's. */
+static void a_call_in_json_that_is_refused_can_still_be_refused(void **state)
+{
+    static const char *const payloads[] = {
+        "\"requestId\":\"gw_1\",\"toolCall\":{\"name\":\"x\",\"arguments\":{\"a\":\"\\ud83d\"}}",
+        "\"toolCall\":{\"a\":\"}\\\"{\",\"a\":[{\"requestId\":\"no\"}]},\"requestId\":\"gw_1\"",
+        "\"toolCall\":nonsense , \"requestId\" : \"gw_1\" ",
+        "\"requestId\":\"gw_1\",\"toolCall\":{\"text\":\"\xff\"}",
+    };
+    static const char *const ignored[] = {
+        "\"requestId\":\"gw_1\",\"requestId\":\"gw_2\"",
+        "\"requestId\":\"gw\\u005f1\",\"a\":x",
+        "\"requestId\":7,\"a\":x",
+        "\"a\":{\"requestId\":\"gw_1\"},\"b\":x",
+        "\"requestId\":\"gw_1",
+        "\"requestId",
+        "\"requestId\":",
+        "\"a\":x,",
+        "",
+    };
+    static const char frame[] = "{\"type\":\"filesystem-request\",\"payload\":{%s%s";
+
+    (void)state;
+    for (size_t i = 0; i < array_size(payloads) + array_size(ignored); i++) {
+        bool is_call = i < array_size(payloads);
+        cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+        char text[512];
+        struct gateway_event event;
+
+        snprintf(text, sizeof(text), frame,
+                 is_call ? payloads[i] : ignored[i - array_size(payloads)], is_call ? "}}" : "");
+        event = read_event(&arena, text);
+        if (event.kind != (is_call ? GATEWAY_EVENT_BAD_CALL : GATEWAY_EVENT_NONE))
+            fail_msg("%s was taken for %d", text, event.kind);
+        if (!is_call)
+            continue;
+        assert_str(event.call.id, "gw_1");
+        assert_int_equal(event.call.shape, GATEWAY_SHAPE_RESULT);
+        assert_int_not_equal(event.why.code, 0);
+    }
+}
+
 static void a_name_has_a_ceiling(void **state)
 {
     (void)state;
@@ -293,6 +335,7 @@ static void an_answer_that_the_server_would_not_take_is_none(void **state)
 TEST_MAIN(cmocka_unit_test(both_shapes_of_a_call_are_one_struct),
           cmocka_unit_test(what_is_not_understood_is_ignored),
           cmocka_unit_test(a_call_that_cannot_be_done_can_still_be_refused),
+          cmocka_unit_test(a_call_in_json_that_is_refused_can_still_be_refused),
           cmocka_unit_test(a_name_has_a_ceiling),
           cmocka_unit_test(init_gives_a_key_that_a_header_can_carry),
           cmocka_unit_test(the_server_s_words_cannot_steer_a_terminal),
