@@ -69,6 +69,8 @@ int change_check_move(const struct tool_call *call, struct err *err)
 /* The message for a move or copy that failed at one of its ends. */
 static int explain(const struct tool_call *call, int code, const struct err *why, struct err *err)
 {
+    struct authority_stat target;
+
     switch (code) {
     case ERR_ALREADY_EXISTS:
     case ERR_NOT_EMPTY:
@@ -76,6 +78,12 @@ static int explain(const struct tool_call *call, int code, const struct err *why
     case ERR_NOT_A_DIRECTORY:
         return change_fail(err, code, change_given(call, DESTINATION),
                            "one of its parents is a file, not a directory");
+    case ERR_NOT_REGULAR_FILE:
+        return authority_stat(call->box->config.files, tool_name(call, DESTINATION), &target,
+                              NULL) == 0 &&
+                       target.type == AUTHORITY_OTHER
+                   ? change_refuse_write(err, code, change_given(call, DESTINATION), why)
+                   : change_refuse(err, code, change_given(call, SOURCE), why);
     default:
         return change_refuse(err, code, change_given(call, SOURCE), why);
     }

@@ -79,6 +79,10 @@ int linux_rename(struct backend_root *from_root, const struct backend_lookup *fr
         return r;
     if (r == 0 && !may_replace)
         return ERR_ALREADY_EXISTS;
+    /* Like writing to one: a program waits behind it, or a device. */
+    if (r == 0 && !S_ISREG(replaced.st_mode) && !S_ISDIR(replaced.st_mode) &&
+        !S_ISLNK(replaced.st_mode))
+        return ERR_NOT_REGULAR_FILE;
     if (!may_replace)
         r = rename_new(&source, &target, S_ISDIR(about.st_mode));
     else if (renameat(source.dir_fd, source.last, target.dir_fd, target.last) < 0)

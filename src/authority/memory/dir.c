@@ -191,6 +191,8 @@ static int check_replace(const struct memory_node *from, const struct memory_nod
 {
     if (!may_replace)
         return ERR_ALREADY_EXISTS;
+    if (to->type == AUTHORITY_OTHER)
+        return ERR_NOT_REGULAR_FILE;
     if (from->type == AUTHORITY_DIRECTORY) {
         if (to->type != AUTHORITY_DIRECTORY)
             return ERR_NOT_A_DIRECTORY;

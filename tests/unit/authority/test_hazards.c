@@ -476,7 +476,23 @@ static void what_is_no_file_neither_blocks_nor_is_used(void **state)
     alarm(0);
 }
 
-TEST_MAIN(EVERYWHERE(names_that_lead_out_are_refused),
+static void nothing_is_moved_onto_what_is_no_file(void **state)
+{
+    const struct authority_move_options replace = {.may_replace = true};
+    struct world *world = *state;
+
+    plant_fifo(world, "pipe");
+    plant(world, WORLD_ROOT, "file", "content");
+    freeze(world);
+    assert_int_equal(authority_move(world->scope, STR("file"), STR("pipe"), &replace, NULL),
+                     ERR_NOT_REGULAR_FILE);
+    assert_frozen(world);
+    /* Itself it may go elsewhere. */
+    assert_int_equal(authority_move(world->scope, STR("pipe"), STR("other"), &replace, NULL), 0);
+}
+
+TEST_MAIN(EVERYWHERE(nothing_is_moved_onto_what_is_no_file),
+          EVERYWHERE(names_that_lead_out_are_refused),
           EVERYWHERE(absolute_names_are_taken_by_whole_components),
           EVERYWHERE(names_that_no_file_can_have_are_refused),
           EVERYWHERE(a_slash_at_the_end_changes_nothing),

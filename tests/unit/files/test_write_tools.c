@@ -476,7 +476,23 @@ static void what_is_read_only_stays(void **state)
     set_mode(bench, "d", 0755);
 }
 
+static void a_fifo_is_neither_written_nor_moved_over(void **state)
+{
+    struct bench *bench = *state;
+    static const char both[] = "{\"sourcePath\":\"a\",\"destinationPath\":\"pipe\"}";
+
+    plant(bench, "a", "A");
+    assert_int_equal(mkfifoat(bench->root_fd, "pipe", 0644), 0);
+    assert_contains(bench_error(bench, "write_file", "{\"filePath\":\"pipe\",\"content\":\"x\"}"),
+                    "pipe: is not a writable file");
+    assert_contains(bench_error(bench, "move", both), "pipe: is not a writable file");
+    assert_contains(bench_error(bench, "copy_file", both), "pipe: is not a writable file");
+    assert_file(bench, "a", "A");
+    assert_int_equal(json_get(undo_all(bench), STR("undone"))->size, 0);
+}
+
 TEST_MAIN(CHANGE_TEST(a_file_is_written_with_its_directories),
+          CHANGE_TEST(a_fifo_is_neither_written_nor_moved_over),
           CHANGE_TEST(a_replaced_file_keeps_its_mode),
           CHANGE_TEST(a_write_over_the_limit_changes_nothing),
           CHANGE_TEST(a_directory_is_not_written_over), CHANGE_TEST(a_link_is_written_through),
