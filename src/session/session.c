@@ -98,6 +98,9 @@ static int open_settings(struct session *session, const char *dir, struct err *e
         .authority = session->state.authority, .dir = dir, .only_reads = true};
     int r = settings_file_open(&config, &session->settings, err);
 
+    /* Without a record nothing is created. */
+    if (session->state.is_full)
+        return r == ERR_NOT_FOUND ? 0 : r;
     if (r != ERR_NOT_FOUND) {
         settings_file_free(session->settings);
         session->settings = NULL;
@@ -153,7 +156,12 @@ static int open_consent(struct session *session, const struct session_consent *c
     session->keeps_rules = consent->keeps_rules;
     config.settings = session->settings;
     list_protected(session, dirs);
-    return keeper_new(&config, &session->keeper, &session->findings, err);
+    r = keeper_new(&config, &session->keeper, &session->findings, err);
+    if (r == ERR_NOT_FOUND && session->state.is_full) {
+        config.settings = NULL;
+        r = keeper_new(&config, &session->keeper, &session->findings, err);
+    }
+    return r;
 }
 
 /* The deciding process has the modes; here only names are hidden. */
@@ -185,8 +193,10 @@ static int open_all(struct session *session, const struct session_config *given,
         .max_lines = config->max_lines,
         .max_matches = config->max_matches,
     };
-    const struct session_state_config state_config = {
-        .state_dir = config->state_dir, .is_recorded_elsewhere = config->is_recorded_elsewhere};
+    const struct session_state_config state_config = {.state_dir = config->state_dir,
+                                                      .is_recorded_elsewhere =
+                                                          config->is_recorded_elsewhere,
+                                                      .may_be_full = !config->may_write};
     int r = session_state_open(&state_config, &session->state, err);
 
     if (r == 0 && config->consent != NULL)

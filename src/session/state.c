@@ -39,6 +39,14 @@ int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struc
     return 0;
 }
 
+/* Refuses all changes, since none can be recorded; nobody minds it for reads. */
+static int record_nothing(void *data, const struct authority_event *event)
+{
+    (void)data;
+    (void)event;
+    return ERR_AUDIT_UNAVAILABLE;
+}
+
 static int open_record(struct session_state *state, struct err *err)
 {
     struct audit_config config = {
@@ -80,13 +88,17 @@ static int refuse_state(const struct session_state *state, int code, const struc
 static int open_state(struct session_state *state, const struct session_state_config *given,
                       struct err *err)
 {
-    const struct authority_config config = {
+    struct authority_config config = {
         .backend = AUTHORITY_LINUX,
         .state_dir = given->only_reads ? NULL : state->state_path,
     };
     struct err why = ERR_INIT;
     int r = authority_new(&config, &state->authority, &why);
 
+    if (r == ERR_NO_SPACE && given->may_be_full) {
+        config.state_dir = NULL;
+        r = authority_new(&config, &state->authority, &why);
+    }
     if (r < 0)
         return refuse_state(state, r, &why, err);
     r = protect_own_places(state, err);
@@ -94,8 +106,12 @@ static int open_state(struct session_state *state, const struct session_state_co
         return r;
     if (!given->is_recorded_elsewhere)
         r = open_record(state, &why);
+    if (r == ERR_NO_SPACE && given->may_be_full) {
+        state->is_full = true;
+        r = authority_add_listener(state->authority, record_nothing, NULL);
+    }
     /* An authority protects its own state directory by itself. */
-    if (r == 0 && given->only_reads)
+    if (r == 0 && config.state_dir == NULL)
         r = authority_protect(state->authority, state->state_path, &why);
     return r < 0 ? refuse_state(state, r, &why, err) : 0;
 }
@@ -116,6 +132,12 @@ const char *session_state_flush(struct session_state *state)
 {
     bool was_failing = state->is_failing;
 
+    if (state->audit == NULL) {
+        state->is_failing = state->is_full;
+        return state->is_full && !was_failing
+                   ? "the state directory is full: changes are refused, and reads are not logged"
+                   : NULL;
+    }
     audit_file_flush(state->audit);
     state->is_failing = audit_file_untold(state->audit) > 0;
     if (state->is_failing == was_failing)

@@ -16,9 +16,10 @@
 
 struct session_state {
     struct authority *authority;
-    struct audit_file *audit; /* NULL if another process keeps the audit log */
+    struct audit_file *audit; /* NULL: another process keeps the audit log, or there is no room */
     int audit_dir_fd;
     bool is_failing;           /* the last write to the audit log failed */
+    bool is_full;              /* there was no room for an audit log at the start */
     char state_path[PATH_MAX]; /* absolute */
     struct ownplaces own;      /* of all Gatehouse programs of this user */
 };
@@ -27,6 +28,7 @@ struct session_state_config {
     const char *state_dir;      /* created if missing; NULL: session_state_default_dir() */
     bool is_recorded_elsewhere; /* keep no audit log here */
     bool only_reads;            /* keep no journal either, which needs disk space */
+    bool may_be_full;           /* without disk space, go on: nothing is changed nor logged */
 };
 
 /*

@@ -3,10 +3,12 @@
 
 WRITER_SECONDS (2) and KILL_ROUNDS (12) change the length.
 """
+import contextlib
 import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -154,6 +156,25 @@ class Writers(Scene):
             self.assertEqual(len(texts), 1, [text[:20] for text in texts])
             self.assertEqual([path.name for path in self.root.rglob(".gatehouse-*")], [])
         print(f"{halves} of {KILLS} kills came in the middle")
+
+    def test_a_full_state_directory_stops_no_reading(self):
+        state = self.room / "small"
+        state.mkdir(mode=0o700)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "none", state],
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", state])
+        (self.root / "a.txt").write_text("hello")
+        with contextlib.suppress(OSError), open(state / "filler", "wb", buffering=0) as filler:
+            while filler.write(bytes(4096)):
+                pass
+        server = self.start("--state-dir", state)
+        self.assertEqual(server.good("read_file", filePath="a.txt")["content"], "hello")
+        self.assertEqual(server.end(), 0)
+        self.assertIn("the state directory is full", server.words())
+        server = self.start("--write", "--state-dir", state, opens=False)
+        self.assertNotEqual(server.wait(), 0)
+        self.assertIn("no space left on the device", server.words())
 
     @staticmethod
     def swallow(work):

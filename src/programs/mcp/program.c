@@ -382,7 +382,8 @@ static void close_all(struct program *program)
          * Leftovers are swept at the next start.
          */
         write_record(program);
-        audit_file_leave(program->session->state.audit);
+        if (program->session->state.audit != NULL)
+            audit_file_leave(program->session->state.audit);
         _exit(EXIT_SUCCESS);
     }
     if (program->loop != NULL) {
