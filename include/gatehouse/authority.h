@@ -645,6 +645,14 @@ struct authority_remove_options {
 };
 int authority_remove(struct authority_scope *scope, struct str name,
                      const struct authority_remove_options *options, struct err *err);
+/*
+ * Removes from the folder what killed sessions left there and no start has swept: unfinished files
+ * and directories with names of the authority that no living process holds. If one of them was
+ * replacing several files, only the next start with its state directory can undo that, so do that
+ * first.
+ */
+int authority_clean(struct authority_scope *scope, const struct cancel *cancel,
+                    uint64_t *out_removed, struct err *err);
 
 /* 0 selects the default: see the constants. */
 struct authority_archive_options {

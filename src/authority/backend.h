@@ -187,6 +187,12 @@ struct backend_ops {
     void (*temp_drop)(struct backend_root *root);
 
     /*
+     * Removes unfinished files and trees that no living process holds; see authority_clean(). NULL
+     * in memory, where nothing is left.
+     */
+    int (*clean)(struct backend_root *root, const struct cancel *cancel, uint64_t *out_removed);
+
+    /*
      * ERR_UNSUPPORTED in memory. The fd is readable when there is something to read, and sometimes
      * when there is not.
      */

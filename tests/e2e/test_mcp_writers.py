@@ -4,10 +4,12 @@
 WRITER_SECONDS (2) and KILL_ROUNDS (12) change the length.
 """
 import contextlib
+import fcntl
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
 from mcp_client import Scene, Server
 
+F_OFD_SETLK = 37
 SECONDS = float(os.environ.get("WRITER_SECONDS", "2"))
 KILLS = int(os.environ.get("KILL_ROUNDS", "12"))
 
@@ -175,6 +178,54 @@ class Writers(Scene):
         server = self.start("--write", "--state-dir", state, opens=False)
         self.assertNotEqual(server.wait(), 0)
         self.assertIn("no space left on the device", server.words())
+
+    def doctor(self, *flags):
+        told = subprocess.run([mcp_client.GATEHOUSE, "doctor", "--clean", self.root, *flags],
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)},
+                              capture_output=True, text=True, check=True, timeout=60)
+        return told.stdout
+
+    def test_doctor_removes_what_killed_sessions_left(self):
+        left = ".gatehouse-" + "a" * 24
+        (self.root / "sub" / (".gatehouse-" + "b" * 24) / "deep").mkdir(parents=True)
+        for place in (self.root, self.root / "sub"):
+            (place / left).write_text("half")
+        spared = {".gatehouse-notes": "the user's own", "file": "x"}
+        for name, text in spared.items():
+            (self.root / name).write_text(text)
+        (self.root / "link").symlink_to(self.outside)
+        (self.outside / left).write_text("not in the folder")
+        # A session that lives: what it holds stays.
+        held = self.root / (".gatehouse-" + "c" * 24)
+        with open(held, "w") as file:
+            fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET,
+                                                       0x6761746568000000, 1, 0))
+            self.assertEqual(self.doctor(), "removed 3 leftovers\n")
+            self.assertEqual({path.name for path in self.root.rglob("*")},
+                             {*spared, "link", "sub", held.name})
+        self.assertEqual(self.doctor(), "removed 1 leftover\n")
+        self.assertTrue((self.outside / left).exists())
+
+    def test_a_session_with_another_state_directory_undoes_what_was_killed(self):
+        """A journal is found by every session of the user, wherever its own state is."""
+        names = ["a.txt", "b.txt"]
+        for name in names:
+            (self.root / name).write_text("old")
+        other = self.room / "other"
+        for _ in range(KILLS):
+            server = self.start("--write", "--state-dir", other)
+            edits = [{"filePath": name, "oldString": "", "newString": "x"} for name in names]
+            for edit in edits:
+                edit["oldString"] = (self.root / "a.txt").read_text()
+            server.send(server.call_message("edit_files", {"edits": edits}))
+            time.sleep(random.random() / 1000)
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+            self.start("--write").end()
+            self.assertEqual(len({(self.root / name).read_text() for name in names}), 1)
+            self.assertEqual([path.name for path in self.root.rglob(".gatehouse-*")], [])
+            for name in names:
+                (self.root / name).write_text("old")
 
     @staticmethod
     def swallow(work):

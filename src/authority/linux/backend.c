@@ -126,6 +126,7 @@ static const struct backend_ops ops = {
     .tree_drop = linux_tree_drop,
     .temp_make = linux_temp_make,
     .temp_drop = linux_temp_drop,
+    .clean = linux_clean,
     .watch = linux_watch,
     .watch_read = linux_watch_read,
     .watch_free = linux_watch_free,

@@ -13,6 +13,7 @@
  *     linux/remove.c      removing, by file descriptor
  *     linux/journal.c     what must be removed after a crash; temporary workspaces
  *     linux/sweep.c       removing that, at the next start
+ *     linux/clean.c       removing it without a journal
  *     linux/private.c     our own directories
  *     linux/watch.c       inotify
  *     linux/backend.c     the table
@@ -158,6 +159,8 @@ void linux_fill_stat(const struct stat *about, struct authority_stat *out_stat);
  */
 void linux_lock(int fd);
 void linux_unlock(int fd);
+/* False if somebody else holds it, or that cannot be told. */
+bool linux_try_lock(int fd);
 /* The same file, by device and inode. */
 bool linux_is_same_file(const struct stat *a, const struct stat *b);
 
@@ -296,6 +299,7 @@ int linux_rename(struct backend_root *from_root, const struct backend_lookup *fr
 int linux_link(struct backend_root *from_root, const struct backend_lookup *from_lookup,
                struct str from, struct backend_root *to_root,
                const struct backend_lookup *to_lookup, struct str to);
+int linux_clean(struct backend_root *root, const struct cancel *cancel, uint64_t *out_removed);
 int linux_watch(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 struct backend_watch **out_watch, int *out_fd);
 int linux_watch_read(struct backend_watch *watch,

@@ -58,6 +58,17 @@ void linux_unlock(int fd)
     (void)fcntl(fd, F_OFD_SETLK, &lock);
 }
 
+bool linux_try_lock(int fd)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKED_BYTE, .l_len = 1};
+
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return true;
+    /* One that may only be read can be asked about. */
+    return errno == EBADF && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
 static int compare_inodes(const void *a, const void *b)
 {
     const struct backend_stage *const *one = a;

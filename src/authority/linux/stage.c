@@ -118,6 +118,9 @@ int linux_stage_create_like_old(struct backend_stage *stage, unsigned mode)
 
     if (r == 0)
         r = linux_look(stage->fd, &stage->new_about);
+    /* Before it was locked, somebody took it for one that was left: see clean.c. */
+    if (r == 0 && stage->new_about.st_nlink == 0)
+        r = ERR_BUSY;
     if (r < 0 || linux_is_of_same_owner(&stage->old_about, &stage->new_about))
         return r;
     stage->new_about.st_mode = 0600;

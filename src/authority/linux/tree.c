@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum {
@@ -94,6 +95,8 @@ static int make_private(struct backend_root *tree)
         unlinkat(tree->place.dir_fd, tree->place.last, AT_REMOVEDIR);
         return r;
     }
+    /* Says that its owner lives: see clean.c. Some file systems have no locks. */
+    (void)flock(tree->fd, LOCK_EX | LOCK_NB);
     return linux_mount_id(tree->fd, &tree->mount_id);
 }
 

@@ -76,3 +76,20 @@ int authority_remove(struct authority_scope *scope, struct str name,
         r = 0;
     return operation_end(&op, r, err);
 }
+
+int authority_clean(struct authority_scope *scope, const struct cancel *cancel,
+                    uint64_t *out_removed, struct err *err)
+{
+    __attribute__((uninitialized)) struct operation op;
+    int r = operation_begin(
+        &op, scope,
+        &(struct operation_args){.operation = AUTHORITY_OP_REMOVE,
+                                 .name = STR_EMPTY,
+                                 .cancel = cancel,
+                                 .reason = "remove what killed sessions left in the folder"});
+
+    *out_removed = 0;
+    if (r == 0 && operation_ops(&op)->clean != NULL)
+        r = operation_ops(&op)->clean(scope->root, &op.cancel, out_removed);
+    return operation_end(&op, r, err);
+}

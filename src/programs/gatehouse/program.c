@@ -45,9 +45,17 @@ static const struct option program_options[PROGRAM_OPTIONS] = {
     [PROGRAM_VERSION] = {.name = "version", .is_final = true, .help = "show the version"},
 };
 
-enum { DOCTOR_JSON, DOCTOR_OPTIONS };
+enum { DOCTOR_JSON, DOCTOR_CLEAN, DOCTOR_STATE_DIR, DOCTOR_OPTIONS };
 static const struct option doctor_options[DOCTOR_OPTIONS] = {
     [DOCTOR_JSON] = {.name = "json", .help = "print JSON"},
+    [DOCTOR_CLEAN] = {.name = "clean",
+                      .type = OPTION_DIR,
+                      .help = "instead of checking, remove temporary files (.gatehouse-...) that "
+                              "killed sessions left in DIR and below"},
+    [DOCTOR_STATE_DIR] = {.name = "state-dir",
+                          .type = OPTION_DIR,
+                          .help = "with --clean: the state directory of those sessions, if it was "
+                                  "not the default"},
 };
 
 static const char *const shells[] = {
@@ -153,6 +161,24 @@ static int print_config(struct option_values *values, struct buf *out, struct er
     return r == 0 ? config_print(values, own, absolute, out, err) : r;
 }
 
+/* Another program does it: this one uses no path that it was given. */
+static int clean(const struct option_values *values, struct err *err)
+{
+    const char *state = options_text(values, DOCTOR_STATE_DIR);
+    char program_name[] = CLEAN_PROGRAM;
+    char option[] = "--state-dir";
+    char end[] = "--";
+    char folder[PATH_MAX];
+    char state_path[PATH_MAX];
+    char *const plain[] = {program_name, end, folder, NULL};
+    char *const full[] = {program_name, option, state_path, end, folder, NULL};
+    int r = start_absolute(options_text(values, DOCTOR_CLEAN), folder, err);
+
+    if (r == 0 && state != NULL)
+        r = start_absolute(state, state_path, err);
+    return r == 0 ? start_program(CLEAN_PROGRAM, state != NULL ? full : plain, err) : r;
+}
+
 static int run_status(struct option_values *values, struct buf *out, struct err *err)
 {
     int r = options_read_env(values, environ, err);
@@ -193,6 +219,8 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
         return become(command, argv, err);
     } else if (command == COMMAND_STATUS) {
         return run_status(values, out, err);
+    } else if (command == COMMAND_DOCTOR && options_source(values, DOCTOR_CLEAN) != OPTION_UNSET) {
+        return clean(values, err);
     } else if (command == COMMAND_DOCTOR) {
         r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
                                                : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
