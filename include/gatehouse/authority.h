@@ -297,6 +297,12 @@ void authority_free(struct authority *authority);
  */
 bool authority_has_leftovers(const struct authority *authority);
 /*
+ * For hosts whose authorities have several state directories: notes this one in `common_dir`, which
+ * is created if missing, and sweeps all that are noted there, and that directory itself, as
+ * authority_new() does its own. So the next start of any of them finds what a killed one left.
+ */
+void authority_sweep_known(const char *common_dir, const char *state_dir);
+/*
  * Removes up to `max_entries` files and directories of the leftovers. May run in a background
  * thread during other operations, or between them, and may be cancelled or killed at any moment.
  */

@@ -85,6 +85,15 @@ static int refuse_state(const struct session_state *state, int code, const struc
     return err_set(err, code, "'%s': %s; use --state-dir to choose another", shown, words);
 }
 
+/* A session that was killed may have been the last one with its state directory. */
+static void sweep_others(const struct session_state *state)
+{
+    char common[PATH_MAX];
+
+    if (session_state_default_dir(common, NULL) == 0)
+        authority_sweep_known(common, state->state_path);
+}
+
 static int open_state(struct session_state *state, const struct session_state_config *given,
                       struct err *err)
 {
@@ -101,6 +110,8 @@ static int open_state(struct session_state *state, const struct session_state_co
     }
     if (r < 0)
         return refuse_state(state, r, &why, err);
+    if (config.state_dir != NULL)
+        sweep_others(state);
     r = protect_own_places(state, err);
     if (r < 0)
         return r;

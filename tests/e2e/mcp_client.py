@@ -298,7 +298,8 @@ class Scene(unittest.TestCase):
             self.assertLessEqual({"gatehouse", "gatehouse/temp"}, left)
             for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway", ".local",
                                 ".local/state", ".local/state/gatehouse"}:
-                self.assertTrue(name.startswith(("gatehouse/audit.jsonl", ".n8n-gateway/settings.",
+                self.assertTrue(name.startswith(("gatehouse/audit.jsonl", "gatehouse/elsewhere-",
+                                                 ".n8n-gateway/settings.",
                                                  ".n8n-gateway/commands-with-network.lock")),
                                 name)
 

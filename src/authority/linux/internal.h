@@ -13,6 +13,7 @@
  *     linux/remove.c      removing, by file descriptor
  *     linux/journal.c     what must be removed after a crash; temporary workspaces
  *     linux/sweep.c       removing that, at the next start
+ *     linux/known.c       doing that for all state directories of a user
  *     linux/clean.c       removing it without a journal
  *     linux/private.c     our own directories
  *     linux/watch.c       inotify
