@@ -43,6 +43,18 @@ static void check_ceiling(struct str text, size_t max_bytes)
     assert(arena.held <= max_bytes);
 }
 
+/* Takes all that the strict one takes, the same, and else only lone surrogates. */
+static void check_mended(struct arena *arena, struct str text, const struct json_value *strict)
+{
+    const struct json_value *mended;
+    int r =
+        json_parse_mended(arena, text, (struct json_limits){MAX_BYTES, MAX_DEPTH}, &mended, NULL);
+
+    assert(strict == NULL || (r == 0 && json_eq(strict, mended)));
+    if (r == 0)
+        check_round_trip(arena, mended, false);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_arena struct arena arena = ARENA_INIT(64 << 20);
@@ -55,9 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (json_parse(&arena, (struct str){(const char *)data, size},
                    (struct json_limits){MAX_BYTES, MAX_DEPTH}, &document, &err) < 0) {
         assert(err.message[0] != '\0');
+        check_mended(&arena, (struct str){(const char *)data, size}, NULL);
         return 0;
     }
     check_round_trip(&arena, document, false);
     check_round_trip(&arena, document, true);
+    check_mended(&arena, (struct str){(const char *)data, size}, document);
     return 0;
 }
