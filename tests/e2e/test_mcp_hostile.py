@@ -127,8 +127,8 @@ class Messages(Scene):
     def test_a_request_that_cannot_be_read_is_answered_under_its_id(self):
         long = "x" * (17 << 20)
         for line in (
-            '{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"a":"\\ud800"}}',
-            '{"method":"tools/call","params":{"a":"\\ud800"},"jsonrpc":"2.0","id":77}',
+            '{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"a":"\\u80"}}',
+            '{"method":"tools/call","params":{"a":"\\u80"},"jsonrpc":"2.0","id":77}',
             '{"method":"x","params":' + '{"a":' * 70 + "1" + "}" * 70 + ',"jsonrpc":"2.0","id":77}',
             '{"jsonrpc":"2.0","id":77,"method":"x","params":{"a":"' + long + '"}}',
             # The order that the SDK for TypeScript has.
@@ -136,7 +136,7 @@ class Messages(Scene):
         ):
             self.server.send_bytes(line.encode() + b"\n")
             self.assertIn(self.server.answer(77)["error"]["code"], (-32600, -32700), line[:80])
-        for line in ('{"jsonrpc":"2.0","method":"x","params":{"id":1,"a":"\\ud800"}}',
+        for line in ('{"jsonrpc":"2.0","method":"x","params":{"id":1,"a":"\\u80"}}',
                      '{"method":"x","params":{"id":1,"a":"' + long + '"},"jsonrpc":"2.0"}'):
             self.server.send_bytes(line.encode() + b"\n")
             self.assertTrue(self.server.stray()["message"], line[:80])
