@@ -243,9 +243,11 @@ static int write_all(const struct editing *editing, struct err *err)
     cleanup_free struct changed_files *changed = calloc(1, sizeof(*changed));
     struct err why = ERR_INIT;
     size_t at = 0;
-    int r =
-        changed == NULL ? err_set_plain(err, ERR_NO_MEMORY) : find_changed(editing, changed, err);
+    int r;
 
+    if (changed == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    r = find_changed(editing, changed, err);
     if (r < 0 || changed->count == 0)
         return r;
     for (size_t i = 0; r == 0 && i < changed->count; i++) {

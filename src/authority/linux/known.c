@@ -9,10 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #define KNOWN_PREFIX "elsewhere-"
 
@@ -23,17 +24,13 @@ enum {
     KNOWN_NAME_BYTES = sizeof(KNOWN_PREFIX) + KNOWN_DIGITS,
 };
 
+/* The same in every process, whatever its own key is. */
 static void name_of(const char *path, char out_name[KNOWN_NAME_BYTES])
 {
-    unsigned char digest[SHA256_BYTES];
-    struct sha256 hash;
-    size_t len = (size_t)snprintf(out_name, KNOWN_NAME_BYTES, KNOWN_PREFIX);
+    const struct hash_key key = {0};
 
-    sha256_init(&hash);
-    sha256_add(&hash, str_from(path));
-    sha256_end(&hash, digest);
-    for (size_t i = 0; i < KNOWN_DIGITS / 2; i++, len += 2)
-        snprintf(out_name + len, KNOWN_NAME_BYTES - len, "%02x", digest[i]);
+    snprintf(out_name, KNOWN_NAME_BYTES, KNOWN_PREFIX "%016" PRIx64,
+             hash_str(&key, str_from(path)));
 }
 
 /* Only what is there and private: whoever can write there can have us remove files. */

@@ -84,7 +84,7 @@ static int lock_all(struct backend_stage **stages, size_t count)
 {
     cleanup_free struct backend_stage **sorted = NULL;
 
-    if (count == 1) {
+    if (count <= 1) {
         linux_lock(stages[0]->old_fd);
         return 0;
     }
@@ -285,7 +285,8 @@ static bool has_content(int fd, struct str content)
             return false;
         if (got == 0)
             return offset == content.len;
-        if ((size_t)got > content.len - offset || memcmp(bytes, content.ptr + offset, (size_t)got))
+        if ((size_t)got > content.len - offset ||
+            memcmp(bytes, content.ptr + offset, (size_t)got) != 0)
             return false;
         offset += (size_t)got;
     }
