@@ -54,6 +54,9 @@ class Tools(Scene):
         self.assertEqual(self.both(server, "search_files", name="*.txt", query="two")["matches"],
                          [{"path": "a.txt", "lineNumber": 2, "line": "two"}])
         self.assertEqual(self.both(server, "stat_file", path="a.txt")["sizeBytes"], 8)
+        self.assertEqual(self.both(server, "list_allowed_directories")["directories"][0]["path"],
+                         str(self.root))
+        self.assertEqual(self.both(server, "read_files", filePaths=["a.txt"])["files"][0]["path"], "a.txt")
         self.called |= {"list_files", "get_file_tree"}
 
     def change(self, server):

@@ -647,7 +647,8 @@ class Offering(Consent):
     def test_options_that_make_no_sense_are_refused(self):
         for flags in (("--permission-filesystem-read", "deny"), ("--ask-tty", "/dev/null"),
                       ("--permission-filesystem-write", "ask", "--ask-tty", "/dev/null"),
-                      ("--permission-filesystem-write", "perhaps"), ("--allow-remote-always",)):
+                      ("--permission-filesystem-write", "perhaps"),
+                      ("--sensitive", "allow", "--allow-remote-always")):
             server = self.start(*flags, opens=False)
             self.assertNotEqual(server.wait(), 0, flags)
             self.assertTrue(server.words())

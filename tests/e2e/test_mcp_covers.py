@@ -13,6 +13,10 @@ SECRET = "needle of somebody else"
 
 
 class Covers(Commands):
+    def begin(self, *flags, **settings):
+        """What rules deny here would be covered by its name alone otherwise."""
+        return super().begin("--sensitive", "allow", *flags, **settings)
+
     def plant(self, *names):
         for name in names:
             path = self.root / name

@@ -212,15 +212,15 @@ class Calls(Scene):
             self.assert_refused_for_good(front, "may be shown")
 
     def test_rules_of_the_front_hide_names(self):
-        (self.root / "sub" / ".env").write_text("two = secret\n")
+        (self.root / "sub" / ".secret").write_text("two = secret\n")
         front = self.started()
 
         def found():
             result = text_of(front.run("search_files", {"query": "two"}))
             return {match["path"] for match in result["matches"]}
 
-        self.assertEqual(found(), {"notes.txt", "sub/.env"})
-        front.deny(("filesystemRead", "glob:**/.env"))
+        self.assertEqual(found(), {"notes.txt", "sub/.secret"})
+        front.deny(("filesystemRead", "glob:**/.secret"))
         self.assertEqual(found(), {"notes.txt"})
         front.deny(("filesystemRead", f"dir:{self.root}/sub"), ("filesystemWrite", "glob:*.txt"))
         self.assertEqual(found(), {"notes.txt"})
@@ -228,7 +228,7 @@ class Calls(Scene):
                          ["category"], "policy")
         self.assertEqual((self.root / "notes.txt").read_text(), "one\ntwo\n")
         front.deny()
-        self.assertEqual(found(), {"notes.txt", "sub/.env"})
+        self.assertEqual(found(), {"notes.txt", "sub/.secret"})
 
     def test_rules_that_cannot_be_read_end_it(self):
         for body, message in (

@@ -31,6 +31,8 @@ class Row:
 READ, WRITE, BOTH = {"read"}, {"write"}, {"read", "write"}
 ROWS = [
     Row("read_file", READ, filePath="{NAME}"),
+    Row("read_files", READ, filePaths=["{NAME}"]),
+    Row("list_allowed_directories", READ),
     Row("stat_file", READ, path="{NAME}"),
     Row("list_files", READ, dirPath="{NAME}.dir"),
     Row("list_files", READ),
