@@ -17,7 +17,7 @@ static int set_up(void **state)
 {
     static const char *const protected_dirs[] = {"/s", NULL};
     struct permission_config config = {
-        .modes = {{PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ALLOW}},
+        .modes = {.of = {PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ALLOW}},
         .protected_dirs = protected_dirs,
         .clock = &clock_of_test,
     };

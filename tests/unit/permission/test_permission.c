@@ -19,7 +19,8 @@ static const char *const protected_dirs[] = {"/home/bob/.n8n-gateway", NULL};
 static int set_up(void **state)
 {
     struct permission_config config = {
-        .modes = {{PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK}},
+        .modes = {.of = {PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK,
+                         PERMISSION_ASK}},
         .protected_dirs = protected_dirs,
         .clock = &clock_of_test,
     };

@@ -56,7 +56,7 @@ static struct rulebook *make_book(const char *deny)
 
 static void decisions_run_while_everything_changes(void **state)
 {
-    struct permission_config config = {.modes = {{PERMISSION_ASK}}};
+    struct permission_config config = {.modes = {.of = {PERMISSION_ASK}}};
     cleanup_rulebook struct rulebook *first = NULL;
     struct permission *permission = NULL;
     struct worker workers[THREADS];
