@@ -126,8 +126,9 @@ static struct str framed(struct world *world, const struct frame *frame, int num
 static struct world *make_world(const struct kind *only, size_t count)
 {
     static struct rule rules[RULES];
-    struct permission_config config = {.modes = {{PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK,
-                                                  PERMISSION_ASK, PERMISSION_ASK}}};
+    struct permission_config config = {
+        .modes = {.of = {PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK, PERMISSION_ASK,
+                         PERMISSION_ASK}}};
     struct world *world = calloc(1, sizeof(*world));
     struct rulebook *book = NULL;
 
