@@ -391,6 +391,7 @@ bool places_show(const struct places *places, const char *path)
         const char *place = places->items[i].path;
 
         /* What leads to a place is there, too. */
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): both ways are asked */
         if (places->items[i].access != BOX_HIDDEN && box_is_beneath(place, path))
             return true;
         if (box_is_beneath(path, place) && strlen(place) > longest) {

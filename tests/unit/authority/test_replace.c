@@ -29,7 +29,7 @@ static void step(void)
         raise(SIGKILL);
 }
 
-int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+int renameat2(int oldfd, const char *old, int newfd, const char *new, unsigned flags)
 {
     int r;
 
@@ -45,29 +45,29 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
         scene.meanwhile(scene.world, scene.exchanges);
     scene.exchanges += flags == RENAME_EXCHANGE;
     step();
-    r = (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+    r = (int)syscall(SYS_renameat2, oldfd, old, newfd, new, flags);
     step();
     return r;
 }
 
-int unlinkat(int dir, const char *name, int flags)
+int unlinkat(int fd, const char *name, int flag)
 {
     int r;
 
     step();
-    r = (int)syscall(SYS_unlinkat, dir, name, flags);
+    r = (int)syscall(SYS_unlinkat, fd, name, flag);
     step();
     return r;
 }
 
-ssize_t write(int fd, const void *bytes, size_t len)
+ssize_t write(int fd, const void *buf, size_t n)
 {
     void (*act)(struct world * world) = scene.on_write;
 
     scene.on_write = NULL;
     if (act != NULL)
         act(scene.world);
-    return syscall(SYS_write, fd, bytes, len);
+    return syscall(SYS_write, fd, buf, n);
 }
 
 static int scene_setup(void **state)
