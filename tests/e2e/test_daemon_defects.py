@@ -246,14 +246,14 @@ class Rules(Scene):
                 for line in self.gatehouse("rules", "list", "--json").splitlines()]
 
     def test_rules_are_exact_strings(self):
-        for name in ("d/secret", "d/deep/secret", "e.key"):
+        for name in ("d/secret", "d/deep/secret", "e.secret"):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / name).write_text("secret")
         server, daemon = self.connect()
         self.assertEqual(len(self.good(server, "search_files", query="secret")["matches"]), 3)
         self.add(daemon, "deny", "filesystemRead", f"dir:{self.root}/d")
-        self.add(daemon, "deny", "filesystemRead", "glob:**/*.key")
-        for name in ("d/secret", "d/deep/secret", "e.key"):
+        self.add(daemon, "deny", "filesystemRead", "glob:**/*.secret")
+        for name in ("d/secret", "d/deep/secret", "e.secret"):
             self.assertIn("denied", self.error(server, "read_file", filePath=name))
         self.assertEqual(self.good(server, "search_files", query="secret")["matches"], [])
 

@@ -127,6 +127,24 @@ static int preview_looking(struct preview *preview, struct err *err)
     return preview_show_arguments(preview);
 }
 
+/* The rest are in the arguments, which are shown. */
+static int preview_read_files(struct preview *preview, struct err *err)
+{
+    (void)err;
+    preview_say(preview, "Reads ");
+    preview_say_name(preview, 0);
+    if (preview->call->resource_count > 1)
+        preview_say(preview, " and %zu other files", preview->call->resource_count - 1);
+    return preview_show_arguments(preview);
+}
+
+static int preview_list_allowed_directories(struct preview *preview, struct err *err)
+{
+    (void)err;
+    preview_say(preview, "Tells where the root folder is");
+    return preview_show_arguments(preview);
+}
+
 /* ---- all of them ---- */
 
 static preview_fn *const previews[] = {
@@ -138,9 +156,11 @@ static preview_fn *const previews[] = {
     [TOOL_EDIT_FILES] = preview_edits,
     [TOOL_EXTRACT_ARCHIVE] = preview_extract_archive,
     [TOOL_GET_FILE_TREE] = preview_looking,
+    [TOOL_LIST_ALLOWED_DIRECTORIES] = preview_list_allowed_directories,
     [TOOL_LIST_FILES] = preview_looking,
     [TOOL_MOVE] = preview_move,
     [TOOL_READ_FILE] = preview_looking,
+    [TOOL_READ_FILES] = preview_read_files,
     [TOOL_SEARCH_FILES] = preview_looking,
     [TOOL_STAT_FILE] = preview_looking,
     [TOOL_UNDO_CHANGES] = preview_undo_changes,

@@ -39,7 +39,7 @@ export async function drive(client, folder) {
 
   await check("tools are listed", async () => {
     const { tools } = await client.request("tools/list", {});
-    assert.equal(tools.length, 15);
+    assert.equal(tools.length, 17);
     assert.ok(tools.every((tool) => tool.inputSchema.type === "object"));
   });
   await check("write_file", async () => {
@@ -80,7 +80,7 @@ export async function drive(client, folder) {
       ["made/c.txt"],
     );
     assert.equal((await good("stat_file", { path: "made" })).type, "directory");
-    assert.match(await good("get_file_tree", { dirPath: ".", maxDepth: 1 }), /^ {2}made\/$/m);
+    assert.match(await good("get_file_tree", { dirPath: ".", maxDepth: 1 }), /^ {2}made\/ \(not opened: maxDepth\)$/m);
     assert.equal((await good("search_files", { name: "c.txt" })).totalMatches, 1);
   });
   await check("extract_archive", async () => {

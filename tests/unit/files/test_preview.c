@@ -80,6 +80,10 @@ static void tools_that_look_say_where(void **state)
     plant(bench, "src/a.c", "int a;\n");
     check_action(bench, "read_file", "{\"filePath\":\"src/a.c\"}", "Reads src/a.c (7 bytes)");
     check_action(bench, "read_file", "{\"filePath\":\"none\"}", "Reads none");
+    check_action(bench, "read_files", "{\"filePaths\":[\"src/a.c\"]}", "Reads src/a.c");
+    check_action(bench, "read_files", "{\"filePaths\":[\"src/a.c\",\"b\",\"c\"]}",
+                 "Reads src/a.c and 2 other files");
+    check_action(bench, "list_allowed_directories", "{}", "Tells where the root folder is");
     check_action(bench, "stat_file", "{\"path\":\"src\"}", "Looks up the details of src");
     check_action(bench, "list_files", "{\"dirPath\":\".\"}",
                  "Lists the entries of the root folder");
@@ -477,7 +481,8 @@ static void every_tool_has_words_of_its_own(void **state)
 {
     struct bench *bench = *state;
     static const char arguments[] =
-        "{\"filePath\":\"a\",\"path\":\"a\",\"dirPath\":\"d\",\"content\":\"x\",\"oldString\":"
+        "{\"filePath\":\"a\",\"filePaths\":[\"a\"],\"path\":\"a\",\"dirPath\":\"d\",\"content\":"
+        "\"x\",\"oldString\":"
         "\"o\","
         "\"newString\":\"p\",\"sourcePath\":\"a\",\"destinationPath\":\"new\",\"archivePath\":"
         "\"a\","
