@@ -196,13 +196,21 @@ static void clear(struct tool_preview *out)
     out->is_diff = false;
 }
 
+static preview_fn *preview_of_tool(const struct catalog_tool *tool)
+{
+    return tool->id >= 0 && (size_t)tool->id < array_size(previews) && previews[tool->id] != NULL
+               ? previews[tool->id]
+               : preview_other;
+}
+
+/* Tools that only look say nothing of what is there, with only_names. */
 static int preview_arguments(struct tool_call *call, struct tool_preview *out, struct err *err)
 {
     struct preview preview = {.call = call, .out = out, .only_names = true};
     int r;
 
     clear(out);
-    r = call->tool->group == CATALOG_FILESYSTEM_READ ? preview_looking(&preview, err)
+    r = call->tool->group == CATALOG_FILESYSTEM_READ ? preview_of_tool(call->tool)(&preview, err)
                                                      : preview_other(&preview, err);
     if (r == 0)
         r = preview.error;
@@ -213,14 +221,10 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
                  struct err *err)
 {
     struct preview preview = {.call = call, .out = out, .lines = BUF_INIT(PREVIEW_DIFF_BYTES)};
-    preview_fn *make = preview_other;
     struct err why = ERR_INIT;
     int r = cancel_check(cancel);
 
     clear(out);
-    if (call->tool->id >= 0 && (size_t)call->tool->id < array_size(previews) &&
-        previews[call->tool->id] != NULL)
-        make = previews[call->tool->id];
     if (call->failure.code != 0) {
         if (err != NULL)
             *err = call->failure;
@@ -228,7 +232,7 @@ int tool_preview(struct tool_call *call, const struct cancel *cancel, struct too
     }
     call->cancel = cancel;
     if (r == 0)
-        r = make(&preview, &why);
+        r = preview_of_tool(call->tool)(&preview, &why);
     call->cancel = NULL;
     buf_done(&preview.lines);
     if (r == 0)

@@ -19,6 +19,22 @@ static struct tool_preview *preview_of(struct bench *bench, const char *tool, co
     return &preview;
 }
 
+/* Nothing of what is there may show: the same for a missing name. */
+static void check_undisclosed(struct bench *bench, const char *tool, const char *arguments)
+{
+    struct tool_call *call = bench_prepare(bench, tool, arguments);
+    struct tool_preview preview;
+
+    if (call == NULL)
+        fail_msg("%s: %s", tool, bench->err.message);
+    tool_preview_init(&preview);
+    assert_int_equal(
+        tool_preview_within(call, DECISION_DISCLOSES_NOTHING, NULL, &preview, &bench->err), 0);
+    assert_true(preview.action.len > 0);
+    tool_preview_done(&preview);
+    tool_free(call);
+}
+
 static void check_action(struct bench *bench, const char *tool, const char *arguments,
                          const char *action)
 {
@@ -500,6 +516,7 @@ static void every_tool_has_words_of_its_own(void **state)
             str_starts_with(buf_view(&preview->action), STR("Runs the tool")))
             fail_msg("%.*s has none", STR_ARG(name));
         tool_preview_done(preview);
+        check_undisclosed(bench, arena_copy(&bench->arena, name), arguments);
     }
 }
 
