@@ -204,7 +204,7 @@ static int begin(struct calls *calls, const struct gateway_call *given,
         .session = calls,
         .timeout_ms = given->shape == GATEWAY_SHAPE_DATA ? CALLS_SEED_MS : CALLS_N8N_MS,
     };
-    struct given *copy;
+    struct given *copy = NULL;
     struct call *call;
     int r;
 
