@@ -241,9 +241,16 @@ static int take_piece(void *data, struct str piece)
 /* At the end: what was kept becomes the content, in whole lines if possible. */
 static void window_finish(struct window *window)
 {
-    struct str kept = without_columns(buf_view(&window->kept), 0);
-    const char *last_end = memrchr(kept.ptr, '\n', kept.len);
+    struct str kept = buf_view(&window->kept);
+    const char *last_end;
 
+    if (window->column > 0) {
+        struct str whole = without_columns(kept, 0);
+
+        window->column += kept.len - whole.len;
+        kept = whole;
+    }
+    last_end = memrchr(kept.ptr, '\n', kept.len);
     window->total = window->line;
     window->content = kept;
     if (!window->is_full) {
@@ -291,9 +298,9 @@ static int refuse_large_media(const struct tool_call *call, const char *type, st
 /* ---- results ---- */
 
 /* With numbers, as `cat -n` shows them, where that was asked for. */
-static int write_lines(struct json_writer *w, const struct window *window)
+static int write_lines(struct json_writer *w, const struct window *window, size_t max_bytes)
 {
-    cleanup_buf struct buf numbered = BUF_INIT(SIZE_MAX / 2);
+    cleanup_buf struct buf numbered = BUF_INIT(max_bytes);
     struct str rest = window->content;
     uint64_t number = window->first;
     bool with_numbers = false;
@@ -329,7 +336,7 @@ static int write_window(const struct window *window, struct buf *out)
     json_writer_init(&w, out);
     json_begin_object(&w);
     json_put_str(&w, STR("path"), given);
-    r = write_lines(&w, window);
+    r = write_lines(&w, window, out->max);
     if (r < 0)
         return r;
     json_put_bool(&w, STR("truncated"), window->next != 0 || window->is_cut);
@@ -458,6 +465,7 @@ static int read_large(struct tool_call *call, enum encoding assumed, struct buf 
                       struct err *err)
 {
     uint64_t most = call->box->config.max_file_bytes;
+    size_t before = out->len;
     struct window window;
     int r = 0;
 
@@ -478,7 +486,7 @@ static int read_large(struct tool_call *call, enum encoding assumed, struct buf 
         r = write_window(&window, out);
     }
     if (r == ERR_INVALID_UTF8 && window.seen > 0 && window.encoding == ENCODING_UTF_8) {
-        out->len = 0;
+        out->len = before;
         r = read_large(call, ENCODING_WINDOWS_1252, out, err);
     } else if (r == ERR_INVALID_UTF8) {
         r = refuse_binary(call, window.about.size, err);
@@ -569,7 +577,8 @@ static int read_one(const struct tool_call *all, size_t index, struct buf *out)
     call.resource_count = 1;
     r = tool_read_file(&call, out, &err);
     if (r == 0 && call.is_whole_result)
-        r = err_set(&err, ERR_INVALID_ARGUMENT, "it is no text: use read_file for images and PDF");
+        r = err_set(&err, ERR_INVALID_ARGUMENT,
+                    "not a text file: use read_file for images and PDF");
     if (r == 0)
         return 0;
     out->len = before;

@@ -335,6 +335,29 @@ static void an_encoding_may_show_late(void **state)
     assert_str(str_member(object, "encoding"), "windows-1252");
 }
 
+/* Of several files, an encoding that shows late takes nothing from those before. */
+static void several_files_keep_their_contents(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const parts[] = {"one\n", "\n\xC2\xA9 caf\xC3\xA9\n"};
+    static char text[300 << 10];
+    const struct json_value *files;
+    size_t count = 0;
+
+    /* A byte that would continue a character is one of its own here. */
+    memset(text, 'x', 270 << 10);
+    memset(text + (270 << 10), '\n', 30 << 10);
+    memcpy(text + (270 << 10), "\n\xA9 caf\xE9\n", 8);
+    plant_bytes_at(bench->root_fd, "late", text, sizeof(text));
+    plant(bench, "first", "one\n");
+    bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 290 << 10}, NULL);
+    files = json_get(bench_call(bench, "read_files", "{\"filePaths\":[\"first\",\"late\"]}"),
+                     STR("files"));
+    assert_int_equal(files->size, 2);
+    json_each_item (file, files)
+        assert_true(str_find(str_member(file, "content"), str_from(parts[count++])) != SIZE_MAX);
+}
+
 static void the_end_can_be_read(void **state)
 {
     struct bench *bench = *state;
@@ -627,8 +650,8 @@ TEST_MAIN(
     BENCH_TEST(memory_is_flat_whatever_the_file),
     BENCH_TEST(a_long_read_reports_progress_and_can_be_cancelled),
     BENCH_TEST(text_in_other_encodings_is_converted), BENCH_TEST(an_encoding_may_show_late),
-    BENCH_TEST(the_end_can_be_read), BENCH_TEST(lines_can_have_numbers),
-    BENCH_TEST(a_very_long_line_can_be_read_to_its_end),
+    BENCH_TEST(several_files_keep_their_contents), BENCH_TEST(the_end_can_be_read),
+    BENCH_TEST(lines_can_have_numbers), BENCH_TEST(a_very_long_line_can_be_read_to_its_end),
     BENCH_TEST(a_binary_file_is_refused_with_its_size), BENCH_TEST(images_come_as_image_blocks),
     BENCH_TEST(a_pdf_comes_as_a_resource_with_its_address),
     BENCH_TEST(media_over_the_limit_is_refused_with_size_and_limit),
