@@ -6,6 +6,7 @@
 
 #include "authority/names/sensitive.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 enum { END_BYTES = 8 << 10 }; /* a reason stands near the end */
 
@@ -89,10 +90,12 @@ static int hint_at_secrets(struct str printed, struct buf *out)
     while (str_cut(&printed, '\n', &line))
         while (next_name(&line, &name))
             if (sensitive_is_path(name))
-                return buf_printf(out,
-                                  "Commands see %.*s empty: such a file usually holds secrets. The "
-                                  "user can show these files to commands with --sensitive allow.",
-                                  STR_ARG(str_slice(name, 0, NAME_MAX)));
+                return buf_printf(
+                    out,
+                    "Commands see files such as %.*s empty, because they usually hold "
+                    "secrets. The user can show them to commands with --sensitive "
+                    "allow.",
+                    STR_ARG(utf8_cut(name, NAME_MAX)));
     return 0;
 }
 
@@ -116,11 +119,19 @@ static int hint_at_hidden(const struct shell_sandbox *sandbox, struct str printe
                               "Commands cannot see %s: %s. The user can show them a folder "
                               "with --shell-readable DIR.",
                               path,
-                              is_temporary(path)
-                                  ? "each has an empty /tmp of its own"
-                                  : "it lies outside of the folders they were given");
+                              is_temporary(path) ? "each has an empty /tmp of its own"
+                                                 : "it is outside the folders they were given");
     }
     return 0;
+}
+
+/* Begins with a whole character. */
+static struct str end_of(struct str printed)
+{
+    printed = str_slice(printed, printed.len - END_BYTES, END_BYTES);
+    while (printed.len > 0 && ((unsigned char)printed.ptr[0] & 0xC0) == 0x80)
+        printed = str_slice(printed, 1, printed.len);
+    return printed;
 }
 
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out)
@@ -128,7 +139,7 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
     if (sandbox->is_hidden == NULL)
         return 0;
     if (printed.len > END_BYTES)
-        printed = str_slice(printed, printed.len - END_BYTES, printed.len);
+        printed = end_of(printed);
     if (!sandbox->has_network && has_any(printed, network_words, array_size(network_words)))
         return buf_append_str(out, STR("Commands have no network in this sandbox. The user can "
                                        "allow it with --shell-network allow."));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include "base/utf8.h"
 #include "shell/hint.h"
 
 enum { HINT_MAX = 4096 };
@@ -67,9 +68,30 @@ static void a_file_with_secrets_is_told(void **state)
     const char *printed = "Error: DATABASE_URL is not set in ./config/.env\n";
 
     (void)state;
-    expect_hint(&sandbox, printed, "see ./config/.env empty");
+    expect_hint(&sandbox, printed, "such as ./config/.env empty");
     expect_hint(&sandbox, printed, "--sensitive allow");
     expect_hint(&closed, printed, NULL);
+}
+
+/* Of a long output only the end is looked at, and of a long name only the beginning is shown. */
+static void a_cut_leaves_whole_characters(void **state)
+{
+    const struct shell_sandbox sandbox = {.hides_sensitive = true, .is_hidden = is_in_home};
+    cleanup_buf struct buf printed = BUF_INIT(64 << 10);
+
+    (void)state;
+    for (size_t shift = 0; shift < 3; shift++) {
+        cleanup_buf struct buf hint = BUF_INIT(HINT_MAX);
+
+        buf_clear(&printed);
+        for (size_t i = 0; i < shift; i++)
+            assert_int_equal(buf_append_char(&printed, 'x'), 0);
+        for (size_t i = 0; i < 8000; i++)
+            assert_int_equal(buf_append_str(&printed, STR("\xE2\x82\xAC")), 0);
+        assert_int_equal(buf_append_str(&printed, STR(".key")), 0);
+        assert_int_equal(hint_find(&sandbox, buf_view(&printed), &hint), 0);
+        assert_true(hint.len > 0 && utf8_is_valid(buf_view(&hint)));
+    }
 }
 
 static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
@@ -92,4 +114,5 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
           cmocka_unit_test(a_file_with_secrets_is_told),
+          cmocka_unit_test(a_cut_leaves_whole_characters),
           cmocka_unit_test(what_the_sandbox_did_not_cause_is_not_its_fault))
