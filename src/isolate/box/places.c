@@ -171,15 +171,25 @@ static void read_names(const char *home, struct home_names *out)
     cleanup_dir DIR *dir = opendir(home);
     const struct dirent *entry;
 
-    /* Names in a folder that cannot be listed may exist. */
-    memset(out, dir == NULL && errno != ENOENT ? 0xff : 0, sizeof(*out));
-    while (dir != NULL && (entry = readdir(dir)) != NULL)
-        out->bits[bit_of(entry->d_name) / 64] |= 1ULL << bit_of(entry->d_name) % 64;
+    memset(out, 0, sizeof(*out));
+    if (dir == NULL && errno == ENOENT)
+        return;
+    errno = 0;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        size_t bit = bit_of(entry->d_name);
+
+        out->bits[bit / 64] |= 1ULL << bit % 64;
+    }
+    /* Names in a folder that cannot be listed to its end may exist. */
+    if (dir == NULL || errno != 0)
+        memset(out, 0xff, sizeof(*out));
 }
 
 static bool may_exist(const struct home_names *names, const char *path)
 {
-    return (names->bits[bit_of(path) / 64] >> bit_of(path) % 64 & 1) != 0;
+    size_t bit = bit_of(path);
+
+    return (names->bits[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 /* Nothing is seen that is in no place, so most secrets need no cover. */
