@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "authority/names/sensitive.h"
 #include "base/hash.h"
 
 enum { SHOWN_BYTES = 120 };
@@ -49,9 +48,8 @@ static bool is_kept_as_sensitive(const struct deciding *deciding,
     const struct permission_modes modes =
         permission_modes(keeper_permission(deciding->terms->keeper));
 
-    return resource->operation == PERMISSION_READS &&
-           modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW &&
-           (sensitive_is_path(resource->given) || sensitive_is_path(resource->resolved));
+    return modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW &&
+           permission_reads_sensitive(resource->operation, resource->given, resource->resolved);
 }
 
 static int say_refusal(const struct deciding *deciding, size_t index, enum permission_source source,

@@ -278,11 +278,11 @@ struct permission_finding permission_denial(const struct permission_moment *mome
     return finding;
 }
 
-bool permission_reads_sensitive(const struct permission_subject *subject)
+bool permission_reads_sensitive(enum permission_operation operation, struct str given,
+                                struct str resolved)
 {
-    return (subject->operation == PERMISSION_READS ||
-            subject->operation == PERMISSION_READS_BELOW) &&
-           (sensitive_is_path(subject->given) || sensitive_is_path(subject->resolved));
+    return (operation == PERMISSION_READS || operation == PERMISSION_READS_BELOW) &&
+           (sensitive_is_path(given) || sensitive_is_path(resolved));
 }
 
 enum permission_mode permission_mode_of(const struct permission_moment *moment,
@@ -293,7 +293,8 @@ enum permission_mode permission_mode_of(const struct permission_moment *moment,
     if (subject->group == CATALOG_FILESYSTEM_WRITE &&
         moment->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
         return PERMISSION_DENY;
-    return moment->modes.sensitive < mode && permission_reads_sensitive(subject)
+    return moment->modes.sensitive < mode &&
+                   permission_reads_sensitive(subject->operation, subject->given, subject->resolved)
                ? moment->modes.sensitive
                : mode;
 }

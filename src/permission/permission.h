@@ -75,6 +75,13 @@ static inline struct str permission_resource_name(const struct permission_resour
     return resource->resolved.len > 0 ? resource->resolved : resource->given;
 }
 
+/*
+ * Whether this operation reads a file that usually holds secrets (authority/names/sensitive.h), by
+ * either of its names.
+ */
+bool permission_reads_sensitive(enum permission_operation operation, struct str given,
+                                struct str resolved);
+
 enum permission_source {
     PERMISSION_BY_PROTECTION,
     PERMISSION_BY_DENY_RULE,

@@ -49,8 +49,6 @@ struct permission_finding permission_denial(const struct permission_moment *mome
 /* What the mode says: the group's own, or a stricter one of another group or for its name. */
 enum permission_mode permission_mode_of(const struct permission_moment *moment,
                                         const struct permission_subject *subject);
-/* Whether the call would read a file of authority/names/sensitive.h. */
-bool permission_reads_sensitive(const struct permission_subject *subject);
 
 /* None for typed text, whatever is allowed for the command. */
 const struct rule *permission_allowance(const struct permission_moment *moment,

@@ -145,9 +145,10 @@ static bool say_mode(struct account *account, const struct permission_moment *mo
     begin_step(account, "mode of the group");
     say(account, permission_mode_name(mode));
     if (mode != moment->modes.of[subject->group])
-        say(account, permission_reads_sensitive(subject)
-                         ? ", since such a file usually holds secrets (--sensitive)"
-                         : ", since reading is denied");
+        say(account,
+            permission_reads_sensitive(subject->operation, subject->given, subject->resolved)
+                ? ", since such a file usually holds secrets (--sensitive)"
+                : ", since reading is denied");
     if (allowance != NULL) {
         say(account, "; in mode ask ");
         say_rule(account, allowance);
