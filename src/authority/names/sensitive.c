@@ -73,17 +73,20 @@ static bool is_same(struct str a, struct str b)
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
+/* Searches ask for every file: most differ in the first byte, which is a dot or a slash. */
 static bool has_ending(struct str text, struct str ending)
 {
-    return text.len > ending.len &&
+    return text.len > ending.len && text.ptr[text.len - ending.len] == ending.ptr[0] &&
            is_same(str_slice(text, text.len - ending.len, ending.len), ending);
 }
 
 /* Whether the path is `name`, or ends with it after a slash. */
 static bool ends_with_name(struct str path, struct str name)
 {
-    return is_same(path, name) ||
-           (has_ending(path, name) && path.ptr[path.len - name.len - 1] == '/');
+    if (path.len > name.len)
+        return path.ptr[path.len - name.len - 1] == '/' &&
+               is_same(str_slice(path, path.len - name.len, name.len), name);
+    return is_same(path, name);
 }
 
 static bool is_one_of(struct str path, const struct str *list, size_t count)
