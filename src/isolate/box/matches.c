@@ -218,8 +218,9 @@ int matches_find_sensitive(struct arena *arena, const struct box_place *folders,
 
     if (r == ERR_TOO_LARGE)
         return err_set(err, r,
-                       "there are more than %d files, or %zu that usually hold secrets: use "
-                       "--sensitive allow to show them to commands, or a smaller folder",
+                       "the folder has more than %d files, or more than %zu that usually hold "
+                       "secrets: choose a smaller one, or show them to commands with --sensitive "
+                       "allow",
                        MATCHES_MAX_ENTRIES, matches->room);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

@@ -101,10 +101,11 @@ static int check_path(struct str given, struct err *err)
     if (given.len == 0 || given.ptr[0] == '~')
         return 0; /* refused elsewhere */
     if (given.ptr[0] != '/')
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "'%.*s' is no absolute path: did you mean 'glob:**/%.*s' for all files of "
-                       "this name? Use 'exact:' for the one in the current directory",
-                       STR_ARG(given), STR_ARG(given));
+        return err_set(
+            err, ERR_INVALID_ARGUMENT,
+            "'%.*s' is not an absolute path: did you mean 'glob:**/%.*s' for all files of "
+            "this name? Use 'exact:' for the one in the current directory",
+            STR_ARG(given), STR_ARG(given));
     if (given.len > 1 && str_ends_with(given, STR("/")))
         return err_set(err, ERR_INVALID_ARGUMENT,
                        "'%.*s' is a folder: did you mean 'dir:%.*s', with everything in it? Use "
