@@ -90,6 +90,7 @@ enum err_category {
     X(ERR_ORIGIN_DENIED,       "origin_denied",       POLICY,      403, -32010, "requests from this origin are not allowed") \
     X(ERR_HOST_DENIED,         "host_denied",         POLICY,      403, -32010, "requests for this host name are not allowed") \
     X(ERR_UNAUTHORIZED,        "unauthorized",        POLICY,      401, -32010, "a valid key is required") \
+    X(ERR_RATE_LIMITED,        "rate_limited",        POLICY,      429, -32010, "too many attempts; try again later") \
     X(ERR_SCOPE_MISSING,       "scope_missing",       POLICY,      403, -32010, "the key does not allow this") \
     X(ERR_SESSION_OVER,        "session_over",        OPERATIONAL, 404, -32001, "the session no longer exists") \
     X(ERR_INVALID_REQUEST,     "invalid_request",     POLICY,      400, -32600, "invalid request") \

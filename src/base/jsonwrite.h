@@ -37,6 +37,12 @@ struct json_writer {
 
 void json_writer_init(struct json_writer *writer, struct buf *out);
 
+/* Bytes in the buffer so far, with what was there before. */
+static inline size_t json_writer_length(const struct json_writer *writer)
+{
+    return writer->at != NULL ? (size_t)(writer->at - writer->out->data) : 0;
+}
+
 /* Two-space indentation and newlines, for files that people read. */
 void json_writer_set_pretty(struct json_writer *writer);
 

@@ -58,17 +58,26 @@ static int escape(uint32_t code_point, bool is_valid, unsigned char byte, unsign
 /* Length of the prefix that stays unchanged. */
 static size_t kept_length(struct str text, unsigned rule)
 {
-    struct str rest = text;
+    size_t at = 0;
 
-    while (rest.len > 0) {
-        struct str before = rest;
+    while (at < text.len) {
+        unsigned char c = (unsigned char)text.ptr[at];
+        struct str rest;
         uint32_t code_point;
-        bool is_valid = utf8_next(&rest, &code_point);
+        bool is_valid;
 
+        /* Most characters, and kept under every rule. */
+        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+            at++;
+            continue;
+        }
+        rest = str_slice(text, at, text.len);
+        is_valid = utf8_next(&rest, &code_point);
         if (!is_kept(code_point, is_valid, rule))
-            return text.len - before.len;
+            return at;
+        at = text.len - rest.len;
     }
-    return text.len;
+    return at;
 }
 
 size_t printable_next(struct str *text, unsigned rule, char out[PRINTABLE_BYTES])

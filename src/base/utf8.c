@@ -38,6 +38,11 @@ size_t utf8_valid_length(struct str text)
     return i;
 }
 
+bool utf8_is_ascii(struct str text)
+{
+    return skip_ascii(text.ptr, text.len) == text.len;
+}
+
 bool utf8_next(struct str *text, uint32_t *out_code_point)
 {
     static const unsigned char lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};

@@ -44,6 +44,8 @@ static inline bool utf8_is_valid(struct str text)
     return utf8_valid_length(text) == text.len;
 }
 
+bool utf8_is_ascii(struct str text);
+
 /*
  * Takes one code point off *text, which must not be empty. An invalid byte is taken alone and
  * returns false, with U+FFFD.

@@ -39,6 +39,7 @@ struct words {
     int count;
     int next;
     char *const *list;
+    bool is_ended; /* no more options */
 };
 
 static bool names_row(const struct option *row, struct str name, enum option_spelling *out_spelling)
@@ -209,6 +210,7 @@ static int take_argument(struct option_values *values, const char *word, struct 
                              &(struct option_value){.source = OPTION_FLAG}, err);
     if (r < 0)
         return r;
+    words->is_ended = words->is_ended || argument->ends_options;
     if (values->arguments == NULL)
         values->arguments =
             arena_alloc_array(values->arena, (size_t)words->count, sizeof(*values->arguments));
@@ -245,17 +247,16 @@ int options_read_args(struct arena *arena, const struct option_command *program,
 {
     struct words words = {.count = argc, .next = 1, .list = argv};
     struct option_values *values = open_command(arena, program, NULL);
-    bool is_ended = false;
     int r = 0;
 
     if (values == NULL)
         return option_no_memory(err);
     while (r == 0 && words.next < words.count) {
         const char *word = words.list[words.next++];
-        bool is_flag = !is_ended && word[0] == '-' && word[1] != '\0';
+        bool is_flag = !words.is_ended && word[0] == '-' && word[1] != '\0';
 
         if (is_flag && strcmp(word, "--") == 0)
-            is_ended = true;
+            words.is_ended = true;
         else if (is_flag && word[1] == '-')
             r = take_long(values, word + 2, &words, err);
         else if (is_flag)
@@ -282,6 +283,14 @@ static const char *env_value(char *const *environment, const char *name)
     return NULL;
 }
 
+/* Whether the old name says something else. */
+static bool is_shadowed(const struct option *row, const char *text, char *const *environment)
+{
+    const char *old = row->old_env != NULL ? env_value(environment, row->old_env) : NULL;
+
+    return old != NULL && old[0] != '\0' && strcmp(old, text) != 0;
+}
+
 int options_read_env(struct option_values *values, char *const *environment, struct err *err)
 {
     for (struct option_values *v = values; v != NULL; v = v->above) {
@@ -293,6 +302,13 @@ int options_read_env(struct option_values *values, char *const *environment, str
 
             if (given.row->env != NULL)
                 text = env_value(environment, given.row->env);
+            if (text == NULL || text[0] == '\0') {
+                if (given.row->old_env != NULL)
+                    text = env_value(environment, given.row->old_env);
+                given.spelling = OPTION_BY_ALIAS;
+            } else if (is_shadowed(given.row, text, environment) && values->shadowed == NULL) {
+                values->shadowed = given.row;
+            }
             if (text == NULL || text[0] == '\0')
                 continue;
             r = option_value_give(v, &given, text, err);
@@ -301,6 +317,61 @@ int options_read_env(struct option_values *values, char *const *environment, str
         }
     }
     return 0;
+}
+
+/* ---- files ---- */
+
+static int refuse_line(struct err *err, size_t number, const char *why)
+{
+    return err_set(err, ERR_INVALID_OPTION, "line %zu: %s", number, why);
+}
+
+static const struct option *row_named(const struct option_command *command, struct str name)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct option *row = &command->options[i];
+
+        if (str_eq(name, str_from(row->name)) && !row->is_final && !row->is_file)
+            return row;
+    }
+    return NULL;
+}
+
+static int take_line(struct option_values *values, struct str line, size_t number, struct err *err)
+{
+    struct option_given given = {NULL, OPTION_FILE, OPTION_BY_NAME};
+    char shown[OPTION_SHOWN_ROOM];
+    struct str name;
+    const char *text;
+
+    line = str_trim(line);
+    if (line.len == 0 || line.ptr[0] == '#')
+        return 0;
+    str_cut(&line, '=', &name);
+    if (line.ptr == NULL)
+        return refuse_line(err, number, "expected name = value");
+    name = str_trim(name);
+    line = str_trim(line);
+    if (line.len >= 2 && line.ptr[0] == '"' && line.ptr[line.len - 1] == '"')
+        line = str_slice(line, 1, line.len - 1);
+    given.row = row_named(values->command, name);
+    if (given.row == NULL)
+        return err_set(err, ERR_INVALID_OPTION, "line %zu: there is no option '%s'", number,
+                       option_printable(name, shown));
+    if (memchr(line.ptr, '\0', line.len) != NULL)
+        return refuse_line(err, number, "has a NUL character");
+    text = arena_copy(values->arena, line);
+    return text != NULL ? option_value_give(values, &given, text, err) : option_no_memory(err);
+}
+
+int options_read_file(struct option_values *values, struct str text, struct err *err)
+{
+    struct str line;
+    int r = 0;
+
+    for (size_t number = 1; r == 0 && str_cut(&text, '\n', &line); number++)
+        r = take_line(values, line, number, err);
+    return r;
 }
 
 static const struct option_value *slot_of(const struct option_values *values, size_t index,
@@ -314,6 +385,11 @@ static const struct option_value *slot_of(const struct option_values *values, si
 bool options_is_on(const struct option_values *values, size_t index)
 {
     return slot_of(values, index, 1u << OPTION_SWITCH)->number != 0;
+}
+
+unsigned options_times(const struct option_values *values, size_t index)
+{
+    return (unsigned)slot_of(values, index, 1u << OPTION_SWITCH)->number;
 }
 
 const char *options_text(const struct option_values *values, size_t index)

@@ -9,8 +9,8 @@
  *                       .fallback = "7655", .env = "APP_PORT",
  *                       .help = "local port to listen on"},
  *
- * Default < environment < flag, in whatever order they are read. Every source is checked in full,
- * even if a stronger one overrides it.
+ * Default < file < environment < flag, in whatever order they are read. Every source is checked in
+ * full, even if a stronger one overrides it.
  *
  * Flags: --name value, --name=value, -x value, -xvalue, -ab, --no-name for a switch; `--` ends
  * them, `-` alone is an argument, names cannot be abbreviated. An option with a value takes the
@@ -25,6 +25,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 
 enum option_type {
     OPTION_SWITCH,   /* except as a bare flag: 1 0 true false yes no, in any case */
@@ -34,7 +35,7 @@ enum option_type {
     OPTION_CHOICE,   /* one of the row's choices */
     OPTION_INT,      /* within min and max; both 0: any */
     OPTION_BYTES,    /* "512KB", as parsed by str_to_bytes(); limits as above */
-    OPTION_DURATION, /* "1500" (ms), "500ms", "30s", "5min", "2h"; limits in ms */
+    OPTION_DURATION, /* "1500" (ms), "500ms", "30s", "5m" or "5min", "2h"; limits in ms */
     OPTION_LIST,     /* "a,{b,c}" is two: UTF-8 texts, trimmed, none empty; "" is the empty list */
 };
 
@@ -43,9 +44,12 @@ struct option {
     const char *alias; /* a second name, or NULL */
     enum option_type type;
     char letter;                /* or 0 */
+    bool is_file;               /* a path: the file has options, as in options_read_file() */
     bool is_secret;             /* its value is never shown in errors and help */
     bool is_final;              /* a switch like --help: arguments may then be missing */
+    bool is_whole;              /* each flag of a list is one item, commas included */
     const char *env;            /* variable; or NULL */
+    const char *old_env;        /* another name of it, for when it is not set; or NULL */
     const char *placeholder;    /* "DIR"; NULL: named after the type */
     const char *const *choices; /* NULL-terminated; letters, digits, '-', '_' and '.' */
     int64_t min;
@@ -61,7 +65,8 @@ struct option_argument {
     enum option_type type; /* OPTION_TEXT, _PATH, _DIR or _CHOICE */
     const char *const *choices;
     bool is_optional;
-    bool is_rest; /* takes all remaining words */
+    bool is_rest;      /* takes all remaining words */
+    bool ends_options; /* words behind it that begin with a dash are arguments as well */
     bool is_secret;
     const char *help;
 };
@@ -84,6 +89,7 @@ struct option_command {
 enum option_source {
     OPTION_UNSET,
     OPTION_DEFAULT,
+    OPTION_FILE,
     OPTION_ENVIRONMENT,
     OPTION_FLAG,
 };
@@ -111,6 +117,7 @@ struct option_values {
     struct option_value *slots;
     const char **arguments;
     size_t argument_count;
+    const struct option *shadowed; /* one whose env and old_env are both set; or NULL */
 };
 
 /*
@@ -129,10 +136,18 @@ int options_read_args(struct arena *arena, const struct option_command *program,
 int options_read_env(struct option_values *values, char *const *environment, struct err *err);
 
 /*
+ * The text of a configuration file: a line for each option, "name = value", named as its flag. A
+ * value may stand in double quotes; there are no escapes. Empty lines and those that begin with #
+ * say nothing. The last line of an option wins. The text is copied.
+ */
+int options_read_file(struct option_values *values, struct str text, struct err *err);
+
+/*
  * `index` is that of the row, whose type must fit. An unset option is off, NULL, 0 or an empty
  * list.
  */
 bool options_is_on(const struct option_values *values, size_t index);
+unsigned options_times(const struct option_values *values, size_t index);   /* a switch was given */
 const char *options_text(const struct option_values *values, size_t index); /* also path, choice */
 size_t options_choice(const struct option_values *values, size_t index); /* index of the choice */
 int64_t options_int(const struct option_values *values, size_t index);   /* also bytes, ms */

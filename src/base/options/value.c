@@ -29,8 +29,11 @@ const char *option_given_name(const struct option_given *given, char out_name[OP
     case OPTION_DEFAULT:
         text = "default";
         break;
+    case OPTION_FILE:
+        text = row->name;
+        break;
     case OPTION_ENVIRONMENT:
-        text = row->env;
+        text = given->spelling == OPTION_BY_ALIAS ? row->old_env : row->env;
         break;
     case OPTION_FLAG:
         before = (const char *[]){"--", "--", "-", "--no-", ""}[given->spelling];
@@ -82,8 +85,8 @@ static bool to_duration(struct str text, int64_t *out_ms)
         struct str name;
         int64_t ms;
     } units[] = {
-        {STR_LITERAL(""), 1},        {STR_LITERAL("ms"), 1},      {STR_LITERAL("s"), 1000},
-        {STR_LITERAL("min"), 60000}, {STR_LITERAL("h"), 3600000},
+        {STR_LITERAL(""), 1},      {STR_LITERAL("ms"), 1},      {STR_LITERAL("s"), 1000},
+        {STR_LITERAL("m"), 60000}, {STR_LITERAL("min"), 60000}, {STR_LITERAL("h"), 3600000},
     };
     size_t digits = strspn(text.ptr, "0123456789");
     int64_t number;
@@ -117,7 +120,7 @@ static int convert_number(const struct option_given *given, const char *text, in
         unit = " bytes";
     } else if (row->type == OPTION_DURATION) {
         is_read = to_duration(str_from(text), &number);
-        kind = "a time like 500ms, 30s or 5min";
+        kind = "a time like 500ms, 30s or 5m";
         unit = " ms";
     } else {
         is_read = str_to_int64(str_from(text), &number);
@@ -231,6 +234,9 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
     case OPTION_DURATION:
         return convert_number(given, text, &value->number, err);
     case OPTION_LIST:
+        if (given->row->is_whole)
+            return text[0] != '\0' ? option_value_add_item(arena, given, str_from(text), value, err)
+                                   : 0;
         while (text[0] != '\0' && cut_item(&rest, &item)) {
             r = option_value_add_item(arena, given, str_trim(item), value, err);
             if (r < 0)
@@ -264,6 +270,10 @@ int option_value_give(struct option_values *values, const struct option_given *g
     r = option_value_convert(values->arena, given, text, &value, err);
     if (r < 0)
         return r;
+    /* A switch that is given again counts on; one that is turned off begins anew. */
+    if (given->row->type == OPTION_SWITCH && value.number > 0 && slot->source == value.source &&
+        slot->number < OPTION_MAX_ITEMS)
+        value.number += slot->number;
     option_value_store(slot, &value);
     return 0;
 }

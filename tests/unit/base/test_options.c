@@ -317,12 +317,13 @@ static void numbers_keep_their_limits(void **state)
         {"--timeout=1500", NULL},
         {"--timeout=2ms", NULL},
         {"--timeout=5min", NULL},
+        {"--timeout=5m", NULL},
         {"--timeout=1h", NULL},
         {"--timeout=2h", "--timeout: '2h' is not between 1 and 3600000 ms"},
         {"--timeout=s",
-         "--timeout: 's' is not a time like 500ms, 30s or 5min between 1 and 3600000 ms"},
+         "--timeout: 's' is not a time like 500ms, 30s or 5m between 1 and 3600000 ms"},
         {"--timeout=9223372036854775807h",
-         "--timeout: '9223372036854775807h' is not a time like 500ms, 30s or 5min between 1 and "
+         "--timeout: '9223372036854775807h' is not a time like 500ms, 30s or 5m between 1 and "
          "3600000 ms"},
         {"--max-file-size=1KiB", NULL},
         {"--max-file-size=1023",
@@ -341,11 +342,78 @@ static void numbers_keep_their_limits(void **state)
     }
 }
 
+static void a_variable_may_have_an_old_name(void **state)
+{
+    static const struct option rows[] = {{.name = "port",
+                                          .type = OPTION_INT,
+                                          .min = 1,
+                                          .max = 9,
+                                          .env = "APP_PORT",
+                                          .old_env = "OLD_PORT"}};
+    static const struct option_command program = {
+        .name = "app", .options = rows, .option_count = array_size(rows)};
+    static const struct {
+        const char *variables[3];
+        int64_t port;
+        bool is_shadowed;
+    } cases[] = {{{"OLD_PORT=2"}, 2, false},
+                 {{"APP_PORT=3"}, 3, false},
+                 {{"OLD_PORT=2", "APP_PORT=3"}, 3, true},
+                 {{"OLD_PORT=3", "APP_PORT=3"}, 3, false},
+                 {{"OLD_PORT=2", "APP_PORT="}, 2, false}};
+    const char *words[] = {"app"};
+    const char *wrong[] = {"OLD_PORT=x", NULL};
+    struct option_values *read;
+
+    (void)state;
+    for (size_t i = 0; i < array_size(cases); i++) {
+        assert_int_equal(options_read_args(&arena, &program, 1, as_argv(words), &read, &err), 0);
+        assert_int_equal(options_read_env(read, as_argv(cases[i].variables), &err), 0);
+        assert_int_equal(options_int(read, 0), cases[i].port);
+        assert_int_equal(read->shadowed != NULL, cases[i].is_shadowed);
+    }
+    assert_int_equal(options_read_args(&arena, &program, 1, as_argv(words), &read, &err), 0);
+    assert_int_equal(options_read_env(read, as_argv(wrong), &err), ERR_INVALID_OPTION);
+    assert_string_equal(err.message, "OLD_PORT: 'x' is not a whole number between 1 and 9");
+}
+
+static void options_may_end_at_the_first_argument(void **state)
+{
+    static const struct option rows[] = {{.name = "loud", .letter = 'l'}};
+    static const struct option_argument arguments[] = {
+        {.name = "COMMAND", .type = OPTION_TEXT, .is_rest = true, .ends_options = true}};
+    static const struct option_command program = {.name = "run",
+                                                  .options = rows,
+                                                  .option_count = array_size(rows),
+                                                  .arguments = arguments,
+                                                  .argument_count = array_size(arguments)};
+    const char *plain[] = {"run", "-l", "ls", "-l", "--", "--loud=x"};
+    const char *explicit_[] = {"run", "--", "-x", "-l"};
+    struct option_values *read;
+
+    (void)state;
+    assert_int_equal(
+        options_read_args(&arena, &program, array_size(plain), as_argv(plain), &read, &err), 0);
+    assert_true(options_is_on(read, 0));
+    assert_int_equal(read->argument_count, 4);
+    assert_string_equal(options_argument(read, 1), "-l");
+    assert_string_equal(options_argument(read, 2), "--");
+    assert_int_equal(
+        options_read_args(&arena, &program, array_size(explicit_), as_argv(explicit_), &read, &err),
+        0);
+    assert_false(options_is_on(read, 0));
+    assert_string_equal(options_argument(read, 0), "-x");
+}
+
 static void durations_and_sizes_have_units(void **state)
 {
     (void)state;
     assert_int_equal(connect_("--timeout=5min", "--max-file-size=2 MiB"), 0);
     assert_int_equal(options_int(values, OPT_TIMEOUT), 300000);
+    assert_int_equal(connect_("--timeout=5m"), 0);
+    assert_int_equal(options_int(values, OPT_TIMEOUT), 300000);
+    assert_int_equal(connect_("--timeout=90s", "--max-file-size=2 MiB"), 0);
+    assert_int_equal(options_int(values, OPT_TIMEOUT), 90000);
     assert_int_equal(options_int(values, OPT_LIMIT), 2 << 20);
 }
 
@@ -491,6 +559,37 @@ static void switches_in_the_environment_have_words(void **state)
     }
     assert_refused(env("APP_WRITE=on"), ERR_INVALID_OPTION, "APP_WRITE",
                    "APP_WRITE: 'on' must be one of 1, 0, true, false, yes, no");
+}
+
+static void a_file_is_weaker_than_environment_and_flags(void **state)
+{
+    (void)state;
+    assert_int_equal(connect_("--port", "1"), 0);
+    assert_int_equal(env("APP_NAME=from environment"), 0);
+    assert_int_equal(options_read_file(values,
+                                       STR("# words\n\n port = 2 \r\nname=3\nwrite-access=yes\n"
+                                           "filesystem-dir = \"/a b\"\nfilesystem-dir=/c=d"),
+                                       &err),
+                     0);
+    assert_int_equal(options_int(values, OPT_PORT), 1);
+    assert_string_equal(options_text(values, OPT_NAME), "from environment");
+    assert_true(options_is_on(values, OPT_WRITE));
+    assert_source(OPT_WRITE, OPTION_FILE);
+    assert_string_equal(options_text(values, OPT_DIR), "/c=d"); /* the last one wins */
+}
+
+static void a_line_of_a_file_that_says_nothing_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(connect_(NULL), 0);
+    assert_refused(options_read_file(values, STR("\nport"), &err), ERR_INVALID_OPTION, "",
+                   "line 2: expected name = value");
+    assert_refused(options_read_file(values, STR("dir = x"), &err), ERR_INVALID_OPTION, "",
+                   "line 1: there is no option 'dir'");
+    assert_refused(options_read_file(values, STR("port = 0"), &err), ERR_INVALID_OPTION, "port",
+                   "port: '0' is not between 1 and 65535");
+    assert_refused(options_read_file(values, STR("name = a\0b"), &err), ERR_INVALID_OPTION, "",
+                   "line 1: has a NUL character");
 }
 
 static void an_empty_variable_is_not_set(void **state)
@@ -691,8 +790,9 @@ static void every_row_is_in_help_and_completions(void **state)
 }
 
 TEST_MAIN(
-    behaviour(no_words_give_defaults), behaviour(no_argv_at_all_is_the_bare_program),
-    behaviour(every_way_to_write_a_value_is_read),
+    behaviour(a_file_is_weaker_than_environment_and_flags),
+    behaviour(a_line_of_a_file_that_says_nothing_is_refused), behaviour(no_words_give_defaults),
+    behaviour(no_argv_at_all_is_the_bare_program), behaviour(every_way_to_write_a_value_is_read),
     behaviour(letters_group_and_the_last_may_take_a_value),
     behaviour(a_switch_can_be_turned_off_again), behaviour(the_last_single_value_wins),
     behaviour(repeated_list_flags_add_up), behaviour(a_comma_in_braces_separates_nothing),
@@ -702,6 +802,7 @@ TEST_MAIN(
     behaviour(a_final_switch_excuses_missing_arguments), behaviour(commands_nest),
     behaviour(a_failed_read_leaves_the_output), behaviour(errors_may_go_unheard),
     behaviour(a_full_arena_is_said), behaviour(numbers_keep_their_limits),
+    behaviour(a_variable_may_have_an_old_name), behaviour(options_may_end_at_the_first_argument),
     behaviour(durations_and_sizes_have_units), behaviour(a_wrong_choice_lists_the_right_ones),
     behaviour(text_is_utf8_and_paths_are_any_bytes), behaviour(empty_text_is_a_text_but_no_path),
     behaviour(control_characters_do_not_reach_a_message), behaviour(a_megabyte_is_cut_in_a_message),

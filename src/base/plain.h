@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats untrusted text as one line for people, outside of the log. */
-#ifndef PROGRAMS_CONNECT_PLAIN_H
-#define PROGRAMS_CONNECT_PLAIN_H
+#ifndef BASE_PLAIN_H
+#define BASE_PLAIN_H
 
 #include <stddef.h>
 

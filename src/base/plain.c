@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/connect/plain.h"
+#include "base/plain.h"
 
 #include "base/printable.h"
 #include "base/redact.h"
