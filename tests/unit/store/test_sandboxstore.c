@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the sandbox service: what was written is there after it was opened again. */
+#include "store/sandboxstore.h"
+
+#include <stdio.h>
+
+#include "test.h"
+
+struct scene {
+    char directory[64];
+    struct sandboxstore *store;
+    size_t count;
+    struct sandboxstore_sandbox last;
+    struct sandboxstore_layer layer;
+    char env[64];
+};
+
+static void set_up(struct scene *scene)
+{
+    snprintf(scene->directory, sizeof(scene->directory), "/tmp/gatehouse-store-XXXXXX");
+    assert_non_null(mkdtemp(scene->directory));
+    assert_int_equal(sandboxstore_open(scene->directory, &scene->store, NULL), 0);
+}
+
+static void open_again(struct scene *scene)
+{
+    sandboxstore_close(scene->store);
+    scene->store = NULL;
+    assert_int_equal(sandboxstore_open(scene->directory, &scene->store, NULL), 0);
+}
+
+static void tear_down(struct scene *scene)
+{
+    static const char *const names[] = {"sandboxes.db", "sandboxes.db-wal", "sandboxes.db-shm"};
+    char path[128];
+
+    sandboxstore_close(scene->store);
+    for (size_t i = 0; i < array_size(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", scene->directory, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(scene->directory), 0);
+}
+
+#define cleanup_scene cleanup_with(tear_down)
+
+static void take_sandbox(void *data, const struct sandboxstore_sandbox *sandbox)
+{
+    struct scene *scene = data;
+
+    scene->count++;
+    scene->last = *sandbox;
+}
+
+static void a_sandbox_is_saved_changed_and_removed(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    struct sandboxstore_sandbox sandbox = {.id = "one",
+                                           .owner = "somebody",
+                                           .created_s = 5,
+                                           .active_s = 6,
+                                           .is_ephemeral = true,
+                                           .image = "abc",
+                                           .memory_mb = 64};
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(sandboxstore_save(scene.store, &sandbox), 0);
+    sandbox.is_running = true;
+    sandbox.active_s = 9;
+    assert_int_equal(sandboxstore_save(scene.store, &sandbox), 0);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each(scene.store, take_sandbox, &scene), 0);
+    assert_int_equal(scene.count, 1);
+    assert_string_equal(scene.last.id, "one");
+    assert_string_equal(scene.last.owner, "somebody");
+    assert_string_equal(scene.last.image, "abc");
+    assert_int_equal(scene.last.created_s, 5);
+    assert_int_equal(scene.last.active_s, 9);
+    assert_int_equal(scene.last.memory_mb, 64);
+    assert_true(scene.last.is_ephemeral && scene.last.is_running);
+    assert_int_equal(sandboxstore_remove(scene.store, STR("one")), 0);
+    assert_int_equal(sandboxstore_remove(scene.store, STR("one")), ERR_NOT_FOUND);
+}
+
+static void a_key_is_found_by_its_digest_until_its_tenant_goes(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    const struct sandboxstore_tenant tenant = {.id = "t", .name = "team", .max_sandboxes = 3};
+    const struct sandboxstore_key key = {.id = "k", .tenant = "t", .prefix = "sbk_abc"};
+    const struct sandboxstore_key stray = {.id = "s", .tenant = "none"};
+    const unsigned char digest[SHA256_BYTES] = {1, 2, 3};
+    const unsigned char other[SHA256_BYTES] = {9};
+    struct sandboxstore_tenant found;
+    char owner[SANDBOXSTORE_ID_BYTES];
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(sandboxstore_add_tenant(scene.store, &tenant), 0);
+    assert_int_equal(sandboxstore_add_tenant(scene.store, &tenant), ERR_ALREADY_EXISTS);
+    assert_int_equal(sandboxstore_add_key(scene.store, &key, digest), 0);
+    assert_true(sandboxstore_add_key(scene.store, &stray, other) < 0); /* of no tenant */
+    open_again(&scene);
+    assert_int_equal(sandboxstore_find_key(scene.store, digest, owner), 0);
+    assert_string_equal(owner, "t");
+    assert_int_equal(sandboxstore_find_key(scene.store, other, owner), ERR_UNAUTHORIZED);
+    assert_int_equal(sandboxstore_get_tenant(scene.store, STR("t"), &found), 0);
+    assert_string_equal(found.name, "team");
+    assert_int_equal(found.max_sandboxes, 3);
+    assert_int_equal(sandboxstore_remove_key(scene.store, STR("other"), STR("k")), ERR_NOT_FOUND);
+    assert_int_equal(sandboxstore_remove_tenant(scene.store, STR("t")), 0);
+    assert_int_equal(sandboxstore_find_key(scene.store, digest, owner), ERR_UNAUTHORIZED);
+    assert_int_equal(sandboxstore_get_tenant(scene.store, STR("t"), &found), ERR_NOT_FOUND);
+}
+
+static void take_layer(void *data, const struct sandboxstore_layer *layer)
+{
+    struct scene *scene = data;
+
+    scene->count++;
+    scene->layer = *layer;
+    snprintf(scene->env, sizeof(scene->env), "%.*s", STR_ARG(layer->env));
+}
+
+static void a_layer_keeps_what_it_was_made_of(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    struct sandboxstore_layer layer = {.key = "k",
+                                       .parent = "p",
+                                       .owner = "o",
+                                       .has_files = true,
+                                       .workdir = "/srv",
+                                       .env = STR_LITERAL("{\"A\":\"b\"}")};
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    layer.is_image = true;
+    layer.used_s = 7;
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each_layer(scene.store, take_layer, &scene), 0);
+    assert_int_equal(scene.count, 1);
+    assert_string_equal(scene.layer.parent, "p");
+    assert_string_equal(scene.layer.owner, "o");
+    assert_string_equal(scene.layer.workdir, "/srv");
+    assert_string_equal(scene.env, "{\"A\":\"b\"}");
+    assert_int_equal(scene.layer.used_s, 7);
+    assert_true(scene.layer.has_files && scene.layer.is_image);
+    assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), 0);
+    assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), ERR_NOT_FOUND);
+}
+
+TEST_MAIN(cmocka_unit_test(a_sandbox_is_saved_changed_and_removed),
+          cmocka_unit_test(a_key_is_found_by_its_digest_until_its_tenant_goes),
+          cmocka_unit_test(a_layer_keeps_what_it_was_made_of))
