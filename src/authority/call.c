@@ -31,10 +31,14 @@ static bool is_sound(const struct authority_note *note)
 int authority_note(struct authority_scope *scope, struct authority_note *note)
 {
     struct authority_event event;
-    bool is_command = note->operation == AUTHORITY_OP_EXECUTE;
+    bool is_command = note->is_text || note->operation == AUTHORITY_OP_EXECUTE;
+    struct str name = note->name;
+    struct str destination = note->destination;
 
     if (!is_sound(note))
         return ERR_INVALID_ARGUMENT;
+    /* A command is no name, also when it begins like one: it belongs to its directory. */
+    scope = scope_of(scope, is_command ? &destination : &name);
     if (note->request_id == 0)
         note->request_id = atomic_fetch_add(&scope->authority->last_request, 1) + 1;
     event = (struct authority_event){
@@ -42,14 +46,14 @@ int authority_note(struct authority_scope *scope, struct authority_note *note)
         .subject = &scope->grant.subject,
         .root = &scope->shown_root,
         .operation = note->operation,
-        /* A command is no name, also when it begins like one. */
-        .name = is_command ? note->name : operation_shown_name(scope, note->name),
-        .destination = operation_shown_name(scope, note->destination),
+        .name = is_command ? name : operation_shown_name(scope, name),
+        .destination = operation_shown_name(scope, destination),
         .outcome = note->outcome,
         .error = note->error,
         .call = call_current,
         .policy_source = note->policy_source,
         .reason = note->reason != NULL ? note->reason : scope->grant.reason,
+        .details = note->operation == AUTHORITY_OP_CALL ? note->details : STR_EMPTY,
     };
     return operation_notify(scope->authority, &event) < 0 && note->outcome == AUTHORITY_INTENT
                ? ERR_AUDIT_UNAVAILABLE

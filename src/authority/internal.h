@@ -58,13 +58,16 @@ struct authority_scope {
     bool is_interactive;
     bool is_temporary;
     struct backend_root *root;
+    /* Scopes for absolute names below their roots: see authority_scope_join(). */
+    struct authority_scope *next_joined;
+    const char *real_path; /* the root without links; NULL: neither joined nor joined to */
     bool follows_links;
     bool allows_hardlinks;
     uint64_t max_file_bytes;
     const struct glob_set *allowed; /* empty: all */
     const struct glob_set *denied;
-    struct authority_filter filter;
-    bool has_globs; /* or protected names: some names are always denied */
+    struct authority_filter filters[2]; /* those with denies == NULL deny nothing */
+    bool has_globs;                     /* or protected names: some names are always denied */
     /* Names of protected directories inside the root. */
     struct str protected[AUTHORITY_MAX_PROTECTED];
     size_t protected_count;
@@ -82,13 +85,15 @@ int scope_check_alive(const struct authority_scope *scope);
 enum scope_use { SCOPE_LOOK, SCOPE_CHANGE };
 /* Whether the scope's globs and filter allow this name; always true for the root (""). */
 bool scope_admits(const struct authority_scope *scope, struct str name, enum scope_use use);
+static inline bool scope_is_filtering(const struct authority_filter *filter)
+{
+    return filter->denies != NULL && (filter->is_active == NULL || filter->is_active(filter->data));
+}
 /* Whether any name is denied at present. Called for every entry of a directory. */
 static inline bool scope_is_selective(const struct authority_scope *scope)
 {
-    const struct authority_filter *filter = &scope->filter;
-
-    return scope->has_globs || (filter->denies != NULL &&
-                                (filter->is_active == NULL || filter->is_active(filter->data)));
+    return scope->has_globs || scope_is_filtering(&scope->filters[0]) ||
+           scope_is_filtering(&scope->filters[1]);
 }
 /* What denies a name that is not admitted, for the audit log. */
 const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use);
@@ -105,6 +110,19 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
 /* One or the other for something below a directory, whose name is relative to the root. */
 bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
                         bool is_directory, enum scope_use use);
+
+struct authority_scope *scope_find_joined(struct authority_scope *scope, struct str *name);
+
+/*
+ * The scope of a name: this one, or the joined one whose root an absolute name lies below; *name is
+ * then what follows the root. Every function that takes a scope and a name begins with this.
+ */
+static inline struct authority_scope *scope_of(struct authority_scope *scope, struct str *name)
+{
+    return scope->next_joined == NULL || name->len == 0 || name->ptr[0] != '/'
+               ? scope
+               : scope_find_joined(scope, name);
+}
 
 /* Creates a scope for an open root; takes ownership of the root on success. */
 int scope_new(struct authority *authority, const struct authority_request *request,
@@ -162,6 +180,7 @@ struct operation_args {
     const struct str *destination; /* or NULL */
     const struct cancel *cancel;
     unsigned more_access; /* required in addition to what the operation needs */
+    bool is_directory;    /* the name may pass because of what is in it */
     bool via_artifact_call;
     bool is_question;   /* as in struct operation */
     const char *reason; /* NULL: that of the grant */

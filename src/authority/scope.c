@@ -52,13 +52,22 @@ static bool is_protected(const struct authority_scope *scope, struct str name)
     return false;
 }
 
+/* The first filter that denies it. */
+static const struct authority_filter *find_filter(const struct authority_scope *scope,
+                                                  struct str name, enum scope_use use)
+{
+    for (size_t i = 0; i < array_size(scope->filters); i++) {
+        const struct authority_filter *filter = &scope->filters[i];
+
+        if (scope_is_filtering(filter) && filter->denies(filter->data, name, use == SCOPE_CHANGE))
+            return filter;
+    }
+    return NULL;
+}
+
 static bool is_filtered(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
-    const struct authority_filter *filter = &scope->filter;
-
-    return filter->denies != NULL &&
-           (filter->is_active == NULL || filter->is_active(filter->data)) &&
-           filter->denies(filter->data, name, use == SCOPE_CHANGE);
+    return find_filter(scope, name, use) != NULL;
 }
 
 /* Whether nothing denies it; it must also be allowed. */
@@ -83,9 +92,9 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
 
 const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use)
 {
-    return scope->filter.policy_id != NULL && is_filtered(scope, name, use)
-               ? scope->filter.policy_id
-               : "grant";
+    const struct authority_filter *filter = find_filter(scope, name, use);
+
+    return filter != NULL && filter->policy_id != NULL ? filter->policy_id : "grant";
 }
 
 bool scope_admits_below(const struct authority_scope *scope, struct str directory, struct str name,
@@ -158,8 +167,10 @@ static int fill(struct authority_scope *scope, const struct authority_request *r
                                : limits->symlinks == AUTHORITY_SYMLINKS_IN_ROOT;
     scope->allows_hardlinks = limits->hardlinks == AUTHORITY_HARDLINKS_ALLOW;
     scope->max_file_bytes = limits->max_file_bytes;
-    scope->filter = limits->filter;
-    if (!copy_text(&scope->arena, limits->filter.policy_id, &scope->filter.policy_id))
+    scope->filters[0] = limits->filter;
+    scope->filters[1] = limits->narrowing;
+    if (!copy_text(&scope->arena, limits->filter.policy_id, &scope->filters[0].policy_id) ||
+        !copy_text(&scope->arena, limits->narrowing.policy_id, &scope->filters[1].policy_id))
         return err_set_plain(err, ERR_TOO_LARGE);
     r = glob_set_compile(&scope->arena, limits->allowed_globs, &scope->allowed, err);
     if (r == 0)
@@ -273,6 +284,68 @@ void authority_scope_free(struct authority_scope *scope)
         ops->root_close(scope->root);
     arena_done(&scope->arena);
     free(scope);
+}
+
+/* ---- joining ---- */
+
+static int find_real_path(struct authority_scope *scope, struct err *err)
+{
+    char path[PATH_MAX];
+    int r;
+
+    if (scope->real_path != NULL)
+        return 0;
+    r = authority_scope_path(scope, path);
+    if (r < 0 && r != ERR_UNSUPPORTED)
+        return err_set_plain(err, r);
+    /* In memory, a root has one path. */
+    scope->real_path = arena_copy(&scope->arena, str_from(r == 0 ? path : scope->grant.root.path));
+    return scope->real_path != NULL ? 0 : err_set_plain(err, scope->arena.error);
+}
+
+/* By either path, as names may begin with either. */
+static bool strip_root(const struct authority_scope *scope, struct str *name)
+{
+    return path_strip_root(name, scope->real_path) || path_strip_root(name, scope->grant.root.path);
+}
+
+static bool do_overlap(const struct authority_scope *a, const struct authority_scope *b)
+{
+    struct str paths[] = {str_from(a->real_path), str_from(a->grant.root.path),
+                          str_from(b->real_path), str_from(b->grant.root.path)};
+
+    return strip_root(b, &paths[0]) || strip_root(b, &paths[1]) || strip_root(a, &paths[2]) ||
+           strip_root(a, &paths[3]);
+}
+
+int authority_scope_join(struct authority_scope *scope, struct authority_scope *other,
+                         struct err *err)
+{
+    struct authority_scope *last = scope;
+    int r = find_real_path(scope, err);
+
+    if (r == 0)
+        r = find_real_path(other, err);
+    if (r < 0)
+        return r;
+    if (other->authority != scope->authority || other->next_joined != NULL)
+        return err_set_plain(err, ERR_INVALID_ARGUMENT);
+    for (struct authority_scope *one = scope; one != NULL; one = one->next_joined) {
+        if (do_overlap(one, other))
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "one of two folders contains the other, or they are the same");
+        last = one;
+    }
+    last->next_joined = other;
+    return 0;
+}
+
+struct authority_scope *scope_find_joined(struct authority_scope *scope, struct str *name)
+{
+    for (struct authority_scope *one = scope; one != NULL; one = one->next_joined)
+        if (strip_root(one, name))
+            return one;
+    return scope;
 }
 
 /* ---- asking about them ---- */

@@ -236,11 +236,18 @@ static bool name_entry(struct sifter *sifter, struct str directory, struct str c
     return path_join(directory, component, &sifter->name) == 0;
 }
 
-static bool is_ignored(const struct sift *sift, const struct ignore_layer *layer, struct str name,
-                       bool is_directory)
+static bool is_ignored(const struct sifter *sifter, const struct ignore_layer *layer,
+                       struct str name, bool is_directory)
 {
-    return sift->options->heeds_ignore_files && layer != NULL &&
-           ignore_decide(layer, name, is_directory) == IGNORE_IGNORED;
+    const struct sift *sift = sifter->crew->sift;
+
+    if (!sift->options->heeds_ignore_files || layer == NULL ||
+        ignore_decide(layer, name, is_directory) != IGNORE_IGNORED)
+        return false;
+    if (sift->visitor->ignored != NULL)
+        sift->visitor->ignored(sift->visitor->data, sifter->index, below_base(sift, name),
+                               is_directory);
+    return true;
 }
 
 static int look_at_directory(struct sifter *sifter, const struct opened *opened,
@@ -257,7 +264,7 @@ static int look_at_directory(struct sifter *sifter, const struct opened *opened,
         return 0;
     name = path_view(&sifter->name);
     if (!scope_admits_directory(sift->scope, name, SCOPE_LOOK) ||
-        is_ignored(sift, opened->layer, name, true) ||
+        is_ignored(sifter, opened->layer, name, true) ||
         (sift->visitor->enters != NULL &&
          !sift->visitor->enters(sift->visitor->data, below_base(sift, name))))
         return 0;
@@ -389,7 +396,7 @@ static int look_at_file(struct sifter *sifter, const struct opened *opened, stru
         return 0;
     name = path_view(&sifter->name);
     if ((scope_is_selective(sift->scope) && !scope_admits(sift->scope, name, SCOPE_LOOK)) ||
-        is_ignored(sift, opened->layer, name, false))
+        is_ignored(sifter, opened->layer, name, false))
         return 0;
     r = sift->visitor->file(sift->visitor->data, sifter->index, below_base(sift, name));
     return r == AUTHORITY_SIFT_OPEN ? open_and_visit(sifter, opened, component) : r;

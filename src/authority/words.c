@@ -18,10 +18,9 @@ static const char *word_at(const char *const *words, size_t count, size_t value)
 const char *authority_subject_type_name(enum authority_subject_type type)
 {
     static const char *const words[] = {
-        [AUTHORITY_CORE] = "core",
-        [AUTHORITY_AGENT_RUN] = "agent-run",
-        [AUTHORITY_EXTENSION] = "extension",
-        [AUTHORITY_AUTOMATION] = "automation",
+        [AUTHORITY_CORE] = "core",           [AUTHORITY_AGENT_RUN] = "agent-run",
+        [AUTHORITY_EXTENSION] = "extension", [AUTHORITY_AUTOMATION] = "automation",
+        [AUTHORITY_USER] = "user",
     };
 
     return word_at(words, array_size(words), type);
@@ -60,6 +59,13 @@ const char *authority_operation_name(enum authority_operation operation)
         [AUTHORITY_OP_WALK] = "walk",
         [AUTHORITY_OP_SEARCH] = "search",
         [AUTHORITY_OP_EXECUTE] = "execute",
+        [AUTHORITY_OP_CALL] = "call",
+        [AUTHORITY_OP_SIGN_IN] = "sign-in",
+        [AUTHORITY_OP_SIGN_OUT] = "sign-out",
+        [AUTHORITY_OP_ACCOUNT] = "account",
+        [AUTHORITY_OP_AGENT_KEY] = "agent-key",
+        [AUTHORITY_OP_PAIR] = "pair",
+        [AUTHORITY_OP_REQUEST] = "request",
     };
 
     return word_at(words, array_size(words), operation);

@@ -35,6 +35,7 @@ struct audit_file {
     struct audit_lines lines;
     bool gathers;
     struct buf gathered;       /* whole lines; allocated once */
+    bool has_gathered_step;    /* one of them is not merely the end of a call */
     uint64_t gathered_carried; /* lost records that the first of those tells of */
     const struct clock *clock;
     struct audit_flood flood;
@@ -147,13 +148,24 @@ static void write_gathered(struct audit_file *file)
     assert(r == 0);
     file->lines.carried = file->gathered_carried;
     file->gathered_carried = 0;
+    file->has_gathered_step = false;
     buf_clear(&file->gathered);
     if (append(file, AUDIT_READS, 0, false) < 0)
         file->dropped += count_lines(file->lines.text.data + 1, file->lines.text.len - 1);
 }
 
+/*
+ * Before a change, so that what it read is in the log first. The end of an earlier call repeats
+ * what its steps told and can wait: writing it here would double the writes of most changes.
+ */
+static void write_gathered_steps(struct audit_file *file)
+{
+    if (file->has_gathered_step)
+        write_gathered(file);
+}
+
 /* Buffers the finished line. ERR_BUSY: the buffered lines must be written first. */
-static int gather(struct audit_file *file)
+static int gather(struct audit_file *file, const struct authority_event *event)
 {
     struct str line = str_slice(buf_view(&file->lines.text), 1, file->lines.text.len);
     int r;
@@ -163,6 +175,7 @@ static int gather(struct audit_file *file)
     r = buf_append_str(&file->gathered, line);
     if (r < 0)
         return r;
+    file->has_gathered_step |= event->operation != AUTHORITY_OP_CALL;
     file->gathered_carried += file->lines.carried;
     file->lines.carried = 0;
     return 0;
@@ -173,7 +186,7 @@ static int record_gathered(struct audit_file *file, const struct authority_event
     int r = make_line(file, event);
 
     if (r == 0)
-        r = gather(file);
+        r = gather(file, event);
     if (r != ERR_BUSY)
         return r;
     /* Which needs the place where the line is. */
@@ -182,7 +195,7 @@ static int record_gathered(struct audit_file *file, const struct authority_event
     if (r < 0)
         return r;
     return file->lines.text.len - 1 > GATHERED_BYTES ? append(file, AUDIT_READS, 0, false)
-                                                     : gather(file);
+                                                     : gather(file, event);
 }
 
 /* ---- Floods ---- */
@@ -243,11 +256,13 @@ static int record_intent(struct audit_file *file, const struct authority_event *
 static int record_any_intent(struct audit_file *file, const struct authority_event *event,
                              enum audit_kind *out_kind)
 {
-    write_gathered(file);
     *out_kind = AUDIT_READS;
-    if (audit_flood_is_failing(&file->flood, event->operation, file->clock) &&
-        record_intent(file, event, AUDIT_READS) == 0)
-        return 0;
+    if (audit_flood_is_failing(&file->flood, event->operation, file->clock)) {
+        write_gathered(file);
+        if (record_intent(file, event, AUDIT_READS) == 0)
+            return 0;
+    }
+    write_gathered_steps(file);
     *out_kind = AUDIT_CHANGES;
     return record_intent(file, event, AUDIT_CHANGES);
 }
@@ -264,6 +279,9 @@ static enum audit_kind kind_of_outcome(struct audit_file *file, const struct aut
 {
     int64_t now_ms;
 
+    /* The end of a call repeats what its steps told. */
+    if (event->operation == AUTHORITY_OP_CALL)
+        return AUDIT_READS;
     if (event->outcome != AUTHORITY_DENIED && !is_about_change(event->operation))
         return AUDIT_READS;
     if (event->outcome == AUTHORITY_SUCCESS)
@@ -288,8 +306,10 @@ static int record_outcome(struct audit_file *file, const struct authority_event 
     int r;
 
     /* Space reserved for this one must not be used by others until it is written. */
-    if (event->outcome != AUTHORITY_SUCCESS || is_about_change(event->operation))
+    if (event->outcome != AUTHORITY_SUCCESS || (pending != NULL && pending->kind == AUDIT_READS))
         write_gathered(file);
+    else if (is_about_change(event->operation))
+        write_gathered_steps(file);
     kind = kind_of_outcome(file, event, pending);
     *out_kind = kind;
     is_promised = take_pending(file, event->request_id, &promise);

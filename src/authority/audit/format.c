@@ -12,6 +12,7 @@
 
 enum {
     MAX_REASON_BYTES = 512,
+    MAX_CLIENT_BYTES = 64,
     LONGEST_ESCAPE = 6,
     PLAIN_ESCAPE = 2, /* of a name: a quote, a backslash, or two hex digits */
     FIXED_BYTES = 1024,
@@ -21,9 +22,17 @@ enum {
 
 _Static_assert((2 * PATH_MAX + AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
                        TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
-                       MAX_REASON_BYTES * LONGEST_ESCAPE + FIXED_BYTES <=
+                       (MAX_REASON_BYTES + MAX_CLIENT_BYTES) * LONGEST_ESCAPE + FIXED_BYTES <=
                    AUDIT_MAX_RECORD_BYTES,
                "the longest record fits");
+
+/* Only the end of a call has details, and it keeps little of its names. */
+_Static_assert((3 * AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
+                       TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+                       (MAX_REASON_BYTES + MAX_CLIENT_BYTES) * LONGEST_ESCAPE + FIXED_BYTES +
+                       AUDIT_MAX_DETAILS_BYTES <=
+                   AUDIT_MAX_RECORD_BYTES,
+               "the longest record of a call fits");
 
 size_t audit_digits(uint64_t number, char out_text[20])
 {
@@ -236,6 +245,7 @@ static void put_call(struct json_writer *writer, const struct authority_call *ca
     put_optional(writer, STR("decision"), call->decision, AUDIT_TEXT_BYTES, is_cut);
     if (call->id != 0)
         put_id(writer, STR("callId"), call->id);
+    put_optional(writer, STR("client"), call->client, MAX_CLIENT_BYTES, is_cut);
 }
 
 static void put_result(struct json_writer *writer, const struct authority_event *event)
@@ -267,6 +277,14 @@ static void put_circumstances(struct json_writer *writer, const struct authority
         json_end_array(writer);
     }
     put_optional(writer, STR("reason"), event->reason, MAX_REASON_BYTES, is_cut);
+    if (event->operation != AUTHORITY_OP_CALL || event->details.len == 0)
+        return;
+    if (event->details.len > AUDIT_MAX_DETAILS_BYTES) {
+        *is_cut = true;
+        return;
+    }
+    json_key(writer, STR("details"));
+    json_splice(writer, event->details);
 }
 
 static void put_count(struct json_writer *writer, struct str key, uint64_t count)

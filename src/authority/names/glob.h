@@ -36,6 +36,14 @@ int glob_compile(struct arena *arena, struct str pattern, const struct glob **ou
 
 bool glob_matches(const struct glob *glob, struct str name);
 
+/*
+ * Writes a pattern for names below `folder` as patterns for names from /, one for each alternative
+ * of its braces, and calls `visit` until one returns nonzero, which is returned. The folder is an
+ * absolute path, not a pattern. The texts live in the arena and may be too long for glob_compile().
+ */
+int glob_each_below(struct arena *arena, struct str folder, struct str pattern,
+                    int (*visit)(void *data, const char *absolute), void *data, struct err *err);
+
 /* Whether something below this directory could match; if not, a walk can skip it. */
 bool glob_may_match_below(const struct glob *glob, struct str directory);
 

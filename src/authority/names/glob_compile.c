@@ -375,7 +375,45 @@ static int compile_alternative(const struct compiler *compiler, struct str text)
     return 0;
 }
 
-static int compile_pattern(const struct compiler *compiler)
+/* ---- Below a folder ---- */
+
+struct below {
+    struct str folder;
+    int (*visit)(void *data, const char *absolute);
+    void *data;
+};
+
+static int visit_below(const struct compiler *compiler, const struct below *below, struct str text)
+{
+    struct str folder = below->folder;
+    const char *between = count_slashes(text) == 0 ? "/**/" : "/";
+    char *absolute = arena_alloc(compiler->arena, 2 * folder.len + text.len + sizeof("/**/"));
+    char *at = absolute;
+
+    if (absolute == NULL)
+        return err_set_plain(compiler->err, compiler->arena->error);
+    if (text.len == 0)
+        return refuse(compiler, "has braces that can make it empty");
+    while (folder.len > 0 && folder.ptr[folder.len - 1] == '/')
+        folder.len--;
+    for (size_t i = 0; i < folder.len; i++) {
+        if (strchr("*?[]{},\\", folder.ptr[i]) != NULL)
+            *at++ = '\\';
+        *at++ = folder.ptr[i];
+    }
+    if (text.ptr[0] == '/')
+        text = str_slice(text, 1, text.len);
+    memcpy(at, between, strlen(between));
+    at += strlen(between);
+    memcpy(at, text.ptr, text.len);
+    at[text.len] = '\0';
+    return below->visit(below->data, absolute);
+}
+
+/* ---- Alternatives ---- */
+
+/* Checks the pattern, and compiles each alternative, or visits it below a folder. */
+static int each_alternative(const struct compiler *compiler, const struct below *below)
 {
     struct expansion expansion = {.pattern = compiler->pattern};
     const char *problem = find_problem(compiler->pattern);
@@ -387,18 +425,36 @@ static int compile_pattern(const struct compiler *compiler)
         return refuse(compiler, problem);
     do {
         size_t len = expand(&expansion, text);
+        struct str alternative = {text, len};
         int r;
 
         total_bytes += len;
         if (++count > GLOB_MAX_ALTERNATIVES || total_bytes > GLOB_MAX_EXPANDED_BYTES)
             return refuse(compiler,
                           "has braces that expand to more than 256 alternatives or 16 KiB");
-        r = compile_alternative(compiler, (struct str){text, len});
-        if (r < 0)
+        r = below != NULL ? visit_below(compiler, below, alternative)
+                          : compile_alternative(compiler, alternative);
+        if (r != 0)
             return r;
     } while (move_to_next(&expansion));
-    compiler->rules->pattern_count++;
     return 0;
+}
+
+static int compile_pattern(const struct compiler *compiler)
+{
+    int r = each_alternative(compiler, NULL);
+
+    if (r == 0)
+        compiler->rules->pattern_count++;
+    return r;
+}
+
+int glob_each_below(struct arena *arena, struct str folder, struct str pattern,
+                    int (*visit)(void *data, const char *absolute), void *data, struct err *err)
+{
+    const struct below below = {folder, visit, data};
+
+    return each_alternative(&(struct compiler){arena, pattern, NULL, err}, &below);
 }
 
 int glob_compile(struct arena *arena, struct str pattern, const struct glob **out_glob,

@@ -19,6 +19,7 @@ struct archive_operation {
     enum authority_operation operation;
     struct str source;
     struct str destination;
+    const struct operation *reading; /* the source's, if it is in another scope; else NULL */
     const struct authority_archive_options *options; /* NULL: the defaults */
     enum authority_archive_format format;            /* of the archive to create */
     int (*run)(struct operation *op, const struct archive_operation *request,

@@ -22,9 +22,11 @@ int authority_stat(struct authority_scope *scope, struct str name, struct author
 {
     __attribute__((uninitialized)) struct operation op;
     struct authority_stat about;
-    int r = operation_begin(&op, scope,
-                            &(struct operation_args){.operation = AUTHORITY_OP_STAT, .name = name});
+    int r;
 
+    scope = scope_of(scope, &name);
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_STAT, .name = name});
     if (r == 0)
         r = look(&op, &about);
     if (r == 0)
@@ -38,9 +40,11 @@ int authority_exists(struct authority_scope *scope, struct str name, bool *out_e
     __attribute__((uninitialized)) struct operation op;
     struct authority_stat about;
     bool exists = true;
-    int r = operation_begin(&op, scope,
-                            &(struct operation_args){.operation = AUTHORITY_OP_STAT, .name = name});
+    int r;
 
+    scope = scope_of(scope, &name);
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_STAT, .name = name});
     if (r == 0)
         r = look(&op, &about);
     if (r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY) {
@@ -101,6 +105,7 @@ int authority_list(struct authority_scope *scope, struct str name,
     int r;
 
     options = options != NULL ? options : &plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_LIST,
                                                  .name = name,

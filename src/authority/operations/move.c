@@ -267,18 +267,6 @@ static int transfer_within(struct authority_scope *scope, struct str from, struc
     return operation_end(&op, r, err);
 }
 
-int authority_move(struct authority_scope *scope, struct str from, struct str to,
-                   const struct authority_move_options *options, struct err *err)
-{
-    return transfer_within(scope, from, to, options, AUTHORITY_OP_MOVE, move_once, err);
-}
-
-int authority_copy(struct authority_scope *scope, struct str from, struct str to,
-                   const struct authority_move_options *options, struct err *err)
-{
-    return transfer_within(scope, from, to, options, AUTHORITY_OP_COPY, transfer_copy_file, err);
-}
-
 /* ---- between scopes ---- */
 
 /*
@@ -324,10 +312,38 @@ static int transfer_in(struct authority_scope *scope, struct str to, struct auth
     return r;
 }
 
+int authority_move(struct authority_scope *scope, struct str from, struct str to,
+                   const struct authority_move_options *options, struct err *err)
+{
+    struct authority_move_options between = options != NULL ? *options : plain;
+    struct authority_scope *source = scope_of(scope, &from);
+
+    scope = scope_of(scope, &to);
+    if (source == scope)
+        return transfer_within(scope, from, to, options, AUTHORITY_OP_MOVE, move_once, err);
+    /* As within one scope: it stays what it is. */
+    between.may_rename = true;
+    between.is_exact = true;
+    return transfer_in(scope, to, source, from, &between, true, err);
+}
+
+int authority_copy(struct authority_scope *scope, struct str from, struct str to,
+                   const struct authority_move_options *options, struct err *err)
+{
+    struct authority_scope *source = scope_of(scope, &from);
+
+    scope = scope_of(scope, &to);
+    return source == scope ? transfer_within(scope, from, to, options, AUTHORITY_OP_COPY,
+                                             transfer_copy_file, err)
+                           : transfer_in(scope, to, source, from, options, false, err);
+}
+
 int authority_copy_in(struct authority_scope *scope, struct str to, struct authority_scope *source,
                       struct str from, const struct authority_move_options *options,
                       struct err *err)
 {
+    scope = scope_of(scope, &to);
+    source = scope_of(source, &from);
     return transfer_in(scope, to, source, from, options, false, err);
 }
 
@@ -335,6 +351,8 @@ int authority_move_in(struct authority_scope *scope, struct str to, struct autho
                       struct str from, const struct authority_move_options *options,
                       struct err *err)
 {
+    scope = scope_of(scope, &to);
+    source = scope_of(source, &from);
     return transfer_in(scope, to, source, from, options, true, err);
 }
 
@@ -360,6 +378,7 @@ int authority_copy_in_fd(struct authority_scope *scope, struct str to, int fd,
     int r;
 
     options = options != NULL ? options : &plain;
+    scope = scope_of(scope, &to);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_COPY_IN,
                                                  .name = to,

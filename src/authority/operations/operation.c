@@ -35,6 +35,13 @@ static const struct {
     [AUTHORITY_OP_WALK] = {AUTHORITY_LIST, false, true, false},
     [AUTHORITY_OP_SEARCH] = {AUTHORITY_LIST | AUTHORITY_READ, false, true, false},
     [AUTHORITY_OP_EXECUTE] = {0, true, true, true},
+    [AUTHORITY_OP_CALL] = {0, false, true, false},
+    [AUTHORITY_OP_SIGN_IN] = {0, true, false, false},
+    [AUTHORITY_OP_SIGN_OUT] = {0, true, false, false},
+    [AUTHORITY_OP_ACCOUNT] = {0, true, false, false},
+    [AUTHORITY_OP_AGENT_KEY] = {0, true, false, false},
+    [AUTHORITY_OP_PAIR] = {0, true, false, false},
+    [AUTHORITY_OP_REQUEST] = {0, false, false, false},
 };
 
 static int refuse(struct operation *op, int code, const char *source, const char *why)
@@ -431,7 +438,7 @@ static int decide(struct operation *op)
 int operation_begin(struct operation *op, struct authority_scope *scope,
                     const struct operation_args *args)
 {
-    bool looks_at_directories = needs[args->operation].looks_at_directories;
+    bool looks_at_directories = args->is_directory || needs[args->operation].looks_at_directories;
     int r;
 
     prepare(op, scope->authority, scope, args);

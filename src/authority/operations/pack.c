@@ -7,7 +7,8 @@ static int pack(struct operation *op, const struct archive_operation *request,
                 struct authority_archive_result *out_result, struct err *why)
 {
     const struct backend_ops *ops = operation_ops(op);
-    struct archive_naming naming = {.op = op, .use = SCOPE_LOOK};
+    const struct operation *reading = request->reading != NULL ? request->reading : op;
+    struct archive_naming naming = {.op = reading, .use = SCOPE_LOOK};
     const struct archive_rules rules = {
         .limits = archive_limits_from(options),
         .admits = archive_naming_admits,
@@ -19,17 +20,17 @@ static int pack(struct operation *op, const struct archive_operation *request,
     struct path_name source;
     struct backend_stage *stage;
     struct backend_dir *dir;
-    int r = ops->dir_open(op->scope->root, &op->lookup, path_view(&op->name), &dir);
+    int r = ops->dir_open(reading->scope->root, &reading->lookup, path_view(&reading->name), &dir);
 
     if (r < 0)
         return r;
-    source = op->has_resolved ? op->resolved : op->name;
+    source = reading->has_resolved ? reading->resolved : reading->name;
     naming.directory = path_view(&source);
     r = ops->stage(op->scope->root, &lookup, path_view(&op->destination), BACKEND_CREATE_NEW,
                    kind_file_mode(op->scope->grant.root.kind), &stage);
     if (r == 0) {
-        r = archive_create(op->authority->backend, dir, &op->lookup, stage, request->format, &rules,
-                           &result, why);
+        r = archive_create(op->authority->backend, dir, &reading->lookup, stage, request->format,
+                           &rules, &result, why);
         if (r == 0)
             r = ops->stage_publish(stage, true);
         else

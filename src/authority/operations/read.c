@@ -80,6 +80,7 @@ static int begin_read(struct operation *op, struct authority_scope *scope, struc
 
     if (*options == NULL)
         *options = &read_all;
+    scope = scope_of(scope, &name);
     return operation_begin(op, scope,
                            &(struct operation_args){.operation = AUTHORITY_OP_READ,
                                                     .name = name,

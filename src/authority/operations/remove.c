@@ -66,6 +66,7 @@ int authority_remove(struct authority_scope *scope, struct str name,
     int r;
 
     options = options != NULL ? options : &plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_REMOVE,
                                                  .name = name,

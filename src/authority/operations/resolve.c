@@ -115,16 +115,30 @@ static int resolve(struct operation *op, enum authority_operation operation,
     return r;
 }
 
+/* With the first scope, the name leads back to this one. */
+static int make_absolute(const struct authority_scope *scope, struct path_name *name)
+{
+    __attribute__((uninitialized)) struct path_name whole;
+    int r = path_join(str_from(scope->real_path), path_view(name), &whole);
+
+    if (r == 0)
+        *name = whole;
+    return r;
+}
+
 int authority_resolve(struct authority_scope *scope, enum authority_operation operation,
                       struct str name, char out_name[PATH_MAX], size_t *out_len,
                       struct authority_stat *out_stat, struct err *err)
 {
     __attribute__((uninitialized)) struct operation op;
     __attribute__((uninitialized)) struct path_name found;
-    int r = operation_begin(
+    struct authority_scope *first = scope;
+    int r;
+
+    scope = scope_of(scope, &name);
+    r = operation_begin(
         &op, scope,
         &(struct operation_args){.operation = operation, .name = name, .is_question = true});
-
     found.len = 0;
     if (out_stat != NULL)
         *out_stat = (struct authority_stat){0};
@@ -132,6 +146,14 @@ int authority_resolve(struct authority_scope *scope, enum authority_operation op
         r = resolve(&op, operation, &found, out_stat);
     if (r == 0 && found.len == 0 && keeps_last_link(operation))
         r = ERR_ROOT_PROTECTED;
+    if (r == 0 && scope != first) {
+        /* Its name does not tell that it is a root, so the caller may want to know that it exists.
+         */
+        if (found.len == 0 && out_stat != NULL)
+            r = operation_ops(&op)->stat(scope->root, &op.lookup, STR_EMPTY, out_stat);
+        if (r == 0)
+            r = make_absolute(scope, &found);
+    }
     r = operation_end(&op, r, err);
     if (r == 0) {
         memcpy(out_name, found.text, found.len + 1);

@@ -50,11 +50,13 @@ int authority_sift(struct authority_scope *scope, struct str name,
 {
     __attribute__((uninitialized)) struct operation op;
     struct backend_dir *start;
-    int r = operation_begin(&op, scope,
-                            &(struct operation_args){.operation = AUTHORITY_OP_SEARCH,
-                                                     .name = name,
-                                                     .cancel = options->cancel});
+    int r;
 
+    scope = scope_of(scope, &name);
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_SEARCH,
+                                                 .name = name,
+                                                 .cancel = options->cancel});
     /* Where it leads, and that it may be looked into. */
     if (r == 0)
         r = operation_ops(&op)->dir_open(scope->root, &op.lookup, path_view(&op.name), &start);

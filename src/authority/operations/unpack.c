@@ -54,14 +54,15 @@ static int extract(struct operation *op, const struct archive_operation *request
                   .progress_data = options->progress_data},
         .why = why,
     };
-    struct backend_lookup lookup = op->lookup;
+    const struct operation *reading = request->reading != NULL ? request->reading : op;
+    struct backend_lookup lookup = reading->lookup;
     struct authority_stat about;
     int r;
 
-    (void)request;
     /* The archive has a limit of its own; what comes out of it has the scope's. */
     lookup.max_file_bytes = extraction.rules.limits.archive_bytes;
-    r = ops->file_open(op->scope->root, &lookup, path_view(&op->name), &extraction.archive, &about);
+    r = ops->file_open(reading->scope->root, &lookup, path_view(&reading->name),
+                       &extraction.archive, &about);
     if (r < 0)
         return r == ERR_TOO_LARGE ? ERR_ARCHIVE_BYTES : r;
     extraction.archive_bytes = about.size;

@@ -59,6 +59,7 @@ int authority_walk(struct authority_scope *scope, struct str name,
     int r;
 
     walking.options = options != NULL ? options : &plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_WALK,
                                                  .name = name,

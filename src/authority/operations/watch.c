@@ -111,9 +111,11 @@ int authority_watch(struct authority_scope *scope, struct str name,
     __attribute__((uninitialized)) struct operation op;
     struct authority_watch *watch = NULL;
     int fd = -1;
-    int r = operation_begin(
-        &op, scope, &(struct operation_args){.operation = AUTHORITY_OP_WATCH, .name = name});
+    int r;
 
+    scope = scope_of(scope, &name);
+    r = operation_begin(&op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_WATCH, .name = name});
     if (r == 0)
         r = start(&op, &watch, &fd);
     if (r == 0) {

@@ -189,6 +189,7 @@ static int write_operation(struct authority_scope *scope, struct str name, struc
     int r;
 
     options = options != NULL ? options : &write_plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(
         &op, scope,
         &(struct operation_args){.operation = AUTHORITY_OP_WRITE,
@@ -216,11 +217,13 @@ struct replacing {
     bool has_begun;
 };
 
-static int stage_one(struct replacing *one, struct authority_scope *scope,
+static int stage_one(struct replacing *one, struct authority_scope *first,
                      struct authority_replacement *file, const struct cancel *cancel)
 {
+    struct str name = file->name;
+    struct authority_scope *scope = scope_of(first, &name);
     const struct operation_args args = {.operation = AUTHORITY_OP_WRITE,
-                                        .name = file->name,
+                                        .name = name,
                                         .cancel = cancel,
                                         .more_access = AUTHORITY_READ};
     const struct operation *op = &one->op;
@@ -324,6 +327,7 @@ int authority_append(struct authority_scope *scope, struct str name, struct str 
     int r;
 
     options = options != NULL ? options : &write_plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_APPEND,
                                                  .name = name,
@@ -353,6 +357,7 @@ int authority_mkdir(struct authority_scope *scope, struct str name,
     int r;
 
     options = options != NULL ? options : &plain;
+    scope = scope_of(scope, &name);
     r = operation_begin(&op, scope,
                         &(struct operation_args){.operation = AUTHORITY_OP_MKDIR,
                                                  .name = name,

@@ -37,7 +37,7 @@ static const struct json_value *parse(struct str text)
 static void a_record_has_all_its_fields(void **state)
 {
     static const struct authority_call call = {
-        .tool = "file_move", .decision = "user", .id = UINT64_MAX};
+        .tool = "file_move", .decision = "user", .id = UINT64_MAX, .client = "editor"};
     static const struct authority_root root = {
         .kind = AUTHORITY_EXTENSION_STORAGE, .id = "ext-9", .display_name = "Caf\xc3\xa9"};
     struct authority_event event = scene_event(UINT64_MAX, AUTHORITY_DENIED);
@@ -58,7 +58,8 @@ static void a_record_has_all_its_fields(void **state)
                "\"subject\":{\"type\":\"agent-run\",\"id\":\"talk-1\",\"runId\":\"run-1\"},"
                "\"root\":{\"kind\":\"extension-storage\",\"id\":\"ext-9\","
                "\"displayName\":\"Caf\xc3\xa9\"},\"tool\":\"file_move\",\"decision\":\"user\","
-               "\"callId\":\"18446744073709551615\",\"operation\":\"move\","
+               "\"callId\":\"18446744073709551615\",\"client\":\"editor\","
+               "\"operation\":\"move\","
                "\"relativePath\":\"notes/today.md\",\"destinationPath\":\"b \\\"c\\\"\","
                "\"outcome\":\"denied\",\"error\":\"denied_by_policy\",\"category\":\"policy\","
                "\"policySource\":\"house-rules\",\"wrapperIds\":[\"guard\",\"second\"],"

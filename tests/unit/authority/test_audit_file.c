@@ -562,6 +562,31 @@ static void reads_wait_and_nothing_overtakes_them(void **state)
     expect_ids("1 2 3 4 3 5 6 7 8 9 10", 0);
 }
 
+/* It repeats what its steps told; with a step before it, all of them are written. */
+static void the_end_of_a_call_waits_also_when_something_changes(void **state)
+{
+    struct audit_file *file;
+
+    (void)state;
+    config.gathers_reads = true;
+    file = scene_open(&config);
+    record_next(file, 1, AUTHORITY_OP_CALL, AUTHORITY_SUCCESS);
+    record_next(file, 2, AUTHORITY_OP_WRITE, AUTHORITY_INTENT);
+    record_next(file, 2, AUTHORITY_OP_WRITE, AUTHORITY_SUCCESS);
+    record_next(file, 3, AUTHORITY_OP_CALL, AUTHORITY_SUCCESS);
+    expect_ids("2 2", 0);
+    record_next(file, 4, AUTHORITY_OP_CALL, AUTHORITY_FAILED);
+    expect_ids("1 2 2 3 4", 0);
+    record_next(file, 5, AUTHORITY_OP_CALL, AUTHORITY_SUCCESS);
+    record_next(file, 6, AUTHORITY_OP_READ, AUTHORITY_SUCCESS);
+    record_next(file, 7, AUTHORITY_OP_WRITE, AUTHORITY_INTENT);
+    expect_ids("1 2 2 3 4 5 6 7", 0);
+    record_next(file, 8, AUTHORITY_OP_CALL, AUTHORITY_SUCCESS);
+    audit_file_flush(file);
+    expect_ids("1 2 2 3 4 5 6 7 8", 0);
+    audit_file_close(file);
+}
+
 static void a_thousand_waiting_reads_are_all_written(void **state)
 {
     struct audit_file *file;
@@ -599,4 +624,5 @@ TEST_MAIN(file_test(records_are_appended_also_by_the_next_process),
           file_test(threads_share_a_file_through_rotations),
           file_test(a_lock_that_is_never_given_back_refuses_changes),
           file_test(reads_wait_and_nothing_overtakes_them),
+          file_test(the_end_of_a_call_waits_also_when_something_changes),
           file_test(a_thousand_waiting_reads_are_all_written))

@@ -3,6 +3,8 @@
 
 #include "authority/names/glob.h"
 #include "authority/names/path.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 enum { ARENA_BYTES = 8 << 20 };
 
@@ -49,6 +51,48 @@ static void check_pairs(const struct pair *pairs, size_t count)
     {                                                                                              \
         pattern, STR_LITERAL(name), false                                                          \
     }
+
+static int join(void *data, const char *absolute)
+{
+    struct buf *joined = data;
+
+    return buf_printf(joined, "%s ", absolute);
+}
+
+static void a_pattern_below_a_folder_is_written_from_the_root(void **state)
+{
+    static const struct {
+        const char *folder;
+        const char *pattern;
+        const char *absolute;
+    } rows[] = {
+        {"/srv/x", ".env", "/srv/x/**/.env "},
+        {"/srv/x/", "/.env", "/srv/x/.env "},
+        {"/srv/x", "a/b*", "/srv/x/a/b* "},
+        {"/srv/x", "**", "/srv/x/**/** "},
+        {"/srv/x", "{a,b/c,/d}", "/srv/x/**/a /srv/x/b/c /srv/x/d "},
+        {"/", "k", "/**/k "},
+        {"/s*[v]/{x,y}", "k/l", "/s\\*\\[v\\]/\\{x\\,y\\}/k/l "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        cleanup_buf struct buf joined = BUF_INIT(1 << 10);
+        const char *text;
+
+        assert_int_equal(glob_each_below(&arena, str_from(rows[i].folder),
+                                         str_from(rows[i].pattern), join, &joined, NULL),
+                         0);
+        assert_int_equal(buf_terminate(&joined, &text), 0);
+        assert_string_equal(text, rows[i].absolute);
+    }
+    assert_int_equal(glob_each_below(&arena, STR("/srv"), STR("a["), join, NULL, NULL),
+                     ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        glob_each_below(&arena, STR("/srv"), STR("{a,}"), join, &(struct buf)BUF_INIT(0), NULL),
+        ERR_TOO_LARGE); /* what the visitor returned */
+    assert_true(glob_matches(compile(STR("/s\\*/**/.env")), STR("s*/a/.env")));
+}
 
 static void wildcards_stay_within_a_component(void **state)
 {
@@ -576,7 +620,8 @@ static void no_spelling_gets_around_a_pattern(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, reset)
 
-TEST_MAIN(TEST(wildcards_stay_within_a_component), TEST(dotfiles_are_names_like_any_other),
+TEST_MAIN(TEST(a_pattern_below_a_folder_is_written_from_the_root),
+          TEST(wildcards_stay_within_a_component), TEST(dotfiles_are_names_like_any_other),
           TEST(without_a_slash_any_directory_will_do), TEST(a_match_holds_for_all_below_it),
           TEST(two_stars_take_any_number_of_components), TEST(classes_hold_characters_and_ranges),
           TEST(each_choice_of_braces_is_a_pattern), TEST(a_backslash_takes_the_next_character),
