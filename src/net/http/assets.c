@@ -17,6 +17,7 @@ struct entry {
 
 struct assets {
     struct map by_path;
+    struct str policy;
     size_t count;
     struct entry entries[];
 };
@@ -57,6 +58,8 @@ int assets_new(const struct asset *table, size_t count, struct assets **out_asse
     if (assets == NULL)
         return ERR_NO_MEMORY;
     assets->count = count;
+    assets_set_policy(assets, STR("default-src 'self'; base-uri 'none'; form-action 'self'; "
+                                  "frame-ancestors 'none'; object-src 'none'"));
     assets->by_path = (struct map)MAP_INIT(count + 1);
     for (size_t i = 0; i < count && r == 0; i++) {
         struct entry *entry = &assets->entries[i];
@@ -82,6 +85,11 @@ void assets_free(struct assets *assets)
         return;
     map_done(&assets->by_path);
     free(assets);
+}
+
+void assets_set_policy(struct assets *assets, struct str policy)
+{
+    assets->policy = policy;
 }
 
 bool assets_has(const struct assets *assets, struct str path)
@@ -115,9 +123,7 @@ void assets_answer(const struct assets *assets, struct exchange *exchange)
         {STR("Cache-Control"),
          asset->is_immutable ? STR("public, max-age=31536000, immutable") : STR("no-cache")},
         {STR("X-Content-Type-Options"), STR("nosniff")},
-        {STR("Content-Security-Policy"),
-         STR("default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-             "object-src 'none'")},
+        {STR("Content-Security-Policy"), assets->policy},
         {STR("Referrer-Policy"), STR("no-referrer")},
         {STR("Cross-Origin-Opener-Policy"), STR("same-origin")},
         {STR("Cross-Origin-Resource-Policy"), STR("same-origin")},

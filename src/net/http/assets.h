@@ -26,6 +26,9 @@ struct assets;
 int assets_new(const struct asset *table, size_t count, struct assets **out_assets);
 void assets_free(struct assets *assets);
 
+/* The Content-Security-Policy of all of them, instead of one that allows our own files only. */
+void assets_set_policy(struct assets *assets, struct str policy);
+
 bool assets_has(const struct assets *assets, struct str path);
 
 /* Call for GET and HEAD of a path that it has. */

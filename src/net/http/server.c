@@ -483,3 +483,18 @@ void httpserver_stats(const struct httpserver *server, struct httpserver_stats *
     *out_stats = server->stats;
     out_stats->kept_bytes = conn_space_kept(server->space);
 }
+
+void http_access_log(const struct http_access *access, const struct log *log)
+{
+    char peer[ADDRESS_TEXT_BYTES];
+    struct str query = access->target;
+    struct str path = STR_EMPTY;
+
+    if (!log_wants(log, LOG_INFO))
+        return;
+    address_format(access->peer, peer);
+    str_cut(&query, '?', &path);
+    log_write(log, LOG_INFO, "request", LOG_TEXT("peer", peer), LOG_STR("method", access->method),
+              LOG_STR("path", path), LOG_INT("status", access->status),
+              LOG_INT("bytes", (int64_t)access->sent_bytes), LOG_INT("ms", access->took_ms));
+}

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "base/log.h"
 #include "loop/loop.h"
 #include "net/address.h"
 #include "net/conn.h"
@@ -44,6 +45,9 @@ struct http_access {
     uint64_t sent_bytes;
     int64_t took_ms; /* from the head to the end of the answer */
 };
+
+/* Writes the line, at level info. Without the query, which may contain a key. */
+void http_access_log(const struct http_access *access, const struct log *log);
 
 struct httpserver_config {
     exchange_handler *on_request;

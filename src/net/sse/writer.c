@@ -11,6 +11,7 @@
 enum {
     SCRATCH_KEPT_BYTES = 64 << 10, /* a larger event's memory goes when it is written */
     OWN_FIELDS = 2,                /* headers of every stream */
+    KEEPALIVE_BYTES = 64,
 };
 
 struct sse_hub {
@@ -23,6 +24,9 @@ struct sse_hub {
     struct list cut; /* too slow; the loop tells their owners */
     struct loop_task tell;
     struct buf scratch;
+    struct str type;
+    struct str cache_control;
+    struct buf keepalive;
 };
 
 struct sse_stream {
@@ -180,7 +184,9 @@ int sse_send(struct sse_stream *stream, const struct sse_event *event)
 /* Proxies and clients consider a silent connection dead. */
 static void on_quiet(struct deadline *deadline)
 {
-    sse_send_formatted(list_entry(deadline, struct sse_stream, deadline), STR(":\n\n"));
+    struct sse_stream *stream = list_entry(deadline, struct sse_stream, deadline);
+
+    sse_send_formatted(stream, buf_view(&stream->hub->keepalive));
 }
 
 int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct http_field *more,
@@ -188,7 +194,7 @@ int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct h
                   struct sse_stream **out_stream)
 {
     struct http_field fields[OWN_FIELDS + SSE_MAX_FIELDS] = {
-        {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
+        {STR_LITERAL("Cache-Control"), hub->cache_control},
         /* nginx would hold events back until it has a bufferful. */
         {STR_LITERAL("X-Accel-Buffering"), STR_LITERAL("no")},
     };
@@ -203,7 +209,7 @@ int sse_open_with(struct sse_hub *hub, struct exchange *exchange, const struct h
         return ERR_NO_MEMORY;
     }
     exchange_begin(exchange, &(struct http_answer){.status = 200,
-                                                   .type = STR("text/event-stream"),
+                                                   .type = hub->type,
                                                    .fields = fields,
                                                    .field_count = OWN_FIELDS + more_count});
     if (is_head) {
@@ -239,6 +245,11 @@ void sse_close(struct sse_stream *stream)
 
 /* ---- the hub ---- */
 
+static struct str or_default(struct str text, struct str fallback)
+{
+    return text.len > 0 ? text : fallback;
+}
+
 int sse_hub_new(struct loop *loop, const struct sse_hub_config *config, struct sse_hub **out_hub)
 {
     struct sse_hub *hub = calloc(1, sizeof(*hub));
@@ -246,6 +257,14 @@ int sse_hub_new(struct loop *loop, const struct sse_hub_config *config, struct s
     if (hub == NULL)
         return ERR_NO_MEMORY;
     hub->loop = loop;
+    hub->type = or_default(config->type, STR("text/event-stream"));
+    hub->cache_control = or_default(config->cache_control, STR("no-store"));
+    buf_init(&hub->keepalive, KEEPALIVE_BYTES);
+    if (buf_printf(&hub->keepalive, "%.*s\n\n", STR_ARG(or_default(config->keepalive, STR(":")))) <
+        0) {
+        free(hub);
+        return ERR_NO_MEMORY;
+    }
     hub->max_kept_bytes = config->max_kept_bytes > 0 ? config->max_kept_bytes : SSE_MAX_KEPT_BYTES;
     deadlines_init(&hub->deadlines, loop);
     hub->quiet = deadlines_add_ring(
@@ -270,6 +289,7 @@ void sse_hub_free(struct sse_hub *hub)
     loop_task_cancel(&hub->tell);
     deadlines_done(&hub->deadlines);
     buf_done(&hub->scratch);
+    buf_done(&hub->keepalive);
     free(hub);
 }
 

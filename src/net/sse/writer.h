@@ -34,6 +34,10 @@ struct sse_hub;
 struct sse_hub_config {
     int64_t keepalive_ms;  /* 0: SSE_KEEPALIVE_MS */
     size_t max_kept_bytes; /* unread by a stream's client; 0: SSE_MAX_KEPT_BYTES */
+    /* For a protocol that prescribes them; empty: "text/event-stream", "no-store", ":". */
+    struct str type;
+    struct str cache_control;
+    struct str keepalive; /* a comment, without its line end */
 };
 
 int sse_hub_new(struct loop *loop, const struct sse_hub_config *config, struct sse_hub **out_hub);

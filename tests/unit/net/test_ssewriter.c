@@ -213,6 +213,22 @@ static void quiet_streams_are_kept_alive(void **state)
     close(busy);
 }
 
+static void a_protocol_prescribes_its_keepalive(void **state)
+{
+    const struct sse_hub_config config = {.keepalive_ms = QUIET_MS, .keepalive = STR(": ping")};
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+    int quiet;
+
+    (void)state;
+    sse_hub_free(hub);
+    assert_int_equal(sse_hub_new(fixture->loop, &config, &hub), 0);
+    quiet = connect_stream();
+    http_fixture_pass(fixture, QUIET_MS);
+    http_fixture_receive(fixture, quiet, &got);
+    assert_str(buf_view(&got), "8\r\n: ping\n\n\r\n");
+    close(quiet);
+}
+
 static void a_reader_that_does_not_read_is_cut_off(void **state)
 {
     static char text[10000];
@@ -313,7 +329,8 @@ TEST_MAIN(cmocka_unit_test(events_have_their_lines),
           cmocka_unit_test(ids_and_kinds_cannot_end_their_line),
           CASE(an_event_goes_to_one_or_to_all),
           CASE(a_closed_stream_ends_its_answer_and_the_connection_goes_on),
-          CASE(quiet_streams_are_kept_alive), CASE(a_reader_that_does_not_read_is_cut_off),
+          CASE(quiet_streams_are_kept_alive), CASE(a_protocol_prescribes_its_keepalive),
+          CASE(a_reader_that_does_not_read_is_cut_off),
           CASE(one_that_was_cut_off_can_still_be_closed), CASE(a_large_event_leaves_nothing_behind),
           cmocka_unit_test_setup_teardown(a_stream_on_a_broken_connection_hears_of_it_from_the_loop,
                                           begin_keeping, end))
