@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-enum { PACKET_MAX_FDS = 3 };
+enum { PACKET_MAX_FDS = 4 };
 
 /*
  * Sends everything or nothing; `flags` are those of send(), plus MSG_NOSIGNAL. 0, or -1 with errno.
