@@ -98,3 +98,21 @@ int capabilities_drop_all(void)
         return errno;
     return capabilities_drop_held();
 }
+
+int capabilities_keep(uint64_t kept)
+{
+    struct sets sets = {0};
+
+    for (unsigned long i = 0; i < CAPABILITIES_END; i++) {
+        if ((kept & BIT(i)) != 0 || prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL)
+            break;
+        return errno;
+    }
+    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        sets.halves[i].permitted = (uint32_t)(kept >> (32 * i));
+        sets.halves[i].effective = sets.halves[i].permitted;
+    }
+    return set_sets(&sets) < 0 ? errno : 0;
+}

@@ -7,6 +7,7 @@
 #define ISOLATE_CAPABILITIES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -22,5 +23,11 @@ int capabilities_drop_all(void);
 /* Drops all that this process holds; enough for one that starts no programs. 0 or an errno value.
  */
 int capabilities_drop_held(void);
+
+/*
+ * Drops all but these bits (1 << CAP_...), also from what programs started later may have. 0 or an
+ * errno value.
+ */
+int capabilities_keep(uint64_t kept);
 
 #endif

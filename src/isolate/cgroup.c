@@ -379,6 +379,22 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
     return 0;
 }
 
+bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
+{
+    for (int limit = 0; limit < CGROUP_LIMITS; limit++) {
+        const uint64_t value = value_of(limits, (enum cgroup_limit)limit);
+        bool is_set = leaf->holds[limit] != CGROUP_BY_GROUP || value == 0;
+
+        /* A directory of version 1 has one controller, and no file of the others. */
+        for (size_t i = 0; i < leaf->dir_count && !is_set; i++)
+            is_set = set_limit(leaf->dirs[i].parent_fd, leaf->name, leaf->dirs[i].is_v2,
+                               (enum cgroup_limit)limit, value);
+        if (!is_set)
+            return false;
+    }
+    return true;
+}
+
 int cgroup_leaf_join(const struct cgroup_leaf *leaf)
 {
     for (size_t i = 0; i < leaf->dir_count; i++)

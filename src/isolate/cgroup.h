@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -69,6 +70,9 @@ struct cgroup_leaf {
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err);
 
+/* Sets other limits; those that the group does not enforce stay so. False if one cannot be set. */
+bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
+
 /* Moves the calling process into it, with its future children. An errno value or 0. */
 int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 
@@ -87,6 +91,18 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf);
 
 /* Whether the OOM killer has killed a process in it, as far as known. */
 bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf);
+
+struct cgroup_usage {
+    uint64_t memory_bytes;
+    uint64_t cpu_us;
+    unsigned processes;
+};
+
+/*
+ * What its processes use: as the cgroup counts it, else added up over the processes in the process
+ * namespace whose first process this is.
+ */
+void cgroup_leaf_usage(const struct cgroup_leaf *leaf, pid_t first, struct cgroup_usage *out_usage);
 
 /* It must be empty. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);

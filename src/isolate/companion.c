@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -144,4 +145,20 @@ void companion_end_by_itself(void)
 {
     if (ISOLATE_IS_SANITIZED)
         (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+}
+
+int companion_run_in_child(int (*work)(void *data), void *data)
+{
+    enum { BY_SIGNAL = 128 };
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0)
+        _exit(work(data));
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : BY_SIGNAL + WTERMSIG(status);
 }

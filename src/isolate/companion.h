@@ -37,4 +37,10 @@ void companion_wake_with_parent(void);
  */
 void companion_end_by_itself(void);
 
+/*
+ * Runs the function in a child process, and waits for it. Returns its exit status, or 128 and the
+ * number of the signal that killed it; -1 with errno if there was no child.
+ */
+int companion_run_in_child(int (*work)(void *data), void *data);
+
 #endif

@@ -281,7 +281,7 @@ static int wall_calls(const struct confine_plan *plan, struct confine_finding *f
         .changes_files = plan->changes_files,
         .passes_messages = plan->passes_messages,
         .answers_connections = plan->answers_connections,
-        .asks_on_terminal = plan->asks_on_terminal,
+        .keeps_rooms = plan->keeps_rooms,
     };
     struct seccomp_program program;
     int r = syscalls_compile(SECCOMP_ON_THIS, &needs, &program, err);

@@ -30,7 +30,7 @@ struct confine_plan {
     bool changes_files; /* see syscalls.h */
     bool passes_messages;
     bool answers_connections;
-    bool asks_on_terminal;
+    bool keeps_rooms;
     /* It was: confine_close_fds() came first of all, and what is open since then is our own. */
     bool has_closed_fds;
 };

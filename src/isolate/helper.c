@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* 0 or an errno value. */
-static int describe(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
+static int describe(const struct helper *helper, posix_spawn_file_actions_t *actions,
+                    posix_spawnattr_t *attributes)
 {
     sigset_t none;
     sigset_t all;
@@ -20,6 +21,8 @@ static int describe(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && r == 0; fd++)
         r = posix_spawn_file_actions_addopen(actions, fd, "/dev/null",
                                              fd == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+    if (r == 0 && helper->has_output)
+        r = posix_spawn_file_actions_adddup2(actions, helper->output_fd, STDOUT_FILENO);
     if (r == 0)
         r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
     if (r == 0)
@@ -55,7 +58,7 @@ int helper_start(const struct helper *helper, pid_t *out_pid, struct err *err)
         return err_set_plain(err, ERR_NO_MEMORY);
     r = posix_spawnattr_init(&attributes);
     if (r == 0) {
-        r = describe(&actions, &attributes);
+        r = describe(helper, &actions, &attributes);
         if (r == 0)
             r = posix_spawn(out_pid, helper->path, &actions, &attributes, words(helper->argv),
                             words(helper->env));

@@ -8,6 +8,7 @@
 #ifndef ISOLATE_HELPER_H
 #define ISOLATE_HELPER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -16,10 +17,12 @@ struct helper {
     const char *path;        /* absolute */
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* the whole environment, NULL-terminated */
+    bool has_output;         /* its output goes to output_fd, the end of a pipe; else nowhere */
+    int output_fd;
 };
 
 /*
- * It has no input, its output is dropped, it inherits no descriptors, has default signal handling
+ * It has no input, its errors are dropped, it inherits no descriptors, has default signal handling
  * and its own process group. The caller watches it (loop/child.h), kills it if it takes too long,
  * and reaps it.
  */

@@ -112,6 +112,8 @@ static uint64_t files_of(unsigned rights)
         files |= FILES_EXECUTE;
     if ((rights & LANDLOCK_MAY_CONTROL) != 0)
         files |= FILES_IOCTL_DEV;
+    if ((rights & LANDLOCK_MAY_LIST) != 0)
+        files |= FILES_READ_DIR;
     return files;
 }
 

@@ -21,6 +21,7 @@ enum {
     LANDLOCK_MAY_WRITE = 1 << 1, /* every change of content and names, including moves */
     LANDLOCK_MAY_EXECUTE = 1 << 2,
     LANDLOCK_MAY_CONTROL = 1 << 3, /* ioctl on devices, for terminals */
+    LANDLOCK_MAY_LIST = 1 << 4,    /* directories, without reading files */
 };
 
 /*

@@ -77,11 +77,15 @@ void ownplaces_list(struct ownplaces *out_places)
 {
     char home[PATH_MAX];
     char login[64];
+    const char *own_home = getenv("HOME");
     bool has_home = secrets_find_home(geteuid(), home);
 
+    /* Usually the same: looking again would only find what is listed already. */
+    if (has_home && own_home != NULL && strcmp(home, own_home) == 0)
+        has_home = false;
     out_places->count = 0;
-    add(out_places, getenv("HOME"), OWNPLACES_SETTINGS, false);
-    add(out_places, getenv("HOME"), OWNPLACES_STATE, false);
+    add(out_places, own_home, OWNPLACES_SETTINGS, false);
+    add(out_places, own_home, OWNPLACES_STATE, false);
     add(out_places, has_home ? home : NULL, OWNPLACES_SETTINGS, false);
     add(out_places, has_home ? home : NULL, OWNPLACES_STATE, false);
     add(out_places, getenv("XDG_STATE_HOME"), "gatehouse", false);

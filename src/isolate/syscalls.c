@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "isolate/sanitized.h"
 
-enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, TO_ASK, SANITIZED, RULED };
+enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, TO_KEEP, TO_WAIT, SANITIZED, RULED };
 
 /* No such call on this machine. */
 enum { NONE = -1 };
@@ -185,12 +185,13 @@ enum { NONE = -1 };
     X(recvfrom,               45,   207,  TO_PASS) \
     /* Who comes to a socket that listens since before. */ \
     X(accept4,                288,  242,  TO_SERVE) \
-    /* Whether the terminal is ours to use at this moment. */ \
-    X(getpgid,                121,  155,  TO_ASK) \
+    /* To start rooms and to learn how their keeper ended. */ \
+    X(memfd_create,           319,  279,  TO_KEEP) \
+    X(waitid,                 247,  95,   TO_KEEP) \
+    X(wait4,                  61,   260,  TO_WAIT) \
     /* The search for leaks. */ \
     L(getdents,               78,         SANITIZED) \
     X(ptrace,                 101,  117,  SANITIZED) \
-    X(wait4,                  61,   260,  SANITIZED) \
     X(personality,            135,  92,   SANITIZED) \
     X(process_vm_readv,       310,  270,  SANITIZED) \
     /* With conditions, below. */ \
@@ -210,7 +211,8 @@ enum { NONE = -1 };
     X(tgkill,                 234,  131,  RULED) \
     X(utimensat,              280,  88,   RULED) \
     X(sendto,                 44,   206,  RULED) \
-    X(setsockopt,             54,   208,  RULED)
+    X(setsockopt,             54,   208,  RULED) \
+    X(socketpair,             53,   199,  RULED)
 /* clang-format on */
 
 enum call {
@@ -295,12 +297,6 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FIONCLEX}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TCGETS}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
-    /* A process that asks there sets its mode, drops typed keys and checks the foreground group. */
-    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETS}}}},
-    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSW}}}},
-    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCSETSF}}}},
-    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TCFLSH}}}},
-    {CALL_ioctl, TO_ASK, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGPGRP}}}},
 
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_NAME}}}},
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_GET_NAME}}}},
@@ -337,6 +333,9 @@ static const struct {
      TO_SERVE,
      {0, 0, ALLOW, 2, {{1, AN_INT, IPPROTO_TCP}, {2, AN_INT, TCP_NODELAY}}}},
 
+    /* Between processes of this machine. */
+    {CALL_socketpair, TO_KEEP, {0, 0, ALLOW, 1, {{0, AN_INT, AF_UNIX}}}},
+
     /*
      * The tracer that looks for leaks shares our memory; a fork does not, and stays refused. It
      * ends with us, or whoever waits for us after we were killed would wait forever.
@@ -358,8 +357,10 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return needs->passes_messages;
     case TO_SERVE:
         return needs->answers_connections;
-    case TO_ASK:
-        return needs->asks_on_terminal;
+    case TO_KEEP:
+        return needs->keeps_rooms;
+    case TO_WAIT: /* the search for leaks needs it too */
+        return needs->keeps_rooms || ISOLATE_IS_SANITIZED != 0;
     case SANITIZED:
         return ISOLATE_IS_SANITIZED != 0;
     case RULED:

@@ -22,7 +22,7 @@ struct syscalls_needs {
     bool changes_files;
     bool passes_messages;     /* on given sockets, to transfer file descriptors */
     bool answers_connections; /* on a given listening socket; it cannot create one */
-    bool asks_on_terminal;    /* on a given one: may set its mode and drop its input */
+    bool keeps_rooms;         /* of a keeper that runs already (isolate/room) */
 };
 
 /* Higher numbers are newer than this list: ENOSYS, as from a kernel of that time. */

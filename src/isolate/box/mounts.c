@@ -323,13 +323,15 @@ int box_mount_scratch(struct box_build *build)
     return 0;
 }
 
-/* Files of /proc that all users may read: most of them, and to ask for each mode takes longer. */
+/* Of /proc, what all users may read: most of it, and to ask for each mode takes longer. */
 static const char *const public_of_proc[] = {
-    "buddyinfo", "cgroups",    "cmdline",   "config.gz", "consoles",    "cpuinfo",    "crypto",
-    "devices",   "diskstats",  "dma",       "fb",        "filesystems", "interrupts", "iomem",
-    "ioports",   "kallsyms",   "loadavg",   "locks",     "mdstat",      "meminfo",    "misc",
-    "modules",   "partitions", "schedstat", "softirqs",  "stat",        "swaps",      "uptime",
-    "version",   "vmstat",     "zoneinfo",
+    ".",         "..",          "acpi",     "buddyinfo",   "bus",     "cgroups",    "cmdline",
+    "config.gz", "consoles",    "cpuinfo",  "crypto",      "devices", "diskstats",  "dma",
+    "driver",    "execdomains", "fb",       "filesystems", "fs",      "interrupts", "iomem",
+    "ioports",   "irq",         "kallsyms", "key-users",   "keys",    "loadavg",    "locks",
+    "mdstat",    "meminfo",     "misc",     "modules",     "mtrr",    "partitions", "pressure",
+    "schedstat", "softirqs",    "stat",     "swaps",       "sys",     "sysvipc",    "tty",
+    "uptime",    "version",     "vmstat",   "zoneinfo",
 };
 
 /*

@@ -151,12 +151,9 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
 }
 
 /*
- * Which names a home has: one look at the folder is quicker than a look for each of a hundred
- * names, few of which exist. A name whose bit is not set is not there.
+ * Which names a folder has: one look at it is quicker than a look for each of a hundred names, few
+ * of which exist. A name whose bit is not set is not there.
  */
-struct home_names {
-    uint64_t bits[32];
-};
 
 /* Of the first name in a path. */
 static size_t bit_of(const char *path)
@@ -166,12 +163,16 @@ static size_t bit_of(const char *path)
     return hash_str(&no_key, (struct str){path, strcspn(path, "/")}) % (32 * 64);
 }
 
-static void read_names(const char *home, struct home_names *out)
+static void read_names(const char *folder, struct places_names *out)
 {
-    cleanup_dir DIR *dir = opendir(home);
+    cleanup_dir DIR *dir = NULL;
     const struct dirent *entry;
 
-    memset(out, 0, sizeof(*out));
+    if (strcmp(out->folder, folder) == 0)
+        return;
+    snprintf(out->folder, sizeof(out->folder), "%s", folder);
+    memset(out->bits, 0, sizeof(out->bits));
+    dir = opendir(folder);
     if (dir == NULL && errno == ENOENT)
         return;
     errno = 0;
@@ -182,14 +183,29 @@ static void read_names(const char *home, struct home_names *out)
     }
     /* Names in a folder that cannot be listed to its end may exist. */
     if (dir == NULL || errno != 0)
-        memset(out, 0xff, sizeof(*out));
+        memset(out->bits, 0xff, sizeof(out->bits));
 }
 
-static bool may_exist(const struct home_names *names, const char *path)
+static bool may_exist(const struct places_names *names, const char *path)
 {
     size_t bit = bit_of(path);
 
     return (names->bits[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+/* Many secrets are in .config, few of which exist. */
+static bool may_exist_in(const char *home, const char *path, const struct places_names *names,
+                         struct places_names *config_names)
+{
+    char folder[PATH_MAX];
+
+    if (!may_exist(names, path))
+        return false;
+    if (!str_starts_with(str_from(path), STR(".config/")) ||
+        snprintf(folder, sizeof(folder), "%s/.config", home) >= PATH_MAX)
+        return true;
+    read_names(folder, config_names);
+    return may_exist(config_names, path + strlen(".config/"));
 }
 
 /* Nothing is seen that is in no place, so most secrets need no cover. */
@@ -204,11 +220,11 @@ static bool is_seen(const struct places *places, size_t named, const char *path)
 /* The first `named` places were named by the user; no two secrets are the same. */
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
-    struct home_names names;
+    struct places_names config_names = {.folder = ""};
     int r = 0;
 
     if (home != NULL)
-        read_names(home, &names);
+        read_names(home, &places->home_names);
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
         char path[PATH_MAX];
 
@@ -216,7 +232,8 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
             snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
                      home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
             !is_among(places, named, path) &&
-            ((home != NULL && !may_exist(&names, secrets[i].path)) ||
+            ((home != NULL &&
+              !may_exist_in(home, secrets[i].path, &places->home_names, &config_names)) ||
              hide_behind_links(places, named, path, &r, err)) &&
             is_seen(places, named, path))
             r = append(places, path, BOX_HIDDEN, 0, err);
@@ -355,20 +372,19 @@ static bool is_in_any(const struct places *places, size_t count, const char *pat
 int places_show_toolchains(struct places *places, const char *home, struct err *err)
 {
     size_t named = places->count;
-    struct home_names names;
     char found[PATH_MAX];
 
     if (home == NULL || home[0] != '/')
         return 0;
     home = real_or_given(home, found);
-    read_names(home, &names);
+    read_names(home, &places->home_names);
     for (size_t i = 0; i < toolchains_count; i++) {
         cleanup_fd int fd = -1;
         char path[PATH_MAX];
         struct stat about;
         int r;
 
-        if (!may_exist(&names, toolchains[i]) ||
+        if (!may_exist(&places->home_names, toolchains[i]) ||
             snprintf(path, sizeof(path), "%s/%s", home, toolchains[i]) >= PATH_MAX ||
             is_in_any(places, named, path))
             continue;
@@ -410,6 +426,17 @@ bool places_show(const struct places *places, const char *path)
         }
     }
     return access != BOX_HIDDEN;
+}
+
+void places_drop_unseen(struct places *places)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].access != BOX_HIDDEN || box_is_part_shown(places->items[i].path) ||
+            is_seen(places, places->count, places->items[i].path))
+            places->items[kept++] = places->items[i];
+    places->count = kept;
 }
 
 /* By length: a path is longer than all its parents. */

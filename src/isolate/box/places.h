@@ -7,6 +7,7 @@
 #ifndef ISOLATE_BOX_PLACES_H
 #define ISOLATE_BOX_PLACES_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,9 +16,16 @@
 #include "gatehouse/authority.h"
 #include "isolate/box/box.h"
 
+/* Which names a folder has, by their hash; see places.c. */
+struct places_names {
+    char folder[PATH_MAX];
+    uint64_t bits[32];
+};
+
 /* The paths live in the arena. */
 struct places {
     struct arena *arena;
+    struct places_names home_names;
     size_t count;
     struct box_place items[BOX_MAX_PLACES];
 };
@@ -81,6 +89,13 @@ int places_hide_sockets(struct places *places, struct err *err);
  * What they themselves put into /tmp, they see for as long as they run.
  */
 bool places_show(const struct places *places, const char *path);
+
+/*
+ * Drops what is hidden and in no visible place: nothing would show it, once its second names are
+ * known (secondnames.h). Only for a command that starts at once: later, a link could lead from
+ * there to a place.
+ */
+void places_drop_unseen(struct places *places);
 
 /* Call last: sorts them into mount order. */
 void places_sort(struct places *places);

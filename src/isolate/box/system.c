@@ -95,10 +95,7 @@ static const char *const shown_of_etc[] = {
     "system-release",
     /* How programs are found and start. */
     "alternatives",
-    "bash.bashrc",
-    "bashrc",
     "crypto-policies",
-    "inputrc",
     "ld-musl-*",
     "ld.so.cache",
     "profile",

@@ -103,6 +103,24 @@ static void move_around(void *data)
     expect(renameat(fd, "inside/b/f", fd, "inside/a/f") == 0);
 }
 
+static void list_names(void *data)
+{
+    const struct place *place = data;
+
+    confine_inside(place, LANDLOCK_MAY_LIST, 0);
+    expect(open_error(place->base_fd, "inside/a", O_RDONLY | O_DIRECTORY) == 0);
+    expect(open_error(place->base_fd, "inside/one", O_RDONLY) == EACCES);
+    expect(open_error(place->base_fd, "inside/one", O_WRONLY) == EACCES);
+    expect(open_error(place->base_fd, "inside/new", O_WRONLY | O_CREAT) == EACCES);
+    expect(open_error(place->base_fd, "outside", O_RDONLY | O_DIRECTORY) == EACCES);
+}
+
+static void names_can_be_listed_without_reading_files(void **state)
+{
+    skip_without_landlock();
+    in_child(list_names, *state);
+}
+
 static void moves_between_directories_work_with_every_abi(void **state)
 {
     struct at_abi at = {.place = *state};
@@ -400,6 +418,7 @@ static void an_abi_is_asked_only_for_what_it_knows(void **state)
 }
 
 TEST_MAIN(place_test(what_is_outside_cannot_be_opened),
+          place_test(names_can_be_listed_without_reading_files),
           place_test(moves_between_directories_work_with_every_abi),
           place_test(an_abi_that_would_break_moves_is_not_applied),
           place_test(with_read_rights_nothing_can_be_changed),

@@ -333,35 +333,25 @@ static void connections_are_answered_on_a_given_socket_where_that_is_needed(void
     in_child(answer_connections, NULL);
 }
 
-/* Nothing but what a prompt needs: not typing into it, not taking it, not silencing it. */
-static void ask_on_a_terminal(void *data)
+/* It may be asked what it is, and nothing can be done to it. */
+static void use_a_terminal(void *data)
 {
-    const bool *asks = data;
     struct termios modes;
     struct winsize size;
     pid_t group = 0;
     int master;
     int fd;
 
+    (void)data;
     expect(openpty(&master, &fd, NULL, NULL, NULL) == 0);
-    filter_for(&(struct syscalls_needs){.asks_on_terminal = *asks});
+    filter_for(&(struct syscalls_needs){0});
     expect(tcgetattr(fd, &modes) == 0);
     expect(ioctl(fd, TIOCGWINSZ, &size) == 0);
-    if (*asks) {
-        cfmakeraw(&modes);
-        expect(tcsetattr(fd, TCSANOW, &modes) == 0);
-        expect(tcsetattr(fd, TCSADRAIN, &modes) == 0);
-        expect(tcsetattr(fd, TCSAFLUSH, &modes) == 0);
-        expect(tcflush(fd, TCIFLUSH) == 0);
-        expect_errno(ioctl(fd, TIOCGPGRP, &group), ENOTTY); /* it is not this session's */
-        expect(getpgid(0) >= 0); /* 0: of a group that began outside this namespace */
-    } else {
-        expect_errno(tcsetattr(fd, TCSANOW, &modes), EPERM);
-        expect_errno(tcsetattr(fd, TCSAFLUSH, &modes), EPERM);
-        expect_errno(tcflush(fd, TCIFLUSH), EPERM);
-        expect_errno(ioctl(fd, TIOCGPGRP, &group), EPERM);
-        expect_errno(getpgid(0), EPERM);
-    }
+    expect_errno(tcsetattr(fd, TCSANOW, &modes), EPERM);
+    expect_errno(tcsetattr(fd, TCSAFLUSH, &modes), EPERM);
+    expect_errno(tcflush(fd, TCIFLUSH), EPERM);
+    expect_errno(ioctl(fd, TIOCGPGRP, &group), EPERM);
+    expect_errno(getpgid(0), EPERM);
     expect_errno(ioctl(fd, TIOCSTI, "x"), EPERM);
     expect_errno(ioctl(fd, TIOCLINUX, "x"), EPERM);
     expect_errno(ioctl(fd, TIOCSCTTY, 0), EPERM);
@@ -373,14 +363,10 @@ static void ask_on_a_terminal(void *data)
     expect_errno(ioctl(fd, TCSBRK, 0), EPERM);
 }
 
-static void a_terminal_is_set_where_questions_are_asked_and_never_typed_into(void **state)
+static void a_terminal_is_neither_set_nor_typed_into(void **state)
 {
-    bool asks = true;
-
     (void)state;
-    in_child(ask_on_a_terminal, &asks);
-    asks = false;
-    in_child(ask_on_a_terminal, &asks);
+    in_child(use_a_terminal, NULL);
 }
 
 static void change_modes(void *data)
@@ -410,5 +396,5 @@ TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
           cmocka_unit_test(a_process_can_still_abort),
           cmocka_unit_test(messages_pass_on_given_sockets_where_they_are_needed),
           cmocka_unit_test(connections_are_answered_on_a_given_socket_where_that_is_needed),
-          cmocka_unit_test(a_terminal_is_set_where_questions_are_asked_and_never_typed_into),
+          cmocka_unit_test(a_terminal_is_neither_set_nor_typed_into),
           place_test(attributes_are_for_those_who_change_files))

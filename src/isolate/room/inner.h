@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to gatehouse-init: what the keeper and the first process of a room share. */
+#ifndef ISOLATE_ROOM_INNER_H
+#define ISOLATE_ROOM_INNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "isolate/cgroup.h"
+#include "isolate/room/wire.h"
+#include "isolate/seccomp.h"
+
+/* The trees that a room is made of, by their place in the list; layers follow, the upper first. */
+enum { ROOM_TREE_OWN, ROOM_TREE_BASE, ROOM_TREE_USR, ROOM_TREE_LAYERS };
+enum { ROOM_MAX_TREES = ROOM_TREE_LAYERS + ROOM_MAX_LAYERS };
+
+/* Names in a room's directory and in a layer. */
+#define ROOM_UPPER_ROOT "root"
+#define ROOM_UPPER_USR  "usr"
+#define ROOM_WORK_ROOT  "work"
+#define ROOM_WORK_USR   "workusr"
+
+enum { ROOM_WORDS_BYTES = 160 };
+
+/* The exit status of a file call's process that has not answered. */
+enum { ROOM_TOOK_TOO_LONG = 2 };
+
+/*
+ * What a room is made of. The keeper sends it to the room's first process, which may have been
+ * waiting for it, together with the socket to the service; then the trees, each with a packet.
+ */
+struct room_birth {
+    bool has_range;
+    bool may_lack_landlock;
+    bool is_in_memory;
+    bool has_usr_overlay; /* else the host's /usr, read-only */
+    uint64_t disk_bytes;
+    enum room_network network;
+    struct cgroup_limits limits; /* without its group */
+    struct cgroup_leaf leaf;
+    struct room_reached reached;
+    int socket; /* to the service */
+    size_t tree_count;
+    int trees[ROOM_MAX_TREES];   /* mounts, if it has a range; else directories */
+    char what[ROOM_WORDS_BYTES]; /* what a failure is about */
+};
+
+/* What its first process begins with, as a copy of the keeper. */
+struct room_seed {
+    bool has_range;
+    enum room_network network;
+    uid_t uid; /* without a range: the keeper's */
+    gid_t gid;
+    const struct cgroup_leaf *leaf;
+    const struct seccomp_program *calls;
+    int gate; /* to the keeper */
+};
+
+/*
+ * The main function of the first process: it does what all rooms need, waits until it is wanted,
+ * builds the room around itself, reports, and serves.
+ */
+_Noreturn void room_live(const struct room_seed *seed);
+
+/* Mounts all and makes it the root. 0 or an errno value. */
+int room_build_root(struct room_birth *birth);
+
+/* What an order carries, in the process that carries it out. */
+struct room_job {
+    struct room_order order;
+    const char *bytes; /* order.bytes of them, the last one NUL if there are any */
+    int fds[4];
+    int socket;
+    bool has_range;
+};
+
+/* Runs a command and watches its descendants, in a process of its own. */
+_Noreturn void room_run_command(struct room_job *job);
+
+/* Does the work of a file call, in a process of its own. */
+_Noreturn void room_do_file_call(const struct room_job *job);
+
+/* Makes the folders that every room begins with, below `directory_fd`. */
+int room_make_base(int directory_fd, bool has_range, struct err *err);
+
+/* Removes a tree, whatever its modes; what cannot be removed stays. */
+void room_remove_tree(int dir_fd, const char *name);
+
+/* The main function of the keeper: serves until the other end of the socket is closed. */
+int room_keep(int lifeline);
+
+#endif
