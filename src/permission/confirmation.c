@@ -80,29 +80,43 @@ static int write_description(const struct question *question, struct buf *out)
     return r == 0 ? question_add_lines(out, question->detail) : r;
 }
 
-int confirmation_write(const struct question *question, struct buf *out)
+int confirmation_write_members(const struct question *question, unsigned choices,
+                               struct json_writer *json)
 {
     cleanup_buf struct buf text = BUF_INIT(DESCRIPTION_BYTES);
+    int r = write_resources(question, &text);
+
+    if (r < 0)
+        return r;
+    json_put_str(json, STR("toolGroup"), str_from(catalog_group_name(question->group)));
+    json_put_str_lossy(json, STR("resource"), buf_view(&text));
+    buf_clear(&text);
+    r = question->is_private
+            ? buf_printf(&text,
+                         "%.*s: what it would do is shown on the machine only, because the "
+                         "agent may not read there",
+                         STR_ARG(question->tool))
+            : write_description(question, &text);
+    json_put_str_lossy(json, STR("description"), buf_view(&text));
+    json_key(json, STR("options"));
+    json_begin_array(json);
+    for (enum permission_choice choice = 0; choice < CHOICES; choice++)
+        if ((question->choices & choices & 1U << choice) != 0)
+            json_write_str(json, str_from(permission_choice_name(choice)));
+    json_end_array(json);
+    return r;
+}
+
+int confirmation_write(const struct question *question, struct buf *out)
+{
     struct json_writer json;
     int r = buf_append_str(out, STR(CONFIRMATION_PREFIX));
 
-    if (r == 0)
-        r = write_resources(question, &text);
     if (r < 0)
         return r;
     json_writer_init(&json, out);
     json_begin_object(&json);
-    json_put_str(&json, STR("toolGroup"), str_from(catalog_group_name(question->group)));
-    json_put_str_lossy(&json, STR("resource"), buf_view(&text));
-    buf_clear(&text);
-    r = write_description(question, &text);
-    json_put_str_lossy(&json, STR("description"), buf_view(&text));
-    json_key(&json, STR("options"));
-    json_begin_array(&json);
-    for (enum permission_choice choice = 0; choice < CHOICES; choice++)
-        if ((question->choices & 1U << choice) != 0)
-            json_write_str(&json, str_from(permission_choice_name(choice)));
-    json_end_array(&json);
+    r = confirmation_write_members(question, ~0U, &json);
     json_end_object(&json);
     return r < 0 ? r : json_writer_finish(&json);
 }

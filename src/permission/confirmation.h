@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/jsonwrite.h"
 #include "permission/question.h"
 
 #define CONFIRMATION_PREFIX   "GATEWAY_CONFIRMATION_REQUIRED::"
@@ -34,6 +35,14 @@ enum {
  */
 int confirmation_take(struct arena *arena, const struct json_value *arguments,
                       const struct json_value **out_arguments, struct str *out_answer);
+
+/*
+ * The members of a question for somebody else's page: toolGroup, resource, description, options,
+ * which are those of `choices` that the question offers. Of a private question, neither the action
+ * nor the detail.
+ */
+int confirmation_write_members(const struct question *question, unsigned choices,
+                               struct json_writer *json);
 
 /* Writes the text for the instance: the prefix and a JSON object. */
 int confirmation_write(const struct question *question, struct buf *out);

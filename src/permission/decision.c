@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "permission/scope.h"
 
 enum { SHOWN_BYTES = 120 };
 
@@ -73,9 +74,9 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
         if (is_kept_as_sensitive(deciding, resource))
             return err_set(err, ERR_ASK_UNAVAILABLE,
                            "'%.*s' usually holds secrets, so reading it needs the user's "
-                           "permission, but there is nobody to ask: the user can start the "
+                           "permission, but there is nobody to ask: %s; or the user can start the "
                            "server with --sensitive allow",
-                           STR_ARG(name));
+                           STR_ARG(name), deciding->terms->how_to_ask);
         return err_set(err, ERR_ASK_UNAVAILABLE,
                        "this needs the user's permission (%s), but there is nobody to ask: %s",
                        group, deciding->terms->how_to_ask);
@@ -107,13 +108,47 @@ static int refuse(const struct deciding *deciding, size_t index, enum permission
 
 /* ---- asking ---- */
 
+/* What the wider choices would cover. */
+struct scopes {
+    bool has_folder;
+    bool has_matching;
+    struct rule folder;
+    struct rule matching;
+};
+
+/* The same for the question and for its answer: both see the same resources. */
+static void find_scopes(const struct deciding *deciding, struct scopes *out_scopes)
+{
+    const struct decision_subject *subject = deciding->subject;
+    struct permission_resource *asked =
+        arena_alloc_array(deciding->arena, subject->count, sizeof(*asked));
+    size_t count = 0;
+
+    *out_scopes = (struct scopes){.has_folder = false};
+    if (asked == NULL)
+        return;
+    for (size_t i = 0; i < subject->count; i++)
+        if (is_asked_about(deciding, i))
+            asked[count++] = subject->resources[i];
+    out_scopes->has_folder = scope_folder(deciding->arena, asked, count, &out_scopes->folder);
+    out_scopes->has_matching = scope_matching(deciding->arena, asked, count, &out_scopes->matching);
+}
+
 /* Text typed into a command differs each time, so a lasting answer makes no sense. */
-static unsigned choices_of(const struct deciding *deciding)
+static unsigned choices_of(const struct deciding *deciding, const struct scopes *scopes,
+                           unsigned choices)
 {
     for (size_t i = 0; i < deciding->subject->count; i++)
         if (deciding->subject->resources[i].is_typed)
-            return deciding->terms->choices & (1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE);
-    return deciding->terms->choices;
+            return choices & (1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE);
+    if (!scopes->has_folder)
+        choices &= ~(1U << CHOICE_ALLOW_FOLDER);
+    if (!scopes->has_matching)
+        choices &= ~(1U << CHOICE_ALLOW_MATCHING);
+    /* For good only where a person would write that rule, too. */
+    if (!scopes->has_matching || scopes->matching.kind != RULE_PREFIX)
+        choices &= ~(1U << CHOICE_ALWAYS_MATCHING);
+    return choices;
 }
 
 /*
@@ -162,8 +197,10 @@ static int show_resource(const struct deciding *deciding, size_t index, struct s
 
     if (text == NULL)
         return deciding->arena->error;
-    memcpy(text, resource->cwd.ptr, resource->cwd.len);
-    memcpy(text + resource->cwd.len, between.ptr, between.len);
+    if (resource->cwd.len > 0) {
+        memcpy(text, resource->cwd.ptr, resource->cwd.len);
+        memcpy(text + resource->cwd.len, between.ptr, between.len);
+    }
     memcpy(text + resource->cwd.len + between.len, name.ptr, name.len);
     *out_shown = (struct str){text, len};
     return 0;
@@ -202,12 +239,17 @@ static int make_question(const struct deciding *deciding, enum decision_disclosu
     struct question_resource *shown =
         arena_alloc_array(deciding->arena, subject->count, sizeof(*shown));
 
+    struct scopes scopes;
+
     if (shown == NULL)
         return err_set_plain(err, deciding->arena->error);
+    find_scopes(deciding, &scopes);
     *out_question = (struct question){
         .tool = subject->tool->name,
         .resources = shown,
-        .choices = choices_of(deciding),
+        .choices = choices_of(deciding, &scopes, deciding->terms->choices),
+        .folder = scopes.folder.pattern,
+        .pattern = scopes.matching.pattern,
         .mark = subject->mark,
     };
     for (size_t i = 0; i < subject->count; i++) {
@@ -261,10 +303,30 @@ static void allow_for_session(const struct deciding *deciding)
                                                &deciding->subject->resources[i]);
 }
 
+static void allow_scope(const struct deciding *deciding, const struct rule *scope)
+{
+    for (size_t i = 0; i < deciding->subject->count; i++) {
+        const struct permission_resource *resource = &deciding->subject->resources[i];
+        struct rule rule = *scope;
+
+        if (!is_asked_about(deciding, i))
+            continue;
+        rule.group = resource->group;
+        rule.cwd = resource->cwd; /* of a command: in this directory and below */
+        (void)permission_allow_scope(keeper_permission(deciding->terms->keeper),
+                                     resource->operation, &rule);
+    }
+}
+
 static int follow_answer(const struct deciding *deciding, size_t index, struct err *unkept,
                          struct err *err)
 {
-    if ((choices_of(deciding) & 1U << deciding->terms->answer) == 0) /* it was not offered */
+    struct scopes scopes;
+
+    find_scopes(deciding, &scopes);
+    /* It was not offered. */
+    if ((choices_of(deciding, &scopes, deciding->terms->answered) &
+         1U << deciding->terms->answer) == 0)
         return refuse(deciding, index, PERMISSION_BY_USER, err);
     switch (deciding->terms->answer) {
     case CHOICE_ALLOW_ONCE:
@@ -272,8 +334,17 @@ static int follow_answer(const struct deciding *deciding, size_t index, struct e
     case CHOICE_ALLOW_SESSION:
         allow_for_session(deciding);
         return 0;
+    case CHOICE_ALLOW_FOLDER:
+        allow_scope(deciding, &scopes.folder);
+        return 0;
+    case CHOICE_ALLOW_MATCHING:
+        allow_scope(deciding, &scopes.matching);
+        return 0;
     case CHOICE_ALWAYS_ALLOW:
         keep_rules(deciding, RULE_ALLOW, unkept);
+        return 0;
+    case CHOICE_ALWAYS_MATCHING:
+        (void)keeper_save_rule(deciding->terms->keeper, &scopes.matching, unkept);
         return 0;
     case CHOICE_ALWAYS_DENY:
         keep_rules(deciding, RULE_DENY, unkept);

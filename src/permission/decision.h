@@ -28,7 +28,8 @@ struct decision_terms {
     /* From an earlier round of the same call: */
     bool has_answer;
     enum permission_choice answer;
-    uint64_t mark; /* of the question that was answered */
+    unsigned answered; /* choices that were offered where it was given */
+    uint64_t mark;     /* of the question that was answered */
 };
 
 /* How much a question may disclose of file contents. */

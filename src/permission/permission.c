@@ -28,6 +28,8 @@ struct permission {
     struct rulebook *book;
     struct map session; /* struct session_rule by its digest */
     struct session_rule *session_rules;
+    struct rulebook *scopes[PERMISSION_OPERATIONS]; /* for the session; NULL: none */
+    size_t scope_count;
 };
 
 /* ---- Life ---- */
@@ -64,6 +66,11 @@ static void forget_session(struct permission *permission)
         free(rule);
     }
     permission->session_rules = NULL;
+    for (size_t i = 0; i < PERMISSION_OPERATIONS; i++) {
+        rulebook_unref(permission->scopes[i]);
+        permission->scopes[i] = NULL;
+    }
+    permission->scope_count = 0;
 }
 
 int permission_new(const struct permission_config *config, struct permission **out_permission,
@@ -207,7 +214,7 @@ bool permission_subject(const struct permission_resource *resource,
     case CATALOG_BROWSER:
         return is_host(out_subject->given) && is_host(out_subject->resolved);
     case CATALOG_COMPUTER:
-        return str_eq(resource->given, STR("*"));
+        return form_screen(resource->given);
     }
     return false;
 }
@@ -224,25 +231,42 @@ static bool has_two_names(const struct permission_subject *subject)
 
 /* ---- Steps ---- */
 
-/* By whole components; the path is absolute, in any form that leads nowhere else. */
-static bool is_within(struct str path, const char *dir)
-{
-    __attribute__((uninitialized)) struct path_name room;
-    struct str below;
+/* An absolute path, in any form that leads nowhere else. */
+struct formed {
+    bool is_path;
+    struct str below; /* "/" */
+    struct path_name room;
+};
 
-    return form_path(path, false, &room, &below) && path_is_within(below, str_from(dir + 1));
+static void form(struct str path, struct formed *out_formed)
+{
+    out_formed->is_path = form_path(path, false, &out_formed->room, &out_formed->below);
+}
+
+/* By whole components. */
+static bool is_within(const struct formed *path, const char *dir)
+{
+    return path->is_path && path_is_within(path->below, str_from(dir + 1));
 }
 
 const char *permission_protection(const struct permission_moment *moment,
                                   const struct permission_subject *subject)
 {
     const struct permission *permission = moment->permission;
+    __attribute__((uninitialized)) struct formed first;
+    __attribute__((uninitialized)) struct formed second;
 
+    if (!is_file(subject) && subject->group != CATALOG_SHELL)
+        return NULL;
+    /* Once for all directories: that is the greater part of the work. */
+    form(is_file(subject) ? subject->given : subject->cwd, &first);
+    second.is_path = false;
+    if (is_file(subject) && !str_eq(subject->given, subject->resolved))
+        form(subject->resolved, &second);
     for (size_t i = 0; i < permission->protected_count; i++) {
         const char *dir = permission->protected_dirs[i];
 
-        if (is_file(subject) ? is_within(subject->given, dir) || is_within(subject->resolved, dir)
-                             : subject->group == CATALOG_SHELL && is_within(subject->cwd, dir))
+        if (is_within(&first, dir) || is_within(&second, dir))
             return dir;
     }
     return NULL;
@@ -364,6 +388,35 @@ static bool is_in_session(struct permission *permission, const struct permission
     return is_there;
 }
 
+static bool is_in_scope(struct permission *permission, const struct permission_subject *subject,
+                        enum permission_operation operation)
+{
+    struct rulebook *book;
+    bool is_there;
+
+    pthread_mutex_lock(&permission->lock);
+    book = permission->scopes[operation];
+    if (book != NULL)
+        rulebook_ref(book);
+    pthread_mutex_unlock(&permission->lock);
+    if (book == NULL)
+        return false;
+    is_there = rulebook_find(book, RULE_ALLOW, subject->group, subject->resolved, subject->cwd,
+                             INT64_MIN) != NULL;
+    rulebook_unref(book);
+    return is_there;
+}
+
+static bool is_allowed_in_session(struct permission *permission,
+                                  const struct permission_subject *subject,
+                                  enum permission_operation operation)
+{
+    /* Who allowed a folder has not thought of the secrets in it. */
+    return is_in_session(permission, subject, operation) ||
+           (!permission_reads_sensitive(operation, subject->given, subject->resolved) &&
+            is_in_scope(permission, subject, operation));
+}
+
 bool permission_in_session(const struct permission_moment *moment,
                            const struct permission_subject *subject)
 {
@@ -371,9 +424,44 @@ bool permission_in_session(const struct permission_moment *moment,
 
     if (subject->is_typed || permission_session_count(permission) == 0)
         return false;
-    return is_in_session(permission, subject, subject->operation) ||
+    return is_allowed_in_session(permission, subject, subject->operation) ||
            (subject->operation == PERMISSION_LOOKS_UP &&
-            is_in_session(permission, subject, PERMISSION_READS));
+            is_allowed_in_session(permission, subject, PERMISSION_READS));
+}
+
+/* The rules of the book and this one; the lock is held. */
+static int add_scope(struct permission *permission, enum permission_operation operation,
+                     const struct rule *rule)
+{
+    struct rule rules[PERMISSION_SESSION_MAX_SCOPES];
+    const struct rulebook *old = permission->scopes[operation];
+    size_t count = old != NULL ? rulebook_count(old) : 0;
+    struct rulebook *book;
+    int r;
+
+    if (permission->scope_count == PERMISSION_SESSION_MAX_SCOPES)
+        return ERR_BUSY;
+    for (size_t i = 0; i < count; i++)
+        rules[i] = *rulebook_at(old, i);
+    rules[count] = *rule;
+    r = rulebook_new(rules, count + 1, &book, NULL);
+    if (r < 0)
+        return r;
+    rulebook_unref(permission->scopes[operation]);
+    permission->scopes[operation] = book;
+    permission->scope_count++;
+    return 0;
+}
+
+int permission_allow_scope(struct permission *permission, enum permission_operation operation,
+                           const struct rule *rule)
+{
+    int r;
+
+    pthread_mutex_lock(&permission->lock);
+    r = add_scope(permission, operation, rule);
+    pthread_mutex_unlock(&permission->lock);
+    return r;
 }
 
 int permission_allow_for_session(struct permission *permission,
@@ -408,7 +496,7 @@ size_t permission_session_count(struct permission *permission)
     size_t count;
 
     pthread_mutex_lock(&permission->lock);
-    count = permission->session.count;
+    count = permission->session.count + permission->scope_count;
     pthread_mutex_unlock(&permission->lock);
     return count;
 }

@@ -23,6 +23,7 @@
 enum {
     PERMISSION_MAX_PROTECTED_DIRS = 16,
     PERMISSION_SESSION_MAX_RULES = 4096,
+    PERMISSION_SESSION_MAX_SCOPES = 128,
     PERMISSION_RULE_BYTES = 256,
 };
 
@@ -137,6 +138,12 @@ enum permission_mode permission_decide_all(struct permission *permission,
  */
 int permission_allow_for_session(struct permission *permission,
                                  const struct permission_resource *resource);
+/*
+ * Allows this operation on everything that the rule matches, until the session ends; reading
+ * includes looking up. Not for files that usually hold secrets. ERR_BUSY at the limit.
+ */
+int permission_allow_scope(struct permission *permission, enum permission_operation operation,
+                           const struct rule *rule);
 size_t permission_session_count(struct permission *permission);
 void permission_end_session(struct permission *permission);
 

@@ -14,7 +14,10 @@ static const char *const choice_names[CHOICES] = {
     [CHOICE_DENY_ONCE] = "denyOnce",
     [CHOICE_ALLOW_ONCE] = "allowOnce",
     [CHOICE_ALLOW_SESSION] = "allowForSession",
+    [CHOICE_ALLOW_FOLDER] = "allowFolderForSession",
+    [CHOICE_ALLOW_MATCHING] = "allowMatchingForSession",
     [CHOICE_ALWAYS_ALLOW] = "alwaysAllow",
+    [CHOICE_ALWAYS_MATCHING] = "alwaysAllowMatching",
     [CHOICE_ALWAYS_DENY] = "alwaysDeny",
 };
 
@@ -37,7 +40,10 @@ bool permission_choice_allows(enum permission_choice choice)
     switch (choice) {
     case CHOICE_ALLOW_ONCE:
     case CHOICE_ALLOW_SESSION:
+    case CHOICE_ALLOW_FOLDER:
+    case CHOICE_ALLOW_MATCHING:
     case CHOICE_ALWAYS_ALLOW:
+    case CHOICE_ALWAYS_MATCHING:
         return true;
     case CHOICE_DENY_ONCE:
     case CHOICE_ALWAYS_DENY:
@@ -72,7 +78,9 @@ int question_add_operations(const struct question *question, size_t index, struc
 
 size_t question_bytes(const struct question *question)
 {
-    const struct str texts[] = {question->tool, question->action, question->detail};
+    const struct str texts[] = {question->asker,  question->client, question->tool,
+                                question->action, question->detail, question->folder,
+                                question->pattern};
     size_t total = 0;
 
     for (size_t i = 0; i < array_size(texts); i++)
@@ -119,9 +127,13 @@ int question_copy(const struct question *question, struct question **out_copy)
     copy->resources = resources;
     copy->choices |= 1U << CHOICE_DENY_ONCE;
     copy->choices &= (1U << CHOICES) - 1;
+    copy->asker = keep(&room, question->asker);
+    copy->client = keep(&room, question->client);
     copy->tool = keep(&room, question->tool);
     copy->action = keep(&room, question->action);
     copy->detail = keep(&room, question->detail);
+    copy->folder = keep(&room, question->folder);
+    copy->pattern = keep(&room, question->pattern);
     for (size_t i = 0; i < count; i++)
         resources[i] = (struct question_resource){
             .group = question->resources[i].group,

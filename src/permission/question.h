@@ -20,12 +20,15 @@ enum permission_choice {
     CHOICE_DENY_ONCE,
     CHOICE_ALLOW_ONCE,
     CHOICE_ALLOW_SESSION,
+    CHOICE_ALLOW_FOLDER,   /* for the session: everything in question.folder */
+    CHOICE_ALLOW_MATCHING, /* for the session: what question.pattern matches */
     CHOICE_ALWAYS_ALLOW,
+    CHOICE_ALWAYS_MATCHING, /* commands that start with question.pattern */
     CHOICE_ALWAYS_DENY,
     CHOICES
 };
 
-/* "denyOnce", "allowOnce", "allowForSession", "alwaysAllow", "alwaysDeny" */
+/* "denyOnce", "allowOnce", "allowForSession", "allowFolderForSession", … "alwaysDeny" */
 const char *permission_choice_name(enum permission_choice choice);
 bool permission_choice_from(struct str name, enum permission_choice *out_choice);
 bool permission_choice_allows(enum permission_choice choice);
@@ -38,6 +41,8 @@ struct question_resource {
 
 /* All texts are untrusted bytes. Whoever shows them must escape them. */
 struct question {
+    struct str asker;         /* the program, if it is another one; or empty */
+    struct str client;        /* what the agent's program calls itself; may be empty */
     struct str tool;          /* name of the tool */
     enum catalog_group group; /* the most sensitive group of its resources */
     /* The undecided ones; one answer is for all of them. */
@@ -46,8 +51,13 @@ struct question {
     struct str action; /* one sentence: what the call will do ("Replaces src/a.c") */
     struct str detail; /* several lines: a unified diff, or the arguments; may be empty */
     bool is_diff;
+    /* The texts may show what reading needs permission for: only for the user, not for a client. */
+    bool is_private;
     bool deletes;     /* something is deleted: shown differently from a write */
     unsigned choices; /* offered choices, as bits 1 << enum permission_choice */
+    /* What the wider choices cover; empty if they are not offered. */
+    struct str folder;
+    struct str pattern; /* of files, from "/"; of commands, their first words */
     /*
      * Fingerprint of what else the call depends on, which is not shown: a different one makes a
      * different question.

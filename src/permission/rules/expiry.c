@@ -31,9 +31,9 @@ bool expiry_read_span(struct str text, int64_t *out_ms)
         struct str name;
         int64_t ms;
     } units[] = {
-        {STR_LITERAL("s"), SECOND_MS},      {STR_LITERAL("min"), MINUTE_MS},
-        {STR_LITERAL("h"), 60 * MINUTE_MS}, {STR_LITERAL("d"), DAY_MS},
-        {STR_LITERAL("w"), 7 * DAY_MS},
+        {STR_LITERAL("s"), SECOND_MS},   {STR_LITERAL("m"), MINUTE_MS},
+        {STR_LITERAL("min"), MINUTE_MS}, {STR_LITERAL("h"), 60 * MINUTE_MS},
+        {STR_LITERAL("d"), DAY_MS},      {STR_LITERAL("w"), 7 * DAY_MS},
     };
 
     for (size_t i = 0; i < array_size(units); i++) {

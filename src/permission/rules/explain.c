@@ -233,7 +233,8 @@ static void say_bad_form(struct account *account, const struct permission_resour
         say_bad_host(account, resource->given);
         return;
     case CATALOG_COMPUTER:
-        say(account, "the only resource is \"*\", the whole screen\n");
+        say(account,
+            "the resources are \"screenshot\", \"mouse-keyboard\" and \"*\", which is both\n");
         return;
     }
 }

@@ -373,3 +373,11 @@ struct str form_program(struct str word, struct path_name *room)
     room->text[0] = '/';
     return (struct str){room->text, below.len + 1};
 }
+
+/* ---- the screen ---- */
+
+bool form_screen(struct str resource)
+{
+    return str_eq(resource, STR("*")) || str_eq(resource, STR("screenshot")) ||
+           str_eq(resource, STR("mouse-keyboard"));
+}

@@ -52,6 +52,9 @@ bool form_is_plain_command(struct str command);
  */
 bool form_evaluates(struct str command);
 
+/* "screenshot", "mouse-keyboard", or "*" for both. */
+bool form_screen(struct str resource);
+
 /*
  * The words of a command. Plain: split at blanks, bytes unchanged. Loose, for checks that may find
  * too much but never too little: without quotes and backslashes, lines joined by a backslash as

@@ -15,16 +15,22 @@ enum {
     LED_BYTES = 64 << 20,
 };
 
+/* A root with a filter: where it is, and how it was named. */
+struct filtered {
+    struct filtered *next;
+    struct keeper *keeper;
+    char roots[2][PATH_MAX];
+    struct str root_paths[2];
+    size_t root_count;
+};
+
 struct keeper {
     struct permission *permission;
     struct settings_file *settings;
     bool may_save;
     struct permission_modes modes;
     const struct clock *clock;
-    /* Where it is, and how it was named. */
-    char roots[2][PATH_MAX];
-    struct str root_paths[2];
-    size_t root_count;
+    struct filtered *filtered;
     atomic_bool denies_paths;
     led_fn *leads;
     void *leads_data;
@@ -277,6 +283,24 @@ static void hold_for_session(struct keeper *keeper, const struct rule *rule)
     keeper->own[keeper->own_count++].pattern.ptr = pattern;
 }
 
+/* `r` is what became of the one before: if that has waited in vain, this one does not wait again.
+ */
+static int save_one(struct keeper *keeper, const struct rule *rule, int r, struct err *err)
+{
+    if (!keeper_saves(keeper))
+        r = err_set_plain(err, ERR_UNSUPPORTED);
+    else if (r != ERR_BUSY)
+        r = settings_file_add_rule(keeper->settings, rule, err);
+    if (r == ERR_ALREADY_EXISTS)
+        r = 0;
+    if (r < 0) {
+        pthread_mutex_lock(&keeper->lock);
+        hold_for_session(keeper, rule);
+        pthread_mutex_unlock(&keeper->lock);
+    }
+    return r;
+}
+
 int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
                 enum rule_effect effect, struct err *err)
 {
@@ -286,22 +310,25 @@ int keeper_save(struct keeper *keeper, const struct permission_resource *resourc
 
     pthread_mutex_lock(&keeper->saving);
     for (size_t i = 0; i < count; i++) {
-        struct rule rule = rule_for(&resources[i], effect);
+        const struct rule rule = rule_for(&resources[i], effect);
 
-        /* If the first save has waited in vain, the others do not wait again. */
-        if (!keeper_saves(keeper))
-            r = err_set_plain(err, ERR_UNSUPPORTED);
-        else if (r != ERR_BUSY)
-            r = settings_file_add_rule(keeper->settings, &rule, result == 0 ? err : &ignored);
-        if (r == ERR_ALREADY_EXISTS)
-            r = 0;
-        if (r < 0) {
-            pthread_mutex_lock(&keeper->lock);
-            hold_for_session(keeper, &rule);
-            pthread_mutex_unlock(&keeper->lock);
+        r = save_one(keeper, &rule, r, result == 0 ? err : &ignored);
+        if (r < 0)
             result = r;
-        }
     }
+    r = keeper_refresh(keeper, &ignored);
+    pthread_mutex_unlock(&keeper->saving);
+    return result < 0 ? result : r;
+}
+
+int keeper_save_rule(struct keeper *keeper, const struct rule *rule, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    int result;
+    int r;
+
+    pthread_mutex_lock(&keeper->saving);
+    result = save_one(keeper, rule, 0, err);
     r = keeper_refresh(keeper, &ignored);
     pthread_mutex_unlock(&keeper->saving);
     return result < 0 ? result : r;
@@ -344,7 +371,8 @@ void keeper_follow_links(struct keeper *keeper)
 
 static bool filter_is_active(void *data)
 {
-    const struct keeper *keeper = data;
+    const struct filtered *filtered = data;
+    const struct keeper *keeper = filtered->keeper;
 
     return atomic_load_explicit(&keeper->denies_paths, memory_order_relaxed);
 }
@@ -367,7 +395,8 @@ static bool book_denies(const struct rulebook *book, struct str root, struct str
 
 static bool filter_denies(void *data, struct str name, bool changes)
 {
-    struct keeper *keeper = data;
+    const struct filtered *filtered = data;
+    struct keeper *keeper = filtered->keeper;
     int64_t now_ms = clock_wall_ms(keeper->clock);
     struct rulebook *book;
     bool denies = false;
@@ -378,16 +407,16 @@ static bool filter_denies(void *data, struct str name, bool changes)
         clock_monotonic_ms(keeper->clock) - atomic_load(&keeper->followed_ms) >= KEEPER_LINKS_MS)
         keeper_follow_links(keeper);
     book = permission_book(keeper->permission);
-    for (size_t i = 0; i < keeper->root_count && !denies; i++)
-        denies = book_denies(book, keeper->root_paths[i], name, changes, now_ms);
+    for (size_t i = 0; i < filtered->root_count && !denies; i++)
+        denies = book_denies(book, filtered->root_paths[i], name, changes, now_ms);
     rulebook_unref(book);
     return denies;
 }
 
 /* In the form of rules, without a trailing slash: names follow after one. */
-static bool add_root(struct keeper *keeper, const char *root_path)
+static bool add_root(struct filtered *filtered, const char *root_path)
 {
-    char *text = keeper->roots[keeper->root_count];
+    char *text = filtered->roots[filtered->root_count];
     __attribute__((uninitialized)) struct path_name room;
     struct str below;
     struct str path;
@@ -397,22 +426,28 @@ static bool add_root(struct keeper *keeper, const char *root_path)
     path = (struct str){text, below.len > 0 ? below.len + 1 : 0};
     text[0] = '/';
     memcpy(text + 1, below.ptr, below.len);
-    if (keeper->root_count == 0 || !str_eq(path, keeper->root_paths[0]))
-        keeper->root_paths[keeper->root_count++] = path;
+    if (filtered->root_count == 0 || !str_eq(path, filtered->root_paths[0]))
+        filtered->root_paths[filtered->root_count++] = path;
     return true;
 }
 
 int keeper_filter(struct keeper *keeper, const char *root_path, const char *given_path,
                   struct authority_filter *out_filter)
 {
-    keeper->root_count = 0;
-    if (!add_root(keeper, root_path) || (given_path != NULL && !add_root(keeper, given_path)))
+    struct filtered *filtered = calloc(1, sizeof(*filtered));
+
+    if (filtered == NULL)
+        return ERR_NO_MEMORY;
+    filtered->next = keeper->filtered;
+    filtered->keeper = keeper;
+    keeper->filtered = filtered;
+    if (!add_root(filtered, root_path) || (given_path != NULL && !add_root(filtered, given_path)))
         return ERR_INVALID_PATH;
     *out_filter =
         (struct authority_filter){.is_active = filter_is_active,
                                   .denies = filter_denies,
                                   .policy_id = permission_source_name(PERMISSION_BY_DENY_RULE),
-                                  .data = keeper};
+                                  .data = filtered};
     return 0;
 }
 
@@ -464,5 +499,9 @@ void keeper_free(struct keeper *keeper)
     pthread_mutex_destroy(&keeper->lock);
     pthread_mutex_destroy(&keeper->saving);
     arena_done(&keeper->arena);
+    for (struct filtered *one = keeper->filtered, *next; one != NULL; one = next) {
+        next = one->next;
+        free(one);
+    }
     free(keeper);
 }

@@ -54,6 +54,9 @@ bool keeper_saves(const struct keeper *keeper);
 int keeper_save(struct keeper *keeper, const struct permission_resource *resources, size_t count,
                 enum rule_effect effect, struct err *err);
 
+/* The same for one rule with a pattern. */
+int keeper_save_rule(struct keeper *keeper, const struct rule *rule, struct err *err);
+
 /* Without a file: replaces all rules by these. For programs whose rules another process keeps. */
 int keeper_set_rules(struct keeper *keeper, const struct rule *rules, size_t count,
                      struct err *err);
@@ -78,7 +81,7 @@ enum { KEEPER_LINKS_MS = 100 };
 /*
  * Makes a filter for scopes on this root, whose path has no links; rules may also name it by the
  * given path (NULL: there is no other). Both are absolute. Call it before any of the scopes is
- * used.
+ * used; once for each root. It lives as long as the keeper.
  */
 int keeper_filter(struct keeper *keeper, const char *root_path, const char *given_path,
                   struct authority_filter *out_filter);

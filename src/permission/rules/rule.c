@@ -191,8 +191,9 @@ static int normalise_exact(struct arena *arena, enum catalog_group group, struct
     case CATALOG_BROWSER:
         return normalise_host(arena, RULE_EXACT, given, out_pattern, err);
     case CATALOG_COMPUTER:
-        if (!str_eq(given, STR("*")))
-            return refuse(err, "the only resource of the screen is \"*\"");
+        if (!form_screen(given))
+            return refuse(err, "the resources of the screen are \"screenshot\", "
+                               "\"mouse-keyboard\" and \"*\", which is both");
         break;
     case CATALOG_SHELL:
         break;

@@ -384,6 +384,9 @@ const struct rule *rulebook_find(const struct rulebook *book, enum rule_effect e
         break;
     case CATALOG_COMPUTER:
         whole = go(&search, root, STEP_WHOLE, resource);
+        if (whole != NULL && holds(&search, whole->rule))
+            break;
+        whole = go(&search, root, STEP_WHOLE, STR("*"));
         if (whole != NULL)
             holds(&search, whole->rule);
         break;

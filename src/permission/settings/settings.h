@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/jsonwrite.h"
 #include "base/str.h"
 #include "permission/modes.h"
 #include "permission/rules/rule.h"
@@ -84,6 +85,12 @@ bool settings_group_from(struct str name, enum catalog_group *out_group);
 
 /* The rule's id: a hash of its content, so that it changes only with the rule. */
 int settings_rule_id(const struct rule *rule, char out_id[SETTINGS_ID_BYTES]);
+
+/*
+ * Writes a rule as an object for programs: id, group, effect, match, cwd, expires, expired (at this
+ * time) and note.
+ */
+int settings_write_rule(struct json_writer *json, const struct rule *rule, int64_t wall_ms);
 
 /*
  * Finds the rule with this id or beginning of it. ERR_NOT_FOUND, also if it is too short;

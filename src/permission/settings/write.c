@@ -236,3 +236,32 @@ int settings_write_template(struct buf *out)
     r = json_writer_finish(&json);
     return r == 0 ? buf_append_char(out, '\n') : r;
 }
+
+int settings_write_rule(struct json_writer *json, const struct rule *rule, int64_t wall_ms)
+{
+    cleanup_buf struct buf match = BUF_INIT(SETTINGS_MAX_BYTES);
+    char id[SETTINGS_ID_BYTES];
+    char time[CLOCK_ISO_BYTES];
+    int r = settings_rule_id(rule, id);
+
+    if (r == 0)
+        r = rule_format(rule, &match);
+    if (r < 0)
+        return r;
+    json_begin_object(json);
+    json_put_str(json, STR("id"), str_from(id));
+    json_put_str(json, STR("group"), str_from(catalog_group_name(rule->group)));
+    json_put_str(json, STR("effect"), str_from(rule_effect_name(rule->effect)));
+    json_put_str(json, STR("match"), buf_view(&match));
+    if (rule->cwd.len > 0)
+        json_put_str(json, STR("cwd"), rule->cwd);
+    if (rule->expires_ms != 0) {
+        clock_format_iso(rule->expires_ms, time);
+        json_put_str(json, STR("expires"), str_from(time));
+        json_put_bool(json, STR("expired"), rule->expires_ms <= wall_ms);
+    }
+    if (rule->note.len > 0)
+        json_put_str(json, STR("note"), rule->note);
+    json_end_object(json);
+    return 0;
+}

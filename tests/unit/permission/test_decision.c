@@ -9,7 +9,13 @@
 
 #include "permission/decision.h"
 
-enum { ARENA_BYTES = 64 << 10, MOST_RESOURCES = 4, ALL_CHOICES = (1U << CHOICES) - 1 };
+enum {
+    ARENA_BYTES = 64 << 10,
+    MOST_RESOURCES = 4,
+    ALL_CHOICES = (1U << CHOICES) - 1,
+    WIDER = 1U << CHOICE_ALLOW_FOLDER | 1U << CHOICE_ALLOW_MATCHING | 1U << CHOICE_ALWAYS_MATCHING,
+    FOLDER = 1U << CHOICE_ALLOW_FOLDER,
+};
 
 #define HOW_TO_ASK "start it with a terminal"
 
@@ -66,8 +72,10 @@ static void scene_begin(struct scene *scene, enum permission_mode mode)
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         config.modes.of[i] = mode;
     assert_int_equal(keeper_new(&config, &scene->keeper, NULL, NULL), 0);
-    scene->terms = (struct decision_terms){
-        .keeper = scene->keeper, .choices = ALL_CHOICES, .how_to_ask = HOW_TO_ASK};
+    scene->terms = (struct decision_terms){.keeper = scene->keeper,
+                                           .choices = ALL_CHOICES,
+                                           .answered = ALL_CHOICES,
+                                           .how_to_ask = HOW_TO_ASK};
     scene->subject = (struct decision_subject){.tool = &catalog_tools[0],
                                                .resources = scene->resources,
                                                .describe = describe,
@@ -199,6 +207,9 @@ static struct outcome outcome_of_answer(const struct row *row)
         return passes_by("user", "allow-rule");
     case CHOICE_ALWAYS_DENY:
         return refused_by("user", "deny-rule");
+    case CHOICE_ALLOW_FOLDER:
+    case CHOICE_ALLOW_MATCHING:
+    case CHOICE_ALWAYS_MATCHING: /* "make" alone has nothing wider */
     case CHOICE_DENY_ONCE:
     case CHOICES:
         break;
@@ -245,7 +256,7 @@ static void prepare(struct scene *scene, const struct row *row)
     if (row->rule != NO_RULE)
         set_rule(scene, CATALOG_SHELL, "make", row->rule == DENY_RULE ? RULE_DENY : RULE_ALLOW);
     scene->terms.can_ask = true;
-    scene->terms.choices = offers[row->offered];
+    scene->terms.choices = scene->terms.answered = offers[row->offered];
     (void)decide(scene); /* for the mark of its question, if it makes one */
     scene->terms.can_ask = row->can_ask;
     scene->terms.has_answer = row->answer != NO_ANSWER;
@@ -300,7 +311,7 @@ static void every_mode_with_every_rule_and_answer(void **state)
                                             .has_mark = (bits & 2) != 0,
                                             .offered = (enum offered)(bits >> 2 & 1),
                                             .is_typed = (bits & 8) != 0});
-    assert_int_equal(count, 3 * 3 * 6 * 16);
+    assert_int_equal(count, 3 * 3 * ANSWERS * 16);
 }
 
 static void a_choice_that_was_not_offered_is_a_no(void **state)
@@ -312,14 +323,147 @@ static void a_choice_that_was_not_offered_is_a_no(void **state)
         scene_begin(&scene, PERMISSION_ASK);
         add(&scene, CATALOG_FILESYSTEM_WRITE, "/r/a");
         scene.terms.can_ask = true;
-        scene.terms.choices = ALL_CHOICES & ~(1U << choice);
+        scene.terms.choices = scene.terms.answered = ALL_CHOICES & ~(1U << choice);
         assert_int_equal(decide(&scene), 0);
-        assert_int_equal(scene.decision.question.choices, scene.terms.choices);
+        assert_int_equal(scene.decision.question.choices,
+                         scene.terms.choices & ~(unsigned)(WIDER & ~FOLDER));
         assert_int_equal(answer(&scene, (enum permission_choice)choice), ERR_DENIED_BY_POLICY);
         assert_string_equal(scene.refused_source, "user");
         /* And it has no effect either. */
         assert_int_equal(scene.decision.unkept.code, 0);
         assert_string_equal(source_of(&scene, decide_later(&scene)), "ask");
+        scene_end(&scene);
+    }
+}
+
+/* Decides later about another file or command, which the last answer was not given for. */
+static const char *source_of_other(struct scene *scene, const struct permission_resource *other)
+{
+    scene->subject.count = 1;
+    scene->resources[0] = *other;
+    return source_of(scene, decide_later(scene));
+}
+
+static struct permission_resource file(enum permission_operation operation, const char *name)
+{
+    return (struct permission_resource){.group = permission_operation_group(operation),
+                                        .given = str_from(name),
+                                        .resolved = STR_EMPTY,
+                                        .cwd = STR_EMPTY,
+                                        .operation = operation};
+}
+
+static void a_folder_is_allowed_for_what_was_shown(void **state)
+{
+    static const struct {
+        enum permission_operation operation;
+        const char *name;
+        const char *source;
+    } rows[] = {
+        {PERMISSION_READS, "/r/src/a.c", "session-rule"},
+        {PERMISSION_READS, "/r/src/deep/b", "session-rule"},
+        {PERMISSION_LOOKS_UP, "/r/src/b", "session-rule"},
+        {PERMISSION_READS, "/r/srcs/a.c", "ask"},
+        {PERMISSION_READS, "/r/a.c", "ask"},
+        {PERMISSION_CHANGES, "/r/src/a.c", "ask"},
+        {PERMISSION_READS_BELOW, "/r/src", "ask"},
+        {PERMISSION_READS, "/r/src/.env", "ask"},
+        {PERMISSION_READS, "/r/src/denied", "deny-rule"},
+    };
+    struct permission_modes modes;
+    struct scene scene;
+
+    (void)state;
+    scene_begin(&scene, PERMISSION_ASK);
+    modes = permission_modes(keeper_permission(scene.keeper));
+    modes.sensitive = PERMISSION_ASK;
+    permission_set_modes(keeper_permission(scene.keeper), &modes);
+    set_rule(&scene, CATALOG_FILESYSTEM_READ, "/r/src/denied", RULE_DENY);
+    scene.terms.can_ask = true;
+    scene.subject.count = 1;
+    scene.resources[0] = file(PERMISSION_READS, "/r/src/a.c");
+    assert_int_equal(decide(&scene), 0);
+    assert_str(scene.decision.question.folder, "/r/src");
+    assert_str(scene.decision.question.pattern, "/r/src/**/*.c");
+    assert_int_equal(answer(&scene, CHOICE_ALLOW_FOLDER), 0);
+    for (size_t i = 0; i < array_size(rows); i++) {
+        const struct permission_resource other = file(rows[i].operation, rows[i].name);
+
+        assert_string_equal(source_of_other(&scene, &other), rows[i].source);
+    }
+    permission_end_session(keeper_permission(scene.keeper));
+    assert_string_equal(
+        source_of_other(&scene, &(struct permission_resource){.group = CATALOG_FILESYSTEM_READ,
+                                                              .given = STR_LITERAL("/r/src/a.c"),
+                                                              .resolved = STR_EMPTY,
+                                                              .cwd = STR_EMPTY,
+                                                              .operation = PERMISSION_READS}),
+        "ask");
+    scene_end(&scene);
+}
+
+static void files_of_one_kind_are_allowed(void **state)
+{
+    struct permission_resource other;
+    struct scene scene;
+
+    (void)state;
+    scene_begin(&scene, PERMISSION_ASK);
+    scene.terms.can_ask = true;
+    scene.subject.count = 1;
+    scene.resources[0] = file(PERMISSION_CHANGES, "/r/src/a.c");
+    assert_int_equal(decide(&scene), 0);
+    assert_int_equal(answer(&scene, CHOICE_ALLOW_MATCHING), 0);
+    other = file(PERMISSION_CHANGES, "/r/src/deep/b.c");
+    assert_string_equal(source_of_other(&scene, &other), "session-rule");
+    other = file(PERMISSION_CHANGES, "/r/src/b.h");
+    assert_string_equal(source_of_other(&scene, &other), "ask");
+    other = file(PERMISSION_DELETES, "/r/src/a.c");
+    assert_string_equal(source_of_other(&scene, &other), "ask");
+    scene_end(&scene);
+}
+
+static void commands_that_start_alike_are_allowed(void **state)
+{
+    static const struct {
+        const char *command;
+        const char *cwd;
+        const char *session;
+        const char *always;
+    } rows[] = {
+        {"npm test --watch", "/work", "session-rule", "allow-rule"},
+        {"npm test",
+         "/work"
+         "/sub",
+         "session-rule", "allow-rule"},
+        {"npm test", "/else", "ask", "allow-rule"},
+        {"npm tests", "/work", "ask", "ask"},
+        {"npm install", "/work", "ask", "ask"},
+        {"npm test; rm x", "/work", "ask", "ask"},
+        {"npm test > x", "/work", "ask", "ask"},
+        {"npm test $(rm x)", "/work", "ask", "ask"},
+    };
+
+    (void)state;
+    for (int is_always = 0; is_always < 2; is_always++) {
+        struct scene scene;
+
+        scene_begin(&scene, PERMISSION_ASK);
+        scene.terms.can_ask = true;
+        add(&scene, CATALOG_SHELL, "npm test");
+        assert_int_equal(decide(&scene), 0);
+        assert_str(scene.decision.question.pattern, "npm test");
+        assert_int_equal(answer(&scene, is_always ? CHOICE_ALWAYS_MATCHING : CHOICE_ALLOW_MATCHING),
+                         0);
+        for (size_t i = 0; i < array_size(rows); i++) {
+            const struct permission_resource other = {.group = CATALOG_SHELL,
+                                                      .given = str_from(rows[i].command),
+                                                      .resolved = STR_EMPTY,
+                                                      .cwd = str_from(rows[i].cwd)};
+
+            assert_string_equal(source_of_other(&scene, &other),
+                                is_always ? rows[i].always : rows[i].session);
+        }
         scene_end(&scene);
     }
 }
@@ -472,7 +616,7 @@ static void a_question_names_what_is_undecided_once(void **state)
     assert_int_equal(question->group, CATALOG_SHELL);
     assert_true(str_eq(question->tool, catalog_tools[0].name));
     assert_str(question->action, "Does it");
-    assert_int_equal(question->choices, ALL_CHOICES);
+    assert_int_equal(question->choices, ALL_CHOICES & ~(unsigned)WIDER);
     assert_int_equal(question->mark, 5);
     scene_end(&scene);
 }
@@ -561,6 +705,9 @@ static void the_names_of_tellings_are_read_as_they_are_written(void **state)
 
 TEST_MAIN(cmocka_unit_test(every_mode_with_every_rule_and_answer),
           cmocka_unit_test(a_choice_that_was_not_offered_is_a_no),
+          cmocka_unit_test(a_folder_is_allowed_for_what_was_shown),
+          cmocka_unit_test(files_of_one_kind_are_allowed),
+          cmocka_unit_test(commands_that_start_alike_are_allowed),
           cmocka_unit_test(nothing_is_decided_where_nothing_is_touched),
           cmocka_unit_test(words_say_what_can_be_done),
           cmocka_unit_test(a_mark_is_of_what_is_asked_about_and_of_nothing_else),

@@ -91,6 +91,10 @@ static void spans_are_read(void **state)
     assert_int_equal(ms, 90000);
     assert_true(expiry_read_span(STR("30min"), &ms));
     assert_int_equal(ms, 1800000);
+    assert_true(expiry_read_span(STR("30m"), &ms));
+    assert_int_equal(ms, 30 * 60 * 1000);
+    assert_true(expiry_read_span(STR("2m"), &ms));
+    assert_int_equal(ms, 120000);
     assert_true(expiry_read_span(STR("2h"), &ms));
     assert_int_equal(ms, 7200000);
     assert_true(expiry_read_span(STR("7d"), &ms));
@@ -103,7 +107,7 @@ static void spans_are_read(void **state)
     assert_false(expiry_read_span(STR("h"), &ms));
     assert_false(expiry_read_span(STR("2"), &ms));
     assert_false(expiry_read_span(STR("2 h"), &ms));
-    assert_false(expiry_read_span(STR("2m"), &ms));
+    assert_false(expiry_read_span(STR("2x"), &ms));
     assert_false(expiry_read_span(STR("9223372036854775807w"), &ms));
     assert_false(expiry_read_span(STR("99999999999999999999s"), &ms));
     assert_int_equal(ms, 7);

@@ -164,7 +164,8 @@ static void names_do_not_steer_the_terminal(void **state)
     (void)state;
     check(CATALOG_COMPUTER, "\x1b[2J\n\"\\\xff\xc3\xa9\xe2\x80\xae", "", "",
           "computer \"\\x1b[2J\\n\\\"\\\\\\xff\xc3\xa9\\u{202e}\"\n"
-          "1. form: invalid: the only resource is \"*\", the whole screen\n"
+          "1. form: invalid: the resources are \"screenshot\", \"mouse-keyboard\" and \"*\", which "
+          "is both\n"
           "So: deny (malformed)\n");
 }
 
@@ -207,7 +208,8 @@ static void what_is_wrong_with_a_form_is_told_and_which_is_usable(void **state)
                "\"me:x@example.com:80?q\" is more than a host; the host is "
                "\"example.com\"");
     check_form(CATALOG_BROWSER, "a..b", "", "", "\"a..b\" is not a host name");
-    check_form(CATALOG_COMPUTER, "screen", "", "", "the only resource is \"*\", the whole screen");
+    check_form(CATALOG_COMPUTER, "screen", "", "",
+               "the resources are \"screenshot\", \"mouse-keyboard\" and \"*\", which is both");
 }
 
 static void what_does_not_fit_leaves_nothing_behind(void **state)

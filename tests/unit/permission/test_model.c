@@ -286,7 +286,7 @@ static bool rule_holds(const struct model_rule *rule, const char *name, const ch
     case CATALOG_BROWSER:
         return host_holds(rule, name);
     case CATALOG_COMPUTER:
-        return strcmp(name, rule->pattern) == 0;
+        return strcmp(name, rule->pattern) == 0 || strcmp(rule->pattern, "*") == 0;
     default:
         break;
     }
@@ -413,6 +413,7 @@ static const char *const host_patterns[] = {"a.de", "*.a.de",    "*.b.a.de", "*.
                                             "*",    "127.0.0.1", "[::1]"};
 static const char *const cwds[] = {"/a", "/a/b", "/b", "/"};
 static const char *const malformed_paths[] = {"", "a", "a/b"};
+static const char *const screens[] = {"*", "screenshot", "mouse-keyboard"};
 static const char *const malformed_hosts[] = {"", "a..de", "a.de/", "http://a.de", "a b"};
 
 static void copy_to(char *to, const char *from)
@@ -440,7 +441,7 @@ static void draw_rule(struct model_rule *rule)
                 rule->kind == RULE_EXACT ? draw_one(hosts) : draw_one(host_patterns));
         break;
     case CATALOG_COMPUTER:
-        copy_to(rule->pattern, "*");
+        copy_to(rule->pattern, draw_one(screens));
         break;
     default:
         rule->kind = (int)draw(3);
@@ -462,7 +463,7 @@ static void draw_resource(struct model_resource *resource)
                 resource->is_malformed ? draw_one(malformed_hosts) : draw_one(hosts));
         break;
     case CATALOG_COMPUTER:
-        copy_to(resource->given, resource->is_malformed ? "screen" : "*");
+        copy_to(resource->given, resource->is_malformed ? "screen" : draw_one(screens));
         break;
     default:
         copy_to(resource->given,

@@ -10,8 +10,14 @@
 
 static void choices_have_the_names_of_the_wire(void **state)
 {
-    static const char *const names[CHOICES] = {"denyOnce", "allowOnce", "allowForSession",
-                                               "alwaysAllow", "alwaysDeny"};
+    static const char *const names[CHOICES] = {"denyOnce",
+                                               "allowOnce",
+                                               "allowForSession",
+                                               "allowFolderForSession",
+                                               "allowMatchingForSession",
+                                               "alwaysAllow",
+                                               "alwaysAllowMatching",
+                                               "alwaysDeny"};
     enum permission_choice found;
 
     (void)state;
@@ -26,13 +32,16 @@ static void choices_have_the_names_of_the_wire(void **state)
     assert_string_equal(permission_choice_name(CHOICES), "unknown");
 }
 
-static void three_choices_allow(void **state)
+static void what_allows_is_told_from_what_denies(void **state)
 {
     (void)state;
     assert_false(permission_choice_allows(CHOICE_DENY_ONCE));
     assert_true(permission_choice_allows(CHOICE_ALLOW_ONCE));
     assert_true(permission_choice_allows(CHOICE_ALLOW_SESSION));
+    assert_true(permission_choice_allows(CHOICE_ALLOW_FOLDER));
+    assert_true(permission_choice_allows(CHOICE_ALLOW_MATCHING));
     assert_true(permission_choice_allows(CHOICE_ALWAYS_ALLOW));
+    assert_true(permission_choice_allows(CHOICE_ALWAYS_MATCHING));
     assert_false(permission_choice_allows(CHOICE_ALWAYS_DENY));
     assert_false(permission_choice_allows(CHOICES));
 }
@@ -119,7 +128,7 @@ static void only_the_space_looks_like_one(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(choices_have_the_names_of_the_wire),
-          cmocka_unit_test(three_choices_allow),
+          cmocka_unit_test(what_allows_is_told_from_what_denies),
           cmocka_unit_test(a_copy_owes_nothing_to_what_it_was_made_from),
           cmocka_unit_test(a_question_has_ceilings),
           cmocka_unit_test(only_the_space_looks_like_one))

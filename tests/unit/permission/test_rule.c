@@ -62,6 +62,7 @@ static void markers_say_what_a_pattern_is(void **state)
     check(CATALOG_BROWSER, "host:*", RULE_HOST, "*");
     check(CATALOG_BROWSER, "*", RULE_EXACT, "*");
     check(CATALOG_COMPUTER, "*", RULE_EXACT, "*");
+    check(CATALOG_COMPUTER, "screenshot", RULE_EXACT, "screenshot");
 }
 
 static void patterns_get_one_form(void **state)
@@ -116,7 +117,7 @@ static void what_would_hold_for_nothing_is_refused(void **state)
     check_refused(CATALOG_BROWSER, STR("host:*.0.0.1"), "address");
     check_refused(CATALOG_BROWSER, STR("host:m\xc3\xbcnchen.de"), "xn--");
     check_refused(CATALOG_BROWSER, STR("host:example.com/x"), "not a host");
-    check_refused(CATALOG_COMPUTER, STR("screen"), "only resource");
+    check_refused(CATALOG_COMPUTER, STR("screen"), "mouse-keyboard");
 
     memset(long_text, 'a', sizeof(long_text));
     check_refused(CATALOG_SHELL, (struct str){long_text, RULE_PATTERN_MAX_BYTES + 1}, "4096");

@@ -364,14 +364,19 @@ static void hosts_are_matched_by_whole_labels(void **state)
     check_both(CATALOG_BROWSER, "host:*", "not a host", false);
 }
 
-static void the_screen_is_one_resource(void **state)
+static void the_screen_is_seen_or_used_or_both(void **state)
 {
     (void)state;
     rule_count = 0;
     add(RULE_DENY, CATALOG_COMPUTER, "*");
+    add(RULE_ALLOW, CATALOG_COMPUTER, "screenshot");
     compile();
     check(RULE_DENY, CATALOG_COMPUTER, "*", true);
-    check(RULE_DENY, CATALOG_COMPUTER, "", false);
+    check(RULE_DENY, CATALOG_COMPUTER, "screenshot", true);
+    check(RULE_DENY, CATALOG_COMPUTER, "mouse-keyboard", true);
+    check(RULE_ALLOW, CATALOG_COMPUTER, "screenshot", true);
+    check(RULE_ALLOW, CATALOG_COMPUTER, "mouse-keyboard", false);
+    check(RULE_ALLOW, CATALOG_COMPUTER, "*", false);
 }
 
 static void expired_rules_are_passed_over(void **state)
@@ -557,7 +562,7 @@ TEST_MAIN(cmocka_unit_test_teardown(files_are_matched_by_whole_components, reset
           cmocka_unit_test_teardown(a_denied_command_is_found_with_other_blanks_and_quotes, reset),
           cmocka_unit_test_teardown(a_rule_may_want_a_directory, reset),
           cmocka_unit_test_teardown(hosts_are_matched_by_whole_labels, reset),
-          cmocka_unit_test_teardown(the_screen_is_one_resource, reset),
+          cmocka_unit_test_teardown(the_screen_is_seen_or_used_or_both, reset),
           cmocka_unit_test_teardown(expired_rules_are_passed_over, reset),
           cmocka_unit_test_teardown(one_expired_rule_does_not_hide_another, reset),
           cmocka_unit_test_teardown(what_may_not_be_read_may_not_be_changed, reset),
