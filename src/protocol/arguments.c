@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 enum {
     NAME_BYTES = 48,  /* no argument has a longer name */
@@ -113,12 +113,13 @@ static int refuse_unknown(const struct table *table, const char *where, struct s
                           struct err *err)
 {
     const struct catalog_argument *nearest = find_nearest(table, name);
-    struct str shown = utf8_cut(name, SHOWN_BYTES);
+    char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
     char known[ERR_MESSAGE_BYTES] = "there are no arguments";
     char field[ERR_FIELD_BYTES];
     size_t len = 0;
 
-    snprintf(field, sizeof(field), "%s%.*s", where, STR_ARG(shown));
+    printable_cut(name, PRINTABLE_LINE, shown, SHOWN_BYTES);
+    snprintf(field, sizeof(field), "%s%s", where, shown);
     if (nearest != NULL)
         return err_set_field(err, ERR_SCHEMA_MISMATCH, field, "%s: unknown; did you mean %.*s?",
                              field, STR_ARG(nearest->name));
@@ -187,6 +188,14 @@ static int convert(struct arena *arena, const struct catalog_argument *argument,
         if (r == 0)
             *out_value = list;
         return r == ERR_NO_MEMORY || r == ERR_TOO_LARGE ? r : 0;
+    } else if (argument->type == CATALOG_ARRAY && argument->item_count == 0) {
+        struct json_value *one = arena_alloc_array(arena, 2, sizeof(*one));
+
+        if (one == NULL)
+            return arena->error;
+        one[0] = (struct json_value){.type = JSON_ARRAY, .size = 1, .span = 2};
+        one[1] = *value;
+        *out_value = one;
     }
     return 0; /* what could not be converted does not fit the schema */
 }
@@ -288,13 +297,14 @@ static int push_member(struct builder *builder, size_t start,
     if (r < 0 || value == NULL)
         return r;
     if (before != NULL) {
-        struct str shown = utf8_cut(json_str(key), SHOWN_BYTES);
+        char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
 
         if (json_eq(before, value))
             return 0;
+        printable_cut(json_str(key), PRINTABLE_LINE, shown, SHOWN_BYTES);
         return err_set_field(err, ERR_SCHEMA_MISMATCH, argument->name.ptr,
-                             "%s%.*s: given twice with different values, also as %.*s", where,
-                             STR_ARG(argument->name), STR_ARG(shown));
+                             "%s%.*s: given twice with different values, also as %s", where,
+                             STR_ARG(argument->name), shown);
     }
     r = push_name(builder, argument->name);
     if (r < 0)

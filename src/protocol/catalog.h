@@ -70,6 +70,7 @@ struct catalog_tool {
     struct str input_schema;  /* JSON */
     struct str output_schema; /* JSON; empty if the result is no object */
     struct str listing;       /* the finished object for tools/list */
+    struct str plain_listing; /* the same without outputSchema */
     const struct catalog_argument *arguments;
     size_t argument_count;
     const struct catalog_resource *resources;

@@ -37,6 +37,7 @@ static const struct {
     {TOOLWIRE_PROGRESS, TOOLWIRE_HOST, true, true, false},
     {TOOLWIRE_LOST, TOOLWIRE_HOST, false, false, true},
     {TOOLWIRE_PREVIEWED, TOOLWIRE_HOST, true, true, false},
+    {TOOLWIRE_CHANGE, TOOLWIRE_HOST, true, true, false},
 };
 
 size_t toolwire_max_request(uint64_t max_file_bytes)
@@ -229,6 +230,8 @@ int toolwire_read_prepare(struct arena *arena, struct str body,
     if (json_get(document, STR("keepMs")) != NULL &&
         !read_time(document, STR("keepMs"), &prepare.keep_ms))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "keepMs", "keepMs is invalid");
+    prepare.may_list = false;
+    (void)json_get_bool(document, STR("mayList"), &prepare.may_list);
     *out_prepare = prepare;
     return 0;
 }

@@ -38,15 +38,17 @@ enum toolwire_type {
     TOOLWIRE_PROGRESS = 0x15,
     TOOLWIRE_LOST = 0x16,
     TOOLWIRE_PREVIEWED = 0x17,
+    TOOLWIRE_CHANGE = 0x18,
 };
 
 enum {
-    TOOLWIRE_VERSION = 2,
+    TOOLWIRE_VERSION = 3,
     TOOLWIRE_HEADER_BYTES = 9,
     TOOLWIRE_UNCOUNTED_BYTES = 4, /* the length does not count itself */
     TOOLWIRE_NO_CALL = 0,         /* about the connection, not a call */
     /* Of a call's arguments; the body around them is one deeper. */
     TOOLWIRE_MAX_DEPTH = JSON_DEFAULT_MAX_DEPTH,
+    TOOLWIRE_MAX_CHANGE_BYTES = 8 << 10,
 };
 #define TOOLWIRE_MAX_TIMEOUT_MS (INT64_C(24) * 60 * 60 * 1000)
 
@@ -96,6 +98,7 @@ struct toolwire_prepare {
     const struct json_value *arguments; /* an object */
     int64_t timeout_ms;                 /* for preparing, and again for running */
     int64_t keep_ms;                    /* how long it waits for RUN or DROP */
+    bool may_list;                      /* the client may list any directory without a question */
 };
 
 /*

@@ -107,6 +107,9 @@ static void text_becomes_numbers_booleans_and_lists(void **state)
     assert_becomes(TOOL_EDIT_FILES,
                    "{\"edits\":\"[{\\\"path\\\":\\\"a\\\"}]\",\"dryRun\":\"false\"}",
                    "{\"edits\":[{\"filePath\":\"a\"}],\"dryRun\":false}");
+    assert_becomes(TOOL_READ_FILES, "{\"paths\":\"a b\"}", "{\"filePaths\":[\"a b\"]}");
+    assert_becomes(TOOL_SEARCH_FILES, "{\"query\":\"a\",\"exclude\":\"*.log\"}",
+                   "{\"query\":\"a\",\"excludePatterns\":[\"*.log\"]}");
     /* What is no number stays, for the schema to refuse. */
     assert_becomes(TOOL_READ_FILE, "{\"path\":\"a\",\"startLine\":\"ten\"}",
                    "{\"filePath\":\"a\",\"startLine\":\"ten\"}");
@@ -149,6 +152,10 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
     assert_refused(TOOL_SHELL_LIST, "{\"zzz\":1}", "zzz", "zzz: unknown; there are no arguments");
     assert_refused(TOOL_EDIT_FILES, "{\"edits\":[{},{\"old_sting\":\"a\"}]}", "edits[1].old_sting",
                    "edits[1].old_sting: unknown; did you mean oldString?");
+    assert_refused(TOOL_SHELL_LIST, "{\"z\\u001b[2J\\u202e\":1}", "z\\x1b[2J\\u{202e}",
+                   "z\\x1b[2J\\u{202e}: unknown; there are no arguments");
+    assert_refused(TOOL_READ_FILE, "{\"filePath\":\"a\",\"file\\u005fpath\":\"b\"}", "filePath",
+                   "filePath: given twice with different values, also as file_path");
     assert_refused(TOOL_READ_FILE, "{\"\":1}", "",
                    ": unknown; the arguments are filePath, startLine, maxLines, endLine, tail, "
                    "lineNumbers, startColumn");

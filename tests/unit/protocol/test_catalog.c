@@ -36,7 +36,10 @@ static const struct fitting {
     {
         {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\"}"},
         {TOOL_GET_FILE_TREE, "{\"dirPath\":\"src\",\"maxDepth\":0}"},
+        {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"format\":\"json\","
+                             "\"excludePatterns\":[\"*.log\"]}"},
         {TOOL_LIST_FILES, "{\"dirPath\":\".\"}"},
+        {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"sortBy\":\"time\",\"excludePatterns\":[]}"},
         {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"type\":\"directory\",\"maxResults\":5}"},
         {TOOL_READ_FILE, "{\"filePath\":\"a.txt\"}"},
         {TOOL_READ_FILE, "{\"filePath\":\"a.txt\",\"startLine\":-3,\"maxLines\":100000}"},
@@ -77,11 +80,29 @@ static const struct fitting {
         {TOOL_SHELL_STOP, "{\"jobId\":\"job1\"}"},
         {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"signal\":\"INT\"}"},
         {TOOL_SHELL_LIST, "{}"},
+        {TOOL_SCREEN_SCREENSHOT,
+         "{\"format\":\"png\",\"maxSide\":2000,\"monitor\":2,\"cursor\":true}"},
+        {TOOL_SCREEN_SCREENSHOT_REGION, "{\"x\":0,\"y\":0,\"width\":10,\"height\":10}"},
+        {TOOL_SCREEN_INFO, "{}"},
+        {TOOL_WINDOW_LIST, "{}"},
+        {TOOL_MOUSE_MOVE, "{\"x\":1,\"y\":2,\"screenWidth\":1024,\"screenHeight\":576}"},
+        {TOOL_MOUSE_CLICK, "{\"x\":1,\"y\":2,\"button\":\"right\",\"image\":\"s1\"}"},
+        {TOOL_MOUSE_DOUBLE_CLICK, "{\"x\":1,\"y\":2}"},
+        {TOOL_MOUSE_BUTTON, "{\"x\":1,\"y\":2,\"state\":\"down\"}"},
+        {TOOL_MOUSE_DRAG, "{\"fromX\":1,\"fromY\":2,\"toX\":3,\"toY\":4}"},
+        {TOOL_MOUSE_SCROLL, "{\"x\":1,\"y\":2,\"direction\":\"down\",\"amount\":3}"},
+        {TOOL_KEYBOARD_TYPE, "{\"text\":\"a\",\"delayMs\":5}"},
+        {TOOL_KEYBOARD_KEY_TAP, "{\"key\":\"enter\"}"},
+        {TOOL_KEYBOARD_SHORTCUT, "{\"keys\":[\"ctrl\",\"c\"]}"},
+        {TOOL_KEYBOARD_HOLD, "{\"keys\":[\"w\"],\"durationMs\":100}"},
+        {TOOL_SCREEN_WAIT, "{\"until\":\"change\",\"timeoutMs\":100}"},
 },
   good_results[] = {
       {TOOL_LIST_FILES, "{\"entries\":[]}"},
       {TOOL_LIST_FILES, "{\"entries\":[{\"path\":\"src\",\"type\":\"directory\"},"
                         "{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":5}],\"truncated\":true}"},
+      {TOOL_LIST_FILES, "{\"entries\":[{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":5,"
+                        "\"modifiedAt\":\"2026-01-01T00:00:00.000Z\"}]}"},
       {TOOL_READ_FILE,
        "{\"path\":\"a\",\"content\":\"a\\n\",\"truncated\":false,\"totalLines\":2}"},
       {TOOL_READ_FILE, "{\"path\":\"a\",\"content\":\"a\",\"truncated\":true,\"totalLines\":900,"
@@ -127,6 +148,9 @@ static const struct fitting {
       {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\",\"bytes\":2}"},
       {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"state\":\"ended\",\"exitCode\":0}"},
       {TOOL_SHELL_LIST, "{\"jobs\":[]}"},
+      {TOOL_SCREEN_INFO, "{\"backend\":\"x11\",\"monitors\":[],\"pointer\":{\"x\":1,\"y\":2}}"},
+      {TOOL_WINDOW_LIST, "{\"windows\":[]}"},
+      {TOOL_SCREEN_WAIT, "{\"still\":true,\"elapsedMs\":5}"},
       {TOOL_SHELL_LIST, "{\"jobs\":[{\"jobId\":\"job1\",\"command\":\"top\",\"cwd\":\"\","
                         "\"state\":\"running\",\"startedAt\":\"2026-01-02T03:04:05Z\","
                         "\"outputBytes\":0,\"terminal\":true}]}"},
@@ -143,6 +167,9 @@ static const struct misfit {
     {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"maxDepth\":-1}", "maxDepth"},
     {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"maxDepth\":1.5}", "maxDepth"},
     {TOOL_LIST_FILES, "{}", "dirPath"},
+    {TOOL_GET_FILE_TREE, "{\"dirPath\":\".\",\"format\":\"xml\"}", "format"},
+    {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"sortBy\":\"age\"}", "sortBy"},
+    {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"excludePatterns\":[1]}", "excludePatterns[0]"},
     {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"type\":\"symlink\"}", "type"},
     {TOOL_LIST_FILES, "{\"dirPath\":\".\",\"maxResults\":\"5\"}", "maxResults"},
     {TOOL_READ_FILE, "{\"path\":\"a\"}", "filePath"},
@@ -188,6 +215,21 @@ static const struct misfit {
     {TOOL_SHELL_INPUT, "{\"jobId\":\"job1\"}", ""},
     {TOOL_SHELL_STOP, "{\"jobId\":\"job1\",\"signal\":\"WINCH\"}", "signal"},
     {TOOL_SHELL_LIST, "[]", ""},
+    {TOOL_SCREEN_SCREENSHOT, "{\"format\":\"bmp\"}", "format"},
+    {TOOL_SCREEN_SCREENSHOT_REGION, "{\"x\":0,\"y\":0,\"width\":10}", "height"},
+    {TOOL_SCREEN_INFO, "[]", ""},
+    {TOOL_WINDOW_LIST, "[]", ""},
+    {TOOL_MOUSE_MOVE, "{\"x\":1}", "y"},
+    {TOOL_MOUSE_CLICK, "{\"x\":1,\"y\":2,\"button\":\"side\"}", "button"},
+    {TOOL_MOUSE_DOUBLE_CLICK, "{\"x\":\"a\",\"y\":2}", "x"},
+    {TOOL_MOUSE_BUTTON, "{\"x\":1,\"y\":2}", "state"},
+    {TOOL_MOUSE_DRAG, "{\"fromX\":1,\"fromY\":2,\"toX\":3}", "toY"},
+    {TOOL_MOUSE_SCROLL, "{\"x\":1,\"y\":2,\"direction\":\"down\",\"amount\":101}", "amount"},
+    {TOOL_KEYBOARD_TYPE, "{}", "text"},
+    {TOOL_KEYBOARD_KEY_TAP, "{\"key\":1}", "key"},
+    {TOOL_KEYBOARD_SHORTCUT, "{\"keys\":[]}", "keys"},
+    {TOOL_KEYBOARD_HOLD, "{\"keys\":[\"w\"],\"durationMs\":0}", "durationMs"},
+    {TOOL_SCREEN_WAIT, "{\"until\":\"done\"}", "until"},
 };
 
 static void ids_are_places_in_the_table(void **state)
@@ -247,13 +289,31 @@ static void each_schema_compiles_and_wants_an_object(void **state)
     }
 }
 
+static bool is_unlisted(int tool, struct str argument)
+{
+    static const struct {
+        int tool;
+        const char *argument;
+    } rows[] = {
+        {TOOL_GET_FILE_TREE, "withSizes"},    {TOOL_LIST_FILES, "withSizes"},
+        {TOOL_LIST_FILES, "excludePatterns"}, {TOOL_READ_FILE, "endLine"},
+        {TOOL_READ_FILE, "startColumn"},
+    };
+
+    for (size_t i = 0; i < array_size(rows); i++)
+        if (rows[i].tool == tool && str_eq_c(argument, rows[i].argument))
+            return true;
+    return false;
+}
+
 /* All arguments but those that are accepted without being listed. */
-static void assert_listed(const struct json_value *shown, const struct json_value *properties)
+static void assert_listed(int tool, const struct json_value *shown,
+                          const struct json_value *properties)
 {
     json_each_member (key, properties) {
         const struct json_value *listed = json_get(shown, json_str(key));
 
-        if (str_eq(json_str(key), STR("endLine")))
+        if (is_unlisted(tool, json_str(key)))
             assert_null(listed);
         else
             assert_true(listed != NULL && json_eq(listed, key + 1));
@@ -272,6 +332,7 @@ static void listing_has_what_the_table_has_in_the_usual_order(void **state)
         const struct json_value *listing = parse(&arena, tool->listing);
         const struct json_value *input = parse(&arena, tool->input_schema);
         const struct json_value *output = json_get(listing, STR("outputSchema"));
+        const struct json_value *plain;
         struct str text = STR_EMPTY;
         size_t at = 0;
 
@@ -293,11 +354,16 @@ static void listing_has_what_the_table_has_in_the_usual_order(void **state)
             if (str_eq(json_str(word), STR("anyOf")))
                 assert_null(shown);
             else if (str_eq(json_str(word), STR("properties")))
-                assert_listed(shown, word + 1);
+                assert_listed(tool->id, shown, word + 1);
             else
                 assert_true(shown != NULL && json_eq(shown, word + 1));
         }
         assert_true((output != NULL) == (tool->output_schema.len > 0));
+        plain = parse(&arena, tool->plain_listing);
+        assert_int_equal(plain->size, 5);
+        json_each_member (key, plain)
+            assert_true(json_eq(json_get(listing, json_str(key)), key + 1));
+        assert_null(json_get(plain, STR("outputSchema")));
         if (output != NULL)
             assert_true(json_eq(output, parse(&arena, tool->output_schema)));
     }
@@ -321,9 +387,14 @@ static void hints_agree_with_the_group_and_what_is_touched(void **state)
         else
             assert_true(!only_reads || tool->resource_count == 0);
         assert_true(json_get_bool(hints, STR("openWorldHint"), &is_open));
-        assert_int_equal(is_open, !is_file_work && tool->resource_count > 0);
+        assert_int_equal(is_open, tool->group == CATALOG_COMPUTER
+                                      ? !only_reads
+                                      : !is_file_work && tool->resource_count > 0);
         assert_true(json_get_str(hints, STR("category"), &category));
-        assert_true(str_eq_c(category, is_file_work ? "filesystem" : "shell"));
+        assert_true(str_eq_c(category, is_file_work                   ? "filesystem"
+                                       : tool->group == CATALOG_SHELL ? "shell"
+                                       : only_reads                   ? "screenshot"
+                                                                      : "mouse-keyboard"));
         for (size_t j = 0; only_reads && j < tool->resource_count; j++)
             assert_true(tool->resources[j].access == CATALOG_READS ||
                         tool->resources[j].access == CATALOG_LISTS);
@@ -373,6 +444,21 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_SHELL_INPUT, {{STR_LITERAL("jobId"), CATALOG_EXECUTES, {0}, {0}}}, 1},
         {TOOL_SHELL_STOP, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_SHELL_LIST, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SCREEN_SCREENSHOT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SCREEN_SCREENSHOT_REGION, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SCREEN_INFO, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_WINDOW_LIST, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_MOVE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_CLICK, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_DOUBLE_CLICK, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_BUTTON, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_DRAG, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_MOUSE_SCROLL, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_KEYBOARD_TYPE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_KEYBOARD_KEY_TAP, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_KEYBOARD_SHORTCUT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_KEYBOARD_HOLD, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SCREEN_WAIT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
     };
 
     (void)state;

@@ -148,7 +148,7 @@ static void each_side_has_its_own_types(void **state)
     } of_host[] = {
         {TOOLWIRE_READY, 0, true}, {TOOLWIRE_PREPARED, 1, true}, {TOOLWIRE_RESULT, 1, true},
         {TOOLWIRE_ERROR, 0, true}, {TOOLWIRE_ERROR, 1, true},    {TOOLWIRE_PROGRESS, 1, true},
-        {TOOLWIRE_LOST, 0, false},
+        {TOOLWIRE_LOST, 0, false}, {TOOLWIRE_CHANGE, 1, true},
     };
 
     (void)state;
@@ -243,6 +243,7 @@ static void a_prepare_is_read(void **state)
                      &prepare, NULL),
         0);
     assert_int_equal(prepare.keep_ms, TOOLWIRE_MAX_TIMEOUT_MS);
+    assert_false(prepare.may_list);
 }
 
 static void a_prepare_that_is_none_is_refused(void **state)
