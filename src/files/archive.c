@@ -47,7 +47,7 @@ int change_check_extract(const struct tool_call *call, struct err *err)
 
     if (r < 0)
         return change_refuse(err, r, change_given(call, ARCHIVE), &why);
-    if (tool_name(call, DESTINATION).len == 0)
+    if (call->resources[DESTINATION].is_root)
         return explain(call, ERR_ROOT_PROTECTED, &why, err);
     if (authority_stat(files, tool_name(call, DESTINATION), &about, NULL) < 0)
         return 0;

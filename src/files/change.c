@@ -6,10 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "authority/names/sensitive.h"
 #include "base/utf8.h"
+#include "files/diff.h"
 
 enum {
-    BINARY_LOOK_BYTES = 8 << 10, /* a NUL in there means that it is no text */
+    DECODED_GROWTH = 3, /* UTF-8 is at most so many times as long as other encodings */
+    /* For the audit log: nobody waits long for a diff that nobody may ever look at. */
+    SHOWN_NEW_BYTES = 2 * TOOL_CHANGE_BYTES,
+    SHOWN_AFTER_BYTES = 256 << 10,
+    SHOWN_NOTE_BYTES = 64,
 };
 
 struct str change_text(const struct tool_call *call, struct str key)
@@ -67,9 +73,43 @@ bool change_is_same(const struct authority_stat *a, const struct authority_stat 
            a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
 }
 
-static bool is_binary(struct str bytes)
+int change_encode(const struct tool_call *call, size_t index, enum encoding encoding,
+                  struct str text, struct buf *out, struct err *err)
 {
-    return str_has_nul(str_slice(bytes, 0, BINARY_LOOK_BYTES)) || !utf8_is_valid(bytes);
+    char shown[TOOL_SHOWN_BYTES];
+    char character[4];
+    uint32_t missing;
+    int r = encoding_encode(encoding, text, out, &missing);
+
+    if (r != ERR_INVALID_ARGUMENT)
+        return r < 0 ? err_set_plain(err, r) : 0;
+    tool_show((struct str){character, utf8_encode(missing, character)}, shown);
+    return change_fail(err, r, change_given(call, index),
+                       "the file is %s, which lacks the character '%s' (U+%04" PRIX32
+                       "); nothing was changed",
+                       encoding_name(encoding), shown, missing);
+}
+
+/* Replaces the bytes of a file by its text. */
+static int decode(struct buf *content, enum encoding encoding)
+{
+    cleanup_buf struct buf text = BUF_INIT(content->max * DECODED_GROWTH);
+    cleanup_buf struct buf again = BUF_INIT(content->max);
+    struct decoder decoder = {.encoding = encoding};
+    uint32_t missing;
+    int r = encoding_decode(&decoder, buf_view(content), &text);
+
+    if (r == 0)
+        r = encoding_encode(encoding, buf_view(&text), &again, &missing);
+    if (r == ERR_NO_MEMORY)
+        return r;
+    /* Half a character of UTF-16 would be lost. */
+    if (r < 0 || !str_eq(buf_view(&again), buf_view(content)))
+        return ERR_INVALID_UTF8;
+    buf_done(content);
+    *content = text;
+    text = (struct buf)BUF_INIT(0);
+    return 0;
 }
 
 static int take_piece(void *data, struct str piece)
@@ -78,12 +118,13 @@ static int take_piece(void *data, struct str piece)
 }
 
 int change_read(const struct tool_call *call, size_t index, struct buf *out,
-                struct authority_stat *out_stat, struct err *err)
+                struct change_source *out_source, struct err *err)
 {
     const struct authority_read_options options = {.cancel = call->cancel};
     struct authority_scope *files = call->box->config.files;
     struct str given = change_given(call, index);
     struct err why = ERR_INIT;
+    enum encoding encoding;
     struct authority_stat about;
     int r = authority_stat(files, tool_name(call, index), &about, &why);
 
@@ -104,10 +145,22 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
                    : change_refuse(err, r, given, &why);
     if (r < 0)
         return change_refuse(err, r, given, &why);
-    if (is_binary(buf_view(out)))
+    encoding = encoding_guess(buf_view(out), true);
+    if (encoding == ENCODING_BINARY)
         return change_fail(err, ERR_INVALID_UTF8, given,
                            "is a binary file and cannot be edited as text");
-    *out_stat = about;
+    if (encoding != ENCODING_UTF_8 && !encoding_is_wide(encoding) &&
+        encoding_is_damaged_utf_8(buf_view(out)))
+        return change_fail(err, ERR_INVALID_UTF8, given,
+                           "is UTF-8 with bytes in it that are no characters, and cannot be edited "
+                           "as text");
+    r = encoding == ENCODING_UTF_8 ? 0 : decode(out, encoding);
+    if (r == ERR_INVALID_UTF8)
+        return change_fail(err, r, given, "is not valid %s and cannot be edited as text",
+                           encoding_name(encoding));
+    if (r < 0)
+        return err_set_plain(err, r);
+    *out_source = (struct change_source){about, encoding};
     return 0;
 }
 
@@ -149,4 +202,52 @@ int change_end(const struct tool_call *call, const struct change_field *fields, 
     change_write_note(&w, &note);
     json_end_object(&w);
     return json_writer_finish(&w);
+}
+
+/* ---- for the audit log ---- */
+
+static bool touches_sensitive(const struct tool_call *call)
+{
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (sensitive_is_path(call->resources[i].resolved) ||
+            sensitive_is_path(call->resources[i].given))
+            return true;
+    return false;
+}
+
+/* Ends with a whole line. */
+static struct str cut_lines(struct str text, size_t max_bytes)
+{
+    size_t len = max_bytes;
+
+    if (text.len <= max_bytes)
+        return text;
+    while (len > 0 && text.ptr[len - 1] != '\n')
+        len--;
+    return len > 0 ? str_slice(text, 0, len) : utf8_cut(text, max_bytes);
+}
+
+void change_show_diff(struct tool_call *call, struct str diff)
+{
+    cleanup_buf struct buf text = BUF_INIT(TOOL_CHANGE_BYTES);
+    struct str kept = cut_lines(diff, TOOL_CHANGE_BYTES - SHOWN_NOTE_BYTES);
+    int r = touches_sensitive(call) ? ERR_DENIED_BY_POLICY : buf_append_str(&text, kept);
+
+    if (r == 0 && kept.len < diff.len)
+        r = buf_append_str(&text, STR("… truncated here\n"));
+    if (r < 0 || !arena_copy_str(&call->arena, buf_view(&text), &call->change))
+        call->change = STR_EMPTY;
+}
+
+void change_show(struct tool_call *call, size_t index, struct str before, struct str after)
+{
+    cleanup_buf struct buf diff = BUF_INIT(4 * (size_t)SHOWN_AFTER_BYTES);
+    const struct diff_options options = {
+        .name = tool_name_in_diff(call->box, change_given(call, index))};
+
+    if (before.len == 0)
+        after = cut_lines(after, SHOWN_NEW_BYTES);
+    if (after.len <= SHOWN_AFTER_BYTES && !touches_sensitive(call) &&
+        diff_unified(before, after, &options, &diff) == 0)
+        change_show_diff(call, buf_view(&diff));
 }

@@ -3,6 +3,7 @@
 #ifndef FILES_CHANGE_H
 #define FILES_CHANGE_H
 
+#include "base/encoding.h"
 #include "files/tool.h"
 #include "files/undo/undo.h"
 
@@ -28,9 +29,20 @@ int change_check_size(const struct tool_call *call, struct str given, uint64_t s
 /* Whether it is still the same file with the same content. */
 bool change_is_same(const struct authority_stat *a, const struct authority_stat *b);
 
-/* Reads a text file within the size limit; *out_stat describes it as it was read. */
+/* A file as it was read. */
+struct change_source {
+    struct authority_stat about;
+    enum encoding encoding;
+};
+/*
+ * Reads a text file within the size limit, as UTF-8. Encoding the text again gives the bytes of the
+ * file. The text of a file that is not UTF-8 may be longer than the limit; so is out->max then.
+ */
 int change_read(const struct tool_call *call, size_t index, struct buf *out,
-                struct authority_stat *out_stat, struct err *err);
+                struct change_source *out_source, struct err *err);
+/* Appends the text in this encoding; an error names a character that it lacks. */
+int change_encode(const struct tool_call *call, size_t index, enum encoding encoding,
+                  struct str text, struct buf *out, struct err *err);
 
 /*
  * Checks that are possible before a change is tried, and their messages: the tools begin with them,
@@ -39,6 +51,19 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
 /* write.c */
 int change_refuse_write(struct err *err, int code, struct str given, const struct err *why);
 int change_refuse_directory(struct err *err, int code, struct str given, const struct err *why);
+/* What append_file appends: its argument in the encoding of the file. */
+struct change_appended {
+    enum encoding encoding;
+    struct buf encoded;
+    struct str bytes;
+};
+int change_encode_appended(const struct tool_call *call, struct change_appended *out_appended,
+                           struct err *err);
+static inline void change_appended_done(struct change_appended *appended)
+{
+    buf_done(&appended->encoded);
+}
+#define cleanup_appended cleanup_with(change_appended_done)
 /* move.c */
 int change_check_move(const struct tool_call *call, struct err *err);
 int change_check_copy(const struct tool_call *call, struct err *err);
@@ -65,6 +90,12 @@ int change_end(const struct tool_call *call, const struct change_field *fields, 
                struct buf *out);
 /* Ends the change in the undo log after a failure. */
 void change_give_up(const struct tool_call *call);
+/*
+ * Notes for the audit log what was done to the content of a file: see tool_change(). Without memory
+ * there is no note.
+ */
+void change_show(struct tool_call *call, size_t index, struct str before, struct str after);
+void change_show_diff(struct tool_call *call, struct str diff);
 /* Adds "undoable": false, "note": … to results of other shapes. */
 void change_write_note(struct json_writer *w, const struct undo_note *note);
 

@@ -138,14 +138,15 @@ static struct str join(struct arena *arena, struct str root, struct str name)
     return (struct str){text, len + name.len};
 }
 
-static int add(struct gathered *all, enum permission_operation operation, const char *root,
-               struct str name, struct str resolved)
+static int add(struct gathered *all, enum permission_operation operation,
+               const struct tool_folder *folder, const char *root, struct str name,
+               struct str resolved)
 {
     struct arena *arena = &all->call->arena;
     struct permission_resource item = {
         .group = permission_operation_group(operation),
         .given = join(arena, str_from(root), name),
-        .resolved = join(arena, str_from(all->call->box->config.root_path), resolved),
+        .resolved = join(arena, str_from(folder->root_path), resolved),
         .cwd = STR_EMPTY,
         .operation = operation,
     };
@@ -165,17 +166,16 @@ static int add(struct gathered *all, enum permission_operation operation, const 
  * spelling of the given name is only needed if the name passes through a link: otherwise it equals
  * the resolved one.
  */
-static int add_both(struct gathered *all, enum permission_operation operation, struct str name,
-                    struct str resolved)
+static int add_both(struct gathered *all, enum permission_operation operation,
+                    const struct tool_folder *folder, struct str name, struct str resolved)
 {
-    const struct toolbox_config *config = &all->call->box->config;
     int r = 0;
 
-    if (config->given_path == NULL || config->given_path[0] != '/')
-        return add(all, operation, config->root_path, name, resolved);
-    r = add(all, operation, config->given_path, name, resolved);
+    if (folder->given_path == NULL || folder->given_path[0] != '/')
+        return add(all, operation, folder, folder->root_path, name, resolved);
+    r = add(all, operation, folder, folder->given_path, name, resolved);
     if (r == 0 && !str_eq(name, resolved))
-        r = add(all, operation, config->root_path, name, resolved);
+        r = add(all, operation, folder, folder->root_path, name, resolved);
     return r;
 }
 
@@ -184,14 +184,33 @@ static int add_resource(struct gathered *all, size_t index)
     const struct tool_resource *resource = &all->call->resources[index];
     const struct operations operations = operations_on(all->call, index);
     __attribute__((uninitialized)) struct path_name room;
-    struct str name = resource->resolved;
+    struct str resolved = resource->resolved;
+    const struct tool_folder *folder = tool_folder_of(all->call->box, &resolved);
+    const struct tool_folder *given_folder;
+    struct str name = resolved;
     int r = 0;
 
+    if (folder == NULL)
+        return ERR_INTERNAL;
     /* "link/../../x" has no form without the link: then it is called by where it leads. */
-    if (tool_given_name(all->call->box, resource->given, &room) == 0)
+    if (tool_name_below(all->call->box, resource->given, &given_folder, &room) == 0)
         name = path_view(&room);
     for (size_t i = 0; i < operations.count && r == 0; i++)
-        r = add_both(all, operations.of[i], name, resource->resolved);
+        r = add_both(all, operations.of[i], folder, name, resolved);
+    return r;
+}
+
+/* list_allowed_directories names nothing; nor does undo_changes, which may touch everything. */
+static int add_folders(struct gathered *all, bool changes)
+{
+    const struct toolbox *box = all->call->box;
+    int r = 0;
+
+    for (size_t i = 0; i < box->folder_count && r == 0; i++) {
+        r = add_both(all, PERMISSION_LOOKS_UP, &box->folders[i], STR_EMPTY, STR_EMPTY);
+        if (r == 0 && changes && box->folders[i].may_write)
+            r = add_both(all, PERMISSION_CHANGES, &box->folders[i], STR_EMPTY, STR_EMPTY);
+    }
     return r;
 }
 
@@ -200,7 +219,7 @@ int tool_permission_resources(struct tool_call *call,
                               struct err *err)
 {
     const enum catalog_group group = call->tool->group;
-    size_t room = 2 * (size_t)MAX_OPERATIONS * (call->resource_count + 1);
+    size_t room = 2 * (size_t)MAX_OPERATIONS * (call->resource_count + call->box->folder_count);
     struct gathered all = {.call = call};
     int r = 0;
 
@@ -211,11 +230,8 @@ int tool_permission_resources(struct tool_call *call,
         return err_set_plain(err, call->arena.error);
     for (size_t i = 0; i < call->resource_count && r == 0; i++)
         r = add_resource(&all, i);
-    /* list_allowed_directories names nothing; nor does undo_changes, which may touch everything. */
     if (r == 0 && call->resource_count == 0)
-        r = add_both(&all, PERMISSION_LOOKS_UP, STR_EMPTY, STR_EMPTY);
-    if (r == 0 && call->resource_count == 0 && group == CATALOG_FILESYSTEM_WRITE)
-        r = add_both(&all, PERMISSION_CHANGES, STR_EMPTY, STR_EMPTY);
+        r = add_folders(&all, group == CATALOG_FILESYSTEM_WRITE);
     if (r < 0)
         return err_set_plain(err, r);
     *out_resources = all.items;
@@ -303,23 +319,13 @@ static enum authority_operation operation_of(enum permission_operation operation
     return AUTHORITY_OP_WRITE;
 }
 
-/* The inverse of join(). */
-static struct str below_root(const struct tool_call *call, struct str path)
-{
-    size_t len = strlen(call->box->config.root_path);
-
-    if (len > 1)
-        len++;
-    return str_slice(path, len, path.len);
-}
-
 void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
                          const char *source, int code)
 {
-    const struct authority_call about = {.tool = call->tool->name.ptr};
+    const struct authority_call about = {.tool = call->tool->name.ptr, .id = call->number};
     struct authority_note note = {
         .operation = operation_of(resource->operation),
-        .name = below_root(call, resource->resolved),
+        .name = tool_plain_name(call->box, resource->resolved),
         .outcome = AUTHORITY_DENIED,
         .error = code,
         .policy_source = source,

@@ -29,7 +29,10 @@ struct edited_file {
     struct buf inexact; /* what is said about matches that were not exact */
     struct buf before;
     struct buf after;
-    struct authority_stat read; /* when it was read */
+    /* The same as in the file, if that is not UTF-8. */
+    struct buf encoded_before;
+    struct buf encoded_after;
+    struct change_source read;
 };
 
 struct editing {
@@ -45,6 +48,8 @@ static void editing_done(struct editing *editing)
         buf_done(&editing->files[i].inexact);
         buf_done(&editing->files[i].before);
         buf_done(&editing->files[i].after);
+        buf_done(&editing->files[i].encoded_before);
+        buf_done(&editing->files[i].encoded_after);
     }
     free(editing->files);
 }
@@ -85,8 +90,10 @@ static int read_first(struct editing *editing, struct edited_file *file, struct 
 
     buf_init(&file->inexact, EDIT_NOTE_BYTES);
     buf_init(&file->before, limit);
-    buf_init(&file->after, limit);
+    buf_init(&file->encoded_before, limit);
     r = change_read(editing->call, file->resource, &file->before, &file->read, err);
+    buf_init(&file->after, file->before.max);
+    buf_init(&file->encoded_after, file->before.max);
     if (r == 0)
         r = hold(editing, file->before.len, err);
     if (r == 0 && buf_append_str(&file->after, buf_view(&file->before)) < 0)
@@ -168,7 +175,9 @@ static int replace(struct editing *editing, struct edited_file *file, struct str
     r = passage_replace_with(&passage, new, &size);
     if (r < 0)
         return err_set_plain(err, r);
-    r = change_check_size(editing->call, given, size, err);
+    /* Other encodings are shorter, up to so much. */
+    if (file->read.encoding == ENCODING_UTF_8 || size > file->after.max)
+        r = change_check_size(editing->call, given, size, err);
     if (r == 0)
         r = hold(editing, (size_t)size, err);
     if (r < 0)
@@ -184,6 +193,31 @@ static int replace(struct editing *editing, struct edited_file *file, struct str
     file->edits++;
     file->replacements += passage.count;
     return 0;
+}
+
+/* Keeps the encoding of each file. */
+static int encode_all(struct editing *editing, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < editing->file_count; i++) {
+        struct edited_file *file = &editing->files[i];
+        enum encoding encoding = file->read.encoding;
+
+        if (encoding == ENCODING_UTF_8)
+            continue;
+        r = change_encode(editing->call, file->resource, encoding, buf_view(&file->before),
+                          &file->encoded_before, err);
+        if (r == 0)
+            r = change_encode(editing->call, file->resource, encoding, buf_view(&file->after),
+                              &file->encoded_after, err);
+        if (r == 0)
+            r = change_check_size(editing->call, given_of(editing, file), file->encoded_after.len,
+                                  err);
+        if (r == 0)
+            r = hold(editing, file->encoded_before.len + file->encoded_after.len, err);
+    }
+    return r;
 }
 
 static int edit(struct editing *editing, size_t index, const struct json_value *arguments,
@@ -217,18 +251,20 @@ static int find_changed(const struct editing *editing, struct changed_files *out
 {
     for (size_t i = 0; i < editing->file_count; i++) {
         const struct edited_file *file = &editing->files[i];
+        bool is_encoded = file->read.encoding != ENCODING_UTF_8;
 
         if (str_eq(buf_view(&file->before), buf_view(&file->after)))
             continue;
         /* The schema allows no more edits. */
         if (out->count == AUTHORITY_MAX_REPLACEMENTS)
             return err_set_plain(err, ERR_INTERNAL);
-        out->before[out->count] = buf_view(&file->before);
+        out->before[out->count] = buf_view(is_encoded ? &file->encoded_before : &file->before);
         out->which[out->count] = file;
         out->files[out->count] = (struct authority_replacement){
             .name = name_of(editing, file),
-            .content = buf_view(&file->after),
-            .exchange = {.expected = &file->read, .expected_content = &out->before[out->count]},
+            .content = buf_view(is_encoded ? &file->encoded_after : &file->after),
+            .exchange = {.expected = &file->read.about,
+                         .expected_content = &out->before[out->count]},
         };
         out->count++;
     }
@@ -277,7 +313,7 @@ static int write_diffs(const struct editing *editing, size_t max_bytes, struct b
     for (size_t i = 0; i < editing->file_count; i++) {
         const struct edited_file *file = &editing->files[i];
         const struct diff_options options = {
-            .name = given_of(editing, file),
+            .name = tool_name_in_diff(editing->call->box, given_of(editing, file)),
             .max_bytes = out->len < max_bytes ? max_bytes - out->len : 1,
         };
         int r = diff_unified(buf_view(&file->before), buf_view(&file->after), &options, out);
@@ -295,11 +331,15 @@ static void write_diff_key(const struct editing *editing, bool is_dry, struct js
     int r = write_diffs(editing, is_dry ? EDIT_DIFF_BYTES : EDIT_DONE_BYTES, &diff);
 
     json_put_str_lossy(w, STR("diff"), r == 0 ? buf_view(&diff) : str_from(err_text(r)));
+    if (r == 0 && !is_dry)
+        change_show_diff(editing->call, buf_view(&diff));
 }
 
 static void write_counts(const struct edited_file *file, struct json_writer *w)
 {
     json_put_int(w, STR("replacements"), (int64_t)file->replacements);
+    if (file->read.encoding != ENCODING_UTF_8)
+        json_put_str(w, STR("encoding"), str_from(encoding_name(file->read.encoding)));
     if (file->inexact.len > 0)
         json_put_str_lossy(w, STR("inexact"), buf_view(&file->inexact));
 }
@@ -372,8 +412,10 @@ static int edit_several(struct editing *editing, struct tool_call *call, struct 
 
 static int edit_all(struct editing *editing, struct tool_call *call, struct err *err)
 {
-    return call->tool->id == TOOL_EDIT_FILES ? edit_several(editing, call, err)
-                                             : edit_one(editing, call, err);
+    int r = call->tool->id == TOOL_EDIT_FILES ? edit_several(editing, call, err)
+                                              : edit_one(editing, call, err);
+
+    return r < 0 ? r : encode_all(editing, err);
 }
 
 int change_foresee_edits(struct tool_call *call, change_foreseen_fn *visit, void *data,

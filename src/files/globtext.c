@@ -338,5 +338,5 @@ bool globtext_is_literal(struct str text)
     for (size_t i = 0; i < text.len; i++)
         if (memchr("*?[]{}\\", text.ptr[i], 7) != NULL)
             return false;
-    return true;
+    return str_find(text, STR("@(")) == SIZE_MAX;
 }

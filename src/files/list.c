@@ -6,10 +6,12 @@
 #include "files/tool.h"
 
 #include "authority/names/path.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "files/excludes.h"
 #include "files/visible.h"
-#include "protocol/toolresult.h"
+#include "protocol/resulttext.h"
 #include "search/shortlist.h"
 
 enum {
@@ -26,15 +28,33 @@ enum {
 
 /* ---- list_files ---- */
 
+enum order { BY_NAME, BY_SIZE, BY_TIME };
+
 struct listing {
     const struct tool_call *call;
+    struct excludes excludes;
     struct shortlist entries;
+    enum order order;
     bool with_files;
     bool with_directories;
     bool with_sizes;
     bool is_small; /* so far: sizes come with the entries */
     uint64_t seen;
 };
+
+/* The largest and the latest come first, and last what has no size or time. */
+static int64_t rank_of(const struct listing *listing, const struct authority_entry *entry)
+{
+    switch (listing->order) {
+    case BY_NAME:
+        return 0;
+    case BY_SIZE:
+        return entry->has_stat && entry->type == AUTHORITY_FILE ? (int64_t)entry->stat.size : -1;
+    case BY_TIME:
+        break;
+    }
+    return entry->has_stat ? entry->stat.modified_ms : INT64_MIN;
+}
 
 static int list_entry_(void *data, const struct authority_entry *entry)
 {
@@ -48,25 +68,31 @@ static int list_entry_(void *data, const struct authority_entry *entry)
     if (++listing->seen % REPORT_ENTRIES == 0)
         tool_report(listing->call, listing->seen, 0, "listing");
     if (!(is_directory ? listing->with_directories : listing->with_files) ||
-        !visible_in_list(entry->name, entry->type))
+        !visible_in_list(entry->name, entry->type) ||
+        excludes_match(&listing->excludes, entry->name))
         return 0;
-    r = shortlist_add(&listing->entries, entry->name, is_directory, &item);
-    if (r == 0 && item != NULL && entry->has_stat) {
+    r = shortlist_add_ranked(&listing->entries, entry->name, is_directory, rank_of(listing, entry),
+                             &item);
+    if (r == 0 && item != NULL && entry->has_stat && listing->with_sizes) {
         item->has_size = true;
         item->size = entry->stat.size;
     }
     return r;
 }
 
-/* Most directories are small: one pass. For a large one, sizes of all entries are not needed. */
+/*
+ * Most directories are small: one pass. For a large one, sizes of all entries are not needed,
+ * unless they or the times are the order.
+ */
 static int read_directory(struct listing *listing, struct err *err)
 {
     const struct tool_call *call = listing->call;
-    struct authority_list_options options = {.with_stat = listing->with_sizes,
+    bool is_ranked = listing->order != BY_NAME;
+    struct authority_list_options options = {.with_stat = listing->with_sizes || is_ranked,
                                              .cancel = call->cancel};
     int r;
 
-    listing->is_small = listing->with_sizes;
+    listing->is_small = listing->with_sizes && !is_ranked;
     r = authority_list(call->box->config.files, tool_name(call, 0), &options, list_entry_, listing,
                        err);
     if (r != STOP)
@@ -94,38 +120,69 @@ static bool find_size(const struct listing *listing, struct str path,
     return about.type == AUTHORITY_FILE;
 }
 
-static int write_entries(const struct listing *listing, struct buf *out)
+/* As an array, and as lines of text if `text` is not NULL. */
+static int write_entries(const struct listing *listing, struct buf *out, struct buf *text)
 {
     __attribute__((uninitialized)) struct path_name path;
+    char time[CLOCK_ISO_BYTES];
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_begin_array(&w);
     for (size_t i = 0; i < listing->entries.count; i++) {
         const struct shortlist_item *item = listing->entries.items[i];
-        uint64_t size;
+        struct resulttext_entry entry = {.is_directory = item->is_directory};
         int r = cancel_check(listing->call->cancel);
 
         if (r < 0)
             return r;
         if (path_join(tool_name(listing->call, 0), shortlist_name(item), &path) < 0)
             continue; /* no name can reach it */
+        entry.path = path_view(&path);
         json_begin_object(&w);
-        json_put_str_lossy(&w, STR("path"), path_view(&path));
+        json_put_str_lossy(&w, STR("path"), entry.path);
         json_put_str(&w, STR("type"), item->is_directory ? STR("directory") : STR("file"));
-        if (!item->is_directory && find_size(listing, path_view(&path), item, &size))
-            json_put_int(&w, STR("sizeBytes"), (int64_t)size);
+        entry.has_size = !item->is_directory && find_size(listing, entry.path, item, &entry.size);
+        if (entry.has_size)
+            json_put_int(&w, STR("sizeBytes"), (int64_t)entry.size);
+        if (listing->order == BY_TIME && item->rank != INT64_MIN) {
+            clock_format_iso(item->rank, time);
+            entry.modified = str_from(time);
+            json_put_str(&w, STR("modifiedAt"), entry.modified);
+        }
         json_end_object(&w);
+        r = text != NULL ? resulttext_append_entry(&entry, text) : 0;
+        if (r < 0)
+            return r;
     }
     json_end_array(&w);
     return json_writer_finish(&w);
 }
 
-/* The array as text; the same in an object as structuredContent, which also tells if it was cut. */
+/* The lines become one JSON string. */
+static int write_told(const struct tool_call *call, struct str object, struct str lines,
+                      struct buf *out)
+{
+    cleanup_buf struct buf quoted = BUF_INIT(out->max);
+    struct json_writer w;
+    int r;
+
+    json_writer_init(&w, &quoted);
+    json_write_str(&w, lines);
+    r = json_writer_finish(&w);
+    return r == 0 ? toolresult_write_told(out, object, buf_view(&quoted),
+                                          call->box->config.result_form)
+                  : r;
+}
+
+/* As JSON text it is the array alone; structuredContent also tells if it was cut. */
 static int write_listing(struct tool_call *call, const struct listing *listing, struct buf *out)
 {
     const struct str start = STR("{\"entries\":");
     cleanup_buf struct buf object = BUF_INIT(out->max);
+    cleanup_buf struct buf lines = BUF_INIT(out->max);
+    bool is_json = call->box->config.result_form == TOOLRESULT_JSON;
+    bool is_cut = listing->entries.is_dropping;
     size_t room = (listing->entries.count + 1) * ENTRY_BYTES;
     size_t end = 0;
     int r = buf_reserve(&object, room < out->max ? room : out->max);
@@ -133,17 +190,19 @@ static int write_listing(struct tool_call *call, const struct listing *listing, 
     if (r == 0)
         r = buf_append_str(&object, start);
     if (r == 0)
-        r = write_entries(listing, &object);
+        r = write_entries(listing, &object, is_json ? NULL : &lines);
     if (r == 0) {
         end = object.len;
-        r = buf_append_str(&object,
-                           listing->entries.is_dropping ? STR(",\"truncated\":true}") : STR("}"));
+        r = buf_append_str(&object, is_cut ? STR(",\"truncated\":true}") : STR("}"));
     }
-    if (r == 0)
-        r = toolresult_write(out, str_slice(buf_view(&object), start.len, end - start.len),
-                             buf_view(&object), false);
+    if (r == 0 && !is_json)
+        r = resulttext_end_entries(is_cut, &lines);
+    if (r < 0)
+        return r;
     call->is_whole_result = true;
-    return r;
+    return is_json ? toolresult_write(out, str_slice(buf_view(&object), start.len, end - start.len),
+                                      buf_view(&object), false)
+                   : write_told(call, buf_view(&object), buf_view(&lines), out);
 }
 
 int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
@@ -152,8 +211,15 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
     struct listing listing = {
         .call = call, .with_files = true, .with_directories = true, .with_sizes = true};
     struct str type;
-    int r;
+    struct str order;
+    int r = excludes_read(call, tool_name(call, 0), &listing.excludes, err);
 
+    if (r < 0)
+        return r;
+    if (json_get_str(call->arguments, STR("sortBy"), &order))
+        listing.order = str_eq(order, STR("size"))   ? BY_SIZE
+                        : str_eq(order, STR("time")) ? BY_TIME
+                                                     : BY_NAME;
     if (json_get_str(call->arguments, STR("type"), &type)) {
         listing.with_files = !str_eq(type, STR("directory"));
         listing.with_directories = !str_eq(type, STR("file"));
@@ -175,6 +241,7 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
 
 struct tree {
     const struct tool_call *call;
+    struct excludes excludes;
     struct shortlist entries;
     unsigned max_depth; /* 0: nothing below the start */
     uint64_t seen;
@@ -190,11 +257,16 @@ static int tree_entry(void *data, const struct authority_entry *entry)
 
     if (++tree->seen % REPORT_ENTRIES == 0)
         tool_report(tree->call, tree->seen, 0, "walking");
-    if (!visible_in_list(visible_last(entry->name), entry->type))
+    if (!visible_in_list(visible_last(entry->name), entry->type) ||
+        excludes_match(&tree->excludes, entry->name))
         return AUTHORITY_WALK_SKIP;
     r = shortlist_add(&tree->entries, entry->name, is_directory, &item);
     if (r < 0)
         return r;
+    if (item != NULL && entry->has_stat && !is_directory) {
+        item->has_size = true;
+        item->size = entry->stat.size;
+    }
     return item == NULL || (is_directory && visible_is_excluded(visible_last(entry->name)))
                ? AUTHORITY_WALK_SKIP
                : 0;
@@ -224,8 +296,14 @@ static bool has_shown(const struct tree *tree, size_t index)
                           shortlist_name(tree->entries.items[index]));
 }
 
-/* Why nothing is shown below a directory that is no deeper than the tree. */
-static int append_why_bare(const struct tree *tree, struct str name, struct buf *out)
+/* Why nothing is shown below a directory. */
+struct bareness {
+    const char *why; /* NULL: something is */
+    bool is_opened;
+};
+
+/* Of a directory that is no deeper than the tree. */
+static struct bareness look_into(const struct tree *tree, struct str name)
 {
     static const struct authority_list_options one = {.max_entries = 1};
     __attribute__((uninitialized)) struct path_name path;
@@ -236,24 +314,33 @@ static int append_why_bare(const struct tree *tree, struct str name, struct buf 
         r = authority_list(tree->call->box->config.files, path_view(&path), &one, count_entry,
                            &count, NULL);
     if (r < 0)
-        return buf_printf(out, " (not opened: %s)", err_text(r));
+        return (struct bareness){err_text(r), false};
     if (count == 0)
-        return buf_append_str(out, STR(" (empty)"));
+        return (struct bareness){"empty", true};
     /* The rest was cut off, or is of the kinds that no tree has. */
-    return buf_append_str(out, tree->entries.is_dropping ? STR(" (not opened: truncated)")
-                                                         : STR(" (nothing to show)"));
+    return tree->entries.is_dropping ? (struct bareness){"truncated", false}
+                                     : (struct bareness){"nothing to show", true};
+}
+
+static struct bareness bareness_of(const struct tree *tree, size_t index)
+{
+    struct str name = shortlist_name(tree->entries.items[index]);
+
+    if (visible_is_excluded(visible_last(name)))
+        return (struct bareness){"excluded", false};
+    if (depth_of(name) >= tree->max_depth)
+        return (struct bareness){"maxDepth", false};
+    return has_shown(tree, index) ? (struct bareness){NULL, true} : look_into(tree, name);
 }
 
 /* What follows a directory's name, if it does not show what is in it. */
 static int append_state(const struct tree *tree, size_t index, struct buf *out)
 {
-    struct str name = shortlist_name(tree->entries.items[index]);
+    struct bareness bare = bareness_of(tree, index);
 
-    if (visible_is_excluded(visible_last(name)))
-        return buf_append_str(out, STR(" (not opened: excluded)"));
-    if (depth_of(name) >= tree->max_depth)
-        return buf_append_str(out, STR(" (not opened: maxDepth)"));
-    return has_shown(tree, index) ? 0 : append_why_bare(tree, name, out);
+    return bare.why == NULL
+               ? 0
+               : buf_printf(out, " (%s%s)", bare.is_opened ? "" : "not opened: ", bare.why);
 }
 
 static int append_line(const struct tree *tree, size_t index, struct buf *out)
@@ -284,8 +371,9 @@ static int append_line(const struct tree *tree, size_t index, struct buf *out)
 
 static int append_root(const struct tool_call *call, struct buf *out)
 {
-    struct str root = str_from(call->box->config.root_path);
     struct str name = tool_name(call, 0);
+    const struct tool_folder *folder = tool_folder_of(call->box, &name);
+    struct str root = folder != NULL ? str_from(folder->root_path) : STR_EMPTY;
     int r = printable_replace(out, root, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
 
     if (r == 0 && !str_ends_with(root, STR("/")))
@@ -318,6 +406,69 @@ static int write_tree(const struct tree *tree, struct buf *text)
     return r;
 }
 
+/* A directory's members; leaves its list open if something follows that is in it. */
+static void write_node(const struct tree *tree, size_t index, struct json_writer *w)
+{
+    const struct shortlist_item *item = tree->entries.items[index];
+    struct bareness bare = {NULL, true};
+
+    json_begin_object(w);
+    json_put_str_lossy(w, STR("name"), visible_last(shortlist_name(item)));
+    json_put_str(w, STR("type"), item->is_directory ? STR("directory") : STR("file"));
+    if (item->is_directory) {
+        bare = bareness_of(tree, index);
+        if (!bare.is_opened)
+            json_put_str(w, STR("notOpened"), str_from(bare.why));
+    } else if (item->has_size) {
+        json_put_int(w, STR("sizeBytes"), (int64_t)item->size);
+    }
+    if (item->is_directory && bare.is_opened) {
+        json_key(w, STR("children"));
+        json_begin_array(w);
+        if (bare.why == NULL)
+            return;
+        json_end_array(w);
+    }
+    json_end_object(w);
+}
+
+/* The entries are in order: one that is less deep ends the lists of those before it. */
+static int write_json_tree(const struct tree *tree, struct buf *text)
+{
+    cleanup_buf struct buf root = BUF_INIT(text->max);
+    struct json_writer w;
+    unsigned open = 1; /* the depth of the present list */
+    int r = append_root(tree->call, &root);
+
+    if (r < 0)
+        return r;
+    json_writer_init(&w, text);
+    json_begin_object(&w);
+    json_put_str(&w, STR("path"), str_slice(buf_view(&root), 0, root.len - 1));
+    json_key(&w, STR("children"));
+    json_begin_array(&w);
+    for (size_t i = 0; i < tree->entries.count; i++) {
+        unsigned depth = depth_of(shortlist_name(tree->entries.items[i]));
+
+        for (; open > depth; open--) {
+            json_end_array(&w);
+            json_end_object(&w);
+        }
+        write_node(tree, i, &w);
+        if (has_shown(tree, i))
+            open = depth + 1;
+    }
+    for (; open > 1; open--) {
+        json_end_array(&w);
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    if (tree->entries.is_dropping)
+        json_put_bool(&w, STR("truncated"), true);
+    json_end_object(&w);
+    return json_writer_finish(&w);
+}
+
 static int check_directory(const struct tool_call *call, struct err *err)
 {
     struct authority_stat about;
@@ -332,8 +483,13 @@ int tool_get_file_tree(struct tool_call *call, struct buf *out, struct err *err)
     struct authority_walk_options options = {.cancel = call->cancel};
     cleanup_buf struct buf text = BUF_INIT(out->max);
     struct tree tree = {.call = call};
-    int r;
+    struct str format = STR_EMPTY;
+    int r = excludes_read(call, tool_name(call, 0), &tree.excludes, err);
 
+    if (r < 0)
+        return r;
+    (void)json_get_str(call->arguments, STR("format"), &format);
+    (void)json_get_bool(call->arguments, STR("withSizes"), &options.with_stat);
     shortlist_init(&tree.entries, TREE_MAX_ENTRIES);
     if (depth < 1) {
         r = check_directory(call, err);
@@ -345,7 +501,7 @@ int tool_get_file_tree(struct tool_call *call, struct buf *out, struct err *err)
     }
     if (r == 0) {
         shortlist_sort(&tree.entries);
-        r = write_tree(&tree, &text);
+        r = str_eq(format, STR("json")) ? write_json_tree(&tree, &text) : write_tree(&tree, &text);
     }
     if (r == 0)
         r = toolresult_write(out, buf_view(&text), STR_EMPTY, false);

@@ -2,6 +2,7 @@
 #include "files/media.h"
 
 #include "base/cleanup.h"
+#include "base/encoding.h"
 
 static const struct {
     struct str beginning;
@@ -69,7 +70,7 @@ bool media_is_image(const char *type)
 
 bool media_has_early_nul(struct str content)
 {
-    return str_has_nul(str_slice(content, 0, MEDIA_HEAD_BYTES));
+    return str_has_nul(str_slice(content, 0, ENCODING_LOOK_BYTES));
 }
 
 static const struct ending *find_ending(struct str name)

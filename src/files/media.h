@@ -8,15 +8,13 @@
 
 #include "base/str.h"
 
-enum { MEDIA_HEAD_BYTES = 8 << 10 }; /* beginning of a file that is searched for a NUL */
-
 /* "image/png" and the like or "application/pdf", by the beginning of the content; else NULL. */
 const char *media_type_of_content(struct str head);
 
 bool media_is_image(const char *type);
 
 /*
- * Whether there is a NUL in the first MEDIA_HEAD_BYTES: then it is not text. Text must also be
+ * Whether there is a NUL in the first ENCODING_LOOK_BYTES: then it is not text. Text must also be
  * UTF-8.
  */
 bool media_has_early_nul(struct str content);

@@ -54,7 +54,7 @@ int change_check_move(const struct tool_call *call, struct err *err)
     struct err why = ERR_INIT;
     int r;
 
-    if (from.len == 0 || tool_name(call, DESTINATION).len == 0)
+    if (call->resources[SOURCE].is_root || call->resources[DESTINATION].is_root)
         return err_set_plain(err, ERR_ROOT_PROTECTED);
     r = authority_stat(call->box->config.files, from, &source, &why);
     if (r < 0)
@@ -178,7 +178,7 @@ int tool_delete(struct tool_call *call, struct buf *out, struct err *err)
     struct err why = ERR_INIT;
     int r;
 
-    if (tool_name(call, 0).len == 0)
+    if (call->resources[0].is_root)
         return err_set_plain(err, ERR_ROOT_PROTECTED);
     change_begin(call);
     r = undo_delete(call->box->undo, tool_name(call, 0), call->cancel, &why);

@@ -59,7 +59,8 @@ static int check(const char *option, struct str pattern, struct err *err)
  * beginning.
  */
 static int take_absolute(struct arena *arena, const char *option, struct str pattern,
-                         const char *const *roots, const char **out_pattern, struct err *err)
+                         const char *const *roots, const char *const *others,
+                         const char **out_pattern, struct err *err)
 {
     char shown[TOOL_SHOWN_BYTES];
     bool is_elsewhere = false;
@@ -84,6 +85,14 @@ static int take_absolute(struct arena *arena, const char *option, struct str pat
             return 0;
         }
     }
+    for (; others != NULL && *others != NULL; others++) {
+        struct str below = pattern;
+
+        if (path_strip_root(&below, *others) && below.len > 0) {
+            *out_pattern = "/.gatehouse-"; /* a name that nobody sees or uses */
+            return 0;
+        }
+    }
     if (!is_elsewhere)
         return 0;
     tool_show(pattern, shown);
@@ -94,7 +103,8 @@ static int take_absolute(struct arena *arena, const char *option, struct str pat
 }
 
 int patterns_take(struct arena *arena, const char *option, const char *const *given,
-                  const char *const *roots, const char *const **out_patterns, struct err *err)
+                  const char *const *roots, const char *const *others,
+                  const char *const **out_patterns, struct err *err)
 {
     const char **patterns;
     size_t count = 0;
@@ -110,7 +120,7 @@ int patterns_take(struct arena *arena, const char *option, const char *const *gi
 
         patterns[i] = given[i];
         if (r == 0 && str_starts_with(pattern, STR("/")))
-            r = take_absolute(arena, option, pattern, roots, &patterns[i], err);
+            r = take_absolute(arena, option, pattern, roots, others, &patterns[i], err);
         if (r < 0)
             return r;
     }

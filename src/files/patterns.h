@@ -14,11 +14,13 @@
 enum { PATTERNS_MAX_BYTES = 4 << 20 }; /* the arena needs this much room */
 
 /*
- * `given` is NULL-terminated, or NULL; `roots` are the folder's absolute paths, NULL-terminated.
+ * `given` is NULL-terminated, or NULL; `roots` are the folder's absolute paths, NULL-terminated;
+ * `others` those of other folders, or NULL: a pattern of theirs matches nothing in this one.
  * ERR_INVALID_ARGUMENT names the option and the pattern. The result lives in the arena.
  */
 int patterns_take(struct arena *arena, const char *option, const char *const *given,
-                  const char *const *roots, const char *const **out_patterns, struct err *err);
+                  const char *const *roots, const char *const *others,
+                  const char *const **out_patterns, struct err *err);
 
 struct glob_set;
 

@@ -9,12 +9,14 @@
 
 #include <inttypes.h>
 
+#include "authority/names/path.h"
 #include "base/base64.h"
 #include "base/checked.h"
+#include "base/encoding.h"
 #include "base/utf8.h"
-#include "files/encoding.h"
-#include "files/fileuri.h"
+#include "files/clientroots.h"
 #include "files/media.h"
+#include "files/resources.h"
 
 enum {
     WHOLE_MAX_BYTES = 16 << 20, /* text that is read at once; media may be larger */
@@ -72,7 +74,7 @@ static size_t skip_lines(struct str text, size_t at, uint64_t *line, uint64_t un
 
 /* The requested lines, and the result. */
 struct window {
-    const struct tool_call *call;
+    struct tool_call *call;
     uint64_t first;  /* from 1 */
     uint64_t count;  /* of lines wanted */
     uint64_t end;    /* the line behind the last one wanted */
@@ -97,7 +99,7 @@ struct window {
     uint64_t reported;
 };
 
-static void window_init(struct window *window, const struct tool_call *call)
+static void window_init(struct window *window, struct tool_call *call)
 {
     uint64_t most = call->box->config.max_lines;
     int64_t first = tool_int(call, STR("startLine"), 1);
@@ -290,12 +292,20 @@ static int refuse_large_media(const struct tool_call *call, const char *type, st
     if (r < 0)
         return r;
     return err_set(err, ERR_TOO_LARGE,
-                   "%s (%s) has %" PRIu64 " bytes; the limit is %" PRIu64 " bytes",
+                   "%s (%s) has %" PRIu64 " bytes; the limit is %" PRIu64
+                   " bytes, which the user can raise with --max-file-size",
                    tool_show(call->resources[0].given, name), type, about.size,
                    call->box->config.max_file_bytes);
 }
 
 /* ---- results ---- */
+
+/* There is nothing that a model has to be told beside the content. */
+static bool tells_only_content(const struct window *window)
+{
+    return window->content.len > 0 && window->next == 0 && !window->is_cut && window->first == 1 &&
+           window->encoding == ENCODING_UTF_8 && window->about.size == 0;
+}
 
 /* With numbers, as `cat -n` shows them, where that was asked for. */
 static int write_lines(struct json_writer *w, const struct window *window, size_t max_bytes)
@@ -305,14 +315,12 @@ static int write_lines(struct json_writer *w, const struct window *window, size_
     uint64_t number = window->first;
     bool with_numbers = false;
     struct str line;
+    size_t from;
     int r = 0;
 
     (void)json_get_bool(window->call->arguments, STR("lineNumbers"), &with_numbers);
-    if (!with_numbers || window->total < window->first) {
-        json_put_str(w, STR("content"), window->content);
-        return 0;
-    }
-    while (r == 0 && str_cut(&rest, '\n', &line)) {
+    with_numbers = with_numbers && window->total >= window->first;
+    while (with_numbers && r == 0 && str_cut(&rest, '\n', &line)) {
         if (numbered.len > 0)
             r = buf_append_char(&numbered, '\n');
         if (r == 0)
@@ -320,7 +328,11 @@ static int write_lines(struct json_writer *w, const struct window *window, size_
         if (r == 0)
             r = buf_append_str(&numbered, line);
     }
-    json_put_str(w, STR("content"), buf_view(&numbered));
+    json_key(w, STR("content"));
+    from = json_writer_length(w);
+    json_write_str(w, with_numbers ? buf_view(&numbered) : window->content);
+    window->call->told =
+        (struct tool_told){from, tells_only_content(window) ? json_writer_length(w) - from : 0};
     return r;
 }
 
@@ -391,7 +403,6 @@ static int append_json_str(struct buf *out, struct str text)
 /* Writes the whole result itself, so that the encoded bytes are written once and in place. */
 static int write_media(struct tool_call *call, const char *type, struct str bytes, struct buf *out)
 {
-    const struct toolbox_config *config = &call->box->config;
     cleanup_buf struct buf about = BUF_INIT(out->max);
     bool is_image = media_is_image(type);
     size_t room;
@@ -412,7 +423,7 @@ static int write_media(struct tool_call *call, const char *type, struct str byte
         r = buf_append_str(out,
                            STR("{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\""));
         if (r == 0)
-            r = fileuri_append(out, str_from(config->root_path), tool_name(call, 0));
+            r = resource_append_uri(call->box, tool_name(call, 0), out);
         if (r == 0)
             r = buf_printf(out, "\",\"mimeType\":\"%s\",\"blob\":\"", type);
         if (r == 0)
@@ -425,9 +436,12 @@ static int write_media(struct tool_call *call, const char *type, struct str byte
     if (r == 0)
         r = append_json_str(out, buf_view(&about));
     if (r == 0)
-        r = buf_append_str(out, STR("}],\"structuredContent\":"));
-    if (r == 0)
-        r = buf_append_str(out, buf_view(&about));
+        r = buf_append_str(out, STR("}]"));
+    if (r == 0 && call->box->config.result_form != TOOLRESULT_TEXT) {
+        r = buf_append_str(out, STR(",\"structuredContent\":"));
+        if (r == 0)
+            r = buf_append_str(out, buf_view(&about));
+    }
     if (r == 0)
         r = buf_append_char(out, '}');
     call->is_whole_result = true;
@@ -617,18 +631,15 @@ static const char *type_name(enum authority_type type)
 /* By its first bytes; false if the file may not be read. */
 static bool look_inside(const struct tool_call *call, bool *out_is_binary)
 {
-    const struct authority_read_options options = {.max_bytes = MEDIA_HEAD_BYTES,
+    const struct authority_read_options options = {.max_bytes = ENCODING_LOOK_BYTES,
                                                    .cancel = call->cancel};
-    cleanup_buf struct buf head = BUF_INIT(MEDIA_HEAD_BYTES);
-    struct str text;
+    cleanup_buf struct buf head = BUF_INIT(ENCODING_LOOK_BYTES);
 
     if (authority_read_bytes(call->box->config.files, tool_name(call, 0), &options, &head, NULL) <
         0)
         return false;
-    text = buf_view(&head);
-    if (text.len == MEDIA_HEAD_BYTES)
-        text = utf8_cut(text, text.len - 1); /* the last character may be cut */
-    *out_is_binary = encoding_guess(text, true) == ENCODING_BINARY;
+    *out_is_binary =
+        encoding_guess(buf_view(&head), head.len < ENCODING_LOOK_BYTES) == ENCODING_BINARY;
     return true;
 }
 
@@ -658,9 +669,28 @@ int tool_stat_file(struct tool_call *call, struct buf *out, struct err *err)
     return json_writer_finish(&w);
 }
 
+struct allowed {
+    struct json_writer *w;
+    const struct tool_folder *folder;
+};
+
+static void write_allowed(void *data, struct str below)
+{
+    __attribute__((uninitialized)) struct path_name path;
+    const struct allowed *allowed = data;
+
+    if (path_join(str_from(allowed->folder->root_path), below, &path) < 0)
+        return; /* no name can reach it */
+    json_begin_object(allowed->w);
+    json_put_str_lossy(allowed->w, STR("path"), path_view(&path));
+    json_put_str(allowed->w, STR("access"),
+                 allowed->folder->may_write ? STR("write") : STR("read"));
+    json_end_object(allowed->w);
+}
+
 int tool_list_allowed_directories(struct tool_call *call, struct buf *out, struct err *err)
 {
-    const struct toolbox_config *config = &call->box->config;
+    const struct toolbox *box = call->box;
     struct json_writer w;
 
     (void)err;
@@ -668,10 +698,12 @@ int tool_list_allowed_directories(struct tool_call *call, struct buf *out, struc
     json_begin_object(&w);
     json_key(&w, STR("directories"));
     json_begin_array(&w);
-    json_begin_object(&w);
-    json_put_str_lossy(&w, STR("path"), str_from(config->root_path));
-    json_put_str(&w, STR("access"), config->may_write ? STR("write") : STR("read"));
-    json_end_object(&w);
+    for (size_t i = 0; i < box->folder_count; i++) {
+        struct allowed allowed = {&w, &box->folders[i]};
+
+        if (!client_roots_each(box->config.client_roots, i, write_allowed, &allowed))
+            write_allowed(&allowed, STR_EMPTY);
+    }
     json_end_array(&w);
     json_end_object(&w);
     return json_writer_finish(&w);

@@ -23,17 +23,31 @@ enum {
 int resource_name_of_uri(const struct toolbox *box, struct str uri, char out_name[PATH_MAX],
                          size_t *out_len, struct err *err)
 {
-    const struct toolbox_config *config = &box->config;
-    int r = fileuri_name(uri, str_from(config->root_path), out_name, out_len, err);
+    __attribute__((uninitialized)) struct path_name whole;
+    int r = ERR_PATH_OUTSIDE_ROOT;
 
-    if (r == ERR_PATH_OUTSIDE_ROOT && config->given_path != NULL)
-        r = fileuri_name(uri, str_from(config->given_path), out_name, out_len, err);
+    for (size_t i = 0; i < box->folder_count && r == ERR_PATH_OUTSIDE_ROOT; i++) {
+        const struct tool_folder *folder = &box->folders[i];
+
+        r = fileuri_name(uri, str_from(folder->root_path), out_name, out_len, err);
+        if (r == ERR_PATH_OUTSIDE_ROOT && folder->given_path != NULL)
+            r = fileuri_name(uri, str_from(folder->given_path), out_name, out_len, err);
+        if (r < 0 || i == 0)
+            continue;
+        r = path_join(str_from(folder->root_path), (struct str){out_name, *out_len}, &whole);
+        if (r < 0)
+            return err_set_plain(err, r);
+        memcpy(out_name, whole.text, whole.len + 1);
+        *out_len = whole.len;
+    }
     return r;
 }
 
 int resource_append_uri(const struct toolbox *box, struct str name, struct buf *out)
 {
-    return fileuri_append(out, str_from(box->config.root_path), name);
+    return str_starts_with(name, STR("/"))
+               ? fileuri_append(out, name, STR_EMPTY)
+               : fileuri_append(out, str_from(box->config.root_path), name);
 }
 
 /* ---- reading ---- */
@@ -163,6 +177,8 @@ struct page {
     struct str after; /* the last file of the page before; "" at the beginning */
     struct shortlist files;
     bool has_more;
+    struct str top;          /* the folder: "" or absolute; names are relative to it */
+    const char *next_folder; /* its path; NULL: this is the last */
 };
 
 static int page_entry(void *data, const struct authority_entry *entry)
@@ -202,9 +218,23 @@ static int write_resource(const struct toolbox *box, struct str name, struct jso
     return 0;
 }
 
+/* The last name of this page; if the folder ends with it, the next folder. */
+static int append_cursor(const struct page *page, struct buf *out)
+{
+    __attribute__((uninitialized)) struct path_name last;
+    int r;
+
+    if (page->files.count == 0 || (!page->has_more && !page->files.is_dropping))
+        return page->next_folder != NULL ? fileuri_append_encoded(out, str_from(page->next_folder))
+                                         : 0;
+    r = path_join(page->top, shortlist_name(page->files.items[page->files.count - 1]), &last);
+    return r == 0 ? fileuri_append_encoded(out, path_view(&last)) : r;
+}
+
 static int write_page(const struct toolbox *box, const struct page *page, struct buf *out)
 {
     cleanup_buf struct buf cursor = BUF_INIT(CURSOR_MAX_BYTES);
+    __attribute__((uninitialized)) struct path_name name;
     size_t before = out->len;
     struct json_writer w;
     int r = 0;
@@ -214,13 +244,13 @@ static int write_page(const struct toolbox *box, const struct page *page, struct
     json_key(&w, STR("resources"));
     json_begin_array(&w);
     for (size_t i = 0; i < page->files.count && r == 0; i++)
-        r = write_resource(box, shortlist_name(page->files.items[i]), &w);
+        if (path_join(page->top, shortlist_name(page->files.items[i]), &name) == 0)
+            r = write_resource(box, path_view(&name), &w);
     json_end_array(&w);
-    if (r == 0 && page->files.count > 0 && (page->has_more || page->files.is_dropping)) {
-        r = fileuri_append_encoded(&cursor,
-                                   shortlist_name(page->files.items[page->files.count - 1]));
+    if (r == 0)
+        r = append_cursor(page, &cursor);
+    if (r == 0 && cursor.len > 0)
         json_put_str(&w, STR("nextCursor"), buf_view(&cursor));
-    }
     json_end_object(&w);
     if (r == 0)
         r = json_writer_finish(&w);
@@ -234,15 +264,23 @@ int resource_list(struct toolbox *box, struct str cursor, const struct cancel *c
 {
     const struct authority_walk_options options = {.max_depth = RESOURCE_DEPTH, .cancel = cancel};
     __attribute__((uninitialized)) char after[PATH_MAX];
-    struct page page = {.has_more = false};
+    struct page page = {.top = STR_EMPTY};
+    const struct tool_folder *folder;
     size_t len;
     int r;
 
     if (fileuri_decode(cursor, after, &len) < 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "invalid cursor");
     page.after = (struct str){after, len};
+    folder = tool_folder_of(box, &page.after);
+    if (folder == NULL)
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid cursor");
+    if (folder != &box->folders[0])
+        page.top = str_from(folder->root_path);
+    if (folder + 1 < box->folders + box->folder_count)
+        page.next_folder = folder[1].root_path;
     shortlist_init(&page.files, RESOURCE_PAGE);
-    r = authority_walk(box->config.files, STR_EMPTY, &options, page_entry, &page, err);
+    r = authority_walk(box->config.files, page.top, &options, page_entry, &page, err);
     if (r == 0) {
         shortlist_sort(&page.files);
         r = write_page(box, &page, out);
@@ -286,6 +324,22 @@ static int find_completions(struct toolbox *box, struct str directory,
         return r;
     return authority_list(box->config.files, (struct str){name, len}, &options, complete_entry,
                           completing, NULL);
+}
+
+/* Nothing of a folder was typed yet: the folders themselves. */
+static int find_folders(const struct toolbox *box, struct str typed, struct completing *completing)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < box->folder_count && r == 0; i++) {
+        struct str path = str_from(box->folders[i].root_path);
+
+        if (!str_starts_with(path, typed) || !utf8_is_valid(path))
+            continue;
+        completing->total++;
+        r = shortlist_add(&completing->found, path, true, NULL);
+    }
+    return r;
 }
 
 static int write_completions(const struct completing *completing, struct str typed_directory,
@@ -337,14 +391,22 @@ int resource_complete(struct toolbox *box, struct str typed, const struct cancel
     const char *slash = typed.len > 0 ? memrchr(typed.ptr, '/', typed.len) : NULL;
     size_t directory_len = slash == NULL ? 0 : (size_t)(slash - typed.ptr) + 1;
     struct str directory = str_slice(typed, 0, directory_len);
+    struct str below = directory;
     struct completing completing = {
         .beginning = str_slice(typed, directory_len, typed.len),
     };
     int r;
 
     shortlist_init(&completing.found, RESOURCE_COMPLETIONS);
-    r = typed.len < PATH_MAX ? find_completions(box, directory, &completing, cancel)
-                             : ERR_INVALID_PATH;
+    if (typed.len >= PATH_MAX) {
+        r = ERR_INVALID_PATH;
+    } else if (box->folder_count > 1 &&
+               (directory_len == 0 || tool_folder_of(box, &below) == NULL)) {
+        directory = STR_EMPTY;
+        r = find_folders(box, typed, &completing);
+    } else {
+        r = find_completions(box, tool_plain_name(box, directory), &completing, cancel);
+    }
     if (!ends_completion(r)) {
         shortlist_sort(&completing.found);
         r = write_completions(&completing, directory, out);

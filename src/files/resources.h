@@ -43,16 +43,16 @@ int resource_list(struct toolbox *box, struct str cursor, const struct cancel *c
 /*
  * Appends {"completion":{"values":[…],"total":…,"hasMore":…}}: paths that begin with what was
  * typed, one component further, directories with a slash. Directories that cannot be read have no
- * completions.
+ * completions. With several folders, paths are absolute, and begin with those of the folders.
  */
 int resource_complete(struct toolbox *box, struct str typed, const struct cancel *cancel,
                       struct buf *out, struct err *err);
 
-/* Converts a URI to a name below the root; see fileuri_name(). */
+/* Converts a URI to a name, relative to the first folder or absolute; see fileuri_name(). */
 int resource_name_of_uri(const struct toolbox *box, struct str uri, char out_name[PATH_MAX],
                          size_t *out_len, struct err *err);
 
-/* Appends the URI of a name below the root. */
+/* Appends the URI of such a name. */
 int resource_append_uri(const struct toolbox *box, struct str name, struct buf *out);
 
 #endif

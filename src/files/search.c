@@ -12,6 +12,7 @@
 
 #include "authority/names/path.h"
 #include "authority/names/sensitive.h"
+#include "files/excludes.h"
 #include "files/globtext.h"
 #include "files/nameglob.h"
 #include "files/nearest.h"
@@ -30,6 +31,7 @@ struct search {
     struct tool_call *call;
     struct nameglob globs[MAX_GLOBS];
     size_t glob_count;
+    struct excludes excludes;
     struct str name;      /* the first glob, as it was given */
     struct str directory; /* where it starts, relative to the root */
     struct str only;      /* the one file to look into; NULL ptr: all */
@@ -39,6 +41,7 @@ struct search {
     bool ignores_case;
     bool is_in_secrets;         /* it starts in a folder whose files all usually hold secrets */
     _Atomic uint64_t sensitive; /* files left out because they do */
+    _Atomic uint64_t excluded;  /* directories of fetched and built things that were not entered */
     size_t answer_bytes;
     bool is_answer_full;
 };
@@ -62,6 +65,8 @@ static bool is_wanted(void *data, struct str name)
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_matches(&search->globs[i], name))
             return false;
+    if (excludes_match(&search->excludes, name))
+        return false;
     if (!is_left_out(search, name))
         return true;
     search->sensitive++;
@@ -79,16 +84,19 @@ static bool is_named(const struct search *search, struct str component)
 
 static bool is_entered(void *data, struct str directory)
 {
-    const struct search *search = data;
+    struct search *search = data;
     struct str component = visible_last(directory);
 
-    if (search->only.ptr != NULL ||
-        (visible_is_excluded(component) && !is_named(search, component)))
+    if (search->only.ptr != NULL || excludes_match(&search->excludes, directory))
         return false;
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_may_match_below(&search->globs[i], directory))
             return false;
-    return true;
+    if (!visible_is_excluded(component) || is_named(search, component))
+        return true;
+    /* Nobody misses version control's own. */
+    search->excluded += visible_in_list(component, AUTHORITY_DIRECTORY);
+    return false;
 }
 
 static void report(void *data, uint64_t files)
@@ -113,12 +121,14 @@ static int refuse_glob(struct str key, struct str text, const char *why, struct 
 static int take_absolute(const struct search *search, struct str key, struct str given,
                          struct str *text, struct err *err)
 {
-    const struct toolbox_config *config = &search->call->box->config;
     struct str below = given;
     struct str start = search->directory;
+    const struct tool_folder *folder = tool_folder_of(search->call->box, &below);
 
-    if (!path_strip_root(&below, config->given_path) && !path_strip_root(&below, config->root_path))
+    if (folder == NULL)
         return 0; /* "/name" begins at the top */
+    if (folder != tool_folder_of(search->call->box, &start))
+        return refuse_glob(key, given, "it is not below dirPath", err);
     while (str_starts_with(below, STR("/")))
         below = str_slice(below, 1, below.len);
     if (start.len > 0) {
@@ -282,6 +292,8 @@ static int read_arguments(struct search *search, struct err *err)
         r = add_glob(search, STR("name"), err);
     if (r == 0)
         r = add_glob(search, STR("filePattern"), err);
+    if (r == 0)
+        r = excludes_read(search->call, search->directory, &search->excludes, err);
     if (r < 0)
         return r;
     note_excluded(search);
@@ -379,17 +391,39 @@ static void write_count(struct json_writer *w, struct str key, uint64_t count)
     json_put_int(w, key, (int64_t)count);
 }
 
+/* What would include what was left out. */
+static void write_hint(const struct search *search, struct json_writer *w,
+                       const struct search_result *result)
+{
+    char hint[256];
+    int len;
+
+    if (result->ignored + search->sensitive + search->excluded == 0)
+        return;
+    len = snprintf(hint, sizeof(hint), "%s%s%s",
+                   result->ignored > 0 ? "To search ignored files, set includeIgnored. " : "",
+                   search->excluded > 0 ? "To search an excluded directory (node_modules and the "
+                                          "like), name it as dirPath. "
+                                        : "",
+                   search->sensitive > 0 ? "To search a sensitive file, name it as dirPath. " : "");
+    json_put_str(w, STR("hint"), (struct str){hint, (size_t)len - 1});
+}
+
 /* What was not searched, so that silence is not taken for an answer. */
 static void write_skipped(const struct search *search, struct json_writer *w,
                           const struct search_result *result)
 {
-    if (result->binary + result->too_large + result->missed_count + search->sensitive == 0)
+    if (result->binary + result->too_large + result->missed_count + result->ignored +
+            search->sensitive + search->excluded ==
+        0)
         return;
     json_key(w, STR("skipped"));
     json_begin_object(w);
     write_count(w, STR("binary"), result->binary);
     write_count(w, STR("tooLarge"), result->too_large);
     write_count(w, STR("sensitive"), search->sensitive);
+    write_count(w, STR("ignored"), result->ignored);
+    write_count(w, STR("excluded"), search->excluded);
     write_count(w, STR("unreadable"), result->missed_count);
     if (result->missed_count > 0 && result->missed != NULL) {
         json_key(w, STR("firstUnreadable"));
@@ -402,6 +436,7 @@ static void write_skipped(const struct search *search, struct json_writer *w,
         }
         json_end_array(w);
     }
+    write_hint(search, w, result);
     json_end_object(w);
 }
 
@@ -450,7 +485,6 @@ static int run(struct search *search, struct buf *out, struct err *err)
         .max_results =
             (size_t)between(1, tool_int(call, STR("maxResults"), RESULTS), SEARCH_MAX_RESULTS),
         .max_counted = config->max_matches,
-        .max_file_bytes = config->max_file_bytes,
         .progress = report,
         .progress_data = search,
         .cancel = call->cancel,

@@ -10,20 +10,38 @@
 #include "base/jsonwrite.h"
 #include "files/toolbox.h"
 
+struct glob_set;
 struct undo_log;
+
+struct tool_folder {
+    const char *root_path;
+    const char *given_path;
+    bool may_write;
+    const struct glob_set *denied; /* as in the grants, for messages */
+    const struct glob_set *allowed;
+};
 
 struct toolbox {
     struct toolbox_config config; /* with defaults filled in */
-    struct undo_log *undo;        /* NULL without write access */
+    struct tool_folder *folders;  /* at least one */
+    size_t folder_count;
+    struct undo_log *undo; /* NULL without write access */
     /* private to toolbox.c: schemas, the lock that serialises changes */
     struct toolbox_private *own;
 };
 
 enum { TOOL_MAX_RESOURCES = 256 };
 
+/* A string of a tool's object, with its quotes; of no length: there is none. */
+struct tool_told {
+    size_t from;
+    size_t len;
+};
+
 struct tool_call {
     struct toolbox *box;
     const struct catalog_tool *tool;
+    uint64_t number;                    /* in the audit log */
     const struct json_value *arguments; /* an object that fits the schema */
     struct arena arena;                 /* lives as long as the call */
     struct tool_resource *resources;    /* in the order of the catalogue's rules */
@@ -41,6 +59,9 @@ struct tool_call {
     void *progress_data;
     /* Set by a tool that wrote a whole CallToolResult (images, plain text) instead of an object. */
     bool is_whole_result;
+    /* Set by a tool whose object has all that a model need be told in one string. */
+    struct tool_told told;
+    struct str change; /* see tool_change(); in the arena */
 };
 
 /*
@@ -82,7 +103,7 @@ bool tool_explain(const struct tool_call *call, int code, struct err *err);
 int tool_take_turn(struct toolbox *box, const struct cancel *cancel);
 void tool_leave_turn(struct toolbox *box);
 
-/* Resolved name of resource number `index`. */
+/* Resolved name of resource number `index`: relative in the first folder, absolute in others. */
 static inline struct str tool_name(const struct tool_call *call, size_t index)
 {
     return call->resources[index].resolved;
@@ -91,9 +112,24 @@ static inline struct str tool_name(const struct tool_call *call, size_t index)
 /* An integer argument that fits the schema (3, 3.0 and 3e0 are equal), clamped to an int64_t. */
 int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback);
 
+/*
+ * The folder of a name, and in *name what follows the folder's path; a relative name is in the
+ * first. NULL: an absolute name in none of them.
+ */
+const struct tool_folder *tool_folder_of(const struct toolbox *box, struct str *name);
+
+/* The same name as it works for the authority, which knows a folder by one of its two paths. */
+struct str tool_plain_name(const struct toolbox *box, struct str given);
+
 struct path_name;
-/* Makes a given name relative to the root and resolves ".." in it; does not follow links. */
+/* Resolves ".." in a given name, and makes it relative to its folder; does not follow links. */
+int tool_name_below(const struct toolbox *box, struct str given,
+                    const struct tool_folder **out_folder, struct path_name *out_name);
+/* The same in the form of resolved names. */
 int tool_given_name(const struct toolbox *box, struct str given, struct path_name *out_name);
+
+/* A given name without the root's path, for a diff. */
+struct str tool_name_in_diff(const struct toolbox *box, struct str given);
 
 /* Why a given name is denied, as the end of a sentence; NULL if the globs do not explain it. */
 const char *tool_denial(const struct toolbox *box, struct str given);

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/schema/schema.h"
 #include "base/utf8.h"
+#include "files/clientroots.h"
 #include "files/nearest.h"
 #include "files/patterns.h"
 #include "files/tool.h"
 #include "files/undo/undo.h"
 #include "protocol/toolids.h"
-#include "protocol/toolresult.h"
 
 enum {
     SCHEMAS_MAX_BYTES = 4 << 20,  /* of all tools together, compiled */
@@ -56,8 +56,6 @@ struct toolbox_private {
     pthread_cond_t turn_is_free;
     bool is_changing;
     struct arena glob_arena;
-    const struct glob_set *denied; /* as in the grants, for messages */
-    const struct glob_set *allowed;
 };
 
 /* ---- making ---- */
@@ -74,14 +72,38 @@ static void init_locks(struct toolbox_private *own)
     pthread_condattr_destroy(&monotonic);
 }
 
-static int compile_globs(struct toolbox *box, struct toolbox_private *own, struct err *err)
+static int add_folder(struct toolbox *box, struct arena *arena, const struct toolbox_folder *given,
+                      struct err *err)
 {
-    int r = glob_set_compile(&own->glob_arena, box->config.denied, &own->denied, err);
+    struct tool_folder *folder = &box->folders[box->folder_count++];
+    int r = glob_set_compile(arena, given->denied, &folder->denied, err);
 
-    if (r == 0)
-        r = glob_set_compile(&own->glob_arena, box->config.allowed, &own->allowed, err);
-    box->config.denied = NULL; /* owned by the caller, who may have freed them */
-    box->config.allowed = NULL;
+    folder->root_path = given->root_path;
+    folder->given_path = given->given_path;
+    folder->may_write = given->may_write;
+    return r == 0 ? glob_set_compile(arena, given->allowed, &folder->allowed, err) : r;
+}
+
+static int add_folders(struct toolbox *box, struct arena *arena, struct err *err)
+{
+    struct toolbox_config *config = &box->config;
+    const struct toolbox_folder only = {.root_path = config->root_path,
+                                        .given_path = config->given_path,
+                                        .may_write = config->may_write,
+                                        .denied = config->denied,
+                                        .allowed = config->allowed};
+    const struct toolbox_folder *given = config->folder_count > 0 ? config->folders : &only;
+    size_t count = config->folder_count > 0 ? config->folder_count : 1;
+    int r = 0;
+
+    box->folders = arena_alloc_array(arena, count, sizeof(*box->folders));
+    if (box->folders == NULL)
+        return err_set_plain(err, arena->error);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = add_folder(box, arena, &given[i], err);
+    config->folders = NULL; /* owned by the caller, who may have freed them */
+    config->denied = NULL;
+    config->allowed = NULL;
     return r;
 }
 
@@ -110,7 +132,7 @@ int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, s
     if (box->config.clock == NULL)
         box->config.clock = &clock_system;
     arena_init(&own->glob_arena, GLOBS_MAX_BYTES);
-    r = compile_globs(box, own, err);
+    r = add_folders(box, &own->glob_arena, err);
     if (r == 0 && box->config.may_write)
         r = undo_log_new(&box->config, &box->undo, err);
     if (r < 0) {
@@ -140,6 +162,20 @@ void toolbox_free(struct toolbox *box)
     free(box);
 }
 
+size_t toolbox_folder_count(const struct toolbox *box)
+{
+    return box->folder_count;
+}
+
+struct toolbox_folder toolbox_folder_at(const struct toolbox *box, size_t index)
+{
+    const struct tool_folder *folder = &box->folders[index];
+
+    return (struct toolbox_folder){.root_path = folder->root_path,
+                                   .given_path = folder->given_path,
+                                   .may_write = folder->may_write};
+}
+
 static bool is_change(const struct catalog_tool *tool)
 {
     return tool->group == CATALOG_FILESYSTEM_WRITE;
@@ -153,28 +189,68 @@ bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool)
 
 /* ---- words ---- */
 
-/* The authority knows the folder by one of its two paths; clients may use either. */
-static struct str below_root(const struct toolbox_config *config, struct str given)
+const struct tool_folder *tool_folder_of(const struct toolbox *box, struct str *name)
+{
+    if (name->len == 0 || name->ptr[0] != '/')
+        return &box->folders[0];
+    for (size_t i = 0; i < box->folder_count; i++)
+        if (path_strip_root(name, box->folders[i].given_path) ||
+            path_strip_root(name, box->folders[i].root_path))
+            return &box->folders[i];
+    return NULL;
+}
+
+struct str tool_plain_name(const struct toolbox *box, struct str given)
 {
     struct str name = given;
 
-    if (given.len > 0 && given.ptr[0] == '/' && !path_strip_root(&name, config->given_path))
-        (void)path_strip_root(&name, config->root_path);
-    return name;
+    return tool_folder_of(box, &name) == &box->folders[0] ? name : given;
+}
+
+int tool_name_below(const struct toolbox *box, struct str given,
+                    const struct tool_folder **out_folder, struct path_name *out_name)
+{
+    const struct tool_folder *folder = tool_folder_of(box, &given);
+
+    if (folder == NULL)
+        return ERR_PATH_OUTSIDE_ROOT;
+    *out_folder = folder;
+    return path_normalise(given, NULL, false, out_name);
 }
 
 int tool_given_name(const struct toolbox *box, struct str given, struct path_name *out_name)
 {
-    return path_normalise(below_root(&box->config, given), box->config.given_path, false, out_name);
+    __attribute__((uninitialized)) struct path_name below;
+    const struct tool_folder *folder;
+    int r = tool_name_below(box, given, &folder, out_name);
+
+    if (r < 0 || folder == &box->folders[0])
+        return r;
+    below = *out_name;
+    return path_join(str_from(folder->root_path), path_view(&below), out_name);
+}
+
+struct str tool_name_in_diff(const struct toolbox *box, struct str given)
+{
+    struct str name = tool_plain_name(box, given);
+
+    while (str_starts_with(name, STR("/")))
+        name = str_slice(name, 1, name.len);
+    return name;
 }
 
 const char *tool_denial(const struct toolbox *box, struct str given)
 {
     __attribute__((uninitialized)) struct path_name name;
+    const struct tool_folder *folder;
 
-    if (tool_given_name(box, given, &name) < 0)
+    if (tool_name_below(box, given, &folder, &name) < 0)
         return NULL;
-    return patterns_verdict(box->own->denied, box->own->allowed, path_view(&name));
+    if (box->config.client_roots != NULL &&
+        client_roots_deny(box->config.client_roots, (size_t)(folder - box->folders),
+                          path_view(&name)))
+        return "is outside the roots that the client declared";
+    return patterns_verdict(folder->denied, folder->allowed, path_view(&name));
 }
 
 /* Puts the authority's refusal into the client's terms, with advice. */
@@ -202,7 +278,12 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
                              name);
     case ERR_PATH_OUTSIDE_ROOT:
         return err_set_field(err, code, name,
-                             "%s is outside the root; paths are relative to the root", name);
+                             box->folder_count == 1
+                                 ? "%s is outside the root; paths are relative to the root"
+                                 : "%s is outside the folders; list_allowed_directories shows them",
+                             name);
+    case ERR_ACCESS_MISSING:
+        return err_set_field(err, code, name, "%s: files in this folder may only be read", name);
     case ERR_SYMLINK_REJECTED:
         return err_set_field(err, code, name,
                              is_running ? "%s has changed since it was checked: its path now "
@@ -350,6 +431,30 @@ static bool keep_failure(struct tool_call *call, int code, struct str given, con
     return true;
 }
 
+/* Of several folders, some may only be read: nobody is asked about changes there. */
+static int check_folder(const struct tool_call *call, const struct catalog_resource *rule,
+                        struct str given, struct err *err)
+{
+    struct authority_note note = {.operation = operation_of(call->tool, rule->access),
+                                  .outcome = AUTHORITY_DENIED,
+                                  .error = ERR_ACCESS_MISSING,
+                                  .policy_source = "grant"};
+    struct str below = given;
+    const struct tool_folder *folder = tool_folder_of(call->box, &below);
+
+    if ((rule->access != CATALOG_WRITES && rule->access != CATALOG_DELETES) || folder == NULL ||
+        folder->may_write)
+        return 0;
+    note.name = tool_plain_name(call->box, given);
+    (void)authority_note(call->box->config.files, &note);
+    return explain(call->box, err, ERR_ACCESS_MISSING, given, false);
+}
+
+static bool is_root(const struct toolbox *box, struct str resolved)
+{
+    return tool_folder_of(box, &resolved) != NULL && resolved.len == 0;
+}
+
 static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
                         struct str given, struct err *err)
 {
@@ -358,9 +463,12 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
     struct err why = ERR_INIT;
     struct str resolved;
     size_t len;
-    int r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
-                              below_root(&call->box->config, given), name, &len, &about, &why);
+    int r = check_folder(call, rule, given, err);
 
+    if (r < 0)
+        return r;
+    r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),
+                          tool_plain_name(call->box, given), name, &len, &about, &why);
     if (r < 0 && !keep_failure(call, r, given, &why, name, &len)) {
         if (err != NULL)
             *err = why;
@@ -374,6 +482,7 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
         .access = rule->access,
         .given = given,
         .resolved = resolved,
+        .is_root = is_root(call->box, resolved),
         .about = about,
     };
     return 0;
@@ -518,9 +627,11 @@ static void describe(const struct tool_call *call, int code, struct err *err)
     for (size_t i = 0; i < call->resource_count; i++) {
         const struct tool_resource *resource = &call->resources[i];
         bool is_only = err->code != code && call->resource_count == 1;
+        struct str below = resource->resolved;
 
-        if (is_only || (err->code == code && resource->resolved.len > 0 &&
-                        str_eq(utf8_cut(resource->resolved, longest), utf8_cut(field, longest)))) {
+        (void)tool_folder_of(call->box, &below);
+        if (is_only || (err->code == code && below.len > 0 &&
+                        str_eq(utf8_cut(below, longest), utf8_cut(field, longest)))) {
             (void)explain(call->box, err, code, resource->given, true);
             return;
         }
@@ -559,7 +670,7 @@ static int write_error(const struct tool_call *call, struct err *err, struct buf
             (void)err_set_field(err, ERR_NOT_FOUND, name, "%s: not found; %s", name, words);
         break;
     }
-    return toolresult_write_error(err, out);
+    return toolresult_write_error(err, call->box->config.result_form, out);
 }
 
 /* Runs the tool, with the lock if it changes something. */
@@ -590,6 +701,11 @@ static int hand_over(struct buf *whole, struct buf *out)
     return 0;
 }
 
+struct str tool_change(const struct tool_call *call)
+{
+    return call->change;
+}
+
 int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
              void *progress_data, struct buf *out)
 {
@@ -601,6 +717,8 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     call->progress = progress;
     call->progress_data = progress_data;
     call->is_whole_result = false;
+    call->told = (struct tool_told){0, 0};
+    call->change = STR_EMPTY;
     if (call->failure.code != 0)
         return write_error(call, &call->failure, out);
     r = run(call, &object, &err);
@@ -611,5 +729,9 @@ int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_
     }
     if (call->is_whole_result)
         return hand_over(&object, out);
-    return toolresult_write(out, buf_view(&object), buf_view(&object), false);
+    if (call->told.len > 0)
+        return toolresult_write_told(out, buf_view(&object),
+                                     str_slice(buf_view(&object), call->told.from, call->told.len),
+                                     call->box->config.result_form);
+    return toolresult_write_object(out, buf_view(&object), call->box->config.result_form, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tools of one session on one root. A call has two phases, so that permission can be decided in
- * between:
+ * The tools of one session on one folder or several. A call has two phases, so that permission can
+ * be decided in between:
  *
  *     tool_prepare()   checks the arguments against the schema and resolves names
  *     tool_resources() tells what would be touched, by its resolved name
@@ -24,16 +24,28 @@
 #include "base/json.h"
 #include "gatehouse/authority.h"
 #include "protocol/catalog.h"
+#include "protocol/toolresult.h"
 
+struct client_roots;
 struct toolbox;
 struct tool_call;
+
+/* One of several folders. */
+struct toolbox_folder {
+    const char *root_path;  /* without links */
+    const char *given_path; /* as given by the user; or NULL */
+    bool may_write;
+    const char *const *denied; /* the globs of its grants, as below */
+    const char *const *allowed;
+};
 
 struct toolbox_config {
     struct authority *authority;
     /*
      * Two grants for one root, with the same globs: `names` follows links inside the root and only
      * resolves names (AUTHORITY_METADATA suffices); `files` rejects links and does the work.
-     * Neither limits file sizes.
+     * Neither limits file sizes. With several folders, those of the first, to which the others are
+     * joined: relative names are in the first, and names of others are absolute paths.
      */
     struct authority_scope *names;
     struct authority_scope *files;
@@ -43,13 +55,17 @@ struct toolbox_config {
     /* The globs of both grants, NULL-terminated, to explain refusals; NULL: none. */
     const char *const *denied;
     const char *const *allowed;
-    bool searches_sensitive;   /* the contents of files of authority/names/sensitive.h, too */
-    bool may_write;            /* else the tools of filesystemWrite do not exist */
-    uint64_t max_file_bytes;   /* 0: TOOLBOX_FILE_BYTES */
-    uint64_t max_lines;        /* of one read; 0: TOOLBOX_MAX_LINES */
-    uint64_t max_undo_bytes;   /* 0: TOOLBOX_UNDO_BYTES */
-    uint64_t max_copy_bytes;   /* bytes copied in one call; 0: TOOLBOX_COPY_BYTES */
-    uint64_t max_matches;      /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
+    const struct toolbox_folder *folders; /* if several: all, and the first is the one above */
+    size_t folder_count;                  /* 0: only that one */
+    struct client_roots *client_roots;    /* narrows the folders; NULL: nothing does */
+    bool searches_sensitive; /* the contents of files of authority/names/sensitive.h, too */
+    bool may_write;          /* else the tools of filesystemWrite do not exist */
+    uint64_t max_file_bytes; /* 0: TOOLBOX_FILE_BYTES */
+    uint64_t max_lines;      /* of one read; 0: TOOLBOX_MAX_LINES */
+    uint64_t max_undo_bytes; /* 0: TOOLBOX_UNDO_BYTES */
+    uint64_t max_copy_bytes; /* bytes copied in one call; 0: TOOLBOX_COPY_BYTES */
+    uint64_t max_matches;    /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
+    enum toolresult_form result_form;
     const struct clock *clock; /* NULL: the system clock */
 };
 
@@ -67,13 +83,18 @@ int toolbox_new(const struct toolbox_config *config, struct toolbox **out_box, s
 /* No call may be running. Also deletes the data kept for undo. */
 void toolbox_free(struct toolbox *box);
 
+size_t toolbox_folder_count(const struct toolbox *box);
+/* Without its globs. */
+struct toolbox_folder toolbox_folder_at(const struct toolbox *box, size_t index);
+
 /* Whether the tool exists in this toolbox. */
 bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool);
 
 struct tool_resource {
     enum catalog_access access;
     struct str given;            /* as in the arguments */
-    struct str resolved;         /* relative to the root; "" is the root; no links in it */
+    struct str resolved;         /* relative to the first root, or absolute; no links in it */
+    bool is_root;                /* of any folder */
     struct authority_stat about; /* when prepared; inode 0: not looked at */
 };
 
@@ -98,5 +119,12 @@ typedef void tool_progress_fn(void *data, uint64_t done, uint64_t total, const c
  */
 int tool_run(struct tool_call *call, const struct cancel *cancel, tool_progress_fn *progress,
              void *progress_data, struct buf *out);
+
+enum { TOOL_CHANGE_BYTES = 8 << 10 };
+/*
+ * For the audit log, after the call ran: a diff of what it did to the contents of files, at most
+ * TOOL_CHANGE_BYTES; empty if it did nothing to them, or they usually hold secrets, or are large.
+ */
+struct str tool_change(const struct tool_call *call);
 
 #endif

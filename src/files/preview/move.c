@@ -111,7 +111,7 @@ int preview_delete(struct preview *preview, struct err *err)
     struct err why = ERR_INIT;
     int r;
 
-    if (tool_name(call, 0).len == 0)
+    if (call->resources[0].is_root)
         return err_set_plain(err, ERR_ROOT_PROTECTED);
     r = authority_stat(call->box->config.files, tool_name(call, 0), &about, &why);
     if (r < 0)

@@ -38,6 +38,7 @@ struct present {
     bool exists;
     bool is_readable; /* as text */
     struct authority_stat about;
+    enum encoding encoding; /* of the text */
     struct buf text;
     struct err why_not;
 };
@@ -52,11 +53,11 @@ static int look(struct preview *preview, struct present *present, struct err *er
 {
     const struct tool_call *call = preview->call;
     struct str given = change_given(call, 0);
-    struct authority_stat about;
+    struct change_source source = {.encoding = ENCODING_UTF_8};
     struct err why = ERR_INIT;
     int r;
 
-    if (tool_name(call, 0).len == 0)
+    if (call->resources[0].is_root)
         return change_refuse_write(err, ERR_ROOT_PROTECTED, given, &why);
     r = authority_stat(call->box->config.files, tool_name(call, 0), &present->about, &why);
     if (r == ERR_NOT_FOUND)
@@ -67,9 +68,10 @@ static int look(struct preview *preview, struct present *present, struct err *er
         return change_refuse_write(err, r, given, &why);
     present->exists = true;
     buf_init(&present->text, (size_t)call->box->config.max_file_bytes);
-    r = change_read(call, 0, &present->text, &about, &present->why_not);
+    r = change_read(call, 0, &present->text, &source, &present->why_not);
     if (preview_is_over(r))
         return r;
+    present->encoding = source.encoding;
     present->is_readable = r == 0;
     return 0;
 }
@@ -89,10 +91,22 @@ static int show_change(struct preview *preview, const struct present *present, s
     return r < 0 ? r : preview_show_arguments(preview);
 }
 
+/* A new content is UTF-8, which the texts do not show. */
+static int note_encoding(struct preview *preview, const struct present *present)
+{
+    char words[80];
+
+    if (!present->is_readable || present->encoding == ENCODING_UTF_8)
+        return 0;
+    snprintf(words, sizeof(words), "The file is %s, and becomes UTF-8.",
+             encoding_name(present->encoding));
+    return preview_note(preview, words);
+}
+
 static void say_present(struct preview *preview, const struct present *present)
 {
     preview_say_name(preview, 0);
-    if (!present->is_readable) {
+    if (!present->is_readable || present->encoding != ENCODING_UTF_8) {
         preview_say_size(preview, present->about.size);
         return;
     }
@@ -122,7 +136,8 @@ int preview_write_file(struct preview *preview, struct err *err)
         return r;
     if (!present.exists) {
         say_created(preview, content);
-    } else if (present.is_readable && str_eq(buf_view(&present.text), content)) {
+    } else if (present.is_readable && present.encoding == ENCODING_UTF_8 &&
+               str_eq(buf_view(&present.text), content)) {
         preview_say(preview, "Writes the same content again to ");
         say_present(preview, &present);
     } else {
@@ -131,6 +146,9 @@ int preview_write_file(struct preview *preview, struct err *err)
         preview_say(preview, " by ");
         preview_say_content(preview, content);
     }
+    r = note_encoding(preview, &present);
+    if (r < 0)
+        return r;
     return show_change(preview, &present, content);
 }
 
@@ -138,14 +156,16 @@ int preview_append_file(struct preview *preview, struct err *err)
 {
     struct tool_call *call = preview->call;
     struct str content = change_text(call, STR("content"));
+    cleanup_appended struct change_appended appended = {.bytes = STR_EMPTY};
     cleanup_present struct present present = {0};
-    cleanup_buf struct buf after = BUF_INIT((size_t)call->box->config.max_file_bytes);
+    cleanup_buf struct buf after = BUF_INIT(0);
     int r = look(preview, &present, err);
 
     if (r == 0)
-        r = change_check_size(call, change_given(call, 0), present.about.size + content.len, err);
+        r = change_encode_appended(call, &appended, err);
     if (r < 0)
         return r;
+    after.max = present.text.max + content.len;
     if (!present.exists) {
         say_created(preview, content);
     } else {

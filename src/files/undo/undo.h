@@ -72,10 +72,12 @@ int undo_will_write(struct undo_log *log, struct str name, const struct cancel *
                     struct err *err);
 /*
  * Announces the write and does it. `seen` describes what was at `name` a moment ago, with inode 0
- * if unknown: a small file is kept and replaced in one operation.
+ * if unknown: a small file is kept and replaced in one operation. Then *out_old is what was in it,
+ * until the next step; else its ptr is NULL.
  */
 int undo_write(struct undo_log *log, struct str name, const struct authority_stat *seen,
-               struct str content, const struct cancel *cancel, struct err *err);
+               struct str content, const struct cancel *cancel, struct str *out_old,
+               struct err *err);
 int undo_will_make_directory(struct undo_log *log, struct str name, struct err *err);
 /* `to` is a file, an empty directory or missing; an empty directory may be removed. */
 int undo_will_move(struct undo_log *log, struct str from, struct str to,

@@ -66,13 +66,17 @@ static int replace(struct undo_log *log, struct str name, size_t size, struct st
 }
 
 int undo_write(struct undo_log *log, struct str name, const struct authority_stat *seen,
-               struct str content, const struct cancel *cancel, struct err *err)
+               struct str content, const struct cancel *cancel, struct str *out_old,
+               struct err *err)
 {
     const struct authority_write_options options = {.make_parents = true, .cancel = cancel};
     int r;
 
+    *out_old = (struct str){NULL, 0};
     if (is_small_file(log, name, seen)) {
         r = replace(log, name, (size_t)seen->size, content, cancel, err);
+        if (r == 0)
+            *out_old = log->scratch.len > 0 ? buf_view(&log->scratch) : STR("");
         if (!has_changed_since(r))
             return r;
         *err = (struct err)ERR_INIT;

@@ -153,10 +153,18 @@ static void binaries_and_others_are_refused(void **state)
     struct bench *bench = *state;
 
     plant_bytes_at(bench->root_fd, "nul", "a\0b", 3);
-    plant(bench, "latin", "caf\xE9");
+    plant(bench, "neither", "caf\xE9\x01");
+    plant(bench, "damaged", "caf\xC3\xA9 et th\xC3\xA9, \xE9\n");
+    plant_bytes_at(bench->root_fd, "half",
+                   "\xFF\xFE"
+                   "a\0\x00\xD8"
+                   "b\0",
+                   8);
     plant_dir(bench, "d");
     assert_contains(edit_error(bench, "nul", "a", "b"), "binary");
-    assert_contains(edit_error(bench, "latin", "c", "b"), "binary");
+    assert_contains(edit_error(bench, "neither", "c", "b"), "binary");
+    assert_contains(edit_error(bench, "damaged", "c", "b"), "is UTF-8 with bytes in it");
+    assert_contains(edit_error(bench, "half", "a", "b"), "not valid utf-16le");
     assert_contains(edit_error(bench, "d", "c", "b"), "is a directory");
     assert_contains(edit_error(bench, "missing", "c", "b"), "missing: not found");
 }

@@ -96,6 +96,44 @@ static void links_special_files_and_version_control_are_left_out(void **state)
                "d:node_modules f:.env f:.env.local f:.eslintrc.js f:.secret f:file");
 }
 
+static void set_time(const struct bench *bench, const char *name, time_t seconds)
+{
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+
+    assert_int_equal(utimensat(bench->root_fd, name, times, 0), 0);
+}
+
+static void a_list_is_sorted_by_size_or_time(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *object;
+    const struct json_value *first;
+
+    plant(bench, "b", "12345");
+    plant(bench, "a", "1");
+    plant(bench, "c", "12345");
+    plant_dir(bench, "d");
+    set_time(bench, "a", 3000);
+    set_time(bench, "b", 1000);
+    set_time(bench, "c", 2000);
+    set_time(bench, "d", 2500);
+    assert_str(shown(bench, list(bench, "{\"dirPath\":\".\",\"sortBy\":\"name\"}")),
+               "d:d f:a f:b f:c");
+    assert_str(shown(bench, list(bench, "{\"dirPath\":\".\",\"sortBy\":\"size\"}")),
+               "f:b f:c f:a d:d");
+    object = list(bench, "{\"dirPath\":\".\",\"sortBy\":\"time\",\"maxResults\":3}");
+    assert_str(shown(bench, object), "f:a d:d f:c");
+    assert_true(bool_member(object, "truncated"));
+    first = json_get(object, STR("entries")) + 1;
+    assert_str(str_member(first, "modifiedAt"), "1970-01-01T00:50:00.000Z");
+    object = list(bench, "{\"dirPath\":\".\",\"sortBy\":\"size\",\"type\":\"file\","
+                         "\"withSizes\":false,\"maxResults\":1}");
+    first = json_get(object, STR("entries")) + 1;
+    assert_str(str_member(first, "path"), "b");
+    assert_false(has_member(first, "sizeBytes"));
+    assert_false(has_member(first, "modifiedAt"));
+}
+
 static void an_excluded_directory_is_listed_when_it_is_named(void **state)
 {
     struct bench *bench = *state;
@@ -191,6 +229,63 @@ static struct str below(const struct bench *bench, struct str text)
     assert_true(str_starts_with(text, str_from(bench->root)));
     assert_int_equal(text.ptr[len], '/');
     return str_slice(text, len + 1, text.len);
+}
+
+static void names_can_be_left_out(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_dir(bench, "src");
+    plant_dir(bench, "src/gen");
+    plant(bench, "src/gen/x", "");
+    plant(bench, "src/a.c", "");
+    plant(bench, "src/a.log", "");
+    plant(bench, "b.log", "");
+    assert_str(shown(bench, list(bench, "{\"dirPath\":\".\",\"excludePatterns\":[\"*.log\"]}")),
+               "d:src");
+    assert_str(shown(bench, list(bench, "{\"dirPath\":\"src\","
+                                        "\"excludePatterns\":[\"src/*.c\",\"gen/\"]}")),
+               "f:src/a.log");
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":3,"
+                                        "\"excludePatterns\":[\"gen\",\"**/*.log\"]}")),
+               "\n  src/\n    a.c");
+    assert_str(below(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":3,"
+                                        "\"excludePatterns\":[\"src/**\"]}")),
+               "\n  b.log");
+    assert_contains(
+        bench_error(bench, "get_file_tree", "{\"dirPath\":\".\",\"excludePatterns\":[\"+(a)\"]}"),
+        "excludePatterns: ");
+}
+
+static void a_tree_as_json_has_the_same_names(void **state)
+{
+    struct bench *bench = *state;
+    const struct json_value *root;
+    const struct json_value *children;
+    struct str text;
+
+    plant_dir(bench, "a");
+    plant_dir(bench, "a/b");
+    plant_dir(bench, "a/b/c");
+    plant_dir(bench, "e");
+    plant(bench, "a/b/ x", "");
+    plant(bench, "z", "");
+    root = bench_parse(bench, tree(bench, "{\"dirPath\":\".\",\"maxDepth\":3,"
+                                          "\"format\":\"json\"}"));
+    assert_true(str_starts_with(str_member(root, "path"), str_from(bench->root)));
+    children = json_get(root, STR("children"));
+    text = STR("[{\"name\":\"a\",\"type\":\"directory\",\"children\":["
+               "{\"name\":\"b\",\"type\":\"directory\",\"children\":["
+               "{\"name\":\"c\",\"type\":\"directory\",\"notOpened\":\"maxDepth\"},"
+               "{\"name\":\" x\",\"type\":\"file\"}]}]},"
+               "{\"name\":\"e\",\"type\":\"directory\",\"children\":[]},"
+               "{\"name\":\"z\",\"type\":\"file\"}]");
+    assert_true(json_eq(children, bench_parse(bench, text)));
+    root = bench_parse(bench, tree(bench, "{\"dirPath\":\"a/b\",\"maxDepth\":0,"
+                                          "\"format\":\"json\"}"));
+    assert_true(str_ends_with(str_member(root, "path"), STR("/a/b/")));
+    assert_int_equal(json_get(root, STR("children"))->size, 0);
+    assert_false(has_member(root, "truncated"));
 }
 
 static void a_tree_is_indented_and_ends_at_its_depth(void **state)
@@ -351,7 +446,8 @@ TEST_MAIN(BENCH_TEST(directories_come_first_then_names_in_order),
           BENCH_TEST(a_missing_directory_is_an_error_with_the_nearest),
           BENCH_TEST(links_special_files_and_version_control_are_left_out),
           BENCH_TEST(an_excluded_directory_is_listed_when_it_is_named),
-          BENCH_TEST(the_type_says_what_is_listed),
+          BENCH_TEST(the_type_says_what_is_listed), BENCH_TEST(a_list_is_sorted_by_size_or_time),
+          BENCH_TEST(names_can_be_left_out), BENCH_TEST(a_tree_as_json_has_the_same_names),
           BENCH_TEST(a_list_that_is_cut_keeps_the_first_and_says_so),
           BENCH_TEST(a_large_directory_has_sizes_for_what_is_shown),
           BENCH_TEST(a_name_that_is_no_utf8_is_shown_all_the_same),

@@ -504,8 +504,10 @@ static void media_over_the_limit_is_refused_with_size_and_limit(void **state)
 
     plant_bytes_at(bench->root_fd, "picture", image, sizeof(image));
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 1000}, NULL);
-    assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"picture\"}"),
-                    "picture (image/png) has 2000 bytes; the limit is 1000 bytes");
+    assert_contains(
+        bench_error(bench, "read_file", "{\"filePath\":\"picture\"}"),
+        "picture (image/png) has 2000 bytes; the limit is 1000 bytes, which the user can "
+        "raise with --max-file-size");
     bench_reopen(bench, (struct toolbox_config){.max_file_bytes = 2000}, NULL);
     assert_false(bench_is_error(bench_result(bench, "read_file", "{\"filePath\":\"picture\"}")));
 }

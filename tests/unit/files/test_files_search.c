@@ -359,6 +359,19 @@ static void an_answer_has_a_ceiling(void **state)
     assert_in_range(json_get(object, STR("matches"))->size, 1000, LINES - 1);
 }
 
+static void names_can_be_left_out_of_a_search(void **state)
+{
+    struct bench *bench = *state;
+
+    plant_project(bench);
+    assert_str(found(bench, "{\"name\":\"*.c\",\"excludePatterns\":[\"lib\"]}"), "src/a.c main.c");
+    assert_str(found(bench, "{\"name\":\"*.c\",\"excludePatterns\":[\"src/lib/*.c\",\"main.*\"]}"),
+               "src/lib/deep/c.c src/a.c");
+    assert_str(found(bench, "{\"name\":\"*.c\",\"dirPath\":\"src\","
+                            "\"excludePatterns\":[\"src/lib/deep/**\"]}"),
+               "src/lib/b.c src/a.c");
+}
+
 static void denied_files_are_not_searched(void **state)
 {
     static const char *const denied[] = {"*.key", "private/**", NULL};
@@ -388,4 +401,4 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
           BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
           BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),
-          BENCH_TEST(denied_names_are_not_found))
+          BENCH_TEST(denied_names_are_not_found), BENCH_TEST(names_can_be_left_out_of_a_search))

@@ -101,6 +101,7 @@ static void only_plain_names_are_literal(void **state)
     assert_true(globtext_is_literal(STR("src/a.ts")));
     assert_false(globtext_is_literal(STR("src/*.ts")));
     assert_false(globtext_is_literal(STR("src/[a]")));
+    assert_false(globtext_is_literal(STR("src/@(a|b)")));
 }
 
 TEST_MAIN(cmocka_unit_test(the_authoritys_own_syntax_stays),

@@ -12,7 +12,7 @@ static void takes_below(const char *const *folders, const char *given, const cha
     const char *const *patterns;
     struct err err = ERR_INIT;
 
-    if (patterns_take(&arena, "--deny", list, folders, &patterns, &err) < 0)
+    if (patterns_take(&arena, "--deny", list, folders, NULL, &patterns, &err) < 0)
         fail_msg("%s", err.message);
     assert_string_equal(patterns[0], "a");
     assert_string_equal(patterns[1], wanted);
@@ -31,7 +31,7 @@ static void refuses(const char *given, const char *words)
     const char *const *patterns;
     struct err err = ERR_INIT;
 
-    assert_int_equal(patterns_take(&arena, "--deny", list, roots, &patterns, &err),
+    assert_int_equal(patterns_take(&arena, "--deny", list, roots, NULL, &patterns, &err),
                      ERR_INVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "--deny '"));
     assert_non_null(strstr(err.message, words));

@@ -88,6 +88,26 @@ static void check_failure(struct bench *bench, const char *tool, const char *arg
 
 /* ---- the sentence ---- */
 
+static void other_encodings_are_shown_as_text(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "latin", "caf\xE9\n");
+    check_action(bench, "write_file", "{\"filePath\":\"latin\",\"content\":\"caf\xC3\xA9\\n\"}",
+                 "Replaces latin (5 bytes) by 1 line, 6 bytes");
+    check_detail(bench, "write_file", "{\"filePath\":\"latin\",\"content\":\"caf\xC3\xA9\\n\"}",
+                 false, "The file is iso-8859-1, and becomes UTF-8.\n");
+    check_detail(
+        bench, "edit_file",
+        "{\"filePath\":\"latin\",\"oldString\":\"caf\xC3\xA9\",\"newString\":\"th\xC3\xA9\"}", true,
+        "--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-caf\xC3\xA9\n+th\xC3\xA9\n");
+    check_detail(bench, "append_file", "{\"filePath\":\"latin\",\"content\":\"\xC3\xA9\\n\"}", true,
+                 "--- a/latin\n+++ b/latin\n@@ -1 +1,2 @@\n caf\xC3\xA9\n+\xC3\xA9\n");
+    check_failure(bench, "append_file", "{\"filePath\":\"latin\",\"content\":\"\xE2\x82\xAC\"}");
+    check_failure(bench, "edit_file",
+                  "{\"filePath\":\"latin\",\"oldString\":\"c\",\"newString\":\"\xE2\x82\xAC\"}");
+}
+
 static void tools_that_look_say_where(void **state)
 {
     struct bench *bench = *state;
@@ -613,9 +633,10 @@ static void a_cancelled_preview_says_nothing(void **state)
     assert_false(is_there(bench, "a"));
 }
 
-TEST_MAIN(CHANGE_TEST(tools_that_look_say_where), CHANGE_TEST(writing_says_what_is_replaced),
-          CHANGE_TEST(edits_say_which_files), CHANGE_TEST(many_files_are_counted),
-          CHANGE_TEST(deleting_says_how_much), CHANGE_TEST(entries_are_counted_up_to_a_ceiling),
+TEST_MAIN(CHANGE_TEST(other_encodings_are_shown_as_text), CHANGE_TEST(tools_that_look_say_where),
+          CHANGE_TEST(writing_says_what_is_replaced), CHANGE_TEST(edits_say_which_files),
+          CHANGE_TEST(many_files_are_counted), CHANGE_TEST(deleting_says_how_much),
+          CHANGE_TEST(entries_are_counted_up_to_a_ceiling),
           CHANGE_TEST(moving_says_what_is_replaced),
           CHANGE_TEST(a_link_is_told_with_where_it_leads),
           CHANGE_TEST(a_name_cannot_steer_a_terminal_or_hide_its_end),

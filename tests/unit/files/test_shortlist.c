@@ -147,6 +147,30 @@ static void names_without_slashes_are_sorted_like_all(void **state)
     }
 }
 
+static void a_higher_rank_comes_first_whatever_the_name(void **state)
+{
+    cleanup_shortlist struct shortlist list;
+    char name[16];
+
+    (void)state;
+    shortlist_init(&list, 5);
+    for (int i = 0; i < 1000; i++) {
+        int mixed = i * 7 % 1000;
+
+        snprintf(name, sizeof(name), "n%03d", mixed);
+        assert_int_equal(
+            shortlist_add_ranked(&list, str_from(name), mixed % 2 == 0, mixed / 2 - 100, NULL), 0);
+    }
+    shortlist_sort(&list);
+    assert_int_equal(list.count, 5);
+    assert_true(list.is_dropping);
+    /* Of the same rank, directories first. */
+    assert_str(shortlist_name(list.items[0]), "n998");
+    assert_str(shortlist_name(list.items[1]), "n999");
+    assert_str(shortlist_name(list.items[2]), "n996");
+    assert_int_equal(list.items[4]->rank, 497 - 100);
+}
+
 /* All alike: parting gets nowhere, and must not take for ever over it. */
 static void equal_names_do_not_make_it_slow(void **state)
 {
@@ -165,4 +189,5 @@ TEST_MAIN(cmocka_unit_test(the_order_is_that_of_a_tree),
           cmocka_unit_test(a_list_wants_what_may_still_be_among_the_first),
           cmocka_unit_test(a_list_that_was_never_full_drops_nothing),
           cmocka_unit_test(names_without_slashes_are_sorted_like_all),
+          cmocka_unit_test(a_higher_rank_comes_first_whatever_the_name),
           cmocka_unit_test(equal_names_do_not_make_it_slow))

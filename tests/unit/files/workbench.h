@@ -225,7 +225,7 @@ static inline const struct json_value *bench_run(struct bench *bench, struct too
 {
     buf_clear(&bench->out);
     if (call == NULL)
-        assert_int_equal(toolresult_write_error(&bench->err, &bench->out), 0);
+        assert_int_equal(toolresult_write_error(&bench->err, TOOLRESULT_JSON, &bench->out), 0);
     else
         assert_int_equal(tool_run(call, NULL, NULL, NULL, &bench->out), 0);
     tool_free(call);
