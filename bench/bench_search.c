@@ -78,6 +78,20 @@ static uint64_t count_of_lines(struct str answer)
     return lines;
 }
 
+/* Of the summary. */
+static uint64_t total_matches(struct str answer)
+{
+    struct str key = STR("\"totalMatches\":");
+    size_t at = str_find(answer, key);
+    uint64_t number = 0;
+
+    if (at == SIZE_MAX)
+        die("gatehouse search says no number");
+    for (at += key.len; at < answer.len && answer.ptr[at] >= '0' && answer.ptr[at] <= '9'; at++)
+        number = number * 10 + (uint64_t)(answer.ptr[at] - '0');
+    return number;
+}
+
 static uint64_t one_number(struct str answer)
 {
     struct str line;
@@ -124,10 +138,10 @@ static double compare_contents(const char *ours, const char *state, const char *
         const struct search *search = &searches[i];
         const char *letters = search->ignores_case ? "-i" : "--no-ignore-case";
         struct job jobs[2] = {
-            {.program.arguments = {ours, "-c", "--threads=2", "--no-json", "--state-dir", state,
+            {.program.arguments = {ours, "-c", "--threads=2", "--json", "--state-dir", state,
                                    letters, search->is_literal ? "--literal" : "--no-literal", "--",
                                    search->pattern, tree},
-             .count = one_number},
+             .count = total_matches},
             {.program.arguments = {"rg", "--no-config", "-c", "-j2",
                                    search->ignores_case ? "-i" : "-s",
                                    search->is_literal ? "-F" : "--no-fixed-strings", "-e",

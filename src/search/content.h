@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether content is binary: it has a NUL byte in its first 64 KiB, which is where ripgrep looks
- * before it searches; UTF-16 text counts as binary too. A later NUL is an ordinary byte here.
+ * before it searches; so has UTF-16, unless it was decoded. A later NUL is an ordinary byte here.
  */
 #ifndef SEARCH_CONTENT_H
 #define SEARCH_CONTENT_H

@@ -87,9 +87,8 @@ static void compile_for_ascii(struct str text, const struct pattern_options *opt
     PCRE2_SIZE offset;
     int error;
 
-    for (size_t i = 0; i < text.len; i++)
-        if ((signed char)text.ptr[i] < 0)
-            return;
+    if (!utf8_is_ascii(text))
+        return;
     pattern->ascii_code =
         pcre2_compile((PCRE2_SPTR)text.ptr, text.len, flags_of(options), &error, &offset, context);
     if (pattern->ascii_code != NULL && !compile_further(pattern->ascii_code)) {
@@ -124,6 +123,20 @@ static int bytes_of_tree(const struct syntax_tree *tree, char **out_bytes, size_
     return 0;
 }
 
+static bool is_ascii_window(const struct window *window)
+{
+    if (window->kind != WINDOW_SEQUENCES || !window->is_whole)
+        return false;
+    for (unsigned i = 0; i < window->count; i++)
+        for (unsigned k = 0; k < window->sequences[i].length; k++) {
+            const struct byteset *set = &window->sets[window->sequences[i].sets[k]];
+
+            if (!window->sequences[i].is_exact || (set->words[2] | set->words[3]) != 0)
+                return false;
+        }
+    return true;
+}
+
 static int plan_window(const struct syntax_tree *tree, enum scan_level level,
                        struct pattern *pattern)
 {
@@ -135,6 +148,8 @@ static int plan_window(const struct syntax_tree *tree, enum scan_level level,
     scan_init_window(&pattern->scan, level, &window);
     pattern->has_scan = true;
     pattern->is_whole = window.is_whole;
+    if (is_ascii_window(&window))
+        pattern->reach = PATTERN_ASCII;
     pattern->is_single = window.is_whole && window.count == 1 && window.sequences[0].is_exact;
     pattern->has_line_start = window.has_line_start;
     pattern->has_line_end = window.has_line_end;
@@ -158,6 +173,8 @@ static int plan(struct str text, const struct pattern_options *options, struct p
     if (len == 0)
         return plan_window(&tree, options->level, pattern);
     scan_init_needle(&pattern->scan, options->level, (struct str){pattern->needle, len});
+    if (utf8_is_ascii((struct str){pattern->needle, len}))
+        pattern->reach = PATTERN_ASCII;
     pattern->has_scan = true;
     pattern->is_whole = true;
     pattern->is_single = true;
@@ -197,6 +214,10 @@ int pattern_compile(struct str text, const struct pattern_options *options,
     r = compile_code(text, options, context, pattern, err);
     if (r < 0)
         return r;
+    /* In any case: no encoding that is decoded has another case of an ASCII letter. */
+    pattern->reach = !utf8_is_ascii(text) ? PATTERN_NAMES_MORE
+                     : options->is_regex  ? PATTERN_ANY
+                                          : PATTERN_ASCII;
     if (!options->has_no_prefilter) {
         r = plan(text, options, pattern);
         if (r < 0)
@@ -213,6 +234,16 @@ int pattern_compile(struct str text, const struct pattern_options *options,
     }
     *out_pattern = steal_ptr(&pattern);
     return 0;
+}
+
+enum pattern_reach pattern_reach(const struct pattern *pattern)
+{
+    return pattern->reach;
+}
+
+bool pattern_is_local(const struct pattern *pattern)
+{
+    return pattern->is_whole && !pattern->has_line_start && !pattern->has_line_end;
 }
 
 void pattern_free(struct pattern *pattern)

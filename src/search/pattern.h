@@ -43,6 +43,17 @@ struct pattern;
 int pattern_compile(struct str text, const struct pattern_options *options,
                     struct pattern **out_pattern, struct err *err);
 
+/* What it finds in a text that is not UTF-8 depends on the encoding if it matches beyond ASCII. */
+enum pattern_reach {
+    PATTERN_ASCII,      /* never */
+    PATTERN_ANY,        /* maybe, as "." does */
+    PATTERN_NAMES_MORE, /* it has such a character */
+};
+enum pattern_reach pattern_reach(const struct pattern *pattern);
+
+/* Whether matches can be told from their own bytes alone, wherever in a line they are. */
+bool pattern_is_local(const struct pattern *pattern);
+
 /* Call after freeing all its matchers. */
 void pattern_free(struct pattern *pattern);
 

@@ -13,6 +13,7 @@ struct pattern {
     pcre2_code *ascii_code;   /* for ASCII lines, twice as fast; or NULL */
     pcre2_code *watched_code; /* for the interpreter: calls back before each part; or NULL */
     bool has_jit;             /* of code; ascii_code always has it */
+    enum pattern_reach reach;
 
     bool has_scan;       /* only lines in which the scan finds something may match */
     bool is_whole;       /* and exact hits always match */

@@ -20,6 +20,7 @@ enum {
 struct counts {
     uint64_t searched;
     uint64_t binary;
+    uint64_t ignored;
 };
 
 struct searching {
@@ -322,6 +323,17 @@ static bool enters(void *data, struct str name)
     return request->enters == NULL || request->enters(request->filter_data, name);
 }
 
+/* Counts only what would have been looked at otherwise. */
+static void on_ignored(void *data, unsigned thread, struct str name, bool is_directory)
+{
+    struct searching *searching = data;
+    const struct search_request *request = searching->request;
+
+    searching->counts[thread].ignored +=
+        is_directory ? enters(searching, name)
+                     : request->wants == NULL || request->wants(request->filter_data, name);
+}
+
 /* ---- all of it ---- */
 
 static int sift(struct searching *searching, struct authority_scope *scope, struct err *err)
@@ -337,6 +349,7 @@ static int sift(struct searching *searching, struct authority_scope *scope, stru
                                                    .file = on_file,
                                                    .content = on_content,
                                                    .missed = on_missed,
+                                                   .ignored = on_ignored,
                                                    .data = searching};
     int r = authority_sift(scope, request->directory, &options, &visitor, err);
 
@@ -363,6 +376,7 @@ int search_run(struct authority_scope *scope, const struct search_request *reque
     for (size_t i = 0; i < AUTHORITY_SIFT_MAX_THREADS; i++) {
         out_result->searched += searching->counts[i].searched;
         out_result->binary += searching->counts[i].binary;
+        out_result->ignored += searching->counts[i].ignored;
         seeker_free(searching->seekers[i]);
     }
     pthread_mutex_destroy(&searching->lock);

@@ -71,6 +71,7 @@ struct search_result {
     uint64_t searched;            /* files whose content or name was checked */
     uint64_t binary;              /* binary files skipped */
     uint64_t too_large;           /* too large files skipped */
+    uint64_t ignored;             /* files and directories left out by ignore files */
     uint64_t missed_count;        /* files that could not be read */
     struct search_missed *missed; /* the first of them, in order of occurrence */
 };

@@ -11,7 +11,10 @@
 
 enum {
     SEEKER_BUFFER_BYTES = 256 << 10,
-    /* A file with a longer line is reported as missed. */
+    /*
+     * A longer line is searched in parts if the pattern is local, with no context; else the file is
+     * reported as missed.
+     */
     SEEKER_MAX_BUFFER_BYTES = 8 << 20,
     SEEKER_MAX_KEPT_BYTES = 8 << 20, /* of one file */
 };

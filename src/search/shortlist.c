@@ -77,17 +77,26 @@ int shortlist_compare(struct str a, bool a_is_directory, struct str b, bool b_is
 
 static int compare_items(const struct shortlist_item *a, const struct shortlist_item *b)
 {
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
     return compare(shortlist_name(a), a->last, a->is_directory, shortlist_name(b), b->last,
                    b->is_directory);
 }
 
-bool shortlist_wants(const struct shortlist *list, struct str name, bool is_directory)
+static bool wants(const struct shortlist *list, struct str name, bool is_directory, int64_t rank)
 {
     const struct shortlist_item *bound = list->bound;
 
     if (bound == NULL)
         return list->max > 0;
+    if (rank != bound->rank)
+        return rank > bound->rank;
     return shortlist_compare(name, is_directory, shortlist_name(bound), bound->is_directory) < 0;
+}
+
+bool shortlist_wants(const struct shortlist *list, struct str name, bool is_directory)
+{
+    return wants(list, name, is_directory, 0);
 }
 
 static void swap(struct shortlist_item **items, size_t a, size_t b)
@@ -137,6 +146,8 @@ static int compare_plain(const void *left, const void *right)
     const struct shortlist_item *b = *(struct shortlist_item *const *)right;
     int order;
 
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
     if (a->is_directory != b->is_directory)
         return (int)b->is_directory - (int)a->is_directory;
     order = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
@@ -229,13 +240,15 @@ static int make_room(struct shortlist *list)
     return 0;
 }
 
-static struct shortlist_item *make_item(struct arena *store, struct str name, bool is_directory)
+static struct shortlist_item *make_item(struct arena *store, struct str name, bool is_directory,
+                                        int64_t rank)
 {
     struct shortlist_item *item = arena_alloc(store, sizeof(*item) + name.len);
 
     if (item == NULL)
         return NULL;
     *item = (struct shortlist_item){
+        .rank = rank,
         .is_directory = is_directory,
         .len = (uint16_t)name.len,
         .last = (uint16_t)last_begin(name),
@@ -247,20 +260,26 @@ static struct shortlist_item *make_item(struct arena *store, struct str name, bo
 int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
                   struct shortlist_item **out_item)
 {
+    return shortlist_add_ranked(list, name, is_directory, 0, out_item);
+}
+
+int shortlist_add_ranked(struct shortlist *list, struct str name, bool is_directory, int64_t rank,
+                         struct shortlist_item **out_item)
+{
     struct shortlist_item *item;
     int r;
 
     assert(name.len <= UINT16_MAX);
     if (out_item != NULL)
         *out_item = NULL;
-    if (!shortlist_wants(list, name, is_directory)) {
+    if (!wants(list, name, is_directory, rank)) {
         list->is_dropping = true;
         return 0;
     }
     r = make_room(list);
     if (r < 0)
         return r;
-    item = make_item(&list->store, name, is_directory);
+    item = make_item(&list->store, name, is_directory, rank);
     if (item == NULL)
         return ERR_NO_MEMORY;
     list->items[list->count++] = item;

@@ -4,7 +4,7 @@
  * memory for twice as many.
  *
  * The order is that of a displayed tree: a directory before its content, and in each directory the
- * directories first, then by bytes.
+ * directories first, then by bytes. Items of different rank are in the order of these.
  */
 #ifndef SEARCH_SHORTLIST_H
 #define SEARCH_SHORTLIST_H
@@ -19,6 +19,7 @@
 #include "gatehouse/authority.h"
 
 struct shortlist_item {
+    int64_t rank;  /* those with a higher one come first, whatever their names */
     uint64_t size; /* for the owner's use */
     bool has_size;
     bool is_directory;
@@ -55,6 +56,10 @@ bool shortlist_wants(const struct shortlist *list, struct str name, bool is_dire
  */
 int shortlist_add(struct shortlist *list, struct str name, bool is_directory,
                   struct shortlist_item **out_item);
+
+/* The same with a rank, for names that are all in one directory. */
+int shortlist_add_ranked(struct shortlist *list, struct str name, bool is_directory, int64_t rank,
+                         struct shortlist_item **out_item);
 
 /* Sorts the first `max`: only afterwards may the items be read, and none may be added. */
 void shortlist_sort(struct shortlist *list);

@@ -111,6 +111,8 @@ static void put_summary(struct output *output, const struct print_view *view)
     put_count(&w, STR("files"), result->searched);
     put_count(&w, STR("binary"), result->binary);
     put_count(&w, STR("tooLarge"), result->too_large);
+    put_count(&w, STR("ignored"), result->ignored);
+    put_count(&w, STR("hidden"), view->hidden);
     put_count(&w, STR("missed"), result->missed_count);
     if (result->missed_count > 0)
         put_missed(&w, view);
