@@ -3,30 +3,118 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
-enum { SUMMARY_COLUMNS = 60 /* of a name in it */, TOOL_COLUMNS = 40, OPERATIONS_BYTES = 512 };
-
-static const struct {
-    const char *label;
-    const char *past;
-} words[CHOICES] = {
-    [CHOICE_DENY_ONCE] = {"Deny once", "Denied once"},
-    [CHOICE_ALLOW_ONCE] = {"Allow once", "Allowed once"},
-    [CHOICE_ALLOW_SESSION] = {"Allow for this session", "Allowed for this session"},
-    [CHOICE_ALWAYS_ALLOW] = {"Always allow", "Always allowed"},
-    [CHOICE_ALWAYS_DENY] = {"Always deny", "Always denied"},
+enum {
+    SUMMARY_COLUMNS = 60 /* of a name in it */,
+    TOOL_COLUMNS = 40,
+    OPERATIONS_BYTES = 512,
+    LABEL_BYTES = 240,
+    LABEL_MARGIN = 5 /* "> 1 " */
 };
 
-/* The saved rule names the command and no folder, unlike what is shown. */
-static const char *label_of(const struct question *question, enum permission_choice choice)
+static const char *const past_words[CHOICES] = {
+    [CHOICE_DENY_ONCE] = "Denied once",
+    [CHOICE_ALLOW_ONCE] = "Allowed once",
+    [CHOICE_ALLOW_SESSION] = "Allowed for this session",
+    [CHOICE_ALLOW_FOLDER] = "Allowed in its folder for this session",
+    [CHOICE_ALLOW_MATCHING] = "Allowed with others like it for this session",
+    [CHOICE_ALWAYS_ALLOW] = "Always allowed",
+    [CHOICE_ALWAYS_MATCHING] = "Always allowed with others like it",
+    [CHOICE_ALWAYS_DENY] = "Always denied",
+};
+
+static size_t count_names(const struct question *question)
 {
-    if (question->group == CATALOG_SHELL && choice == CHOICE_ALWAYS_ALLOW)
-        return "Always allow, in any folder";
-    if (question->group == CATALOG_SHELL && choice == CHOICE_ALWAYS_DENY)
-        return "Always deny, in any folder";
-    return words[choice].label;
+    size_t count = 0;
+
+    for (size_t i = 0; i < question->resource_count; i++)
+        count += question_first_of(question, i) == i;
+    return count;
+}
+
+/* What the choices for exactly this are about. */
+static const char *this_one(const struct question *question)
+{
+    if (question->group == CATALOG_SHELL)
+        return "this command";
+    if (question->group != CATALOG_FILESYSTEM_READ && question->group != CATALOG_FILESYSTEM_WRITE)
+        return "this";
+    if (count_names(question) != 1)
+        return "all of these";
+    for (size_t i = 0; i < question->resource_count; i++)
+        switch (question->resources[i].operation) {
+        case PERMISSION_LISTS:
+        case PERMISSION_LISTS_BELOW:
+        case PERMISSION_READS_BELOW:
+        case PERMISSION_CREATES_BELOW:
+            return "this folder";
+        case PERMISSION_USES:
+        case PERMISSION_LOOKS_UP:
+        case PERMISSION_READS:
+        case PERMISSION_CREATES:
+        case PERMISSION_CHANGES:
+        case PERMISSION_MOVES:
+        case PERMISSION_DELETES:
+        case PERMISSION_OPERATIONS:
+            break;
+        }
+    return "this file";
+}
+
+/* The folder or the pattern that a choice covers; empty for the others. */
+static struct str scope_of(const struct question *question, enum permission_choice choice)
+{
+    if (choice == CHOICE_ALLOW_FOLDER)
+        return question->folder;
+    if (choice == CHOICE_ALLOW_MATCHING || choice == CHOICE_ALWAYS_MATCHING)
+        return question->pattern;
+    return STR_EMPTY;
+}
+
+/* Each says what it covers. A saved rule for a command names no folder, unlike what is shown. */
+static void write_label(const struct question *question, enum permission_choice choice,
+                        char out_label[LABEL_BYTES])
+{
+    cleanup_buf struct buf scope = BUF_INIT(LABEL_BYTES);
+    const char *these = this_one(question);
+    const char *anywhere = question->group == CATALOG_SHELL ? ", in any folder" : "";
+    const char *starting = question->group == CATALOG_SHELL ? "commands starting with " : "";
+    const char *name = "";
+
+    if (page_name(&scope, scope_of(question, choice), LABEL_BYTES, false) < 0 ||
+        buf_terminate(&scope, &name) < 0)
+        name = "";
+    switch (choice) {
+    case CHOICE_DENY_ONCE:
+        snprintf(out_label, LABEL_BYTES, "Deny once");
+        break;
+    case CHOICE_ALLOW_ONCE:
+        snprintf(out_label, LABEL_BYTES, "Allow once");
+        break;
+    case CHOICE_ALLOW_SESSION:
+        snprintf(out_label, LABEL_BYTES, "Allow %s for this session", these);
+        break;
+    case CHOICE_ALLOW_FOLDER:
+        snprintf(out_label, LABEL_BYTES, "Allow everything in %s for this session", name);
+        break;
+    case CHOICE_ALLOW_MATCHING:
+        snprintf(out_label, LABEL_BYTES, "Allow %s%s for this session", starting, name);
+        break;
+    case CHOICE_ALWAYS_ALLOW:
+        snprintf(out_label, LABEL_BYTES, "Always allow %s%s", these, anywhere);
+        break;
+    case CHOICE_ALWAYS_MATCHING:
+        snprintf(out_label, LABEL_BYTES, "Always allow %s%s%s", starting, name, anywhere);
+        break;
+    case CHOICE_ALWAYS_DENY:
+        snprintf(out_label, LABEL_BYTES, "Always deny %s%s", these, anywhere);
+        break;
+    case CHOICES:
+        break;
+    }
 }
 
 static const char *group_words(enum catalog_group group)
@@ -49,7 +137,7 @@ static const char *group_words(enum catalog_group group)
 const char *prompt_past(enum permission_choice choice)
 {
     assert(choice < CHOICES);
-    return words[choice].past;
+    return past_words[choice];
 }
 
 void prompt_init(struct prompt *prompt, const struct question *question,
@@ -86,15 +174,6 @@ static void write_title(struct page *page, const struct question *question)
         page_say(page, style, "%s, tool %s", group_words(question->group), name);
 }
 
-static size_t count_names(const struct question *question)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < question->resource_count; i++)
-        count += question_first_of(question, i) == i;
-    return count;
-}
-
 static void write_resources(struct page *page, const struct question *question)
 {
     enum page_style style = question->deletes ? PAGE_WARNING : PAGE_PLAIN;
@@ -120,9 +199,41 @@ static void write_resources(struct page *page, const struct question *question)
     }
 }
 
+/* A label has one row: what does not fit there stands here, whole. */
+static void write_scopes(struct page *page, const struct question *question)
+{
+    static const struct {
+        enum permission_choice choice;
+        const char *words;
+    } rows[] = {
+        {CHOICE_ALLOW_FOLDER, "The folder that can be allowed:"},
+        {CHOICE_ALLOW_MATCHING, "The pattern that can be allowed:"},
+    };
+
+    for (size_t i = 0; i < array_size(rows); i++) {
+        char label[LABEL_BYTES];
+
+        if ((question->choices & 1U << rows[i].choice) == 0)
+            continue;
+        write_label(question, rows[i].choice, label);
+        if (strlen(label) + LABEL_MARGIN <= page->columns && strlen(label) + 1 < LABEL_BYTES)
+            continue;
+        page_say(page, PAGE_FAINT, "%s", rows[i].words);
+        page_quote(page, PAGE_PLAIN, scope_of(question, rows[i].choice), PAGE_LINE);
+    }
+}
+
 static void write_body(struct page *page, const struct question *question)
 {
     write_title(page, question);
+    if (question->asker.len > 0) {
+        page_say(page, PAGE_FAINT, "Asked by:");
+        page_quote(page, PAGE_PLAIN, question->asker, PAGE_LINE);
+    }
+    if (question->client.len > 0) {
+        page_say(page, PAGE_FAINT, "For the client:");
+        page_quote(page, PAGE_PLAIN, question->client, PAGE_NAME);
+    }
     if (question->action.len > 0)
         page_quote(page, question->deletes ? PAGE_WARNING : PAGE_PLAIN, question->action,
                    PAGE_LINE);
@@ -134,6 +245,7 @@ static void write_body(struct page *page, const struct question *question)
                                                     : "Arguments:");
         page_quote(page, PAGE_PLAIN, question->detail, question->is_diff ? PAGE_DIFF : PAGE_LINES);
     }
+    write_scopes(page, question);
 }
 
 /* Built once for a width: it may be long, and keys only scroll it. */
@@ -157,6 +269,7 @@ static const struct page *body_for(struct prompt *prompt, size_t columns)
 struct layout {
     struct sheet sheet;
     const char *labels[CHOICES];
+    char rooms[CHOICES][LABEL_BYTES];
     char title[64];
     char keys[96];
 };
@@ -169,8 +282,10 @@ static void lay_out(struct prompt *prompt, size_t columns, size_t more, struct l
                                      .label_count = prompt->offered_count,
                                      .chosen = prompt->chosen,
                                      .keys = out->keys}};
-    for (size_t i = 0; i < prompt->offered_count; i++)
-        out->labels[i] = label_of(prompt->question, prompt->offered[i]);
+    for (size_t i = 0; i < prompt->offered_count; i++) {
+        write_label(prompt->question, prompt->offered[i], out->rooms[i]);
+        out->labels[i] = out->rooms[i];
+    }
     if (more > 0)
         (void)snprintf(out->title, sizeof(out->title), "Gatehouse asks (%zu more)", more);
     else

@@ -46,7 +46,10 @@ struct bench {
     int gone;
 };
 
-#define ALL_CHOICES ((1U << CHOICES) - 1)
+/* All but the wider ones, which need something to name. */
+#define ALL_CHOICES                                                                                \
+    (1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE | 1U << CHOICE_ALLOW_SESSION |               \
+     1U << CHOICE_ALWAYS_ALLOW | 1U << CHOICE_ALWAYS_DENY)
 
 static const struct stage_look bench_colour = {.has_colour = true, .is_utf8 = true};
 

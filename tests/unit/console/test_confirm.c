@@ -56,7 +56,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "  Read files              Allow");
     assert_shows(&bench, "  Change files            Deny (write access off)");
     assert_shows(&bench, "  Run commands            Deny");
-    assert_shows(&bench, "  Screen, mouse, keyboard Not available in this version");
+    assert_shows(&bench, "  Screen, mouse, keyboard Deny");
     assert_shows(&bench, "  Browser                 Not available in this version");
     assert_does_not_show(&bench, "network"); /* there are no commands */
     assert_shows(&bench, "  1 Yes, connect");

@@ -57,8 +57,8 @@ static void a_question_is_shown_and_answered(void **state)
     assert_shows(&bench, "| +int new;");
     assert_shows(&bench, "> 1 Deny once");
     assert_shows(&bench, "  2 Allow once");
-    assert_shows(&bench, "  3 Allow for this session");
-    assert_shows(&bench, "  4 Always allow");
+    assert_shows(&bench, "  3 Allow this file for this session");
+    assert_shows(&bench, "  4 Always allow this file");
     assert_shows(&bench, "  5 Always deny");
     bench_wait(&bench, STAGE_GUARD_MS);
     bench_press(&bench, "2");

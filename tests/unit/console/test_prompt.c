@@ -10,7 +10,11 @@ static const struct stage_look colour = {.has_colour = true, .is_utf8 = true};
 static const struct key enter = {.code = KEY_ENTER};
 static const struct key escape = {.code = KEY_ESCAPE};
 
-enum { ALL_CHOICES = (1 << CHOICES) - 1 };
+/* All but the wider ones, which need something to name. */
+enum {
+    ALL_CHOICES = 1 << CHOICE_DENY_ONCE | 1 << CHOICE_ALLOW_ONCE | 1 << CHOICE_ALLOW_SESSION |
+                  1 << CHOICE_ALWAYS_ALLOW | 1 << CHOICE_ALWAYS_DENY,
+};
 
 static void show(struct prompt *prompt, size_t rows, size_t columns, struct screen *screen)
 {
@@ -133,6 +137,56 @@ static void in_lines_nothing_is_allowed_before_its_end_was_shown(void **state)
     prompt_done(&prompt);
 }
 
+static void a_choice_says_what_it_covers(void **state)
+{
+    static const struct question_resource one_file = {.group = CATALOG_FILESYSTEM_READ,
+                                                      .shown = STR_LITERAL("/srv/me/a.c"),
+                                                      .operation = PERMISSION_READS};
+    static const struct question_resource one_command = {.group = CATALOG_SHELL,
+                                                         .shown = STR_LITERAL("/w: npm test -x")};
+    struct question question = {.tool = STR("read_file"),
+                                .group = CATALOG_FILESYSTEM_READ,
+                                .resources = &one_file,
+                                .resource_count = 1,
+                                .folder = STR("/srv/me"),
+                                .pattern = STR("/srv/me/**/*.c"),
+                                .choices = ALL_CHOICES | 1U << CHOICE_ALLOW_FOLDER |
+                                           1U << CHOICE_ALLOW_MATCHING};
+    struct prompt prompt;
+    struct screen screen;
+
+    (void)state;
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "3 Allow this file for this session") >= 0);
+    assert_true(screen_find(&screen, "4 Allow everything in \"/srv/me\" for this session") >= 0);
+    assert_true(screen_find(&screen, "5 Allow \"/srv/me/**/*.c\" for this session") >= 0);
+    assert_true(screen_find(&screen, "can be allowed:") < 0);
+    /* What does not fit into its row stands above, whole; and it stays text. */
+    question.folder = STR("/srv/me/\x1b[2Ja folder with a long name");
+    show(&prompt, 24, 40, &screen);
+    assert_true(screen_find(&screen, "The folder that can be allowed:") >= 0);
+    assert_true(screen_find(&screen, "| /srv/me/\\x1b[2Ja folder with a long") >= 0);
+    prompt_done(&prompt);
+    question = (struct question){.tool = STR("shell_execute"),
+                                 .group = CATALOG_SHELL,
+                                 .resources = &one_command,
+                                 .resource_count = 1,
+                                 .pattern = STR("npm test"),
+                                 .choices = ALL_CHOICES | 1U << CHOICE_ALLOW_MATCHING |
+                                            1U << CHOICE_ALWAYS_MATCHING};
+    prompt_init(&prompt, &question, &colour);
+    show(&prompt, 24, 80, &screen);
+    assert_true(screen_find(&screen, "3 Allow this command for this session") >= 0);
+    assert_true(
+        screen_find(&screen, "4 Allow commands starting with \"npm test\" for this session") >= 0);
+    assert_true(screen_find(&screen, "5 Always allow this command, in any folder") >= 0);
+    assert_true(
+        screen_find(&screen, "6 Always allow commands starting with \"npm test\", in any folder") >=
+        0);
+    prompt_done(&prompt);
+}
+
 static void for_good_means_in_any_folder(void **state)
 {
     static char command[6];
@@ -144,8 +198,8 @@ static void for_good_means_in_any_folder(void **state)
     (void)state;
     prompt_init(&prompt, &question, &colour);
     show(&prompt, 24, 80, &screen);
-    assert_true(screen_find(&screen, "4 Always allow, in any folder") >= 0);
-    assert_true(screen_find(&screen, "5 Always deny, in any folder") >= 0);
+    assert_true(screen_find(&screen, "4 Always allow this command, in any folder") >= 0);
+    assert_true(screen_find(&screen, "5 Always deny this command, in any folder") >= 0);
     prompt_done(&prompt);
     question.group = CATALOG_FILESYSTEM_WRITE;
     prompt_init(&prompt, &question, &colour);
@@ -240,7 +294,7 @@ static void any_question_fits_any_window(void **state)
             .detail = draw_text(texts[3], 1 + draw(90), pieces, array_size(pieces)),
             .is_diff = draw(2) == 0,
             .deletes = draw(2) == 0,
-            .choices = (unsigned)draw(ALL_CHOICES + 1) | 1U << CHOICE_DENY_ONCE,
+            .choices = (unsigned)draw(1 << CHOICES) | 1U << CHOICE_DENY_ONCE,
         };
         struct stage_look look = {.has_colour = draw(2) == 0, .is_utf8 = draw(2) == 0};
         size_t rows = 1 + draw(SCREEN_ROWS);
@@ -279,6 +333,7 @@ static void a_summary_is_one_line(void **state)
 TEST_MAIN(cmocka_unit_test(the_end_of_a_long_command_is_there),
           cmocka_unit_test(nothing_is_allowed_before_its_end_was_shown),
           cmocka_unit_test(in_lines_nothing_is_allowed_before_its_end_was_shown),
+          cmocka_unit_test(a_choice_says_what_it_covers),
           cmocka_unit_test(for_good_means_in_any_folder),
           cmocka_unit_test(many_blanks_are_told_by_their_number),
           cmocka_unit_test(what_cannot_be_shown_whole_can_only_be_denied),

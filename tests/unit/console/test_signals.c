@@ -6,11 +6,8 @@
 #include "bench.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "isolate/seccomp.h"
-#include "isolate/syscalls.h"
 #include "loop/reader.h"
 #include "loop/signal.h"
 #include "loop/worker.h"
@@ -20,7 +17,6 @@ enum { JOB_SAYS_BYE = 7 };
 struct job_plan {
     bool handles_sigterm;
     bool ignores_sighup;
-    bool is_confined;
     bool runs_on_a_worker; /* which has signals blocked */
 };
 
@@ -76,17 +72,6 @@ static void on_sigterm(void *data, int signum)
     loop_stop(job->loop);
 }
 
-static void confine(void)
-{
-    const struct syscalls_needs needs = {.pid = getpid(), .asks_on_terminal = true};
-    struct seccomp_program program;
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-        syscalls_compile(SECCOMP_ON_THIS, &needs, &program, NULL) < 0 ||
-        seccomp_install(&program, NULL) < 0)
-        _exit(4);
-}
-
 static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
 {
     const struct question question = {.tool = STR_LITERAL("write_file"), .choices = ALL_CHOICES};
@@ -103,9 +88,6 @@ static void run_job(const struct job_plan *plan, int fd, int pokes, int echoes)
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     signal(SIGHUP, plan->ignores_sighup ? SIG_IGN : SIG_DFL);
-    /* Before there is a loop, as in our programs: libuv may want to make it a ring. */
-    if (plan->is_confined)
-        confine();
     if (loop_new(&clock_system, &job.loop) < 0 || question_queue_new(&config.queue) < 0)
         _exit(4);
     config.loop = job.loop;
@@ -373,12 +355,6 @@ static void stopping_gives_the_terminal_to_the_shell_and_back(void **state)
     stop_and_go_on(&(struct job_plan){.runs_on_a_worker = true});
 }
 
-static void a_confined_program_can_do_all_that(void **state)
-{
-    (void)state;
-    stop_and_go_on(&(struct job_plan){.is_confined = true});
-}
-
 /* Also when it could not be asked before it was stopped. */
 static void being_stopped_by_force_is_mended(void **state)
 {
@@ -444,7 +420,6 @@ TEST_MAIN(cmocka_unit_test(a_signal_that_ends_us_restores_the_terminal_first),
           cmocka_unit_test(a_program_that_handles_the_signal_has_the_last_word),
           cmocka_unit_test(what_was_ignored_stays_ignored),
           cmocka_unit_test(stopping_gives_the_terminal_to_the_shell_and_back),
-          cmocka_unit_test(a_confined_program_can_do_all_that),
           cmocka_unit_test(being_stopped_by_force_is_mended),
           cmocka_unit_test(in_the_background_it_waits_for_its_turn),
           cmocka_unit_test(a_crash_restores_the_terminal))

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/connect/desktop.h"
+#include "asking/desktop.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 #include "isolate/helper.h"
 #include "loop/child.h"
 #include "loop/timer.h"
-#include "programs/connect/plain.h"
 
 /* How the program finds the session, and its language. */
 static const char *const VARIABLES[] = {
@@ -30,9 +32,13 @@ enum {
     VARIABLE_BYTES = 1024,
     GATEWAY_SESSION_VARIABLES = 2,              /* without the first of them there is no desktop */
     ESCAPED_BYTES = DESKTOP_TEXT_BYTES * 5 + 1, /* "&amp;" for each */
+    ANSWER_BYTES = 16,
+    MAX_WORDS = 8,
 };
 
 struct note {
+    bool has_buttons;
+    bool may_allow;
     char title[DESKTOP_TITLE_BYTES + 1];
     char text[ESCAPED_BYTES];
 };
@@ -46,6 +52,15 @@ struct desktop {
     struct timer too_long;
     bool has_next;
     struct note next;
+    /* Of the one being shown, if it has buttons: */
+    struct note asked;
+    bool is_asking;
+    bool is_withdrawn;
+    int answer_fd; /* what the program writes about the button; or -1 */
+    int64_t asked_ms;
+    bool lacks_buttons; /* the program does not know them */
+    void (*on_button)(void *data, bool allows);
+    void *data;
 };
 
 static void show_next(struct desktop *desktop);
@@ -85,14 +100,48 @@ static void kill_it(void *data)
     (void)kill(-desktop->pid, SIGKILL);
 }
 
+/* What it wrote before it ended: the name of a button, or nothing. */
+static struct str read_answer(struct desktop *desktop, char room[ANSWER_BYTES])
+{
+    ssize_t got = desktop->answer_fd >= 0 ? read(desktop->answer_fd, room, ANSWER_BYTES) : 0;
+
+    cleanup_fd_(&desktop->answer_fd);
+    desktop->answer_fd = -1;
+    return str_trim((struct str){room, got > 0 ? (size_t)got : 0});
+}
+
+static void end_asking(struct desktop *desktop, struct child_exit exit)
+{
+    bool is_early = loop_now_ms(desktop->loop) - desktop->asked_ms < DESKTOP_GUARD_MS;
+    char room[ANSWER_BYTES];
+    struct str answer = read_answer(desktop, room);
+
+    desktop->is_asking = false;
+    if (desktop->is_withdrawn)
+        return;
+    if (str_eq(answer, STR("deny"))) {
+        desktop->on_button(desktop->data, false);
+    } else if (str_eq(answer, STR("allow")) && desktop->asked.may_allow && !is_early) {
+        desktop->on_button(desktop->data, true);
+    } else if (answer.len == 0 && exit.end == CHILD_EXITED && exit.value != 0 &&
+               !desktop->has_next) {
+        /* An older notify-send, or a desktop without buttons: once more, like others. */
+        desktop->lacks_buttons = true;
+        desktop->next = desktop->asked;
+        desktop->has_next = true;
+    }
+}
+
 static void on_exit_of_it(void *data, struct child_exit exit)
 {
     struct desktop *desktop = data;
 
-    (void)exit; /* failing to show a notification is not worth a message */
+    /* Failing to show a notification is not worth a message. */
     child_free(desktop->child);
     desktop->child = NULL;
     timer_stop(&desktop->too_long);
+    if (desktop->is_asking)
+        end_asking(desktop, exit);
     show_next(desktop);
 }
 
@@ -100,13 +149,34 @@ static int start(struct desktop *desktop, const struct note *note)
 {
     char space[MAX_VARIABLES][VARIABLE_BYTES];
     const char *env[MAX_VARIABLES + 1];
-    const char *const argv[] = {
-        "notify-send", "--app-name=Gatehouse", "--", note->title, note->text, NULL};
+    const char *argv[MAX_WORDS];
+    size_t count = 0;
+    bool has_buttons = note->has_buttons && !desktop->lacks_buttons;
+    struct helper helper = {.path = desktop->program, .argv = argv, .env = env};
+    cleanup_fd int theirs = -1;
+    int ends[2];
     int r;
 
+    if (has_buttons && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        desktop->answer_fd = ends[0];
+        theirs = ends[1];
+        helper.has_output = true;
+        helper.output_fd = theirs;
+    } else {
+        has_buttons = false;
+    }
+    argv[count++] = "notify-send";
+    argv[count++] = "--app-name=Gatehouse";
+    if (has_buttons)
+        argv[count++] = "--action=deny=Deny";
+    if (has_buttons && note->may_allow)
+        argv[count++] = "--action=allow=Allow once";
+    argv[count++] = "--";
+    argv[count++] = note->title;
+    argv[count++] = note->text;
+    argv[count] = NULL;
     collect_environment(space, env);
-    r = helper_start(&(struct helper){.path = desktop->program, .argv = argv, .env = env},
-                     &desktop->pid, NULL);
+    r = helper_start(&helper, &desktop->pid, NULL);
     if (r < 0)
         return r;
     r = child_watch(desktop->loop, desktop->pid, on_exit_of_it, desktop, &desktop->child);
@@ -115,7 +185,13 @@ static int start(struct desktop *desktop, const struct note *note)
         (void)waitpid(desktop->pid, NULL, 0);
         return r;
     }
-    timer_start(&desktop->too_long, DESKTOP_MS);
+    desktop->is_asking = has_buttons;
+    desktop->is_withdrawn = false;
+    desktop->asked_ms = loop_now_ms(desktop->loop);
+    if (has_buttons)
+        desktop->asked = *note;
+    else
+        timer_start(&desktop->too_long, DESKTOP_MS);
     return 0;
 }
 
@@ -166,14 +242,46 @@ static void put_text(struct str text, char out_text[ESCAPED_BYTES])
     snprintf(out_text, ESCAPED_BYTES, "%.*s", STR_ARG(buf_view(&escaped)));
 }
 
-void desktop_show(struct desktop *desktop, struct str title, struct str text)
+static void show(struct desktop *desktop, struct str title, struct str text, bool has_buttons,
+                 bool may_allow)
 {
     if (!desktop->is_there)
         return;
     put_title(title, desktop->next.title);
     put_text(text, desktop->next.text);
+    desktop->next.has_buttons = has_buttons;
+    desktop->next.may_allow = may_allow;
     desktop->has_next = true;
     show_next(desktop);
+}
+
+void desktop_show(struct desktop *desktop, struct str title, struct str text)
+{
+    show(desktop, title, text, false, false);
+}
+
+void desktop_ask(struct desktop *desktop, struct str title, struct str text, bool may_allow)
+{
+    show(desktop, title, text, true, may_allow);
+}
+
+/* An interrupt has notify-send close the notification. */
+void desktop_withdraw(struct desktop *desktop)
+{
+    if (desktop->has_next && desktop->next.has_buttons)
+        desktop->has_next = false;
+    if (!desktop->is_asking || desktop->is_withdrawn)
+        return;
+    desktop->is_withdrawn = true;
+    (void)kill(-desktop->pid, SIGINT);
+    timer_start(&desktop->too_long, DESKTOP_CLOSE_MS);
+}
+
+void desktop_on_button(struct desktop *desktop, void (*on_button)(void *data, bool allows),
+                       void *data)
+{
+    desktop->on_button = on_button;
+    desktop->data = data;
 }
 
 bool desktop_is_there(const struct desktop *desktop)
@@ -192,6 +300,7 @@ int desktop_new(struct loop *loop, const char *program, struct desktop **out_des
     desktop->loop = loop;
     desktop->program = program;
     desktop->is_there = has_session();
+    desktop->answer_fd = -1;
     timer_init(&desktop->too_long, loop, kill_it, desktop);
     *out_desktop = desktop;
     return 0;
@@ -207,5 +316,6 @@ void desktop_free(struct desktop *desktop)
         child_free(desktop->child);
         (void)waitpid(desktop->pid, NULL, 0);
     }
+    cleanup_fd_(&desktop->answer_fd);
     free(desktop);
 }

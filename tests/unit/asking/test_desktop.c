@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "asking/desktop.h"
 #include "base/clock.h"
-#include "programs/connect/desktop.h"
 /* What is waited for is done by workers on a disk, or by other processes. */
 #define LOOP_UNTIL_OTHERS
 #include "loop_until.h"
@@ -24,10 +24,12 @@ static char gate[PATH_BYTES];
 
 /* In place of notify-send: says what it was given, a line each, and waits at the gate if it is
  * there. */
-static const char SCRIPT[] = "#!/bin/sh\n"
-                             "for word; do printf '%s|' \"$word\"; done >>\"$HOME/shown\"\n"
-                             "echo \"$SECRET\" >>\"$HOME/shown\"\n"
-                             "[ ! -p \"$HOME/gate\" ] || read -r word <\"$HOME/gate\"\n";
+static const char SCRIPT[] =
+    "#!/bin/sh\n"
+    "for word; do printf '%s|' \"$word\"; done >>\"$HOME/shown\"\n"
+    "echo \"$SECRET\" >>\"$HOME/shown\"\n"
+    "[ ! -p \"$HOME/gate\" ] || { read -r word <\"$HOME/gate\"; echo \"$word\"; }\n"
+    "case $* in *--action*old*) exit 1;; esac\n";
 
 static int begin(void **state)
 {
@@ -169,9 +171,111 @@ static void without_a_session_nothing_is_started(void **state)
     assert_int_equal(lines(), 0);
 }
 
+/* ---- buttons ---- */
+
+#define DENY  "--app-name=Gatehouse|--action=deny=Deny|--|"
+#define ALLOW "--app-name=Gatehouse|--action=deny=Deny|--action=allow=Allow once|--|"
+
+static int pressed[2]; /* deny, allow */
+
+static void on_button(void *data, bool allows)
+{
+    (void)data;
+    pressed[allows]++;
+}
+
+static void ask(bool may_allow)
+{
+    pressed[0] = pressed[1] = 0;
+    desktop_on_button(desktop, on_button, NULL);
+    assert_int_equal(mkfifo(gate, 0600), 0);
+    desktop_ask(desktop, STR("asks"), STR("x"), may_allow);
+    loop_until(loop, lines() == 1);
+}
+
+/* The user presses this button, so that the program ends. */
+static void press(const char *button)
+{
+    int fd = open(gate, O_WRONLY | O_CLOEXEC);
+
+    assert_int_equal(write(fd, button, strlen(button)), (ssize_t)strlen(button));
+    close(fd);
+    assert_int_equal(unlink(gate), 0);
+}
+
+/* Another one is shown once it has ended. */
+static void wait_for_its_end(void)
+{
+    desktop_show(desktop, STR("next"), STR_EMPTY);
+    loop_until(loop, lines() == 2);
+}
+
+static void a_button_is_an_answer(void **state)
+{
+    (void)state;
+    ask(true);
+    assert_string_equal(shown_text(), ALLOW "asks|x|\n");
+    clock_fake_advance(&fake_clock, DESKTOP_GUARD_MS);
+    press("allow\n");
+    loop_until(loop, pressed[1] == 1);
+    assert_int_equal(pressed[0], 0);
+}
+
+static void a_denial_counts_at_once(void **state)
+{
+    (void)state;
+    ask(false);
+    assert_string_equal(shown_text(), DENY "asks|x|\n");
+    press("deny\n");
+    loop_until(loop, pressed[0] == 1);
+}
+
+static void nothing_else_is_an_answer(void **state)
+{
+    static const struct {
+        const char *button;
+        bool may_allow;
+        int after_ms;
+    } rows[] = {
+        {"allow\n", true, DESKTOP_GUARD_MS - 1}, /* a click meant for something else */
+        {"allow\n", false, DESKTOP_GUARD_MS},      {"allowed\n", true, DESKTOP_GUARD_MS},
+        {"allow allow\n", true, DESKTOP_GUARD_MS}, {"\n", true, DESKTOP_GUARD_MS}, /* closed */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        ask(rows[i].may_allow);
+        clock_fake_advance(&fake_clock, rows[i].after_ms);
+        press(rows[i].button);
+        wait_for_its_end();
+        assert_int_equal(pressed[0] + pressed[1], 0);
+        assert_int_equal(unlink(shown), 0);
+    }
+}
+
+static void a_question_that_is_over_is_closed(void **state)
+{
+    (void)state;
+    ask(true);
+    desktop_withdraw(desktop);
+    wait_for_its_end();
+    assert_int_equal(pressed[0] + pressed[1], 0);
+}
+
+static void an_older_program_shows_it_without_buttons(void **state)
+{
+    (void)state;
+    desktop_on_button(desktop, on_button, NULL);
+    desktop_ask(desktop, STR("old"), STR("x"), true);
+    loop_until(loop, lines() == 2);
+    assert_string_equal(shown_text(), ALLOW "old|x|\n" OPTIONS "old|x|\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 TEST_MAIN(TEST(words_are_shown_as_plain_text), TEST(long_words_are_cut),
           TEST(one_is_shown_at_a_time_and_the_newest_next), TEST(one_that_hangs_is_ended),
           TEST(without_the_program_nothing_is_tried_again),
-          TEST(without_a_session_nothing_is_started))
+          TEST(without_a_session_nothing_is_started), TEST(a_button_is_an_answer),
+          TEST(a_denial_counts_at_once), TEST(nothing_else_is_an_answer),
+          TEST(a_question_that_is_over_is_closed), TEST(an_older_program_shows_it_without_buttons))
