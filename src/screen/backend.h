@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A screen with its pointer and keyboard, behind one interface. Coordinates are pixels of the whole
+ * screen. A backend is used by one thread. ERR_CONNECTION_LOST: the display has gone.
+ */
+#ifndef SCREEN_BACKEND_H
+#define SCREEN_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jsonwrite.h"
+#include "base/str.h"
+#include "screen/image.h"
+
+enum { SCREEN_MAX_MONITORS = 16, SCREEN_NAME_BYTES = 64 };
+
+struct screen_area {
+    int x;
+    int y;
+    int width;
+    int height;
+};
+
+struct screen_monitor {
+    struct screen_area area;
+    bool is_primary;
+    char name[SCREEN_NAME_BYTES];
+};
+
+/* What is pressed or changed, in memory that outlives the process, so that the next one can undo
+ * it. */
+struct screen_held {
+    uint8_t keys[256];
+    uint8_t buttons[8];
+    uint8_t borrowed[256]; /* keys that have another symbol for a while */
+};
+
+struct screen;
+
+struct screen_ops {
+    const char *name; /* "x11" */
+    int (*monitors)(struct screen *screen, struct screen_monitor out_monitors[SCREEN_MAX_MONITORS],
+                    int *out_count, struct err *err);
+    int (*pointer)(struct screen *screen, int *out_x, int *out_y, struct err *err);
+    /* One object for each window that a person sees, the topmost first. */
+    int (*windows)(struct screen *screen, struct json_writer *json, struct err *err);
+    /* The pixels are valid until the next call. */
+    int (*grab)(struct screen *screen, const struct screen_area *area, bool has_cursor,
+                struct image *out_image, struct err *err);
+    int (*move)(struct screen *screen, int x, int y, struct err *err);
+    /* Button 1 to 3; 4 to 7 scroll up, down, left, right. */
+    int (*button)(struct screen *screen, unsigned button, bool is_down, struct err *err);
+    int (*type)(struct screen *screen, struct str text, struct err *err);
+    /* Taps the last, while the others are down. */
+    int (*press)(struct screen *screen, const uint32_t *symbols, int count, unsigned hold_ms,
+                 struct err *err);
+    /* Called when nothing was asked for a moment: returns what was borrowed. */
+    void (*rest)(struct screen *screen);
+    void (*release_all)(struct screen *screen);
+    void (*close)(struct screen *screen);
+};
+
+struct screen {
+    const struct screen_ops *ops;
+};
+
+/* For $DISPLAY. `held` may have entries of an earlier process; they are released. */
+int screen_open_x11(struct screen_held *held, struct screen **out_screen, struct err *err);
+
+#endif

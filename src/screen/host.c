@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "screen/host.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "screen/keys.h"
+
+enum {
+    KEPT_IMAGES = 16,
+    REST_MS = 1000, /* without a request, before borrowed keys are given back */
+    DRAG_STEP_PIXELS = 12,
+    DRAG_STEP_MS = 4,
+    DRAG_MAX_STEPS = 60,
+    DRAG_HOLD_MS = 40, /* before the first step and after the last: toolkits want a moment */
+    MAX_BUTTON = 3,
+    SCROLL_BUTTON = 4, /* up; then down, left, right */
+    MAX_CLICKS = 3,
+    MAX_HOLD_MS = 10000,
+};
+
+/* An image that was handed out: what it shows, and its size. */
+struct shown {
+    uint32_t number;
+    struct screen_area area;
+    int width;
+    int height;
+};
+
+struct screen_host {
+    struct screen *screen;
+    struct shown shown[KEPT_IMAGES];
+    uint32_t last; /* number of the last image */
+};
+
+static void pause_ms(long ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    while (nanosleep(&time, &time) < 0)
+        ;
+}
+
+/* ---- coordinates ---- */
+
+static const struct shown *find_shown(const struct screen_host *host, uint32_t number)
+{
+    const struct shown *shown = &host->shown[number % KEPT_IMAGES];
+
+    return number > 0 && shown->number == number ? shown : NULL;
+}
+
+static int find_monitor(const struct screen_host *host, int number, struct screen_area *out_area,
+                        struct err *err)
+{
+    struct screen_monitor monitors[SCREEN_MAX_MONITORS];
+    int count = 0;
+    int r = host->screen->ops->monitors(host->screen, monitors, &count, err);
+
+    if (r < 0)
+        return r;
+    if (number < 0 || number > count)
+        return err_set(err, ERR_INVALID_ARGUMENT, "there is no monitor %d; there %s %d", number,
+                       count == 1 ? "is" : "are", count);
+    for (int i = 0; i < count; i++)
+        if (number == 0 ? monitors[i].is_primary : i + 1 == number)
+            *out_area = monitors[i].area;
+    return 0;
+}
+
+static int find_screen(const struct screen_host *host, struct screen_area *out_area,
+                       struct err *err)
+{
+    struct screen_monitor monitors[SCREEN_MAX_MONITORS];
+    int count = 0;
+    int r = host->screen->ops->monitors(host->screen, monitors, &count, err);
+    int right = 0;
+    int bottom = 0;
+
+    for (int i = 0; i < count && r == 0; i++) {
+        const struct screen_area *area = &monitors[i].area;
+
+        right = area->x + area->width > right ? area->x + area->width : right;
+        bottom = area->y + area->height > bottom ? area->y + area->height : bottom;
+    }
+    *out_area = (struct screen_area){.width = right, .height = bottom};
+    return r;
+}
+
+/* What the request's coordinates count: the pixels of an image with this size, of this area. */
+static int find_space(const struct screen_host *host, const struct screen_request *request,
+                      struct shown *out_space, struct err *err)
+{
+    const struct shown *shown = find_shown(host, request->image != 0 ? request->image : host->last);
+    bool has_size = request->image_width > 0 && request->image_height > 0;
+    int r;
+
+    if (request->image != 0 && shown == NULL)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "image s%u is not known any more: take another screenshot", request->image);
+    if (shown != NULL &&
+        (request->image != 0 || !has_size ||
+         (shown->width == request->image_width && shown->height == request->image_height))) {
+        *out_space = *shown;
+        return 0;
+    }
+    *out_space = (struct shown){.width = request->image_width, .height = request->image_height};
+    r = has_size ? find_monitor(host, 0, &out_space->area, err)
+                 : find_screen(host, &out_space->area, err);
+    if (!has_size) {
+        out_space->width = out_space->area.width;
+        out_space->height = out_space->area.height;
+    }
+    return r;
+}
+
+static int scale(int at, int from, int to)
+{
+    int64_t scaled = ((int64_t)at * to * 2 + from) / (2 * (int64_t)from);
+
+    return scaled >= to ? to - 1 : (int)scaled;
+}
+
+static int map_point(const struct shown *space, int x, int y, int *out_x, int *out_y,
+                     struct err *err)
+{
+    if (x < 0 || y < 0 || x >= space->width || y >= space->height)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "(%d, %d) is outside of the %s, which has %d x %d pixels", x, y,
+                       space->number != 0 ? "last image" : "screen", space->width, space->height);
+    *out_x = space->area.x + scale(x, space->width, space->area.width);
+    *out_y = space->area.y + scale(y, space->height, space->area.height);
+    return 0;
+}
+
+static int place_of(const struct screen_host *host, const struct screen_request *request,
+                    int *out_x, int *out_y, struct err *err)
+{
+    struct shown space = {0};
+    int r = find_space(host, request, &space, err);
+
+    return r == 0 ? map_point(&space, request->x, request->y, out_x, out_y, err) : r;
+}
+
+/* ---- pictures ---- */
+
+static int clamp(int64_t value, int low, int high)
+{
+    return value < low ? low : value > high ? high : (int)value;
+}
+
+/* The part of the region that is on the image it is about, in pixels of the screen. */
+static int find_region(const struct screen_host *host, const struct screen_request *request,
+                       struct screen_area *out_area, struct err *err)
+{
+    struct shown space = {0};
+    int r = find_space(host, request, &space, err);
+    int left;
+    int top;
+    int right;
+    int bottom;
+
+    if (r < 0)
+        return r;
+    left = clamp(request->x, 0, space.width);
+    top = clamp(request->y, 0, space.height);
+    right = clamp((int64_t)request->x + request->width, 0, space.width);
+    bottom = clamp((int64_t)request->y + request->height, 0, space.height);
+    if (request->width <= 0 || request->height <= 0 || left >= right || top >= bottom)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "the region is empty or outside of the %s, which has %d x %d pixels",
+                       space.number != 0 ? "last image" : "screen", space.width, space.height);
+    left = space.area.x + (int)((int64_t)left * space.area.width / space.width);
+    top = space.area.y + (int)((int64_t)top * space.area.height / space.height);
+    right =
+        space.area.x + (int)(((int64_t)right * space.area.width + space.width - 1) / space.width);
+    bottom = space.area.y +
+             (int)(((int64_t)bottom * space.area.height + space.height - 1) / space.height);
+    *out_area = (struct screen_area){left, top, right - left, bottom - top};
+    return 0;
+}
+
+static int find_area(const struct screen_host *host, const struct screen_request *request,
+                     struct screen_area *out_area, struct err *err)
+{
+    if (request->width != 0 || request->height != 0)
+        return find_region(host, request, out_area, err);
+    return find_monitor(host, request->monitor, out_area, err);
+}
+
+static int grab(struct screen_host *host, const struct screen_request *request,
+                struct screen_reply *out_reply, struct buf *out_image, struct err *err)
+{
+    struct screen_area area = {0};
+    struct image image = {0};
+    struct shown shown;
+    int r = find_area(host, request, &area, err);
+
+    if (r == 0)
+        r = host->screen->ops->grab(host->screen, &area, request->has_cursor != 0, &image, err);
+    if (r < 0)
+        return r;
+    shown = (struct shown){.number = host->last + 1, .area = area};
+    image_fit(area.width, area.height, request->max_side, &shown.width, &shown.height);
+    r = image_encode(&image, shown.width, shown.height, (enum screen_format)request->format,
+                     out_image, err);
+    if (r < 0)
+        return r;
+    host->last = shown.number;
+    host->shown[shown.number % KEPT_IMAGES] = shown;
+    out_reply->image = shown.number;
+    out_reply->width = shown.width;
+    out_reply->height = shown.height;
+    return 0;
+}
+
+static int look(struct screen_host *host, const struct screen_request *request,
+                struct screen_reply *out_reply, struct err *err)
+{
+    struct screen_area area = {0};
+    struct image image = {0};
+    int r = find_area(host, request, &area, err);
+
+    if (r == 0)
+        r = host->screen->ops->grab(host->screen, &area, false, &image, err);
+    if (r == 0)
+        out_reply->fingerprint = image_fingerprint(&image);
+    return r;
+}
+
+/* ---- what there is ---- */
+
+static int write_info(struct screen_host *host, struct buf *out_text, struct err *err)
+{
+    struct screen_monitor monitors[SCREEN_MAX_MONITORS];
+    struct json_writer json;
+    int count = 0;
+    int x = 0;
+    int y = 0;
+    int r = host->screen->ops->monitors(host->screen, monitors, &count, err);
+
+    if (r == 0)
+        r = host->screen->ops->pointer(host->screen, &x, &y, err);
+    if (r < 0)
+        return r;
+    json_writer_init(&json, out_text);
+    json_begin_object(&json);
+    json_put_str(&json, STR("backend"), str_from(host->screen->ops->name));
+    json_key(&json, STR("monitors"));
+    json_begin_array(&json);
+    for (int i = 0; i < count; i++) {
+        json_begin_object(&json);
+        json_put_int(&json, STR("monitor"), i + 1);
+        json_put_str_lossy(&json, STR("name"), str_from(monitors[i].name));
+        json_put_int(&json, STR("x"), monitors[i].area.x);
+        json_put_int(&json, STR("y"), monitors[i].area.y);
+        json_put_int(&json, STR("width"), monitors[i].area.width);
+        json_put_int(&json, STR("height"), monitors[i].area.height);
+        json_put_bool(&json, STR("primary"), monitors[i].is_primary);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_key(&json, STR("pointer"));
+    json_begin_object(&json);
+    json_put_int(&json, STR("x"), x);
+    json_put_int(&json, STR("y"), y);
+    json_end_object(&json);
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static int write_windows(struct screen_host *host, struct buf *out_text, struct err *err)
+{
+    struct json_writer json;
+    int r;
+    int written;
+
+    json_writer_init(&json, out_text);
+    json_begin_object(&json);
+    json_key(&json, STR("windows"));
+    json_begin_array(&json);
+    r = host->screen->ops->windows(host->screen, &json, err);
+    json_end_array(&json);
+    json_end_object(&json);
+    written = json_writer_finish(&json);
+    return r < 0 ? r : written < 0 ? err_set_plain(err, written) : 0;
+}
+
+/* ---- mouse ---- */
+
+static int click(struct screen_host *host, const struct screen_request *request, struct err *err)
+{
+    const struct screen_ops *ops = host->screen->ops;
+    int r = 0;
+
+    for (uint32_t i = 0; i < request->count && r == 0; i++) {
+        r = ops->button(host->screen, request->button, true, err);
+        if (r == 0)
+            r = ops->button(host->screen, request->button, false, err);
+    }
+    return r;
+}
+
+static int steps_between(int from_x, int from_y, int to_x, int to_y)
+{
+    int longer = abs(to_x - from_x) > abs(to_y - from_y) ? abs(to_x - from_x) : abs(to_y - from_y);
+
+    return clamp(longer / DRAG_STEP_PIXELS, 4, DRAG_MAX_STEPS);
+}
+
+static int drag(struct screen_host *host, const struct screen_request *request, struct err *err)
+{
+    const struct screen_ops *ops = host->screen->ops;
+    struct shown space = {0};
+    int from[2];
+    int to[2];
+    int steps;
+    int released;
+    int r = find_space(host, request, &space, err);
+
+    if (r == 0)
+        r = map_point(&space, request->x, request->y, &from[0], &from[1], err);
+    if (r == 0)
+        r = map_point(&space, request->to_x, request->to_y, &to[0], &to[1], err);
+    if (r == 0)
+        r = ops->move(host->screen, from[0], from[1], err);
+    if (r == 0)
+        r = ops->button(host->screen, request->button, true, err);
+    if (r < 0)
+        return r;
+    pause_ms(DRAG_HOLD_MS);
+    steps = steps_between(from[0], from[1], to[0], to[1]);
+    for (int i = 1; i <= steps && r == 0; i++) {
+        r = ops->move(host->screen, from[0] + (to[0] - from[0]) * i / steps,
+                      from[1] + (to[1] - from[1]) * i / steps, err);
+        pause_ms(DRAG_STEP_MS);
+    }
+    pause_ms(DRAG_HOLD_MS);
+    released = ops->button(host->screen, request->button, false, r == 0 ? err : NULL);
+    return r < 0 ? r : released;
+}
+
+static int scroll(struct screen_host *host, const struct screen_request *request, struct err *err)
+{
+    struct screen_request clicks = *request;
+
+    clicks.button = SCROLL_BUTTON + request->direction;
+    return click(host, &clicks, err);
+}
+
+static int use_mouse(struct screen_host *host, const struct screen_request *request,
+                     struct err *err)
+{
+    int x = 0;
+    int y = 0;
+    int r = place_of(host, request, &x, &y, err);
+
+    if (r == 0)
+        r = host->screen->ops->move(host->screen, x, y, err);
+    if (r < 0)
+        return r;
+    switch (request->action) {
+    case SCREEN_CLICK:
+        return click(host, request, err);
+    case SCREEN_BUTTON:
+        return host->screen->ops->button(host->screen, request->button, request->is_down != 0, err);
+    case SCREEN_SCROLL:
+        return scroll(host, request, err);
+    default:
+        return 0;
+    }
+}
+
+/* ---- keyboard ---- */
+
+static int press(struct screen_host *host, const struct screen_request *request, struct str text,
+                 struct err *err)
+{
+    uint32_t symbols[SCREEN_MAX_KEYS];
+    struct str name;
+    int count = 0;
+
+    while (str_cut(&text, '\n', &name)) {
+        uint32_t symbol = keys_symbol(name);
+
+        if (symbol == 0)
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "there is no key \"%.*s\": use a character, or a name such as enter, "
+                           "tab, escape, ctrl, alt, shift, f5 or pagedown",
+                           (int)(name.len < 40 ? name.len : 40), name.ptr);
+        if (count == SCREEN_MAX_KEYS)
+            return err_set(err, ERR_INVALID_ARGUMENT, "at most %d keys can be pressed at once",
+                           SCREEN_MAX_KEYS);
+        symbols[count++] = symbol;
+    }
+    return host->screen->ops->press(host->screen, symbols, count, request->ms, err);
+}
+
+/* ---- requests ---- */
+
+static bool is_sound(const struct screen_request *request, struct str text)
+{
+    return request->action < SCREEN_ACTIONS && request->format < SCREEN_FORMATS &&
+           request->direction < SCREEN_DIRECTIONS && request->button >= 1 &&
+           request->button <= MAX_BUTTON && request->max_side >= 0 &&
+           request->max_side <= SCREEN_MAX_SIDE && request->ms <= MAX_HOLD_MS &&
+           request->count <=
+               (request->action == SCREEN_SCROLL ? (uint32_t)SCREEN_MAX_SCROLL : MAX_CLICKS) &&
+           utf8_is_valid(text);
+}
+
+int screen_host_do(struct screen_host *host, const struct screen_request *request, struct str text,
+                   struct screen_reply *out_reply, struct buf *out_text, struct buf *out_image,
+                   struct err *err)
+{
+    if (!is_sound(request, text))
+        return err_set(err, ERR_INVALID_ARGUMENT, "invalid request to the screen");
+    switch ((enum screen_action)request->action) {
+    case SCREEN_INFO:
+        return write_info(host, out_text, err);
+    case SCREEN_WINDOWS:
+        return write_windows(host, out_text, err);
+    case SCREEN_GRAB:
+        return grab(host, request, out_reply, out_image, err);
+    case SCREEN_LOOK:
+        return look(host, request, out_reply, err);
+    case SCREEN_MOVE:
+    case SCREEN_CLICK:
+    case SCREEN_BUTTON:
+    case SCREEN_SCROLL:
+        return use_mouse(host, request, err);
+    case SCREEN_DRAG:
+        return drag(host, request, err);
+    case SCREEN_TYPE:
+        return host->screen->ops->type(host->screen, text, err);
+    case SCREEN_PRESS:
+    case SCREEN_HOLD:
+        return press(host, request, text, err);
+    case SCREEN_ACTIONS:
+        break;
+    }
+    return err_set_plain(err, ERR_INVALID_ARGUMENT);
+}
+
+static int read_request(int fd, struct screen_request *out_request, struct buf *out_text)
+{
+    int r = screen_wire_read(fd, out_request, sizeof(*out_request), 0);
+
+    buf_clear(out_text);
+    if (r < 0)
+        return r;
+    if (out_request->text_len > SCREEN_MAX_TEXT)
+        return ERR_TOO_LARGE;
+    r = buf_reserve(out_text, out_request->text_len);
+    if (r == 0 && out_request->text_len > 0)
+        r = screen_wire_read(fd, out_text->data, out_request->text_len, 0);
+    out_text->len = r == 0 ? out_request->text_len : 0;
+    return r;
+}
+
+static int send_reply(int fd, struct screen_reply *reply, struct str text, struct str image)
+{
+    int r;
+
+    reply->text_len = (uint32_t)text.len;
+    reply->image_len = (uint32_t)image.len;
+    r = screen_wire_write(fd, reply, sizeof(*reply), 0);
+    if (r == 0)
+        r = screen_wire_write(fd, text.ptr, text.len, 0);
+    return r == 0 ? screen_wire_write(fd, image.ptr, image.len, 0) : r;
+}
+
+int screen_host_refuse(int fd, const struct err *why)
+{
+    cleanup_buf struct buf text = BUF_INIT(SCREEN_MAX_TEXT);
+    struct screen_reply reply = {.error = why->code};
+    struct screen_request request;
+    int r = read_request(fd, &request, &text);
+
+    return r == 0 ? send_reply(fd, &reply, str_from(why->message), STR_EMPTY) : r;
+}
+
+static void rest_if_idle(struct screen_host *host, int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+    if (poll(&ready, 1, REST_MS) == 0)
+        host->screen->ops->rest(host->screen);
+}
+
+int screen_host_serve(struct screen_host *host, int fd)
+{
+    cleanup_buf struct buf given = BUF_INIT(SCREEN_MAX_TEXT);
+    cleanup_buf struct buf text = BUF_INIT(SCREEN_MAX_REPLY);
+    cleanup_buf struct buf image = BUF_INIT(SCREEN_MAX_IMAGE);
+
+    while (true) {
+        struct screen_request request;
+        struct screen_reply reply = {0};
+        struct err err = ERR_INIT;
+        int r;
+
+        rest_if_idle(host, fd);
+        r = read_request(fd, &request, &given);
+        if (r < 0)
+            return 0; /* the front end has gone, or talks nonsense */
+        buf_clear(&text);
+        buf_clear(&image);
+        reply.error = screen_host_do(host, &request, buf_view(&given), &reply, &text, &image, &err);
+        if (reply.error < 0)
+            r = send_reply(fd, &reply, str_from(err.message), STR_EMPTY);
+        else
+            r = send_reply(fd, &reply, buf_view(&text), buf_view(&image));
+        if (r < 0)
+            return 0;
+        if (reply.error == ERR_CONNECTION_LOST)
+            return ERR_CONNECTION_LOST;
+    }
+}
+
+int screen_host_new(struct screen *screen, struct screen_host **out_host)
+{
+    struct screen_host *host = calloc(1, sizeof(*host));
+
+    if (host == NULL)
+        return ERR_NO_MEMORY;
+    host->screen = screen;
+    *out_host = host;
+    return 0;
+}
+
+void screen_host_free(struct screen_host *host)
+{
+    if (host == NULL)
+        return;
+    host->screen->ops->release_all(host->screen);
+    host->screen->ops->close(host->screen);
+    free(host);
+}

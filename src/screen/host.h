@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What gatehouse-screen does with requests: it checks them, and asks the backend. */
+#ifndef SCREEN_HOST_H
+#define SCREEN_HOST_H
+
+#include "base/err.h"
+#include "screen/backend.h"
+#include "screen/wire.h"
+
+struct screen_host;
+
+int screen_host_new(struct screen *screen, struct screen_host **out_host);
+void screen_host_free(struct screen_host *host);
+
+/*
+ * Appends the reply's text and image. An error is the request's, and its message the text; after
+ * ERR_CONNECTION_LOST the screen is of no more use.
+ */
+int screen_host_do(struct screen_host *host, const struct screen_request *request, struct str text,
+                   struct screen_reply *out_reply, struct buf *out_text, struct buf *out_image,
+                   struct err *err);
+
+/*
+ * Serves requests from the socket until it is closed (0) or the display has gone
+ * (ERR_CONNECTION_LOST).
+ */
+int screen_host_serve(struct screen_host *host, int fd);
+
+/* Answers one request with this error. ERR_CONNECTION_LOST: the socket was closed. */
+int screen_host_refuse(int fd, const struct err *why);
+
+#endif

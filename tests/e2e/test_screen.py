@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Screen, mouse and keyboard on a real X server: what clients on it really get."""
+import base64
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+import zlib
+
+import mcp_client
+from consent_scene import Consent
+from mcp_client import PATIENCE, session_members
+
+NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xsetroot", "xrandr")
+MISSING = [name for name in NEEDED if shutil.which(name) is None]
+WIDTH, HEIGHT = 1280, 800
+OPEN = ("--permission-computer", "allow")
+
+
+def pixels_of(png):
+    """The lines of an RGB image, whose filters are None or Sub, as Gatehouse writes it."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    at, data, width = 8, b"", 0
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at:at + 8])
+        body = png[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+            assert (depth, colour) == (8, 2)
+        elif kind == b"IDAT":
+            data += body
+        at += 12 + length
+    raw, lines, stride = zlib.decompress(data), [], width * 3
+    for y in range(height):
+        kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        assert kind in (0, 1)
+        for i in range(3, stride if kind else 0):
+            line[i] = (line[i] + line[i - 3]) & 255
+        lines.append([tuple(line[i:i + 3]) for i in range(0, stride, 3)])
+    return lines
+
+
+@unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
+class OnScreen(Consent):
+    def setUp(self):
+        super().setUp()
+        self.children = []
+        self.addCleanup(self.end_children)
+        self.display = None
+        self.start_display()
+
+    def end_children(self):
+        for child in reversed(self.children):
+            child.kill()
+            child.wait()
+
+    def start_display(self):
+        end, other = os.pipe()
+        words = ["Xvfb", *([self.display] if self.display else []), "-displayfd", str(other), "-screen", "0",
+                 f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp", "-noreset"]
+        self.server = subprocess.Popen(words, pass_fds=[other], stderr=subprocess.DEVNULL)
+        self.children.append(self.server)
+        os.close(other)
+        with open(end) as told:
+            number = told.readline().strip()
+        self.assertTrue(number, "Xvfb did not start")
+        self.display = f":{number}"
+
+    def environment(self):
+        return {"DISPLAY": self.display, "PATH": "/usr/bin:/bin", "HOME": str(self.outside), "LANG": "C.UTF-8"}
+
+    def run_x(self, *words, **settings):
+        return subprocess.run(words, env=self.environment(), check=True, capture_output=True, timeout=PATIENCE,
+                              **settings).stdout
+
+    def show(self, *words, **settings):
+        child = subprocess.Popen(words, env=self.environment(), stderr=subprocess.DEVNULL, **settings)
+        self.children.append(child)
+        return child
+
+    def wait_for(self, found):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            result = found()
+            if result:
+                return result
+            time.sleep(0.02)
+        self.fail(f"never: {found}")
+
+    def log_events(self):
+        """A window that covers the screen's left upper part, and what it is told."""
+        path = self.room / "events"
+        with open(path, "wb") as out:
+            self.show("stdbuf", "-oL", "xev", "-geometry", "600x600+0+0", stdout=out)
+        self.wait_for(lambda: b"Event Tester" in self.run_x("xwininfo", "-root", "-tree"))
+        self.wait_for(lambda: "Expose" in path.read_text())
+        return path
+
+    def serve(self, *flags, **settings):
+        return self.begin(*(flags or OPEN), env={"DISPLAY": self.display}, **settings)
+
+    def end(self, server):
+        self.assertEqual(server.end(), 0)
+        self.wait_for(lambda: not session_members(server.pid))
+
+    def ok(self, server, tool, **arguments):
+        result = server.call(tool, **arguments)
+        self.assertEqual(result, {"content": [{"type": "text", "text": "ok"}]})
+
+    def shoot(self, server, tool="screen_screenshot", **arguments):
+        """The picture, and what is said about it."""
+        [image, words] = server.call(tool, **arguments)["content"]
+        return base64.b64decode(image["data"]), image["mimeType"], words["text"]
+
+
+class Seeing(OnScreen):
+    def test_a_picture_shows_the_screen(self):
+        self.run_x("xsetroot", "-solid", "#ff8000")
+        server = self.serve()
+        image, kind, words = self.shoot(server, format="png")
+        self.assertEqual(kind, "image/png")
+        lines = pixels_of(image)
+        self.assertEqual((len(lines[0]), len(lines)), (1024, 640))
+        self.assertEqual({pixel for line in lines for pixel in line}, {(255, 128, 0)})
+        self.assertIn("Image s1, 1024 x 640 pixels", words)
+        image, kind, _ = self.shoot(server)
+        self.assertEqual((kind, image[:3]), ("image/jpeg", b"\xff\xd8\xff"))
+        image, kind, _ = self.shoot(server, format="webp", maxSide=64)
+        self.assertEqual((kind, image[:4]), ("image/webp", b"RIFF"))
+        self.assertEqual(len(pixels_of(self.shoot(server, format="png", maxSide=8192)[0])), HEIGHT)
+
+    def test_a_region_is_of_the_last_picture(self):
+        self.run_x("xsetroot", "-solid", "#000000")
+        self.show("xterm", "-geometry", "20x5+0+0", "-bg", "#00ff00", "-b", "0", "-e", "sleep", "600")
+        server = self.serve()
+        # Until it is drawn: its corner is green.
+        self.wait_for(lambda: (0, 255, 0) in pixels_of(self.shoot(server, format="png", maxSide=WIDTH)[0])[4])
+        self.shoot(server, maxSide=WIDTH // 2)
+        lines = pixels_of(self.shoot(server, "screen_screenshot_region", x=WIDTH // 4, y=0, width=100, height=50,
+                                     format="png")[0])
+        self.assertEqual((len(lines[0]), len(lines)), (200, 100))
+        self.assertEqual({pixel for line in lines for pixel in line}, {(0, 0, 0)})
+        for wrong in ({"x": 5000, "y": 0, "width": 5, "height": 5}, {"x": 0, "y": 0, "width": 0, "height": 0}):
+            self.assertIn("region is empty", server.bad("screen_screenshot_region", **wrong))
+
+    def test_what_there_is(self):
+        self.log_events()
+        server = self.serve()
+        info = server.good("screen_info")
+        self.assertEqual(info["backend"], "x11")
+        [monitor] = info["monitors"]
+        self.assertEqual((monitor["width"], monitor["height"], monitor["primary"]), (WIDTH, HEIGHT, True))
+        [window] = server.good("window_list")["windows"]
+        self.assertEqual((window["title"], window["width"]), ("Event Tester", 600))
+
+    def test_waiting_ends_when_the_screen_changes_or_rests(self):
+        server = self.serve()
+        self.assertTrue(server.good("screen_wait", until="still", stillMs=100)["still"])
+        self.assertFalse(server.good("screen_wait", until="change", timeoutMs=200)["changed"])
+        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
+        server.send(message)
+        server.good("screen_info")  # others are not kept waiting
+        self.run_x("xsetroot", "-solid", "#123456")
+        self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
+
+    def test_without_a_display_there_are_no_such_tools_and_a_reason(self):
+        server = self.begin(*OPEN, env={"DISPLAY": ":987654"})
+        names = [tool["name"] for tool in server.request("tools/list")["tools"]]
+        self.assertIn("read_file", names)
+        self.assertNotIn("screen_screenshot", names)
+        self.assertIn("screen, mouse and keyboard are disabled", server.words())
+        self.assertIn("there is no X server", server.words())
+
+    def test_a_display_that_goes_away_may_come_back(self):
+        server = self.serve()
+        self.shoot(server)
+        self.server.kill()
+        self.server.wait()
+        self.assertRegex(server.bad("screen_screenshot"), "X server")
+        self.assertRegex(server.bad("mouse_click", x=1, y=1), "X server")
+        self.start_display()
+        self.wait_for(lambda: not server.call("screen_screenshot").get("isError"))
+
+
+class Acting(OnScreen):
+    def events(self, path, kind):
+        return [block for block in path.read_text().split("\n\n") if block.startswith(kind)]
+
+    def test_clicks_land_where_the_picture_shows_it(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_click", x=100, y=50)
+        self.shoot(server, maxSide=WIDTH // 2)
+        self.ok(server, "mouse_click", x=100, y=50, button="right")
+        self.ok(server, "mouse_double_click", x=100, y=50, screenWidth=WIDTH * 2, screenHeight=HEIGHT * 2)
+        presses = self.wait_for(lambda: len(self.events(path, "ButtonPress")) == 4 and self.events(path, "ButtonPress"))
+        found = [(re.search(r"root:\((\d+),(\d+)\)", press).groups(), re.search(r"button (\d)", press)[1])
+                 for press in presses]
+        self.assertEqual(found, [(("100", "50"), "1"), (("200", "100"), "3"), (("50", "25"), "1"),
+                                 (("50", "25"), "1")])
+        for wrong in ({"x": -5, "y": 99999}, {"x": WIDTH, "y": 1}, {"x": 1, "y": 1, "image": "s9"},
+                      {"x": 1, "y": 1, "image": "9"}):
+            self.assertTrue(server.bad("mouse_click", **wrong))
+        self.assertEqual(len(self.events(path, "ButtonPress")), 4)
+
+    def test_the_wheel_turns_in_the_named_direction(self):
+        path = self.log_events()
+        server = self.serve()
+        for direction in ("up", "down", "left", "right"):
+            self.ok(server, "mouse_scroll", x=10, y=10, direction=direction, amount=2)
+        self.wait_for(lambda: len(self.events(path, "ButtonPress")) == 8)
+        self.assertEqual([re.search(r"button (\d)", press)[1] for press in self.events(path, "ButtonPress")],
+                         ["4", "4", "5", "5", "6", "6", "7", "7"])
+
+    def test_a_drag_has_a_way(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_drag", fromX=10, fromY=20, toX=210, toY=120)
+        self.wait_for(lambda: self.events(path, "ButtonRelease"))
+        moves = [re.search(r"root:\((\d+),(\d+)\)", move).groups() for move in self.events(path, "MotionNotify")]
+        self.assertGreater(len(moves), 8)
+        self.assertEqual(moves[-1], ("210", "120"))
+
+    def test_a_shortcut_holds_its_keys(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_move", x=50, y=50)
+        self.ok(server, "keyboard_shortcut", keys=["Ctrl", "shift", "t"])
+        self.ok(server, "keyboard_key_tap", key="f5")
+        self.wait_for(lambda: "F5" in path.read_text())
+        pressed = [(re.search(r"state (0x\w+)", event)[1], re.search(r"keysym 0x\w+, (\w+)", event)[1])
+                   for event in self.events(path, "KeyPress")]
+        self.assertEqual(pressed, [("0x0", "Control_L"), ("0x4", "Shift_L"), ("0x5", "T"), ("0x0", "F5")])
+        self.assertIn("no key \"nokey\"", server.bad("keyboard_shortcut", keys=["ctrl", "nokey"]))
+        self.assertEqual(len(self.events(path, "KeyPress")), 4)
+
+    def test_text_comes_out_as_it_was_given_in_every_layout(self):
+        text = "Az!?@ é€ñß Ж漢字 😀 \"q\" {}~^"
+        for layout in ("us", "de", "fr"):
+            with self.subTest(layout):
+                self.run_x("setxkbmap", layout)
+                got = self.room / f"typed-{layout}"
+                ready = self.room / f"ready-{layout}"
+                terminal = self.show("xterm", "-u8", "-geometry", "60x10+0+0", "-e", "sh", "-c",
+                                     f"stty -ixon; touch {ready}; cat > {got}")
+                self.wait_for(ready.exists)
+                server = self.serve()
+                self.ok(server, "mouse_click", x=100, y=60)
+                self.ok(server, "keyboard_type", text=f"{text}\n{text}\n")
+                self.wait_for(lambda: got.exists() and got.read_text().count("\n") == 2)
+                self.assertEqual(got.read_text(), f"{text}\n{text}\n")
+                self.end(server)
+                terminal.kill()
+                terminal.wait()
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
+    def test_text_comes_out_in_a_browser(self):
+        text = "Az!?@ é€ñß Ж漢字 😀 {}~^"
+        page = self.room / "page.html"
+        page.write_text("<meta charset=utf-8><title>empty</title><style>textarea{position:fixed;inset:0}</style>"
+                        "<textarea oninput='document.title=value' onclick='document.title=`clicked`'></textarea>")
+        self.run_x("setxkbmap", "de")
+        self.show("chromium", *(["--no-sandbox"] if os.geteuid() == 0 else []), "--no-first-run", "--disable-gpu",
+                  "--password-store=basic", f"--user-data-dir={self.room / 'profile'}", "--window-position=0,0",
+                  f"--window-size={WIDTH},{HEIGHT}", f"--app=file://{page}", stdout=subprocess.DEVNULL,
+                  start_new_session=True)
+        server = self.serve()
+        titles = lambda: [window["title"] for window in server.good("window_list")["windows"]]
+
+        def is_clicked():
+            self.ok(server, "mouse_click", x=300, y=300)
+            return "clicked" in titles()
+
+        self.wait_for(is_clicked)
+        self.ok(server, "keyboard_type", text=text)
+        self.wait_for(lambda: len(max(titles(), key=len)) >= len(text))
+        self.assertIn(text, titles())
+
+    def test_what_is_held_is_released_when_the_server_is_killed(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_button", x=50, y=50, state="down")
+        server.send(server.call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 1000}))
+        self.wait_for(lambda: len(self.events(path, "KeyPress")) >= 2)
+        server.process.kill()
+        server.wait()
+        self.wait_for(lambda: not session_members(server.pid))
+        self.wait_for(lambda: len(self.events(path, "KeyRelease")) >= 2)
+        self.assertEqual(len(self.events(path, "ButtonRelease")), 1)
+        self.serve()  # sweeps what the other left
+
+    def test_two_monitors_with_the_primary_elsewhere(self):
+        self.run_x("xrandr", "--setmonitor", "left", "640/169x800/211+0+0", "screen")
+        self.run_x("xrandr", "--setmonitor", "*right", "640/169x800/211+640+0", "none")
+        self.show("xterm", "-geometry", "200x80+640+0", "-bg", "#0000ff", "-b", "0", "-e", "sleep", "600")
+        path = self.log_events()
+        server = self.serve()
+        info = server.good("screen_info")
+        self.assertEqual([(monitor["x"], monitor["primary"]) for monitor in info["monitors"]],
+                         [(0, False), (640, True)])
+        self.wait_for(lambda: (0, 0, 255) in pixels_of(self.shoot(server, format="png", maxSide=8192)[0])[5])
+        self.ok(server, "mouse_move", x=10, y=20)
+        self.assertEqual(server.good("screen_info")["pointer"], {"x": 650, "y": 20})
+        self.shoot(server, monitor=1)
+        self.ok(server, "mouse_click", x=10, y=20)
+        [press] = self.wait_for(lambda: self.events(path, "ButtonPress"))
+        self.assertIn("root:(10,20)", press)
+        self.assertIn("no monitor 3", server.bad("screen_screenshot", monitor=3))
+
+
+class Allowing(OnScreen):
+    def test_seeing_is_not_acting(self):
+        path = self.log_events()
+        server = self.serve("--permission-computer", "ask")
+        params, result = self.decide(server, "Allow for this session", "screen_screenshot")
+        self.assertIn("Takes a picture of the screen", params["message"])
+        self.assertFalse(result.get("isError"))
+        self.shoot(server)  # not asked again
+        params, result = self.decide(server, "Deny once", "keyboard_type", text="rm -rf ~")
+        self.assertIn("Types 8 characters", params["message"])
+        self.assertIn("rm -rf ~", params["message"])
+        self.assertTrue(result["isError"])
+        self.assertNotIn("KeyPress", path.read_text())
+
+    def test_nothing_is_offered_unless_the_user_opened_it(self):
+        server = self.serve("--permission-filesystem-read", "allow")
+        names = [tool["name"] for tool in server.request("tools/list")["tools"]]
+        self.assertNotIn("screen_screenshot", names)
+        self.assertNotIn("mouse_click", names)
+
+    def test_rules_name_one_of_both(self):
+        self.write_settings(permissions={}, rules=[])
+        subprocess.run([mcp_client.GATEHOUSE, "rules", "add", "deny", "screen", "mouse-keyboard", "--settings-dir",
+                        self.settings.parent], check=True, capture_output=True,
+                       env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin"})
+        server = self.serve("--permission-computer", "ask")
+        self.assertTrue(server.bad("mouse_click", x=1, y=1))
+        _, result = self.decide(server, "Allow once", "screen_screenshot")
+        self.assertFalse(result.get("isError"))
+
+    def test_no_agent_answers_a_question(self):
+        path = self.log_events()
+        server = self.serve(*OPEN, "--permission-filesystem-write", "ask")
+        self.ok(server, "mouse_move", x=50, y=50)
+        write = server.call_message("write_file", {"filePath": "a", "content": "x"})
+        server.send(write)
+        question = self.question(server)
+        typing = server.call_message("keyboard_type", {"text": "y"})
+        server.send(typing)
+        self.assertIn("A question to the user is open", self.shoot(server)[2])
+        self.assertNotIn("KeyPress", path.read_text())
+        self.reply(server, question, decision="Deny once")
+        self.assertTrue(server.result(write["id"])["isError"])
+        self.assertEqual(server.result(typing["id"])["content"][0]["text"], "ok")
+        self.wait_for(lambda: "KeyPress" in path.read_text())
+        self.assertNotIn("question", self.shoot(server)[2])
+
+    def test_the_record_says_what_was_done_without_secrets(self):
+        self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_click", x=10, y=20)
+        self.ok(server, "keyboard_type", text="password=hunter2secret")
+        server.call("screen_screenshot")
+        self.end(server)
+        text = str(self.records())
+        self.assertIn("Clicks with the left button at (10, 20)", text)
+        self.assertIn("Types 22 characters: password=", text)
+        self.assertNotIn("hunter2secret", text)
+        self.assertIn("Takes a picture of the screen", text)
+
+    def test_the_process_with_the_display_can_do_nothing_else(self):
+        server = self.serve()
+        self.shoot(server)
+        confined = []
+        for pid in session_members(server.pid):
+            lines = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+                         if ":\t" in line)
+            if lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2":
+                confined.append(pid)
+                self.assertEqual(lines["NoNewPrivs"], "1")
+        self.assertEqual(len(confined), 1)
+        os.kill(confined[0], signal.SIGKILL)  # another takes its place
+        server.call("screen_info")
+        self.wait_for(lambda: session_members(server.pid))
+
+
+if __name__ == "__main__":
+    mcp_client.main()
