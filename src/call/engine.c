@@ -16,6 +16,8 @@ enum {
     KEEPING_GRACE_MS = SETTINGS_FILE_WAIT_MS + 1000,
     ONCE = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE | 1U << CHOICE_ALLOW_SESSION,
     ALWAYS = 1U << CHOICE_ALWAYS_ALLOW | 1U << CHOICE_ALWAYS_DENY,
+    WIDER = 1U << CHOICE_ALLOW_FOLDER | 1U << CHOICE_ALLOW_MATCHING,
+    WIDER_ALWAYS = 1U << CHOICE_ALWAYS_MATCHING,
 };
 
 /*
@@ -59,8 +61,11 @@ struct call {
     int64_t since_ms;
     int64_t due_ms;
     int64_t asked_ms;
-    uint64_t question; /* at the queue */
-    uint64_t mark;     /* of what was asked about */
+    uint64_t question;    /* at the queue */
+    uint64_t mark;        /* of what was asked about */
+    bool is_users;        /* the answer came from the queue, not through the transport */
+    struct timer waiting; /* tells the client that the user is being asked */
+    uint64_t waited;
     struct keeping *keeping;
     enum permission_source source;
     size_t held; /* as counted in engine->held */
@@ -73,6 +78,7 @@ struct call_engine {
     struct list calls;
     struct worker_pool *keepers;
     size_t held;
+    uint64_t last_number; /* of a call, in the audit log */
     bool is_closed;
     bool is_alone; /* the client has left */
 };
@@ -94,16 +100,27 @@ static void stop_thinking(struct call *call)
     const struct call_engine_config *config = &call->engine->config;
     int64_t now_ms = loop_now_ms(config->loop);
 
+    timer_stop(&call->waiting);
     if (config->charges_thinking)
         return;
     call->due_ms += now_ms - call->asked_ms;
     timer_start(&call->timer, call->due_ms - now_ms);
 }
 
+static void on_waiting(void *data)
+{
+    struct call *call = data;
+
+    call->engine->config.on_progress(call->request.data, ++call->waited, 0,
+                                     "waiting for the user's answer");
+}
+
 static void start_thinking(struct call *call)
 {
     const struct call_engine_config *config = &call->engine->config;
 
+    if (call->request.wants_progress && config->on_progress != NULL)
+        timer_start_repeating(&call->waiting, CALL_WAIT_MS);
     call->asked_ms = loop_now_ms(config->loop);
     if (config->charges_thinking)
         return;
@@ -112,12 +129,26 @@ static void start_thinking(struct call *call)
         timer_start(&call->timer, config->ask_ms);
 }
 
+static void count_question(const struct call_engine *engine, enum call_state from,
+                           enum call_state next)
+{
+    struct open_questions *questions = engine->config.questions;
+
+    if (questions == NULL || is_asking(from) == is_asking(next))
+        return;
+    if (is_asking(next))
+        atomic_fetch_add(&questions->count, 1);
+    else
+        atomic_fetch_sub(&questions->count, 1);
+}
+
 /* The only function that changes a state. */
 static void enter(struct call *call, enum call_state next)
 {
     enum call_state from = call->state;
 
     call->state = next;
+    count_question(call->engine, from, next);
     if (is_asking(from))
         stop_thinking(call);
     switch (next) {
@@ -227,9 +258,13 @@ static void give_up(struct call *call, int why)
 unsigned call_engine_choices(const struct call_engine *engine)
 {
     const struct call_engine_config *config = &engine->config;
-    bool may_keep = config->queue != NULL || config->keeps_clients_answers;
 
-    return ONCE | (may_keep && keeper_saves(config->keeper) ? ALWAYS : 0);
+    return ONCE | (config->keeps_clients_answers && keeper_saves(config->keeper) ? ALWAYS : 0);
+}
+
+static unsigned user_choices(const struct call_engine *engine)
+{
+    return ONCE | WIDER | (keeper_saves(engine->config.keeper) ? ALWAYS | WIDER_ALWAYS : 0);
 }
 
 /* The present terms of the decision. */
@@ -237,33 +272,34 @@ static struct decision_terms terms_of(const struct call *call)
 {
     const struct call_engine *engine = call->engine;
     const struct call_engine_config *config = &engine->config;
+    bool is_by_client = config->queue == NULL || !question_queue_has_surface(config->queue);
 
     return (struct decision_terms){
         .keeper = config->keeper,
-        /* A named terminal that is gone is not replaced by the client. */
-        .can_ask = !engine->is_alone &&
-                   (config->queue != NULL
-                        ? question_queue_has_surface(config->queue)
-                        : config->can_ask == NULL || config->can_ask(config->data, call)),
-        .is_by_client = config->queue == NULL,
-        .choices = call_engine_choices(engine),
+        .can_ask = !engine->is_alone && (!is_by_client || config->can_ask == NULL ||
+                                         config->can_ask(config->data, call)),
+        .is_by_client = is_by_client,
+        .choices = is_by_client ? call_engine_choices(engine) : user_choices(engine),
         .how_to_ask = config->how_to_ask,
         .has_answer = call->request.has_answer,
         .answer = call->request.answer,
+        .answered = call->is_users ? user_choices(engine) : call_engine_choices(engine),
         .mark = call->request.mark,
     };
 }
 
-static void set_answer(struct call *call, enum permission_choice choice, uint64_t mark)
+static void set_answer(struct call *call, enum permission_choice choice, uint64_t mark,
+                       bool is_users)
 {
+    call->is_users = is_users;
     call->request.has_answer = true;
     call->request.answer = choice;
     call->request.mark = mark;
 }
 
-static void try_with(struct call *call, enum permission_choice choice)
+static void try_with(struct call *call, enum permission_choice choice, bool is_users)
 {
-    set_answer(call, choice, call->mark);
+    set_answer(call, choice, call->mark, is_users);
     prepare(call);
 }
 
@@ -273,30 +309,43 @@ static void on_user_answer(void *data, uint64_t id, enum permission_choice choic
 
     (void)id;
     if (by != NULL)
-        try_with(call, choice);
+        try_with(call, choice, true);
     else
-        prepare(call); /* the terminal is gone: denied, because nobody can be asked */
+        prepare(call); /* the terminal is gone: the client is asked, or nobody can be */
 }
 
 void call_answer(struct call *call, enum permission_choice choice)
 {
     if (call->state == CALL_ASKING_CLIENT)
-        try_with(call, choice);
+        try_with(call, choice, false);
 }
 
 /* The queue may answer before it returns; then the call may be freed. */
 static void ask_user(struct call *call)
 {
+    struct question question = call->work->decision.question;
     struct err err = ERR_INIT;
     int r;
 
+    question.client = call->request.input->client;
+    question.is_private = call->work->decision.disclosure != DECISION_DISCLOSES_ALL;
     enter(call, CALL_ASKING_USER);
-    r = question_queue_ask(call->engine->config.queue, &call->work->decision.question,
-                           on_user_answer, call, &call->question);
+    r = question_queue_ask(call->engine->config.queue, &question, on_user_answer, call,
+                           &call->question);
     if (r == 0)
         return;
     err_set(&err, r, "too many questions are already waiting for the user; try again later");
     fail(call, &err);
+}
+
+/* The answer comes with another call. */
+static void hand_out(struct call *call)
+{
+    struct open_questions *questions = call->engine->config.questions;
+
+    free_call(call);
+    if (questions != NULL)
+        open_questions_hand_out(questions);
 }
 
 static void ask_client(struct call *call)
@@ -310,7 +359,7 @@ static void ask_client(struct call *call)
     if (r < 0)
         fail(call, &err);
     else if (r > 0)
-        free_call(call);
+        hand_out(call);
 }
 
 static void ask(struct call *call)
@@ -321,8 +370,8 @@ static void ask(struct call *call)
     call->work->ops->drop(call->work); /* it is prepared once more with the answer */
     if (engine->is_alone) {            /* the client left while the question was made */
         enter(call, CALL_ASKING_CLIENT);
-        try_with(call, CHOICE_DENY_ONCE);
-    } else if (engine->config.queue != NULL) {
+        try_with(call, CHOICE_DENY_ONCE, true);
+    } else if (!call->work->terms.is_by_client) { /* the client must not see what it tells */
         ask_user(call);
     } else {
         ask_client(call);
@@ -380,7 +429,14 @@ static void refuse(struct call *call)
 
     if (work->refused != NULL)
         work->ops->refused(work);
-    finish(call, &(struct call_end){.outcome = CALL_REFUSED, .err = work->err});
+    finish(call, &(struct call_end){
+                     .outcome = CALL_REFUSED, .err = work->err, .refused_by = work->refused_by});
+}
+
+static void come_back(const struct call_engine *engine)
+{
+    if (engine->config.questions != NULL)
+        open_questions_come_back(engine->config.questions);
 }
 
 static bool find_answer(struct call *call)
@@ -392,7 +448,8 @@ static bool find_answer(struct call *call)
     if (config->find_answer == NULL ||
         !config->find_answer(config->data, call, &decision->question, &choice))
         return false;
-    set_answer(call, choice, decision->mark);
+    come_back(call->engine);
+    set_answer(call, choice, decision->mark, false);
     return true;
 }
 
@@ -502,7 +559,7 @@ static void decide(struct call *call)
     struct work *work = call->work;
 
     work->terms = terms_of(call);
-    if (work->terms.has_answer && (1U << work->terms.answer & ALWAYS) != 0)
+    if (work->terms.has_answer && (1U << work->terms.answer & (ALWAYS | WIDER_ALWAYS)) != 0)
         keep_answer(call);
     else
         follow_decision(call, executor_decide(work, false, NULL));
@@ -538,7 +595,7 @@ static void on_progress(void *data, uint64_t done, uint64_t total, const char *w
 static void on_end(void *data, const struct work_end *end)
 {
     struct call *call = data;
-    struct call_end told = {.result = end->result};
+    struct call_end told = {.result = end->result, .change = end->change};
 
     if (end->decision != NULL)
         note_decision(call, end->decision);
@@ -546,6 +603,8 @@ static void on_end(void *data, const struct work_end *end)
         told.outcome = end->is_refusal ? CALL_REFUSED : CALL_FAILED;
         told.err = *end->err;
     }
+    if (end->err != NULL && end->is_refusal && call->work != NULL)
+        told.refused_by = call->work->refused_by;
     if (told.outcome == CALL_FAILED && call->is_late && !end->has_begun)
         fail_unbegun(call, ERR_TIMED_OUT);
     else
@@ -590,7 +649,7 @@ static void on_timer(void *data)
     if (call->state == CALL_ASKING_USER && !config->charges_thinking) {
         /* No answer means denied. */
         question_queue_cancel(config->queue, call->question, QUESTION_QUEUE_TIMED_OUT);
-        try_with(call, CHOICE_DENY_ONCE);
+        try_with(call, CHOICE_DENY_ONCE, true);
         return;
     }
     call->is_late = true;
@@ -634,6 +693,7 @@ int call_new(struct call_engine *engine, const struct call_request *request, str
     call->due_ms = call->since_ms + request->timeout_ms;
     call->executor = find_executor(engine, request->input->tool);
     timer_init(&call->timer, engine->config.loop, on_timer, call);
+    timer_init(&call->waiting, engine->config.loop, on_waiting, call);
     list_append(&engine->calls, &call->link);
     if (call->executor == NULL || is_over_ceiling(call)) {
         int error = call->executor == NULL ? ERR_NOT_FOUND : ERR_BUSY;
@@ -641,6 +701,7 @@ int call_new(struct call_engine *engine, const struct call_request *request, str
         free_call(call);
         return error;
     }
+    request->input->number = ++engine->last_number;
     *out_call = call;
     return 0;
 }
@@ -660,6 +721,8 @@ void call_start(struct call *call)
     int r = normalise(call, &end.err);
 
     timer_start(&call->timer, call->request.timeout_ms);
+    if (call->request.has_answer)
+        come_back(call->engine);
     if (r == 0)
         prepare(call);
     else if (r == ERR_SCHEMA_MISMATCH)
@@ -672,6 +735,19 @@ void call_cancel(struct call *call)
 {
     call->is_cancelled = true;
     give_up(call, ERR_CANCELLED);
+}
+
+struct call *call_engine_find(struct call_engine *engine,
+                              bool (*is_it)(const void *call_data, const void *key),
+                              const void *key)
+{
+    list_each (node, &engine->calls) {
+        struct call *call = list_entry(node, struct call, link);
+
+        if (is_it(call->request.data, key))
+            return call;
+    }
+    return NULL;
 }
 
 void *call_data(const struct call *call)
@@ -694,6 +770,13 @@ const struct provider_subject *call_subject(const struct call *call)
     static const struct provider_subject none;
 
     return call->work != NULL ? &call->work->subject : &none;
+}
+
+bool call_was_asked(const struct call *call, enum permission_choice *out_answer)
+{
+    if (call->request.has_answer)
+        *out_answer = call->request.answer;
+    return call->request.has_answer;
 }
 
 enum permission_source call_source(const struct call *call)
@@ -743,7 +826,7 @@ void call_engine_client_leaves(struct call_engine *engine)
     while ((call = find_call(engine, is_unanswered, NULL)) != NULL) {
         if (call->state == CALL_ASKING_USER)
             question_queue_cancel(engine->config.queue, call->question, QUESTION_QUEUE_CANCELLED);
-        try_with(call, CHOICE_DENY_ONCE);
+        try_with(call, CHOICE_DENY_ONCE, true);
     }
 }
 

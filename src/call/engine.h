@@ -20,9 +20,12 @@
 
 #include "base/log.h"
 #include "call/executor.h"
+#include "call/openquestions.h"
 #include "loop/loop.h"
 #include "permission/questionqueue.h"
 #include "permission/rules/keeper.h"
+
+enum { CALL_WAIT_MS = 4000 };
 
 struct call_engine;
 struct call;
@@ -35,8 +38,10 @@ enum call_outcome {
 
 struct call_end {
     enum call_outcome outcome;
-    struct str result; /* CALL_DONE: a whole CallToolResult */
-    struct err err;    /* otherwise */
+    struct str result;      /* CALL_DONE: a whole CallToolResult */
+    struct str change;      /* the same: see work_end */
+    struct err err;         /* otherwise */
+    const char *refused_by; /* of CALL_REFUSED: what decided so; NULL: nobody had to. Static */
 };
 
 struct call_engine_config {
@@ -47,11 +52,12 @@ struct call_engine_config {
     atomic_uint *running; /* counts its workers' jobs; must outlive all threads */
     struct keeper *keeper;
 
-    /* Asks on the terminal and nowhere else. NULL: the transport asks. */
+    /* Asks there while it has a surface, and otherwise through the transport. NULL: only there. */
     struct question_queue *queue;
-    const char *how_to_ask;     /* advice for the user when nobody can be asked */
-    bool keeps_clients_answers; /* offer "always" even if the transport asks */
-    /* Without a queue: whether the call's client can be asked. NULL: always. */
+    const char *how_to_ask;           /* advice for the user when nobody can be asked */
+    struct open_questions *questions; /* told when one opens and closes; NULL: nobody */
+    bool keeps_clients_answers;       /* offer "always" even if the transport asks */
+    /* Whether the call's client can be asked. NULL: always. */
     bool (*can_ask)(void *data, const struct call *call);
     /*
      * Returns 0 if call_answer() will follow; 1 if the question was sent as the call's answer and
@@ -74,7 +80,11 @@ struct call_engine_config {
 
     /* Called once for each call, which is freed when this returns. */
     void (*on_end)(void *data, struct call *call, const struct call_end *end);
-    provider_progress_fn *on_progress; /* with the call's data; NULL: no progress reports */
+    /*
+     * With the call's data; NULL: no progress reports. Also called every CALL_WAIT_MS while the
+     * user is asked, so that a client does not give up.
+     */
+    provider_progress_fn *on_progress;
     void *data;
 };
 
@@ -98,7 +108,7 @@ int call_engine_new(const struct call_engine_config *config, struct call_engine 
 void call_engine_free(struct call_engine *engine);
 
 bool call_engine_has(const struct call_engine *engine, const struct catalog_tool *tool);
-/* Bits 1 << enum permission_choice that questions offer. */
+/* Bits 1 << enum permission_choice that questions through the transport offer. */
 unsigned call_engine_choices(const struct call_engine *engine);
 
 /*
@@ -114,11 +124,18 @@ void call_cancel(struct call *call);
 /* The answer to call_engine_config.ask. */
 void call_answer(struct call *call, enum permission_choice choice);
 
+/* The call for whose data this is true; NULL: none. */
+struct call *call_engine_find(struct call_engine *engine,
+                              bool (*is_it)(const void *call_data, const void *key),
+                              const void *key);
+
 void *call_data(const struct call *call);
 const struct call_input *call_input(const struct call *call);
 int64_t call_since_ms(const struct call *call);
 /* What the call touches, as far as known. */
 const struct provider_subject *call_subject(const struct call *call);
+/* Whether somebody answered a question about the call, and what. */
+bool call_was_asked(const struct call *call, enum permission_choice *out_answer);
 /* What decided about the call. */
 enum permission_source call_source(const struct call *call);
 

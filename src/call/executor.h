@@ -25,6 +25,8 @@ struct call_input {
     struct arena arena; /* holds the arguments */
     const struct catalog_tool *tool;
     const struct json_value *arguments;
+    uint64_t number;   /* of the call, in the audit log */
+    struct str client; /* what the caller's program calls itself; may be empty */
 };
 
 /* Without arguments yet; NULL without memory. */
@@ -36,6 +38,7 @@ struct work;
 
 struct work_end {
     struct str result;     /* a whole CallToolResult */
+    struct str change;     /* what it did to contents of files, as a diff, if it is known */
     const struct err *err; /* why there is no result */
     bool is_refusal;       /* the error is about this call: invalid arguments, or denied */
     bool has_begun;        /* it may have taken effect */

@@ -53,10 +53,10 @@ struct provider {
 
     /*
      * Checks the arguments, which outlive the call, and resolves what they name. Error messages are
-     * for the client.
+     * for the client. `number` is the call's in the audit log.
      */
     int (*prepare)(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
-                   const struct cancel *cancel, void **out_call, struct err *err);
+                   uint64_t number, const struct cancel *cancel, void **out_call, struct err *err);
     /* Called on any thread. */
     void (*free)(void *call);
 
@@ -81,6 +81,8 @@ struct provider {
                provider_progress_fn *progress, void *data, struct buf *out, struct err *err);
     /* Whether such a call changes something, so that it may have taken effect even if abandoned. */
     bool (*changes)(const struct catalog_tool *tool);
+    /* After `run`, for the audit log: what it did to contents, as a diff. NULL: never anything. */
+    struct str (*change)(const void *call);
 
     /* Takes ownership of the call, and keeps its own deadline. Returns an id for `cancel`. */
     uint64_t (*start)(void *call, const struct provider_events *events);

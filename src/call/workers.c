@@ -135,8 +135,8 @@ static int prepare(struct local_work *local, const struct cancel *token)
 {
     struct work *work = &local->work;
     const struct provider *provider = local->use.provider;
-    int r = provider->prepare(local->use.self, work->input->tool, work->input->arguments, token,
-                              &local->call, &work->err);
+    int r = provider->prepare(local->use.self, work->input->tool, work->input->arguments,
+                              work->input->number, token, &local->call, &work->err);
 
     local->stage = STAGE_PREPARED;
     if (r == 0 && provider->run != NULL)
@@ -248,8 +248,13 @@ static void take_stage(struct local_work *local)
     struct work *work = &local->work;
 
     if (local->stage == STAGE_RAN) {
+        const struct provider *provider = local->use.provider;
+
         end(local,
-            (struct work_end){.result = buf_view(&local->result), .decision = &work->decision});
+            (struct work_end){.result = buf_view(&local->result),
+                              .change = provider->change != NULL ? provider->change(local->call)
+                                                                 : STR_EMPTY,
+                              .decision = &work->decision});
         return;
     }
     if (local->cancelled != 0) {

@@ -49,32 +49,34 @@ struct commands {
     struct shell *shell;
 };
 
-/* ---- the folder, as far as it is granted ---- */
+/* ---- the folders, as far as they are granted ---- */
 
+/* The grants for the folders' files, as far as they hold; the scopes own the strings. */
 struct granted {
-    uint64_t id;
-    bool is_there;
-    struct authority_grant grant;
+    const struct session *session;
+    size_t count;
+    struct authority_grant grants[SESSION_MAX_FOLDERS];
 };
 
 static void find_grant(void *data, const struct authority_grant *grant)
 {
     struct granted *granted = data;
 
-    if (grant->id != granted->id)
-        return;
-    granted->is_there = true;
-    granted->grant = *grant;
+    for (size_t i = 0; i < granted->session->folder_count; i++) {
+        const struct session_folder *folder = &granted->session->folders[i];
+
+        if (grant->id != authority_scope_grant(folder->files))
+            continue;
+        granted->grants[granted->count] = *grant;
+        granted->grants[granted->count++].root.path = folder->root_path;
+    }
 }
 
-/* The grant for the folder's files; the scope owns the strings. */
-static struct granted grant_of(const struct session *session)
+static void find_grants(const struct session *session, struct granted *out_granted)
 {
-    struct granted granted = {.id = authority_scope_grant(session->files)};
-
-    authority_grants(session->state.authority, find_grant, &granted);
-    granted.grant.root.path = session->root_path;
-    return granted;
+    out_granted->session = session;
+    out_granted->count = 0;
+    authority_grants(session->state.authority, find_grant, out_granted);
 }
 
 /* Adds rules made since the launcher was forked; those that ended since still apply. */
@@ -95,19 +97,22 @@ static int add_since(struct commands *commands, struct launched_less *less, stru
 static int narrow(void *data, struct launched_less *less, struct err *err)
 {
     struct commands *commands = data;
-    struct granted granted = grant_of(commands->config.session);
+    __attribute__((uninitialized)) struct granted granted;
 
-    places_narrow(commands->places, &granted.grant, granted.is_there ? 1 : 0,
-                  clock_wall_ms(&clock_system), less->at_most);
+    find_grants(commands->config.session, &granted);
+    places_narrow(commands->places, granted.grants, granted.count, clock_wall_ms(&clock_system),
+                  less->at_most);
     less->at_most_count = commands->places->count;
     return commands->config.is_open ? 0 : add_since(commands, less, err);
 }
 
-static int add_folder(struct places *places, const struct session *session, struct err *err)
+static int add_folders(struct places *places, const struct session *session, struct err *err)
 {
-    struct granted granted = grant_of(session);
+    __attribute__((uninitialized)) struct granted granted;
 
-    return places_add_grants(places, &granted.grant, 1, clock_wall_ms(&clock_system), err);
+    find_grants(session, &granted);
+    return places_add_grants(places, granted.grants, granted.count, clock_wall_ms(&clock_system),
+                             err);
 }
 
 /* What nobody can reach, no command can reach either. */
@@ -197,7 +202,7 @@ static int gather_places(const struct commands_config *config, struct places *pl
     if (r == 0)
         r = hide_own_places(places, &session->state.own, err);
     if (r == 0)
-        r = add_folder(places, session, err);
+        r = add_folders(places, session, err);
     if (r == 0)
         r = add_given(config, config->writable, BOX_WRITE, places, err);
     if (r == 0)
@@ -218,14 +223,16 @@ static int gather_places(const struct commands_config *config, struct places *pl
 static int list_writable(struct commands *commands, struct err *err)
 {
     const char *const *given = commands->config.writable;
+    const struct session *session = commands->config.session;
     const struct places *places = commands->places;
     size_t given_count = 0;
     size_t count = 0;
 
     while (given != NULL && given[given_count] != NULL)
         given_count++;
-    commands->writable = arena_alloc_array(&commands->arena, given_count + places->count + 1,
-                                           sizeof(*commands->writable));
+    commands->writable =
+        arena_alloc_array(&commands->arena, given_count + session->folder_count + places->count + 1,
+                          sizeof(*commands->writable));
     if (commands->writable == NULL)
         return err_set_plain(err, commands->arena.error);
     for (size_t i = 0; i < given_count; i++) {
@@ -233,6 +240,9 @@ static int list_writable(struct commands *commands, struct err *err)
         if (commands->writable[count++] == NULL)
             return err_set_plain(err, commands->arena.error);
     }
+    for (size_t i = 0; i < session->folder_count; i++)
+        if (session->folders[i].may_write)
+            commands->writable[count++] = session->folders[i].given_path;
     for (size_t i = 0; i < places->count; i++)
         if (places->items[i].access == BOX_WRITE)
             commands->writable[count++] = places->items[i].path;
@@ -289,6 +299,24 @@ static int try_searches(struct commands *commands, struct err *err)
     return 0;
 }
 
+/* What --deny hides from the file tools, it hides from commands. */
+static int add_globs(struct commands *commands, struct err *err)
+{
+    const struct session *session = commands->config.session;
+    int r = 0;
+
+    for (size_t i = 0; i < session->folder_count && r == 0; i++) {
+        const struct session_folder *folder = &session->folders[i];
+        const char *const *globs;
+
+        r = session_take_globs(session, folder, &commands->arena, "--deny", commands->config.denied,
+                               &globs, err);
+        if (r == 0)
+            r = denied_add_globs(&commands->denied, folder->root_path, globs, err);
+    }
+    return r;
+}
+
 static int fork_launcher(struct commands *commands, struct err *err)
 {
     struct arena *arena = &commands->arena;
@@ -307,6 +335,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
     if (r == 0 && !commands->config.is_open)
         r = denied_gather(&commands->denied, keeper_permission(commands->config.session->keeper),
                           err);
+    if (r == 0 && !commands->config.is_open)
+        r = add_globs(commands, err);
     if (r == 0 && !commands->config.is_open)
         r = try_searches(commands, err);
     if (r == 0)
@@ -404,12 +434,13 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
     const char *path = getenv("PATH");
     struct shell_config config = {
         .loop = loop,
-        .names = session->names,
-        .root_path = session->root_path,
-        .given_path = session->given_path,
-        .recorded = session->files,
+        .names = session->folders[0].names,
+        .root_path = session->folders[0].root_path,
+        .given_path = session->folders[0].given_path,
+        .recorded = session->folders[0].files,
         .path = path != NULL ? path : DEFAULT_PATH,
         .writable = commands->writable,
+        .result_form = session->result_form,
         .timeout_ms = commands->config.timeout_ms,
         .sandbox = {.has_network = commands->config.has_network,
                     .hides_sensitive = hides_sensitive(commands),

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authority/names/glob.h"
+
 enum { DENIED_BYTES = BOX_MAX_DENIALS * (RULE_PATTERN_MAX_BYTES / 4) };
 
 void denied_init(struct denied *denied)
@@ -91,6 +93,58 @@ int denied_gather(struct denied *denied, struct permission *permission, struct e
                     "more than %d rules deny files by path, which is too many for a sandbox: "
                     "revoke some, or deny their folders (gatehouse rules)",
                     BOX_MAX_DENIALS);
+    return r;
+}
+
+static int count_one(void *data, const char *absolute)
+{
+    size_t *count = data;
+
+    (void)absolute;
+    ++*count;
+    return 0;
+}
+
+static int hide_one(void *data, const char *absolute)
+{
+    struct denied *denied = data;
+
+    denied->items[denied->count++] =
+        (struct box_denial){.path = absolute, .at_most = BOX_HIDDEN, .is_pattern = true};
+    return 0;
+}
+
+static int each_glob(struct denied *denied, const char *folder, const char *const *globs,
+                     int (*visit)(void *data, const char *absolute), void *data, struct err *err)
+{
+    int r = 0;
+
+    for (; r == 0 && *globs != NULL; globs++)
+        r = glob_each_below(&denied->arena, str_from(folder), str_from(*globs), visit, data, err);
+    return r;
+}
+
+int denied_add_globs(struct denied *denied, const char *folder, const char *const *globs,
+                     struct err *err)
+{
+    struct box_denial *of_rules = denied->items;
+    size_t count = denied->count;
+    int r = each_glob(denied, folder, globs, count_one, &count, err);
+
+    if (r < 0 || count == denied->count)
+        return r;
+    if (count > BOX_MAX_DENIALS)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--deny and your rules deny files by more than %d patterns and paths, which "
+                       "is too many for a sandbox",
+                       BOX_MAX_DENIALS);
+    denied->items = arena_alloc_array(&denied->arena, count, sizeof(*denied->items));
+    if (denied->items == NULL)
+        return err_set_plain(err, denied->arena.error);
+    if (denied->count > 0)
+        memcpy(denied->items, of_rules, denied->count * sizeof(*of_rules));
+    r = each_glob(denied, folder, globs, hide_one, denied, err);
+    qsort(denied->items, denied->count, sizeof(*denied->items), compare);
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files denied by the user's rules, for the sandboxes of commands: files that may not be read
- * are hidden, files that may not be changed are read-only.
+ * The files denied by the user's rules and by --deny, for the sandboxes of commands: files that may
+ * not be read are hidden, files that may not be changed are read-only.
  */
 #ifndef SESSION_DENIED_H
 #define SESSION_DENIED_H
@@ -27,6 +27,13 @@ void denied_done(struct denied *denied);
  * they are more than a sandbox can hold.
  */
 int denied_gather(struct denied *denied, struct permission *permission, struct err *err);
+
+/*
+ * Also hides what these globs match in the folder, whose path is real: the globs of --deny, in the
+ * form for the authority, NULL-terminated. The same error.
+ */
+int denied_add_globs(struct denied *denied, const char *folder, const char *const *globs,
+                     struct err *err);
 
 /* Whether some denials are patterns instead of paths. */
 bool denied_has_patterns(const struct denied *denied);

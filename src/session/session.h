@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The base of a tool session: an authority with its state and audit log, the grants for one folder,
- * and the toolbox on top. Shared by the programs that work on files. The order matters: open
- * everything first, then confine the process, and only then read untrusted input.
+ * The base of a tool session: an authority with its state and audit log, the grants for its
+ * folders, and the toolbox on top. Shared by the programs that work on files. The order matters:
+ * open everything first, then confine the process, and only then read untrusted input.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "files/clientroots.h"
 #include "files/toolbox.h"
 #include "gatehouse/authority.h"
 #include "isolate/confine.h"
@@ -27,17 +29,25 @@ struct session_consent {
     bool keeps_rules;         /* save permanent decisions there */
 };
 
+struct session_folder_config {
+    const char *directory; /* as given by the user */
+    bool may_write;
+};
+
+enum { SESSION_MAX_FOLDERS = 32 }; /* as many as MCP_MAX_FOLDERS */
+
 struct session_config {
-    const char *directory; /* the folder, as given by the user */
+    const struct session_folder_config *folders; /* relative names are looked up in the first */
+    size_t folder_count;
     /* Directory for our journal, audit log and undo data; created if missing. */
     const char *state_dir;
     const char *session;        /* the acting session's id, for the audit log */
     bool is_recorded_elsewhere; /* keep no audit log here */
     bool has_tools_elsewhere;   /* create no toolbox here */
-    bool may_write;
-    bool searches_sensitive;               /* without consent here: see files/toolbox.h */
-    const char *const *denied;             /* globs, NULL-terminated; or NULL */
-    const char *const *allowed;            /* same */
+    bool heeds_client_roots;    /* the client may narrow the folders: see session->client_roots */
+    bool searches_sensitive;    /* without consent here: see files/toolbox.h */
+    const char *const *denied;  /* globs, NULL-terminated; or NULL */
+    const char *const *allowed; /* same */
     const struct session_consent *consent; /* NULL: another process decides about calls */
     bool takes_rules;                      /* it sends its denials with keeper_set_rules() */
     /* Absolute, NULL-terminated, out of reach for everything; or NULL. */
@@ -45,36 +55,56 @@ struct session_config {
     uint64_t max_file_bytes;
     uint64_t max_lines;
     uint64_t max_matches;
+    enum toolresult_form result_form;
+};
+
+struct session_folder {
+    bool may_write;
+    struct authority_filter filter;
+    struct authority_filter narrowing;
+    struct authority_scope *names; /* of the first: those of the others are joined to it */
+    struct authority_scope *files; /* the same */
+    char given_path[PATH_MAX];     /* absolute, as given by the user */
+    char root_path[PATH_MAX];      /* without links */
 };
 
 struct session {
-    bool may_write;
+    bool may_write; /* in one folder at least */
     bool keeps_rules;
     struct settings_file *settings; /* NULL: none, or another process reads them */
     struct settings_findings findings;
     struct keeper *keeper; /* NULL: another process decides and sends no rules */
-    struct authority_filter filter;
     struct session_state state;
-    struct authority_scope *names;
-    struct authority_scope *files;
-    struct toolbox *box;       /* NULL: in another process */
-    char given_path[PATH_MAX]; /* absolute path of the folder as given by the user */
-    char root_path[PATH_MAX];  /* without links */
+    struct client_roots *client_roots; /* NULL: clients cannot narrow the folders */
+    enum toolresult_form result_form;
+    struct toolbox *box; /* NULL: in another process */
+    struct session_folder *folders;
+    size_t folder_count; /* at least one */
 };
+
+/*
+ * The globs of an option as given, in the form for one folder: patterns of other folders are not of
+ * this one. See files/patterns.h.
+ */
+int session_take_globs(const struct session *session, const struct session_folder *folder,
+                       struct arena *arena, const char *option, const char *const *given,
+                       const char *const **out_globs, struct err *err);
 
 /* The error message is for the user who started the program. */
 int session_open(const struct session_config *config, struct session **out_session,
                  struct err *err);
 void session_close(struct session *session);
 
+/* A warning for the user whose folder is the whole machine or home directory; else NULL. */
+const char *session_folder_warning(const struct session_folder *folder);
+
 struct session_walls {
     bool answers_connections; /* accepts connections on a socket that is already open */
-    bool asks_on_terminal;    /* on a terminal that is already open */
     bool passes_messages;     /* receives file descriptors on a socket that is already open */
 };
 
 /*
- * Confines the process for good: only files of the folder and of our state, no exec, no sockets.
+ * Confines the process for good: only files of the folders and of our state, no exec, no sockets.
  * Call it before starting any thread.
  */
 int session_confine(const struct session *session, const struct session_walls *walls,

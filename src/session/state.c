@@ -39,6 +39,26 @@ int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struc
     return 0;
 }
 
+/* A directory of its own: a daemon of the same user keeps its audit log beside it. */
+int session_state_server_dir(const char *given, char out_path[PATH_MAX], struct err *err)
+{
+    char parent[PATH_MAX];
+    int fd;
+    int r = given != NULL ? session_state_absolute_path(given, parent, err)
+                          : session_state_default_dir(parent, err);
+
+    if (r < 0)
+        return r;
+    if (snprintf(out_path, PATH_MAX, "%s/server", parent) >= PATH_MAX)
+        return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
+    for (int i = 0; i < 2 && r == 0; i++) {
+        r = audit_dir_open(i == 0 ? parent : out_path, &fd, err);
+        if (r == 0)
+            close(fd);
+    }
+    return r;
+}
+
 /* Refuses all changes, since none can be recorded; nobody minds it for reads. */
 static int record_nothing(void *data, const struct authority_event *event)
 {
@@ -50,7 +70,7 @@ static int record_nothing(void *data, const struct authority_event *event)
 static int open_record(struct session_state *state, struct err *err)
 {
     struct audit_config config = {
-        .name = "audit.jsonl", .max_bytes = AUDIT_BYTES, .gathers_reads = true};
+        .name = SESSION_AUDIT_NAME, .max_bytes = AUDIT_BYTES, .gathers_reads = true};
     int r = audit_dir_open(state->state_path, &state->audit_dir_fd, err);
 
     if (r < 0)

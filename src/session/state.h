@@ -14,6 +14,8 @@
 #include "gatehouse/authority.h"
 #include "isolate/ownplaces.h"
 
+#define SESSION_AUDIT_NAME "audit.jsonl"
+
 struct session_state {
     struct authority *authority;
     struct audit_file *audit; /* NULL: another process keeps the audit log, or there is no room */
@@ -51,6 +53,12 @@ const char *session_state_flush(struct session_state *state);
  * ERR_INVALID_ARGUMENT when the environment names neither.
  */
 int session_state_default_dir(char out_path[PATH_MAX], struct err *err);
+
+/*
+ * The directory of the server's state, below the given or default one; created if missing, private.
+ * `err` is for the user.
+ */
+int session_state_server_dir(const char *given, char out_path[PATH_MAX], struct err *err);
 
 /* Makes a folder name given by the user absolute, without looking at the file system. */
 int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struct err *err);

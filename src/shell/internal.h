@@ -31,6 +31,8 @@ struct shell {
     size_t executing;
     struct list jobs; /* oldest first */
     size_t job_count;
+    void (*on_news)(void *data); /* of jobs; or NULL */
+    void *news_data;
 };
 
 struct shell_job;
@@ -46,6 +48,7 @@ struct record_mark {
     bool is_open;       /* the outcome is not recorded yet */
     const char *reason; /* if it is not a command of its own; or NULL */
     uint64_t request_id;
+    uint64_t call;
     const char *tool;
     const char *decision;
 };
@@ -55,6 +58,7 @@ struct shell_call {
     struct shell *shell;
     const struct catalog_tool *tool;
     uint64_t id;
+    uint64_t number; /* in the audit log */
     struct arena arena;
     const struct json_value *arguments; /* fit the schema */
     struct shell_command command;       /* of tools that start a command */

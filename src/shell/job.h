@@ -27,6 +27,8 @@ struct shell_job {
     struct process *process; /* NULL once it has ended */
     struct starter_end end;
     struct history history;
+    bool has_news;               /* for who looks on */
+    uint64_t seen;               /* position up to which they have seen it */
     uint64_t unread;             /* position from which no call has read */
     struct shell_call *starting; /* the call that waits for the start */
     struct list waiting;         /* calls that wait for output, or for the end */

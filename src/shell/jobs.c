@@ -113,6 +113,68 @@ static void on_stop_grace_over(void *data)
         on_over(job, (struct starter_end){.error = ERR_TIMED_OUT}, NULL);
 }
 
+int shell_stop_job(struct shell *shell, const void *session, struct str name)
+{
+    struct shell_job *job = find_job(shell, session, name);
+
+    if (job == NULL)
+        return ERR_NOT_FOUND;
+    if (has_ended(job))
+        return 0;
+    process_signal(job->process, SIGTERM);
+    if (!job->kill.is_started)
+        timer_start(&job->kill, JOB_STOP_GRACE_MS);
+    return 0;
+}
+
+/* Returns the position behind it. */
+static uint64_t show_piece(const struct shell_job *job, uint64_t from, shell_piece_fn *take,
+                           void *data)
+{
+    cleanup_buf struct buf text = BUF_INIT(8 * SHELL_PIECE_BYTES);
+    uint64_t total = job->history.total;
+    struct history_window window;
+
+    if (total > SHELL_PIECE_BYTES && from < total - SHELL_PIECE_BYTES)
+        from = total - SHELL_PIECE_BYTES;
+    if (history_read(&job->history, from, SHELL_PIECE_BYTES, has_ended(job), &text, &window) < 0)
+        return from;
+    take(data, &(struct shell_piece){.job = job->name,
+                                     .from = from + window.dropped,
+                                     .text = buf_view(&text),
+                                     .is_running = !has_ended(job)});
+    return window.next;
+}
+
+int shell_peek_job(struct shell *shell, const void *session, struct str name, uint64_t from,
+                   shell_piece_fn *take, void *data)
+{
+    const struct shell_job *job = find_job(shell, session, name);
+
+    if (job == NULL)
+        return ERR_NOT_FOUND;
+    (void)show_piece(job, from, take, data);
+    return 0;
+}
+
+void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *take, void *data)
+{
+    list_each_safe (node, &shell->jobs) {
+        struct shell_job *job = list_entry(node, struct shell_job, link);
+
+        if (!job->has_news || job->session != session || job->starting != NULL)
+            continue;
+        job->has_news = false;
+        job->seen = show_piece(job, job->seen, take, data);
+    }
+}
+
+void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data)
+{
+    shell->on_news = on_news;
+    shell->news_data = data;
+}
+
 /* Makes room for one more by dropping a job that has ended. */
 static int make_room(struct shell *shell, const void *session, struct err *err)
 {
@@ -178,6 +240,13 @@ static bool is_stopping(const struct shell_call *call)
     return call->tool->id == TOOL_SHELL_STOP;
 }
 
+static void note_news(struct shell_job *job)
+{
+    job->has_news = true;
+    if (job->shell->on_news != NULL)
+        job->shell->on_news(job->shell->news_data);
+}
+
 static void on_bytes(void *data, enum process_stream stream, struct str bytes)
 {
     struct shell_job *job = data;
@@ -186,6 +255,7 @@ static void on_bytes(void *data, enum process_stream stream, struct str bytes)
     /* Output that could not be reported later must not be produced. */
     if (history_add(&job->history, bytes) < 0)
         process_signal(job->process, SIGKILL);
+    note_news(job);
     list_each (node, &job->waiting) {
         struct shell_call *call = list_entry(node, struct shell_call, waiting);
 
@@ -251,6 +321,7 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
         return;
     }
     record_outcome(job->shell, &job->mark, &job->command, end.error, end);
+    note_news(job);
     wake_all(job);
 }
 

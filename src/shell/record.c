@@ -9,6 +9,7 @@ enum { REASON_BYTES = 48 };
 struct record_mark record_mark_of(const struct shell_call *call)
 {
     return (struct record_mark){
+        .call = call->number,
         .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
         .decision = call->events.decision,
     };
@@ -17,7 +18,8 @@ struct record_mark record_mark_of(const struct shell_call *call)
 static int note(struct shell *shell, const struct record_mark *mark,
                 const struct shell_command *command, struct authority_note *note)
 {
-    const struct authority_call call = {.tool = mark->tool, .decision = mark->decision};
+    const struct authority_call call = {
+        .tool = mark->tool, .decision = mark->decision, .id = mark->call};
     int r;
 
     note->operation = AUTHORITY_OP_EXECUTE;

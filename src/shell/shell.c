@@ -218,6 +218,22 @@ static int join(struct arena *arena, const char *root_path, struct str name, str
     return 0;
 }
 
+/* The name without dots: relative to the root, or absolute. */
+static int keep_name(struct str given, struct path_name *out_name)
+{
+    __attribute__((uninitialized)) struct path_name below;
+    int r = path_normalise(given, "/", false, &below);
+
+    if (r < 0 || !str_starts_with(given, STR("/"))) {
+        *out_name = below;
+        return r;
+    }
+    out_name->text[0] = '/';
+    memcpy(out_name->text + 1, below.text, below.len);
+    out_name->len = below.len + 1;
+    return 0;
+}
+
 /*
  * Whether the call goes on to the decision although no command can start there: the error would say
  * what exists. The name then stands for itself.
@@ -227,7 +243,7 @@ static bool keep_failure(struct shell_call *call, int code, struct str given, co
 {
     if ((code != ERR_NOT_FOUND && code != ERR_NOT_A_DIRECTORY && code != ERR_SYMLINK_REJECTED &&
          code != ERR_PERMISSION_DENIED) ||
-        path_normalise(given, NULL, false, out_name) < 0)
+        keep_name(given, out_name) < 0)
         return false;
     call->failure = *why;
     (void)explain_directory(code, &call->failure);
@@ -244,9 +260,8 @@ static int resolve_directory(struct shell_call *call, struct err *err)
     int r;
 
     (void)json_get_str(call->arguments, call->tool->resources[0].directory, &given);
-    if (str_starts_with(given, STR("/")) && !path_strip_root(&given, config->given_path) &&
-        !path_strip_root(&given, config->root_path))
-        return explain_directory(ERR_PATH_OUTSIDE_ROOT, err);
+    if (str_starts_with(given, STR("/")) && !path_strip_root(&given, config->given_path))
+        (void)path_strip_root(&given, config->root_path);
     r = authority_resolve(config->names, AUTHORITY_OP_LIST, given, resolved.text, &resolved.len,
                           &about, &why);
     /* The root itself is not looked at. */
@@ -259,7 +274,10 @@ static int resolve_directory(struct shell_call *call, struct err *err)
             *err = why;
         return explain_directory(r, err);
     }
-    r = join(&call->arena, config->root_path, path_view(&resolved), &call->command.cwd);
+    r = str_starts_with(path_view(&resolved), STR("/"))
+            ? join(&call->arena, "/", str_slice(path_view(&resolved), 1, resolved.len),
+                   &call->command.cwd)
+            : join(&call->arena, config->root_path, path_view(&resolved), &call->command.cwd);
     if (r < 0)
         return err_set_plain(err, r);
     return arena_copy_str(&call->arena, path_view(&resolved), &call->directory)
@@ -425,14 +443,15 @@ void call_finish(struct shell_call *call, struct json_writer *object, int error,
     if (error < 0)
         r = error;
     if (r == 0)
-        r = toolresult_write(&result, buf_view(object->out), buf_view(object->out), is_error);
+        r = toolresult_write_object(&result, buf_view(object->out), call->shell->config.result_form,
+                                    is_error);
     answer(call, r, r < 0 ? STR_EMPTY : buf_view(&result));
 }
 
 void call_fail(struct shell_call *call, const struct err *err)
 {
     cleanup_buf struct buf result = BUF_INIT(CALL_RESULT_BYTES);
-    int r = toolresult_write_error(err, &result);
+    int r = toolresult_write_error(err, call->shell->config.result_form, &result);
 
     answer(call, r, r < 0 ? STR_EMPTY : buf_view(&result));
 }

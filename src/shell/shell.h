@@ -25,6 +25,7 @@
 #include "loop/loop.h"
 #include "permission/permission.h"
 #include "protocol/catalog.h"
+#include "protocol/toolresult.h"
 #include "shell/starter.h"
 
 struct shell;
@@ -42,7 +43,10 @@ struct shell_sandbox {
 struct shell_config {
     struct loop *loop;
     const struct starter *starter;
-    /* Resolves names: follows links inside the root; AUTHORITY_METADATA suffices. */
+    /*
+     * Resolves names: follows links inside the root; AUTHORITY_METADATA suffices. With scopes
+     * joined to it, commands can also run in those.
+     */
     struct authority_scope *names;
     const char *root_path;            /* in which commands run; without links */
     const char *given_path;           /* as given by the user; or NULL */
@@ -52,6 +56,7 @@ struct shell_config {
     /* What a command can do, for the question to the user: continues "Runs a command"; or NULL. */
     const char *reach;
     struct shell_sandbox sandbox;
+    enum toolresult_form result_form;
     size_t max_output_bytes;  /* of each stream of a command; 0: SHELL_OUTPUT_BYTES */
     size_t max_history_bytes; /* of a job; 0: SHELL_HISTORY_BYTES */
     int64_t timeout_ms;       /* 0: SHELL_TIMEOUT_MS */
@@ -129,6 +134,31 @@ void shell_cancel(struct shell *shell, uint64_t id);
 void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error);
 /* Frees a call without running it. On any thread, even after the shell was freed. */
 void shell_drop(struct shell_call *call);
+
+/*
+ * Asks a job of the session to end, and kills it if it does not; for the user, who needs no call.
+ * It stays in the list with its output. ERR_NOT_FOUND if there is no such job.
+ */
+int shell_stop_job(struct shell *shell, const void *session, struct str name);
+
+enum { SHELL_PIECE_BYTES = 32 << 10 };
+
+/* Recent output of a job, for a user who looks on; agents read all of it with their tools. */
+struct shell_piece {
+    const char *job;
+    uint64_t from;   /* its place, counted from the job's start */
+    struct str text; /* valid UTF-8 */
+    bool is_running;
+};
+typedef void shell_piece_fn(void *data, const struct shell_piece *piece);
+
+/* What it printed from there on; the newest SHELL_PIECE_BYTES if it is more. ERR_NOT_FOUND. */
+int shell_peek_job(struct shell *shell, const void *session, struct str name, uint64_t from,
+                   shell_piece_fn *take, void *data);
+/* The same for each job of the session that has printed or ended since the last time. */
+void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *take, void *data);
+/* on_news is called when there may be some; NULL: no more. */
+void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data);
 
 /* Kills the session's jobs and commands; its calls are answered with ERR_CANCELLED. */
 void shell_end_session(struct shell *shell, const void *session);

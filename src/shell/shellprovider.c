@@ -8,14 +8,16 @@
 enum { LINE_BYTES = 256 }; /* of what a command printed last, for those who wait */
 
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
-                   const struct cancel *cancel, void **out_call, struct err *err)
+                   uint64_t number, const struct cancel *cancel, void **out_call, struct err *err)
 {
     struct shell_call *call;
     int r = shell_prepare(self, tool, arguments, &call, err);
 
     (void)cancel;
-    if (r == 0)
-        *out_call = call;
+    if (r < 0)
+        return r;
+    call->number = number;
+    *out_call = call;
     return r;
 }
 

@@ -33,6 +33,7 @@ struct counting {
     sem_t may_go_on;
     sem_t freed; /* once for each call that is gone */
     atomic_uint prepared, ran, refused;
+    atomic_uint_fast64_t number;    /* of the call that was prepared last */
     struct provider_events started; /* of echo */
     unsigned starts, cancels, sessions_ended;
 };
@@ -66,14 +67,15 @@ static inline void counting_hang(struct counting *counting)
 /* ---- what both share ---- */
 
 static int counting_prepare(void *self, const struct catalog_tool *tool,
-                            const struct json_value *arguments, const struct cancel *cancel,
-                            void **out_call, struct err *err)
+                            const struct json_value *arguments, uint64_t number,
+                            const struct cancel *cancel, void **out_call, struct err *err)
 {
     struct counting *counting = self;
     struct counting_call *call;
     int64_t to;
 
     (void)cancel;
+    counting->number = number;
     atomic_fetch_add(&counting->prepared, 1);
     if (!json_get_int(arguments, STR("to"), &to))
         return err_set_field(err, ERR_SCHEMA_MISMATCH, "to", "to is missing");

@@ -36,6 +36,7 @@ struct world {
     struct call_engine *engine;
     struct call *call; /* the last one; NULL when it has ended */
     atomic_uint running;
+    struct open_questions questions;
 
     /* What the executor does. */
     bool ends_late;      /* cancel() only asks: on_end is the test's to send */
@@ -51,6 +52,7 @@ struct world {
     /* What the queue and the client show. */
     uint64_t shown;
     enum question_queue_end withdrawn;
+    uint64_t progress;
     unsigned withdrawals;
     bool client_can_ask;
     int ask_result;
@@ -236,6 +238,16 @@ static void on_end(void *data, struct call *call, const struct call_end *end)
         world->call = NULL;
 }
 
+static void on_progress(void *data, uint64_t done, uint64_t total, const char *what)
+{
+    struct world *world = data;
+
+    assert_true(done > world->progress);
+    assert_int_equal(total, 0);
+    assert_non_null(what);
+    world->progress = done;
+}
+
 /* ---- the world ---- */
 
 struct terms {
@@ -256,6 +268,7 @@ static void open_engine(struct world *world, struct terms terms)
         .keeper = world->keeper,
         .queue = terms.by_client ? NULL : world->queue,
         .how_to_ask = "nobody is there",
+        .questions = &world->questions,
         .can_ask = can_ask,
         .ask = ask,
         .find_answer = find_answer,
@@ -263,6 +276,7 @@ static void open_engine(struct world *world, struct terms terms)
         .ask_ms = ASK_MS,
         .max_held_bytes = HELD_BYTES,
         .on_end = on_end,
+        .on_progress = on_progress,
         .data = world,
     };
 
@@ -603,8 +617,11 @@ static void a_no_is_recorded_and_nothing_runs(void **state)
 {
     struct world *world = *state;
 
+    assert_false(open_questions_any(&world->questions));
     begin_asking(world);
+    assert_true(open_questions_any(&world->questions));
     answer(world, CHOICE_DENY_ONCE);
+    assert_false(open_questions_any(&world->questions));
     become_prepared(world);
     assert_int_equal(world->run, 0);
     assert_int_equal(world->refused, 1);
@@ -714,6 +731,7 @@ static void a_terminal_that_is_gone_is_nobody_to_ask(void **state)
 {
     struct world *world = *state;
 
+    world->client_can_ask = false;
     begin_asking(world);
     question_queue_remove(world->queue, "test");
     world->shown = 0;
@@ -721,6 +739,55 @@ static void a_terminal_that_is_gone_is_nobody_to_ask(void **state)
     assert_int_equal(world->run, 0);
     assert_int_equal(world->code, ERR_ASK_UNAVAILABLE);
     assert_string_equal(world->refused_by, "nobody");
+}
+
+static void after_a_terminal_that_is_gone_the_client_is_asked(void **state)
+{
+    struct world *world = *state;
+
+    begin_asking(world);
+    assert_int_equal(world->asked, 0);
+    question_queue_remove(world->queue, "test");
+    world->shown = 0;
+    become_prepared(world);
+    become_previewed(world);
+    assert_int_equal(world->asked, 1);
+    call_answer(world->call, CHOICE_ALLOW_ONCE);
+    become_prepared(world);
+    assert_int_equal(world->run, 1);
+}
+
+/* What the user may see of a file, the client may not: it must not get the user's question. */
+static void a_question_for_the_user_is_never_sent_to_the_client(void **state)
+{
+    struct world *world = *state;
+
+    begin(world);
+    become_prepared(world);
+    question_queue_remove(world->queue, "test");
+    become_previewed(world);
+    assert_int_equal(world->asked, 0);
+    assert_int_equal(world->prepared, 2);
+    become_prepared(world);
+    become_previewed(world);
+    assert_int_equal(world->asked, 1);
+}
+
+static void a_client_hears_that_the_user_is_being_asked(void **state)
+{
+    struct world *world = *state;
+
+    begin_with(world, &(struct call_request){.wants_progress = true});
+    become_prepared(world);
+    become_previewed(world);
+    pass(world, CALL_WAIT_MS - 1);
+    assert_int_equal(world->progress, 0);
+    pass(world, 1);
+    assert_int_equal(world->progress, 1);
+    answer(world, CHOICE_ALLOW_ONCE);
+    become_prepared(world);
+    pass(world, CALL_WAIT_MS);
+    assert_int_equal(world->progress, 1);
 }
 
 static void nothing_is_begun_once_it_is_closed(void **state)
@@ -850,13 +917,15 @@ static void a_question_may_be_the_answer(void **state)
     world->ask_result = 1;
     begin_asking(world);
     assert_int_equal(world->asked, 1);
-    assert_int_equal(world->answers, 0); /* the transport's */
+    assert_true(open_questions_any(&world->questions)); /* as long as it may be answered */
+    assert_int_equal(world->answers, 0);                /* the transport's */
     assert_int_equal(world->works, 0);
     world->brings_answer = true;
     begin(world);
     become_prepared(world);
     assert_int_equal(world->previewed, 1);
     assert_int_equal(world->run, 1);
+    assert_false(open_questions_any(&world->questions));
 }
 
 static void a_client_that_cannot_be_asked_is_told_so(void **state)
@@ -904,7 +973,11 @@ TEST_MAIN(
     ASKING(a_question_that_nobody_answers_is_denied),
     ASKING(a_client_that_leaves_agrees_to_nothing),
     ASKING(a_question_made_for_a_client_that_has_left_is_not_put),
-    ASKING(a_terminal_that_is_gone_is_nobody_to_ask), ALLOWING(nothing_is_begun_once_it_is_closed),
+    ASKING(a_terminal_that_is_gone_is_nobody_to_ask),
+    ASKING(after_a_terminal_that_is_gone_the_client_is_asked),
+    ASKING(a_question_for_the_user_is_never_sent_to_the_client),
+    ASKING(a_client_hears_that_the_user_is_being_asked),
+    ALLOWING(nothing_is_begun_once_it_is_closed),
     ALLOWING(a_result_that_was_there_first_is_the_answer),
     ALLOWING(what_runs_past_its_time_is_cancelled_and_answered_when_it_ends),
     ALLOWING(what_cannot_be_recorded_is_not_done), ASKING(consent_for_the_session_ends_with_it),
