@@ -31,7 +31,11 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
         .progress_token = request->progress_token,
         .level = request->level,
         .capabilities = request->capabilities,
+        .client = request->client,
     };
+    /* The session may be gone before the call. */
+    if (!request->is_modern)
+        (void)arena_copy_str(arena, str_from(session->client), &call->client);
     list_init(&call->link);
     return call;
 }
@@ -401,6 +405,11 @@ void mcp_call_refuse_uri(struct mcp_call *call, size_t index)
 void mcp_call_set_data(struct mcp_call *call, void *data)
 {
     call->data = data;
+}
+
+struct str mcp_call_client(const struct mcp_call *call)
+{
+    return call->client;
 }
 
 void *mcp_call_data(const struct mcp_call *call)

@@ -88,6 +88,8 @@ uint64_t mcp_call_origin(const struct mcp_call *call);
 
 /* For the host's own use. */
 void mcp_call_set_data(struct mcp_call *call, void *data);
+/* The name that the client gives itself, cut; empty: none. */
+struct str mcp_call_client(const struct mcp_call *call);
 void *mcp_call_data(const struct mcp_call *call);
 
 /* Whether the client wants progress; if not, mcp_call_progress() does nothing. */

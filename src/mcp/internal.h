@@ -145,6 +145,8 @@ struct mcp_stream {
 
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES, MCP_LISTS };
 
+enum { MCP_CLIENT_BYTES = 64 }; /* of a client's name, with its NUL */
+
 struct mcp_session {
     struct list link; /* in the service's list */
     struct mcp_service *service;
@@ -161,6 +163,7 @@ struct mcp_session {
     enum mcp_revision revision;
     enum mcp_level level;
     unsigned client_asks; /* bits of enum mcp_asks that the client declared */
+    char client[MCP_CLIENT_BYTES];
     bool is_asking_for_roots;
     bool roots_have_changed; /* while asking */
     char roots_question[MCP_QUESTION_ID_BYTES];
@@ -191,6 +194,7 @@ struct mcp_envelope {
     struct str progress_token;             /* as JSON; empty: none */
     enum mcp_level level;                  /* modern: from the request */
     const struct json_value *capabilities; /* modern: the client's */
+    struct str client;                     /* modern: its name; or empty */
 };
 
 /* One question of a round. */
@@ -238,6 +242,7 @@ struct mcp_call {
     unsigned lists; /* bits of enum mcp_list, for a stream */
 
     const struct json_value *capabilities; /* modern: the client's */
+    struct str client;                     /* its name; or empty */
     const struct json_value *raw_answers;
     unsigned needed; /* bits of enum mcp_asks: required but not declared */
     struct mcp_asking *asking;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/jsonwrite.h"
+#include "base/utf8.h"
 
 /* By enum mcp_revision. */
 static const struct str revisions[MCP_REVISIONS] = {
@@ -64,6 +65,17 @@ static int write_welcome(const struct mcp_session *session, struct buf *out)
     return json_writer_finish(&writer);
 }
 
+/* For the audit log; a client without a name may go without. */
+static void take_client(struct mcp_session *session, const struct json_value *info)
+{
+    struct str name = STR_EMPTY;
+
+    if (info != NULL && json_get_str(info, STR("name"), &name)) {
+        name = utf8_cut(name, sizeof(session->client) - 1);
+        snprintf(session->client, sizeof(session->client), "%.*s", STR_ARG(name));
+    }
+}
+
 int mcp_initialize(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)
 {
     const struct json_value *capabilities = json_get(request->params, STR("capabilities"));
@@ -84,7 +96,10 @@ int mcp_initialize(struct mcp_session *session, const struct mcp_envelope *reque
     if (r < 0)
         return err_set_plain(err, r);
     session->client_asks = mcp_declared_asks(capabilities);
+    take_client(session, json_get(request->params, STR("clientInfo")));
     session->is_initialized = true;
+    if ((session->client_asks & 1U << MCP_ASK_ROOTS) != 0 && session->host->roots != NULL)
+        session->host->roots(session->data, session, NULL);
     mcp_answer(session, NULL, request->id, NULL, buf_view(&welcome));
     return 0;
 }
@@ -177,8 +192,8 @@ bool mcp_take_roots(struct mcp_session *session, const struct jsonrpc_message *r
     }
     if (rpc->result != NULL)
         roots = json_get(rpc->result, STR("roots"));
-    if (roots != NULL && roots->type == JSON_ARRAY)
-        session->host->roots(session->data, session, roots);
+    session->host->roots(session->data, session,
+                         roots != NULL && roots->type == JSON_ARRAY ? roots : NULL);
     return true;
 }
 

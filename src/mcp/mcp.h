@@ -68,6 +68,7 @@ struct mcp_prompt {
 struct mcp_offer {
     const struct catalog_tool *const *tools;
     size_t tool_count;
+    bool hides_output_schemas; /* results have no structuredContent */
     const struct mcp_prompt *const *prompts;
     size_t prompt_count;
     void (*release)(void *data); /* may be NULL */
@@ -145,8 +146,9 @@ struct mcp_host {
     void (*unsubscribe)(void *data, struct mcp_session *session, struct str uri);
 
     /*
-     * The client's roots: an array of {"uri":…,"name":…}, unchecked. May be NULL: then they are
-     * only requested by calls.
+     * The client's roots: an array of {"uri":…,"name":…}, unchecked. NULL: not known, when a client
+     * with roots has just begun its session, or did not tell them. The function may be NULL: then
+     * they are only requested by calls.
      */
     void (*roots)(void *data, struct mcp_session *session, const struct json_value *roots);
 

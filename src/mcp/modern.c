@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/jsonwrite.h"
+#include "base/utf8.h"
 
 bool mcp_is_modern(const struct json_value *params)
 {
@@ -37,14 +38,15 @@ static void refuse_version(struct mcp_session *session, const struct mcp_envelop
                      str_from(err.message), buf_view(&data));
 }
 
-static int check_client(const struct json_value *info, struct err *err)
+static int read_client(const struct json_value *info, struct str *out_name, struct err *err)
 {
-    struct str text;
+    struct str version;
 
-    if (info != NULL &&
-        (!json_get_str(info, STR("name"), &text) || !json_get_str(info, STR("version"), &text)))
+    if (info != NULL && (!json_get_str(info, STR("name"), out_name) ||
+                         !json_get_str(info, STR("version"), &version)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_CLIENT,
                              "clientInfo must have a name and a version");
+    *out_name = utf8_cut(*out_name, MCP_CLIENT_BYTES - 1);
     return 0;
 }
 
@@ -70,7 +72,7 @@ int mcp_read_envelope(struct mcp_session *session, struct mcp_envelope *request,
     if (level != NULL &&
         (level->type != JSON_STRING || !mcp_level_from(json_str(level), &request->level)))
         return err_set_field(err, ERR_INVALID_ARGUMENT, MCP_META_LEVEL, "unknown log level");
-    return check_client(json_get(meta, STR(MCP_META_CLIENT)), err);
+    return read_client(json_get(meta, STR(MCP_META_CLIENT)), &request->client, err);
 }
 
 int mcp_discover(struct mcp_session *session, const struct mcp_envelope *request, struct err *err)

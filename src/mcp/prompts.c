@@ -8,7 +8,9 @@ typedef struct str listing_fn(const struct mcp_offer *offer, size_t index);
 
 static struct str tool_listing(const struct mcp_offer *offer, size_t index)
 {
-    return offer->tools[index]->listing;
+    const struct catalog_tool *tool = offer->tools[index];
+
+    return offer->hides_output_schemas ? tool->plain_listing : tool->listing;
 }
 
 static struct str prompt_listing(const struct mcp_offer *offer, size_t index)
