@@ -231,8 +231,23 @@ void gateway_answers_take(struct gateway *gateway, const struct gateway_event *e
         refuse_unreadable(pending, &event->why);
     else if (gateway->pending.count > GATEWAY_MAX_CALLS)
         send_refusal(pending, STR("Too many calls are already waiting; try again later."));
-    else
+    else if (event->kind == GATEWAY_EVENT_CALL)
         gateway->config.owner->on_call(gateway->config.data, &event->call);
+    else if (gateway->config.owner->on_query != NULL)
+        gateway->config.owner->on_query(gateway->config.data, &event->call);
+    else
+        send_refusal(pending, STR("This machine does not answer that."));
+}
+
+void gateway_answers_cancel(struct gateway *gateway, struct str id)
+{
+    struct pending *pending = map_get(&gateway->pending, id);
+
+    if (pending == NULL || pending->state != PENDING_WORKING)
+        return;
+    forget(pending);
+    if (gateway->config.owner->on_cancel != NULL)
+        gateway->config.owner->on_cancel(gateway->config.data, id);
 }
 
 static struct pending *find_working(struct gateway *gateway, struct str id)

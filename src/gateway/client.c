@@ -60,15 +60,16 @@ static int send_init(struct gateway *gateway);
 
 static void on_init_answer(struct gateway *gateway, int status, struct str body)
 {
-    struct secret key = SECRET_INIT;
-    bool has_key = false;
+    struct gateway_init_reply reply = {.key = SECRET_INIT};
     int r;
 
     if (status / 100 == 2) {
-        r = gateway_init_parse(body, &key, &has_key);
-        if (r == 0 && has_key)
-            gateway->key = key;
-        secret_done(&key);
+        r = gateway_init_parse(body, &reply);
+        if (r == 0 && reply.has_key)
+            gateway->key = reply.key;
+        if (r == 0)
+            gateway->has_extensions = reply.has_extensions;
+        secret_done(&reply.key);
         if (r < 0) {
             err_set(&gateway->why, r, "%s: %s", gateway->url.host, err_text(r));
             gateway_move(gateway, RECONNECT_INIT_FAILED);
@@ -159,6 +160,7 @@ static void cancel_all(struct gateway *gateway)
     gateway->leave = NULL;
     gateway_stream_close(gateway);
     gateway_answers_drop(gateway);
+    gateway_reports_drop(gateway);
 }
 
 static int send_leave(struct gateway *gateway)
@@ -267,17 +269,19 @@ int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struc
         return err_set(err, ERR_ALREADY_EXISTS, "there is already a session");
     /* What the server asked in a session that it has forgotten. */
     gateway_answers_drop(gateway);
+    gateway_reports_drop(gateway);
     gateway->url = *url;
     gateway->key = *key;
     gateway->dialect = GATEWAY_N8N;
     gateway->is_dialect_known = false;
+    gateway->has_extensions = false;
     gateway->why = (struct err)ERR_INIT;
     gateway_move(gateway, RECONNECT_PAIR);
     return 0;
 }
 
 int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gateway_dialect dialect,
-                   const struct secret *key, struct err *err)
+                   bool has_extensions, const struct secret *key, struct err *err)
 {
     if (gateway->has_ended || gateway->reconnect.state != RECONNECT_OFF)
         return err_set(err, ERR_ALREADY_EXISTS, "there is already a session");
@@ -285,6 +289,7 @@ int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gate
     gateway->key = *key;
     gateway->dialect = dialect;
     gateway->is_dialect_known = true;
+    gateway->has_extensions = has_extensions;
     gateway->why = (struct err)ERR_INIT;
     gateway_move(gateway, RECONNECT_RESUME);
     return 0;
@@ -299,6 +304,7 @@ void gateway_status(const struct gateway *gateway, struct gateway_status *out_st
 {
     *out_status = (struct gateway_status){.state = gateway->reconnect.state,
                                           .dialect = gateway->dialect,
+                                          .has_extensions = gateway->has_extensions,
                                           .retry_ms = gateway->retry_ms,
                                           .pending = gateway->pending.count,
                                           .retrying = gateway->retrying,
@@ -323,6 +329,7 @@ int gateway_new(const struct gateway_config *config, struct gateway **out_gatewa
     loop_task_init(&gateway->tell, tell, gateway);
     sse_reader_init(&gateway->reader, &LIMITS);
     gateway_answers_init(gateway);
+    gateway_reports_init(gateway);
     *out_gateway = gateway;
     return 0;
 }

@@ -30,6 +30,10 @@ enum {
     GATEWAY_INIT_MS = 60000,
     GATEWAY_ANSWER_MS = 120000,
     GATEWAY_LEAVE_MS = 3000,
+    GATEWAY_MAX_REPORTS = 256,          /* that wait; vital ones may be as many again */
+    GATEWAY_MAX_REPORT_BYTES = 1 << 20, /* the same */
+    GATEWAY_REPORT_EVENTS = 256,        /* in one request, the server's limit */
+    GATEWAY_REPORT_MS = 100,            /* in which they are gathered */
 };
 
 enum gateway_dialect {
@@ -46,11 +50,12 @@ enum gateway_end {
 struct gateway_status {
     enum reconnect_state state;
     enum gateway_dialect dialect;
-    int64_t retry_ms;  /* total wait, in the waiting states */
-    size_t pending;    /* calls that wait for an answer or whose answer is being sent */
-    size_t retrying;   /* of those, answers that wait for a retry */
-    unsigned failures; /* in a row, since a stream was open */
-    struct err why;    /* the last error; code 0 once the stream is open */
+    bool has_extensions; /* the server is one of ours, and said so at init */
+    int64_t retry_ms;    /* total wait, in the waiting states */
+    size_t pending;      /* calls that wait for an answer or whose answer is being sent */
+    size_t retrying;     /* of those, answers that wait for a retry */
+    unsigned failures;   /* in a row, since a stream was open */
+    struct err why;      /* the last error; code 0 once the stream is open */
 };
 
 struct gateway_owner {
@@ -61,6 +66,12 @@ struct gateway_owner {
     int (*describe)(void *data, enum gateway_dialect dialect, struct json_writer *writer);
     /* A call, whose strings are invalid after it returns. Answer it by its id at any time later. */
     void (*on_call)(void *data, const struct gateway_call *call);
+    /* The same for a question of our own server about this machine. NULL: there are no answers. */
+    void (*on_query)(void *data, const struct gateway_call *query);
+    /* The server does not wait for this call's answer any more. May be NULL. */
+    void (*on_cancel)(void *data, struct str id);
+    /* The user's answer to a question that was reported to our own server. May be NULL. */
+    void (*on_decision)(void *data, struct str question, struct str answer);
     /* gateway_status() has changed; rapid changes are reported as one. */
     void (*on_status)(void *data, const struct gateway_status *status);
     /* Unanswered calls and the key are dropped. gateway_pair() is possible again. */
@@ -95,7 +106,7 @@ int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struc
 
 /* Continues a saved session: no init unless the server requires it. */
 int gateway_resume(struct gateway *gateway, const struct httpurl *url, enum gateway_dialect dialect,
-                   const struct secret *key, struct err *err);
+                   bool has_extensions, const struct secret *key, struct err *err);
 
 /* Tells the server and ends the session, after GATEWAY_LEAVE_MS even without its answer. */
 void gateway_leave(struct gateway *gateway);
@@ -110,5 +121,17 @@ const struct secret *gateway_session_key(const struct gateway *gateway);
  * large for the server becomes an error that says so. ERR_NOT_FOUND if no call with that id waits.
  */
 int gateway_answer(struct gateway *gateway, struct str id, struct str result);
+
+struct gateway_report {
+    struct str key;   /* replaces an event with the same key that waits; empty: none */
+    struct str event; /* a JSON object, copied */
+    bool is_vital;    /* goes out at once */
+};
+
+/*
+ * Tells a server of ours something, without delaying answers. Events are gathered, and lost if the
+ * server cannot be reached. ERR_UNSUPPORTED for other servers, ERR_BUSY if too many wait.
+ */
+int gateway_report(struct gateway *gateway, const struct gateway_report *given);
 
 #endif

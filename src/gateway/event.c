@@ -44,6 +44,11 @@ static bool read_arguments(const struct json_value *given, struct gateway_call *
     return given->type == JSON_OBJECT;
 }
 
+static bool is_name(struct str name)
+{
+    return name.len > 0 && name.len <= GATEWAY_MAX_NAME_BYTES;
+}
+
 static bool read_call(const struct json_value *payload, struct gateway_call *call)
 {
     const struct json_value *tool = json_get(payload, STR("toolCall"));
@@ -60,7 +65,67 @@ static bool read_call(const struct json_value *payload, struct gateway_call *cal
             return false;
         call->name = tool_of(call->name);
     }
-    return call->name.len > 0 && call->name.len <= GATEWAY_MAX_NAME_BYTES;
+    return is_name(call->name);
+}
+
+static bool read_query(const struct json_value *payload, struct gateway_call *call)
+{
+    call->shape = GATEWAY_SHAPE_RESULT;
+    return json_get_str(payload, STR("query"), &call->name) && is_name(call->name) &&
+           read_arguments(json_get(payload, STR("arguments")), call);
+}
+
+static bool read_decision(const struct json_value *payload, struct gateway_call *call)
+{
+    return json_get_str(payload, STR("answer"), &call->name) && is_name(call->name);
+}
+
+static bool read_nothing(const struct json_value *payload, struct gateway_call *call)
+{
+    (void)payload;
+    (void)call;
+    return true;
+}
+
+/* Events about a call or a question; `read` is false for an invalid one. */
+static const struct {
+    struct str type;
+    struct str id;
+    bool (*read)(const struct json_value *payload, struct gateway_call *call);
+    enum gateway_event_kind kind;
+    enum gateway_event_kind otherwise;
+} KINDS[] = {
+    {STR_LITERAL("filesystem-request"), STR_LITERAL("requestId"), read_call, GATEWAY_EVENT_CALL,
+     GATEWAY_EVENT_BAD_CALL},
+    {STR_LITERAL("gatehouse-query"), STR_LITERAL("requestId"), read_query, GATEWAY_EVENT_QUERY,
+     GATEWAY_EVENT_BAD_CALL},
+    {STR_LITERAL("gatehouse-cancel"), STR_LITERAL("requestId"), read_nothing, GATEWAY_EVENT_CANCEL,
+     GATEWAY_EVENT_NONE},
+    {STR_LITERAL("gatehouse-decision"), STR_LITERAL("questionId"), read_decision,
+     GATEWAY_EVENT_DECISION, GATEWAY_EVENT_NONE},
+};
+
+static void read_payload(struct str type, const struct json_value *payload,
+                         struct gateway_event *event)
+{
+    for (size_t i = 0; i < array_size(KINDS); i++) {
+        struct gateway_event found = {.call = {.arguments = &NO_ARGUMENTS}};
+
+        if (!str_eq(type, KINDS[i].type) || !json_get_str(payload, KINDS[i].id, &found.call.id) ||
+            !is_id(found.call.id))
+            continue;
+        found.kind = KINDS[i].read(payload, &found.call) ? KINDS[i].kind : KINDS[i].otherwise;
+        if (found.kind == GATEWAY_EVENT_NONE)
+            return;
+        if (found.kind == GATEWAY_EVENT_BAD_CALL) {
+            found.call.name = STR_EMPTY;
+            found.call.arguments = &NO_ARGUMENTS;
+            err_set(&found.why, ERR_INVALID_ARGUMENT,
+                    "it needs the name of a tool, and arguments that are an object");
+        }
+        *event = found;
+        return;
+    }
 }
 
 /* ---- a call in JSON that the parser refuses ---- */
@@ -163,14 +228,13 @@ int gateway_event_parse(struct arena *arena, struct str name, struct str data,
                         struct gateway_event *out_event)
 {
     const struct json_limits limits = {GATEWAY_MAX_EVENT_BYTES, GATEWAY_MAX_EVENT_DEPTH};
-    struct gateway_event event = {.kind = GATEWAY_EVENT_NONE};
     const struct json_value *document;
     const struct json_value *payload;
     struct err why = ERR_INIT;
     struct str type;
     int r;
 
-    *out_event = event;
+    *out_event = (struct gateway_event){.kind = GATEWAY_EVENT_NONE};
     if (!str_eq(name, STR("message")))
         return 0;
     r = json_parse(arena, data, limits, &document, &why);
@@ -185,16 +249,7 @@ int gateway_event_parse(struct arena *arena, struct str name, struct str data,
         return 0;
     }
     payload = json_get(document, STR("payload"));
-    if (!str_eq(type, STR("filesystem-request")) || payload == NULL ||
-        !json_get_str(payload, STR("requestId"), &event.call.id) || !is_id(event.call.id))
-        return 0;
-    event.kind = read_call(payload, &event.call) ? GATEWAY_EVENT_CALL : GATEWAY_EVENT_BAD_CALL;
-    if (event.kind == GATEWAY_EVENT_BAD_CALL) {
-        event.call.name = STR_EMPTY;
-        event.call.arguments = &NO_ARGUMENTS;
-        err_set(&event.why, ERR_INVALID_ARGUMENT,
-                "it needs the name of a tool, and arguments that are an object");
-    }
-    *out_event = event;
+    if (payload != NULL)
+        read_payload(type, payload, out_event);
     return 0;
 }

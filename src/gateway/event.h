@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The events that a gateway sends on its stream. Two dialects of one protocol are supported: a call
- * names a tool (n8n) or an operation (the older one), and is the same struct either way. Unknown
- * events are ignored, as the protocol requires.
+ * names a tool (n8n) or an operation (the older one), and is the same struct either way. A server
+ * of ours sends a few more. Unknown events are ignored, as the protocol requires.
  */
 #ifndef GATEWAY_EVENT_H
 #define GATEWAY_EVENT_H
@@ -36,12 +36,16 @@ enum gateway_event_kind {
     GATEWAY_EVENT_CALL,
     GATEWAY_EVENT_BAD_CALL, /* its id is valid, so it can be refused; only its shape is set too */
     GATEWAY_EVENT_DISCONNECT,
+    /* Only between our own programs: */
+    GATEWAY_EVENT_QUERY,    /* a call whose name is what is asked for, not a tool */
+    GATEWAY_EVENT_CANCEL,   /* only its id is set */
+    GATEWAY_EVENT_DECISION, /* its id is the question's, its name the answer */
 };
 
 struct gateway_event {
     enum gateway_event_kind kind;
     struct gateway_call call; /* in the arena and in the text */
-    struct err why;           /* of a bad call */
+    struct err why;           /* of a bad call, which may be a query */
 };
 
 /*

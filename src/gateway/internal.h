@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to the session: client.c (starting and ending it), stream.c (events) and answers.c
- * (calls and their answers).
+ * Internal to the session: client.c (starting and ending it), stream.c (events), answers.c (calls
+ * and their answers) and reports.c (what a server of ours is told).
  */
 #ifndef GATEWAY_INTERNAL_H
 #define GATEWAY_INTERNAL_H
 
+#include "base/list.h"
 #include "base/map.h"
 #include "gateway/client.h"
 #include "loop/timer.h"
@@ -18,6 +19,7 @@ struct gateway {
     struct httpurl url;
     enum gateway_dialect dialect;
     bool is_dialect_known;
+    bool has_extensions;
     struct secret key;
     struct reconnect reconnect;
     int64_t retry_ms;
@@ -32,6 +34,14 @@ struct gateway {
     struct httpclient_call *stream;
     bool is_stream_open;
     struct sse_reader reader;
+
+    struct list reports; /* that wait for the next request */
+    size_t report_count;
+    size_t report_bytes;
+    struct timer report_timer;
+    struct httpclient_call *reporting;
+    struct buf report_body; /* to be sent again */
+    unsigned report_tries;
 
     struct map pending; /* struct pending by id */
     size_t retrying;
@@ -63,5 +73,12 @@ void gateway_answers_drop(struct gateway *gateway);
 void gateway_answers_done(struct gateway *gateway);
 /* Handles a new call: stores it and passes it to the owner, or refuses it. */
 void gateway_answers_take(struct gateway *gateway, const struct gateway_event *event);
+/* Nobody waits for its answer any more: forgets it and tells the owner. */
+void gateway_answers_cancel(struct gateway *gateway, struct str id);
+
+/* reports.c */
+
+void gateway_reports_init(struct gateway *gateway);
+void gateway_reports_drop(struct gateway *gateway);
 
 #endif

@@ -29,7 +29,16 @@ static const struct json_value *parse_reply(struct arena *arena, struct str body
     return json_parse(arena, body, limits, &document, NULL) == 0 ? document : NULL;
 }
 
-int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_key)
+bool gateway_has_extensions(const struct json_value *body)
+{
+    const struct json_value *extensions = json_get(body, STR(GATEWAY_EXTENSIONS));
+    int64_t version = 0;
+
+    return extensions != NULL && json_get_int(extensions, STR("gatehouse"), &version) &&
+           version == 1;
+}
+
+int gateway_init_parse(struct str body, struct gateway_init_reply *out_reply)
 {
     cleanup_arena struct arena arena = ARENA_INIT(GATEWAY_MAX_REPLY_BYTES * ARENA_FACTOR);
     const struct json_value *reply = parse_reply(&arena, body);
@@ -46,14 +55,14 @@ int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_ke
     if (!json_get_bool(reply, STR("ok"), &is_ok) || !is_ok)
         return ERR_GATEWAY_ANSWER;
     key = json_get(reply, STR("sessionKey"));
-    if (key == NULL || key->type == JSON_NULL) {
-        *out_has_key = false;
-        return 0;
-    }
-    if (key->type != JSON_STRING || !is_key(json_str(key)))
+    if (key != NULL && key->type != JSON_NULL &&
+        (key->type != JSON_STRING || !is_key(json_str(key))))
         return ERR_GATEWAY_ANSWER;
-    r = secret_set(out_key, json_str(key));
-    *out_has_key = r == 0;
+    *out_reply = (struct gateway_init_reply){.has_extensions = gateway_has_extensions(reply)};
+    if (key == NULL || key->type == JSON_NULL)
+        return 0;
+    r = secret_set(&out_reply->key, json_str(key));
+    out_reply->has_key = r == 0;
     return r;
 }
 

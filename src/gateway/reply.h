@@ -20,11 +20,24 @@ enum {
     GATEWAY_ERROR_BYTES = 160,
 };
 
+struct gateway_init_reply {
+    struct secret key; /* of the session */
+    bool has_key;
+    bool has_extensions; /* the server is one of ours */
+};
+
 /*
  * Parses {"ok":true,"sessionKey":"..."}, also inside {"data":...}. ERR_GATEWAY_ANSWER for anything
- * else. The key must be valid in a header; *out_has_key is false if there is none.
+ * else. The key must be valid in a header.
  */
-int gateway_init_parse(struct str body, struct secret *out_key, bool *out_has_key);
+int gateway_init_parse(struct str body, struct gateway_init_reply *out_reply);
+
+/* The member by which both sides of the protocol say that they understand each other's extensions.
+ */
+#define GATEWAY_EXTENSIONS       "extensions"
+#define GATEWAY_EXTENSIONS_VALUE "{\"gatehouse\":1}"
+/* Whether a body has it, in this version. */
+bool gateway_has_extensions(const struct json_value *body);
 
 /*
  * The message of {"code":403,"message":"..."} as one line of printable text; empty if there is

@@ -67,6 +67,18 @@ static void on_event(void *data, const struct sse_event *event)
     case GATEWAY_EVENT_BAD_CALL:
         gateway_answers_take(gateway, &read);
         break;
+    case GATEWAY_EVENT_QUERY:
+        if (gateway->has_extensions)
+            gateway_answers_take(gateway, &read);
+        break;
+    case GATEWAY_EVENT_CANCEL:
+        if (gateway->has_extensions)
+            gateway_answers_cancel(gateway, read.call.id);
+        break;
+    case GATEWAY_EVENT_DECISION:
+        if (gateway->has_extensions && gateway->config.owner->on_decision != NULL)
+            gateway->config.owner->on_decision(gateway->config.data, read.call.id, read.call.name);
+        break;
     case GATEWAY_EVENT_DISCONNECT:
         gateway_move(gateway, RECONNECT_DISMISSED);
         break;

@@ -30,11 +30,12 @@ static void read_event(struct str text)
 
     if (gateway_event_parse(&arena, STR("message"), text, &event) < 0)
         return;
-    if (event.kind == GATEWAY_EVENT_CALL || event.kind == GATEWAY_EVENT_BAD_CALL) {
+    if (event.kind != GATEWAY_EVENT_NONE && event.kind != GATEWAY_EVENT_DISCONNECT) {
         assert_visible(event.call.id, GATEWAY_MAX_ID_BYTES);
         assert(event.call.arguments->type == JSON_OBJECT);
         assert(event.call.name.len <= GATEWAY_MAX_NAME_BYTES);
-        assert((event.call.name.len > 0) == (event.kind == GATEWAY_EVENT_CALL));
+        assert((event.call.name.len > 0) ==
+               (event.kind != GATEWAY_EVENT_BAD_CALL && event.kind != GATEWAY_EVENT_CANCEL));
     }
 }
 
@@ -57,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char words[GATEWAY_ERROR_BYTES];
     struct secret key = SECRET_INIT;
-    bool has_key = false;
+    struct gateway_init_reply reply = {.key = SECRET_INIT};
     struct str text;
 
     if (size < 1)
@@ -68,8 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_event(text);
         break;
     case 1:
-        if (gateway_init_parse(text, &key, &has_key) == 0 && has_key)
-            assert_visible(secret_reveal(&key), SECRET_MAX_BYTES);
+        if (gateway_init_parse(text, &reply) == 0 && reply.has_key)
+            assert_visible(secret_reveal(&reply.key), SECRET_MAX_BYTES);
         break;
     case 2:
         assert(secret_set(&key, STR("key")) == 0);

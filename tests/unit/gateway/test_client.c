@@ -30,6 +30,9 @@ static struct {
     int ended;
     enum gateway_end end;
     struct err err;
+    unsigned queries;
+    unsigned cancelled;
+    unsigned decisions;
     int undelivered;
     struct err undelivered_err;
     int statuses;
@@ -94,8 +97,33 @@ static void on_undelivered(void *data, struct str id, const struct err *err)
     seen.undelivered_err = *err;
 }
 
+static void on_query(void *data, const struct gateway_call *query)
+{
+    (void)data;
+    seen.queries++;
+    assert_int_equal(gateway_answer(gateway, query->id, STR("{\"content\":[]}")), 0);
+}
+
+static void on_cancel(void *data, struct str id)
+{
+    (void)data;
+    seen.cancelled++;
+    assert_int_equal(gateway_answer(gateway, id, STR("{\"content\":[]}")), ERR_NOT_FOUND);
+}
+
+static void on_decision(void *data, struct str question, struct str answer)
+{
+    (void)data;
+    assert_str(question, "7");
+    assert_str(answer, "allowOnce");
+    seen.decisions++;
+}
+
 static const struct gateway_owner OWNER = {.describe = describe,
                                            .on_call = on_call,
+                                           .on_query = on_query,
+                                           .on_cancel = on_cancel,
+                                           .on_decision = on_decision,
                                            .on_status = on_status,
                                            .on_ended = on_ended,
                                            .on_undelivered = on_undelivered};
@@ -331,7 +359,8 @@ static void one_session_at_a_time(void **state)
     pair();
     assert_int_equal(secret_set(&secret, STR("gw_other")), 0);
     assert_int_equal(gateway_pair(gateway, &url, &secret, NULL), ERR_ALREADY_EXISTS);
-    assert_int_equal(gateway_resume(gateway, &url, GATEWAY_N8N, &secret, NULL), ERR_ALREADY_EXISTS);
+    assert_int_equal(gateway_resume(gateway, &url, GATEWAY_N8N, false, &secret, NULL),
+                     ERR_ALREADY_EXISTS);
     assert_int_equal(state_now(), RECONNECT_OPEN);
 }
 
@@ -348,10 +377,110 @@ static void a_session_from_before_goes_on(void **state)
     config.loop = loop;
     config.http = http;
     assert_int_equal(gateway_new(&config, &gateway), 0);
-    assert_int_equal(gateway_resume(gateway, &url, GATEWAY_N8N, &key, NULL), 0);
+    assert_int_equal(gateway_resume(gateway, &url, GATEWAY_N8N, false, &key, NULL), 0);
     until(state_now() == RECONNECT_OPEN);
     assert_int_equal(there().hits[FAKE_INIT], 1);
     assert_int_equal(there().hits[FAKE_DISCONNECT], 0);
+}
+
+/* ---- a server of ours ---- */
+
+static void resume(bool has_extensions)
+{
+    struct gateway_config config = {.owner = &OWNER, .loop = loop, .http = http};
+    struct secret key = SECRET_INIT;
+
+    pair();
+    key = *gateway_session_key(gateway);
+    gateway_free(gateway);
+    until(there().streams == 0);
+    assert_int_equal(gateway_new(&config, &gateway), 0);
+    assert_int_equal(gateway_resume(gateway, &url, GATEWAY_N8N, has_extensions, &key, NULL), 0);
+    until(state_now() == RECONNECT_OPEN);
+}
+
+static void send_extensions(const char *id)
+{
+    char text[256];
+
+    fake_gateway_raw(server, STR("data: {\"type\":\"gatehouse-query\",\"payload\":{\"requestId\":"
+                                 "\"q\",\"query\":\"rules\"}}\n\n"));
+    fake_gateway_raw(server, STR("data: {\"type\":\"gatehouse-decision\",\"payload\":{"
+                                 "\"questionId\":\"7\",\"answer\":\"allowOnce\"}}\n\n"));
+    snprintf(text, sizeof(text),
+             "data: {\"type\":\"gatehouse-cancel\",\"payload\":{\"requestId\":\"%s\"}}\n\n", id);
+    fake_gateway_raw(server, str_from(text));
+}
+
+static void another_server_cannot_use_our_extensions(void **state)
+{
+    (void)state;
+    resume(false);
+    call("one");
+    until(seen.calls == 1);
+    send_extensions(seen.ids[0]);
+    call("two"); /* comes after them */
+    until(seen.calls == 2);
+    assert_int_equal(seen.queries + seen.cancelled + seen.decisions, 0);
+    assert_int_equal(gateway_answer(gateway, str_from(seen.ids[0]), STR("{\"content\":[]}")), 0);
+    assert_int_equal(gateway_report(gateway, &(struct gateway_report){.event = STR("{}")}),
+                     ERR_UNSUPPORTED);
+}
+
+static void our_server_asks_decides_and_cancels(void **state)
+{
+    (void)state;
+    resume(true);
+    call("one");
+    until(seen.calls == 1);
+    send_extensions(seen.ids[0]);
+    until(seen.cancelled == 1);
+    assert_int_equal(seen.queries, 1);
+    assert_int_equal(seen.decisions, 1);
+    send_extensions(seen.ids[0]);
+    call("two");
+    until(seen.calls == 2);
+    assert_int_equal(seen.cancelled, 1); /* it is gone */
+}
+
+static int report_it(const char *key, bool is_vital)
+{
+    return gateway_report(
+        gateway,
+        &(struct gateway_report){.key = str_from(key), .event = STR("{}"), .is_vital = is_vital});
+}
+
+static void reports_are_gathered_replaced_and_limited(void **state)
+{
+    char key[16];
+
+    (void)state;
+    resume(true);
+    fake_gateway_fail(server, FAKE_OTHER, 200, 100, STR("{}"));
+    /* The newest of a key remains, so they never fill the queue. */
+    for (int i = 0; i < 2 * GATEWAY_MAX_REPORTS; i++)
+        assert_int_equal(report_it("same", false), 0);
+    for (int i = 1; i < GATEWAY_MAX_REPORTS; i++) {
+        snprintf(key, sizeof(key), "%d", i);
+        assert_int_equal(report_it(key, false), 0);
+    }
+    assert_int_equal(report_it("one more", false), ERR_BUSY);
+    assert_int_equal(report_it("a question", true), 0);
+    assert_int_equal(there().hits[FAKE_OTHER], 0);
+    pass(GATEWAY_REPORT_MS);
+    until(there().hits[FAKE_OTHER] == 1);
+    assert_int_equal(report_it("one more", false), 0);
+}
+
+static void a_server_that_lacks_the_endpoint_is_told_nothing_more(void **state)
+{
+    (void)state;
+    resume(true);
+    assert_int_equal(report_it("", true), 0);
+    pass(0);
+    until(!status_now().has_extensions); /* 404 */
+    assert_int_equal(report_it("", true), ERR_UNSUPPORTED);
+    assert_int_equal(there().hits[FAKE_OTHER], 1);
 }
 
 /* ---- the table of section 3 ---- */
@@ -825,6 +954,9 @@ TEST_MAIN(
     CASE(a_key_never_stands_in_an_address_of_the_newer_kind), CASE(a_static_key_stays_what_it_is),
     CASE(a_pairing_that_fails_says_why), CASE(no_gateway_at_all_is_told),
     CASE(one_session_at_a_time), CASE(a_session_from_before_goes_on),
+    CASE(another_server_cannot_use_our_extensions), CASE(our_server_asks_decides_and_cancels),
+    CASE(reports_are_gathered_replaced_and_limited),
+    CASE(a_server_that_lacks_the_endpoint_is_told_nothing_more),
     CASE(a_dropped_stream_is_reopened_after_a_second), CASE(failures_are_tried_again_ever_later),
     CASE(daemons_do_not_all_return_at_the_same_moment), CASE(a_server_that_is_away_is_waited_for),
     CASE(a_denied_stream_leads_to_init_with_the_session_key),

@@ -204,12 +204,73 @@ static void init_gives_a_key_that_a_header_can_carry(void **state)
 
     (void)state;
     for (size_t i = 0; i < array_size(rows); i++) {
-        struct secret key = SECRET_INIT;
-        bool has_key = false;
+        struct gateway_init_reply reply = {.key = SECRET_INIT};
 
-        assert_int_equal(gateway_init_parse(str_from(rows[i].body), &key, &has_key), rows[i].code);
-        assert_int_equal(has_key, rows[i].key[0] != '\0');
-        assert_true(str_eq_c(secret_reveal(&key), rows[i].key));
+        assert_int_equal(gateway_init_parse(str_from(rows[i].body), &reply), rows[i].code);
+        assert_int_equal(reply.has_key, rows[i].key[0] != '\0');
+        assert_true(str_eq_c(secret_reveal(&reply.key), rows[i].key));
+        assert_false(reply.has_extensions);
+    }
+}
+
+static void a_server_of_ours_says_so(void **state)
+{
+    static const char *const others[] = {
+        "{\"ok\":true,\"extensions\":{\"gatehouse\":2}}",
+        "{\"ok\":true,\"extensions\":{\"gatehouse\":\"1\"}}",
+        "{\"ok\":true,\"extensions\":[1]}",
+    };
+    struct gateway_init_reply reply;
+
+    (void)state;
+    assert_int_equal(
+        gateway_init_parse(
+            STR("{\"data\":{\"ok\":true,\"extensions\":{\"gatehouse\":1,\"other\":2}}}"), &reply),
+        0);
+    assert_true(reply.has_extensions);
+    for (size_t i = 0; i < array_size(others); i++) {
+        assert_int_equal(gateway_init_parse(str_from(others[i]), &reply), 0);
+        assert_false(reply.has_extensions);
+    }
+}
+
+static void events_of_a_server_of_ours_are_read(void **state)
+{
+    static const struct {
+        const char *data;
+        enum gateway_event_kind kind;
+        const char *id;
+        const char *name;
+    } rows[] = {
+        {"{\"type\":\"gatehouse-query\",\"payload\":{\"requestId\":\"q\",\"query\":\"rules\"}}",
+         GATEWAY_EVENT_QUERY, "q", "rules"},
+        {"{\"type\":\"gatehouse-query\",\"payload\":{\"requestId\":\"q\",\"query\":\"rules\","
+         "\"arguments\":[]}}",
+         GATEWAY_EVENT_BAD_CALL, "q", ""},
+        {"{\"type\":\"gatehouse-query\",\"payload\":{\"requestId\":\"q\"}}", GATEWAY_EVENT_BAD_CALL,
+         "q", ""},
+        {"{\"type\":\"gatehouse-cancel\",\"payload\":{\"requestId\":\"c\"}}", GATEWAY_EVENT_CANCEL,
+         "c", ""},
+        {"{\"type\":\"gatehouse-cancel\",\"payload\":{\"requestId\":\"\"}}", GATEWAY_EVENT_NONE, "",
+         ""},
+        {"{\"type\":\"gatehouse-decision\",\"payload\":{\"questionId\":\"7\",\"answer\":\"x\"}}",
+         GATEWAY_EVENT_DECISION, "7", "x"},
+        {"{\"type\":\"gatehouse-decision\",\"payload\":{\"questionId\":\"7\"}}", GATEWAY_EVENT_NONE,
+         "", ""},
+        {"{\"type\":\"gatehouse-other\",\"payload\":{\"requestId\":\"c\"}}", GATEWAY_EVENT_NONE, "",
+         ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(1 << 16);
+        struct gateway_event event;
+
+        assert_int_equal(
+            gateway_event_parse(&arena, STR("message"), str_from(rows[i].data), &event), 0);
+        assert_int_equal(event.kind, rows[i].kind);
+        assert_true(str_eq_c(event.call.id, rows[i].id));
+        assert_true(str_eq_c(event.call.name, rows[i].name));
     }
 }
 
@@ -338,6 +399,8 @@ TEST_MAIN(cmocka_unit_test(both_shapes_of_a_call_are_one_struct),
           cmocka_unit_test(a_call_in_json_that_is_refused_can_still_be_refused),
           cmocka_unit_test(a_name_has_a_ceiling),
           cmocka_unit_test(init_gives_a_key_that_a_header_can_carry),
+          cmocka_unit_test(a_server_of_ours_says_so),
+          cmocka_unit_test(events_of_a_server_of_ours_are_read),
           cmocka_unit_test(the_server_s_words_cannot_steer_a_terminal),
           cmocka_unit_test(the_server_s_words_bring_no_key_back),
           cmocka_unit_test(answers_have_the_shape_of_their_call),
