@@ -3,26 +3,22 @@
 #ifndef PROGRAMS_MCP_ABOUT_H
 #define PROGRAMS_MCP_ABOUT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
-#include "files/toolbox.h"
 #include "mcp/mcp.h"
-#include "permission/modes.h"
+#include "programs/mcp/front.h"
 
 struct about {
     struct mcp_server server; /* points into the rest */
     const struct catalog_tool **tools;
     struct buf templates;
+    struct buf instructions; /* if there are several folders */
 };
 
 /*
  * Omits tools of denied groups. Files have URIs only if reading needs no permission: a list could
- * not ask for it. max_file_bytes determines the maximum message size.
+ * not ask for it.
  */
-int about_init(struct about *about, const struct toolbox *box, bool has_commands,
-               const struct permission_modes *modes, uint64_t max_file_bytes);
+int about_init(struct about *about, const struct front_config *config);
 /* Allowed after about_init() has failed, and on a zeroed struct. */
 void about_done(struct about *about);
 

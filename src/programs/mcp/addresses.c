@@ -52,12 +52,13 @@ const struct catalog_tool *addresses_request(const struct mcp_request *request,
  * user's rules cannot be read any more.
  */
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
-                   const struct cancel *cancel, void **out_call, struct err *err)
+                   uint64_t number, const struct cancel *cancel, void **out_call, struct err *err)
 {
     struct addresses *addresses = self;
     struct permission_modes modes = permission_modes(keeper_permission(addresses->keeper));
     struct address_call *call;
 
+    (void)number;
     (void)cancel;
     if (modes.of[CATALOG_FILESYSTEM_READ] != PERMISSION_ALLOW)
         return err_set(

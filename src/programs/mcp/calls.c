@@ -11,6 +11,8 @@
 #include "programs/mcp/elicit.h"
 #include "programs/mcp/subscriptions.h"
 #include "protocol/toolresult.h"
+#include "screen/screentools.h"
+#include "session/callrecord.h"
 #include "shell/shellprovider.h"
 
 enum {
@@ -21,31 +23,72 @@ enum {
     RESULT_BYTES = 1 << 30,
     ERROR_BYTES = 1 << 20,
     FORM_BYTES = 1 << 20,
-    ASK_MS = MCP_DEFAULT_ASK_MS, /* so long the user may take at the terminal */
+    ASK_MS = MCP_DEFAULT_ASK_MS, /* so long the user may take at a terminal */
 };
+
+#define HOW_TO_ASK "run `gatehouse ask` in a terminal, then try again"
 
 struct calls {
     struct front_config config;
     struct calls_events events;
     struct addresses addresses;
-    struct provider_use providers[3];
+    struct screen_tools *screen; /* NULL without a screen */
+    struct open_questions questions;
+    struct provider_use providers[4];
     struct workers *workers;
     struct executor *executor;
     struct call_engine *engine;
     struct subscriptions *subscriptions;
     bool is_closed;
+    bool has_told; /* the user, that nobody can be asked */
 };
 
 /* ---- the engine's side ---- */
 
-static void finish_refused(struct mcp_call *call, const struct err *err)
+static void finish_refused(const struct calls *calls, struct mcp_call *call, const struct err *err)
 {
     cleanup_buf struct buf result = BUF_INIT(ERROR_BYTES);
 
-    if (toolresult_write_error(err, &result) == 0)
+    if (toolresult_write_error(err, calls->config.result_form, &result) == 0)
         mcp_call_finish(call, buf_view(&result));
     else
         mcp_call_fail(call, err);
+}
+
+static void record(const struct calls *calls, const struct call *call, const struct call_end *end)
+{
+    const struct call_input *input = call_input(call);
+    struct err failure = end->err;
+    enum permission_choice answer;
+
+    if (mcp_call_request(call_data(call))->kind != MCP_TOOL_CALL)
+        return;
+    if (end->outcome == CALL_DONE)
+        (void)toolresult_is_error(end->result, &failure);
+    callrecord_write(&(struct callrecord){
+        .scope = calls->config.files,
+        .tool = input->tool,
+        .arguments = input->arguments,
+        .number = input->number,
+        .client = mcp_call_client(call_data(call)),
+        .decision = end->outcome == CALL_REFUSED ? NULL : permission_source_name(call_source(call)),
+        .refused_by = end->refused_by,
+        .err = &failure,
+        .result = end->result,
+        .change = end->change,
+        .answer = call_was_asked(call, &answer) ? permission_choice_name(answer) : NULL,
+        .took_ms = loop_now_ms(calls->config.loop) - call_since_ms(call),
+    });
+}
+
+/* The agent's program may not show its refusals, so the log says it too. */
+static void tell_user(struct calls *calls, const struct call_end *end)
+{
+    if (calls->has_told || end->outcome == CALL_DONE || end->err.code != ERR_ASK_UNAVAILABLE)
+        return;
+    calls->has_told = true;
+    log_write(calls->config.log, LOG_WARN,
+              "a call needs your permission, but there is nobody to ask: " HOW_TO_ASK);
 }
 
 /* A refused tool call gets a result that says so; other requests, and failures, an error. */
@@ -54,10 +97,12 @@ static void on_end(void *data, struct call *call, const struct call_end *end)
     struct calls *calls = data;
     struct mcp_call *request = call_data(call);
 
+    record(calls, call, end);
+    tell_user(calls, end);
     if (end->outcome == CALL_DONE)
         mcp_call_finish(request, end->result);
     else if (end->outcome == CALL_REFUSED && mcp_call_request(request)->kind == MCP_TOOL_CALL)
-        finish_refused(request, &end->err);
+        finish_refused(calls, request, &end->err);
     else
         mcp_call_fail(request, &end->err);
     calls->events.on_answered(calls->events.data);
@@ -103,8 +148,9 @@ static int ask(void *data, struct call *call, const struct question *question, u
 
 /* ---- the library's side ---- */
 
-static int make_input(const struct mcp_request *request, struct call_input **out_input)
+static int make_input(const struct mcp_call *call, struct call_input **out_input)
 {
+    const struct mcp_request *request = mcp_call_request(call);
     struct call_input *input = call_input_new(ARENA_BYTES);
     struct json_value text;
     const struct json_value *arguments = &text;
@@ -117,7 +163,7 @@ static int make_input(const struct mcp_request *request, struct call_input **out
     } else {
         input->tool = addresses_request(request, &text);
     }
-    if (input->tool != NULL)
+    if (input->tool != NULL && arena_copy_str(&input->arena, mcp_call_client(call), &input->client))
         input->arguments = json_copy(&input->arena, arguments);
     if (input->arguments == NULL) {
         int error = input->tool != NULL ? input->arena.error : ERR_UNSUPPORTED;
@@ -135,7 +181,7 @@ static void take_answer(const struct calls *calls, const struct mcp_call *call,
 {
     struct str state = mcp_call_state(call);
 
-    if (calls->config.queue != NULL || state.len != sizeof(request->mark))
+    if (state.len != sizeof(request->mark))
         return;
     memcpy(&request->mark, state.ptr, sizeof(request->mark));
     request->has_answer = true;
@@ -151,7 +197,7 @@ static int start(struct calls *calls, struct mcp_call *call)
         .data = call,
     };
     struct call *made;
-    int r = make_input(mcp_call_request(call), &request.input);
+    int r = make_input(call, &request.input);
 
     if (r < 0)
         return r;
@@ -244,8 +290,8 @@ static int make_engine(struct calls *calls)
         .running = config->running,
         .keeper = config->keeper,
         .queue = config->queue,
-        .how_to_ask = "use a client that can ask (elicitation), or start gatehouse mcp with "
-                      "--ask-tty",
+        .how_to_ask = HOW_TO_ASK,
+        .questions = &calls->questions,
         .keeps_clients_answers = config->allows_remote_always,
         .can_ask = can_ask,
         .ask = ask,
@@ -296,6 +342,18 @@ static int make_parts(struct calls *calls)
         &calls->subscriptions);
 }
 
+static int make_screen(struct calls *calls)
+{
+    const struct screen_tools_config config = {.client = calls->config.screen,
+                                               .form = calls->config.result_form,
+                                               .recorded = calls->config.files,
+                                               .questions = &calls->questions};
+    int r = calls->config.screen != NULL ? screen_tools_new(&config, &calls->screen, NULL) : 0;
+
+    calls->providers[3] = (struct provider_use){&screen_provider, calls->screen};
+    return r;
+}
+
 int calls_new(const struct front_config *config, const struct calls_events *events,
               struct calls **out_calls)
 {
@@ -310,7 +368,9 @@ int calls_new(const struct front_config *config, const struct calls_events *even
     calls->providers[0] = (struct provider_use){&files_provider, config->box};
     calls->providers[1] = (struct provider_use){&shell_provider, config->shell};
     calls->providers[2] = (struct provider_use){&addresses_provider, &calls->addresses};
-    r = make_parts(calls);
+    r = make_screen(calls);
+    if (r == 0)
+        r = make_parts(calls);
     if (r < 0) {
         calls_end(calls);
         calls_free(calls);
@@ -341,5 +401,6 @@ void calls_free(struct calls *calls)
         return;
     subscriptions_free(calls->subscriptions);
     workers_free(calls->workers);
+    screen_tools_free(calls->screen);
     free(calls);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/mcp/consent.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "cli/mcp.h"
-#include "console/console.h"
 #include "loop/reader.h"
 
 static enum permission_mode write_mode(const struct option_values *values)
@@ -17,21 +11,28 @@ static enum permission_mode write_mode(const struct option_values *values)
     return options_is_on(values, MCP_OPTION_WRITE) ? PERMISSION_ALLOW : PERMISSION_DENY;
 }
 
-/* The user's own terminal, named on the command line. */
-static int open_terminal(const char *name, int *out_fd, struct err *err)
+/* Folders may be writable each by itself; how that is decided is the same for all. */
+static void add_writable(struct consent *consent, const struct option_values *values)
 {
-    int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    enum permission_mode *mode = &consent->session.modes.of[CATALOG_FILESYSTEM_WRITE];
 
-    if (fd < 0)
-        return err_set(err, ERR_INVALID_OPTION, "--ask-tty: cannot open '%s': %s", name,
-                       err_errno_text(errno));
-    if (!isatty(fd)) {
-        close(fd);
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--ask-tty: '%s' is not a terminal; run tty to get the name of one", name);
-    }
-    *out_fd = fd;
-    return 0;
+    consent->writes_unmarked = *mode != PERMISSION_DENY;
+    if (options_list(values, MCP_OPTION_RW).count > 0 &&
+        options_source(values, MCP_OPTION_PERMISSION_WRITE) == OPTION_UNSET)
+        *mode = PERMISSION_ALLOW;
+}
+
+/* Changes are denied, whatever --rw says. */
+static int refuse_writable(struct consent *consent, const struct option_values *values,
+                           struct err *err)
+{
+    consent->writes_unmarked = false;
+    if (options_list(values, MCP_OPTION_RW).count == 0)
+        return 0;
+    return err_set(err, ERR_INVALID_OPTION,
+                   "--rw has no effect with --permission-filesystem-%s deny: omit one of them",
+                   consent->session.modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY ? "read"
+                                                                                         : "write");
 }
 
 static bool is_asking(const struct permission_modes *modes)
@@ -39,35 +40,45 @@ static bool is_asking(const struct permission_modes *modes)
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         if (modes->of[i] == PERMISSION_ASK)
             return true;
+    return false;
+}
+
+static bool asks_about_sensitive(const struct permission_modes *modes)
+{
     return modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW &&
            modes->sensitive == PERMISSION_ASK;
 }
 
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err)
 {
-    const char *terminal = options_text(values, MCP_OPTION_ASK_TTY);
     struct permission_modes *modes = &consent->session.modes;
     bool is_remote = options_is_on(values, MCP_OPTION_ALLOW_REMOTE_ALWAYS);
     int r;
 
-    *consent = (struct consent){.terminal_fd = -1};
+    *consent = (struct consent){.socket = ASKING_SOCKET_INIT};
     modes->of[CATALOG_FILESYSTEM_READ] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_READ);
     modes->of[CATALOG_FILESYSTEM_WRITE] = write_mode(values);
     modes->of[CATALOG_SHELL] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_SHELL);
+    modes->of[CATALOG_COMPUTER] =
+        (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_COMPUTER);
     modes->sensitive = (enum permission_mode)options_choice(values, MCP_OPTION_SENSITIVE);
+    add_writable(consent, values);
     r = permission_modes_constrain(modes, err);
+    if (r == 0 && modes->of[CATALOG_FILESYSTEM_WRITE] == PERMISSION_DENY)
+        r = refuse_writable(consent, values, err);
     if (r < 0)
         return r;
-    if (!is_asking(modes) && (terminal != NULL || is_remote))
+    if (is_remote && !is_asking(modes) && !asks_about_sensitive(modes))
         return err_set(err, ERR_INVALID_OPTION,
-                       "%s has no effect unless something is set to ask: add --permission-… ask",
-                       terminal != NULL ? "--ask-tty" : "--allow-remote-always");
+                       "--allow-remote-always has no effect unless something is set to ask: add "
+                       "--permission-… ask");
     consent->session.settings_dir = options_text(values, MCP_OPTION_SETTINGS_DIR);
-    consent->session.keeps_rules = terminal != NULL || is_remote;
+    /* Not for sensitive files alone: a server that only reads could then write here. */
+    consent->session.keeps_rules = is_asking(modes) || is_remote;
     consent->allows_remote_always = is_remote;
-    return terminal != NULL ? open_terminal(terminal, &consent->terminal_fd, err) : 0;
+    return 0;
 }
 
 /* ---- rules that change ---- */
@@ -121,39 +132,35 @@ static void tell_findings(const struct consent *consent)
         log_write(consent->log, LOG_WARN, settings_file_note(consent->base->settings));
 }
 
-/* ---- the terminal ---- */
+/* ---- terminals of `gatehouse ask` ---- */
 
-static void on_gone(void *data)
+static int describe(void *data, struct buf *out)
 {
     const struct consent *consent = data;
 
-    log_write(consent->log, LOG_WARN,
-              "the terminal of --ask-tty is gone: everything that needs permission is refused from "
-              "now on");
+    return buf_printf(out, "gatehouse mcp, folder %s", consent->base->folders[0].root_path);
 }
 
-static int open_desk(struct consent *consent, struct loop *loop, struct err *err)
+void consent_listen(struct consent *consent, const struct log *log)
 {
-    int r;
+    struct err err = ERR_INIT;
 
-    if (consent->terminal_fd < 0)
-        return 0;
-    r = question_queue_new(&consent->queue);
-    if (r < 0)
-        return err_set_plain(err, r);
-    r = console_new(
-        &(struct console_config){
-            .loop = loop,
-            .queue = consent->queue,
-            .in_fd = consent->terminal_fd,
-            .out_fd = consent->terminal_fd,
-            .look = stage_look(getenv("TERM"), getenv("NO_COLOR"), getenv("LC_ALL"),
-                               getenv("LC_CTYPE"), getenv("LANG")),
-            .on_gone = on_gone,
-            .data = consent,
-        },
-        &consent->console);
-    return r < 0 ? err_set(err, r, "--ask-tty: %s", err_text(r)) : 0;
+    if (asking_socket_open(&consent->socket, &err) < 0)
+        log_error(log, "'gatehouse ask' will not show questions of this server", &err);
+}
+
+static int open_queue(struct consent *consent, struct loop *loop, struct err *err)
+{
+    int r = question_queue_new(&consent->queue);
+
+    if (r == 0 && consent->socket.listen_fd >= 0)
+        r = asker_new(&(struct asker_config){.loop = loop,
+                                             .queue = consent->queue,
+                                             .listen_fd = consent->socket.listen_fd,
+                                             .describe = describe,
+                                             .data = consent},
+                      &consent->asker);
+    return r < 0 ? err_set_plain(err, r) : 0;
 }
 
 int consent_start(struct consent *consent, struct loop *loop, const struct log *log,
@@ -164,17 +171,15 @@ int consent_start(struct consent *consent, struct loop *loop, const struct log *
     consent->log = log;
     consent->base = session;
     tell_findings(consent);
-    r = open_desk(consent, loop, err);
+    r = open_queue(consent, loop, err);
     return r == 0 ? follow_rules(consent, loop, err) : r;
 }
 
 void consent_done(struct consent *consent)
 {
     ready_watch_free(consent->watch);
-    console_free(consent->console);
-    if (consent->queue != NULL)
-        question_queue_free(consent->queue);
-    if (consent->terminal_fd >= 0)
-        close(consent->terminal_fd);
-    *consent = (struct consent){.terminal_fd = -1};
+    asker_free(consent->asker);
+    question_queue_free(consent->queue);
+    asking_socket_close(&consent->socket);
+    *consent = (struct consent){.socket = ASKING_SOCKET_INIT};
 }

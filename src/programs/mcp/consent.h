@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How this program gets the user's permission: modes from the command line, a terminal if one was
- * given, and rules that may change at run time.
+ * How this program gets the user's permission: modes from the command line, terminals of
+ * `gatehouse ask`, and rules that may change at run time.
  */
 #ifndef PROGRAMS_MCP_CONSENT_H
 #define PROGRAMS_MCP_CONSENT_H
 
 #include <stdbool.h>
 
+#include "asking/asker.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/options/options.h"
@@ -17,20 +18,27 @@
 
 struct consent {
     struct session_consent session; /* for session_open() */
-    int terminal_fd;                /* -1: none given */
+    bool writes_unmarked;           /* folders without --ro and --rw may be changed */
+    struct asking_socket socket;    /* where terminals of `gatehouse ask` connect */
     bool allows_remote_always;      /* offer permanent choices also when the client asks */
     /* Valid after consent_start(): */
     const struct log *log;
     const struct session *base;
     struct question_queue *queue;
-    struct console *console;
+    struct asker *asker;
     struct ready_watch *watch;
 };
 
-/* Reads the options and opens the terminal. */
+/* Reads the options. */
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err);
 
-/* Call once there is a loop: starts to ask on the terminal, and follows the rules. */
+/*
+ * Opens the socket for `gatehouse ask`; if that fails, the log says so. Call it before the process
+ * is confined, and after it has forked for good: a child would hold the socket.
+ */
+void consent_listen(struct consent *consent, const struct log *log);
+
+/* Call once there is a loop: lets terminals connect, and follows the rules. */
 int consent_start(struct consent *consent, struct loop *loop, const struct log *log,
                   const struct session *session, struct err *err);
 

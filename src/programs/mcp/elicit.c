@@ -16,6 +16,7 @@ enum {
  * The texts are the values: a client that shows no titles shows these. They are the only restricted
  * schema that every revision of MCP has.
  */
+/* The wider choices are for terminals: their words would not be fixed. */
 static const struct str words[CHOICES] = {
     [CHOICE_DENY_ONCE] = STR_LITERAL("Deny once"),
     [CHOICE_ALLOW_ONCE] = STR_LITERAL("Allow once"),

@@ -12,15 +12,19 @@
 #include "loop/loop.h"
 #include "permission/questionqueue.h"
 #include "permission/rules/keeper.h"
+#include "screen/client.h"
 #include "shell/shell.h"
 
 struct front_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
-    struct shell *shell; /* NULL: commands are not available */
+    struct client_roots *client_roots; /* to set from the client's roots; NULL: they are ignored */
+    struct shell *shell;               /* NULL: commands are not available */
+    struct screen_client *screen;      /* NULL: there is none, or it is not allowed */
+    enum toolresult_form result_form;
     struct keeper *keeper;
-    struct question_queue *queue;         /* with the terminal; NULL: ask the client */
+    struct question_queue *queue;         /* while it has a terminal; else ask the client */
     bool allows_remote_always;            /* offer permanent choices also when the client asks */
     const struct permission_modes *modes; /* at the start: decide which tools are offered */
     struct authority_scope *names;        /* both to watch subscribed URIs */

@@ -89,19 +89,8 @@ static int authorize(void *data, struct str token, struct str *out_principal)
 static void on_access(void *data, const struct http_access *access)
 {
     const struct httpfront *front = ((const struct router *)data)->data;
-    char peer[ADDRESS_TEXT_BYTES];
-    struct str query = access->target;
-    struct str path = STR_EMPTY;
 
-    if (!log_wants(front->config.log, LOG_INFO))
-        return;
-    address_format(access->peer, peer);
-    /* The query may contain a key that was sent to the wrong place. */
-    str_cut(&query, '?', &path);
-    log_write(front->config.log, LOG_INFO, "request", LOG_TEXT("peer", peer),
-              LOG_STR("method", access->method), LOG_STR("path", path),
-              LOG_INT("status", access->status), LOG_INT("bytes", (int64_t)access->sent_bytes),
-              LOG_INT("ms", access->took_ms));
+    http_access_log(access, front->config.log);
 }
 
 static void on_request(void *data, struct exchange *exchange)
@@ -230,8 +219,8 @@ int httpfront_new(const struct front_config *config, int listen_fd, const struct
     front->key = key;
     loop_task_init(&front->give_up, give_up, front);
     timer_init(&front->look, config->loop, look_again, front);
-    r = about_init(&front->about, config->box, config->shell != NULL, config->modes,
-                   config->max_file_bytes);
+    r = about_init(&front->about, config);
+    front->about.server.offer.hides_output_schemas = config->result_form == TOOLRESULT_TEXT;
     if (r == 0)
         r = make_parts(front);
     if (r == 0)

@@ -8,20 +8,27 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/options/options.h"
 #include "base/rand.h"
 #include "base/secret.h"
 #include "cli/mcp.h"
+#include "cli/output.h"
 #include "cli/runner.h"
 #include "cli/shared.h"
 #include "cli/status.h"
+#include "cli/stop.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "net/address.h"
+#include "programs/mcp/clients.h"
 #include "programs/mcp/consent.h"
 #include "programs/mcp/httpfront.h"
+#include "programs/mcp/install.h"
 #include "programs/mcp/stdiofront.h"
+#include "screen/client.h"
 #include "session/commands.h"
 #include "session/session.h"
 #include "session/sweeper.h"
@@ -49,6 +56,7 @@ struct program {
     struct secret key;
     struct consent consent;
     struct commands *commands; /* NULL: none are run */
+    struct screen_client *screen;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -100,17 +108,47 @@ static void flush_record(void *data)
 
 /* ---- from the command line ---- */
 
+/* The first is where relative names are looked up: of those named without a mode, if any. */
+static int list_folders(const struct program *program, const struct option_values *values,
+                        struct session_folder_config out_folders[MCP_MAX_FOLDERS],
+                        size_t *out_count, struct err *err)
+{
+    const struct option_list writable = options_list(values, MCP_OPTION_RW);
+    const struct option_list readable = options_list(values, MCP_OPTION_RO);
+    size_t named = values->argument_count;
+    size_t count = 0;
+
+    if (named + writable.count + readable.count > MCP_MAX_FOLDERS)
+        return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
+                       MCP_MAX_FOLDERS);
+    for (size_t i = 0; i < named; i++)
+        out_folders[count++] = (struct session_folder_config){options_argument(values, i),
+                                                              program->consent.writes_unmarked};
+    for (size_t i = 0; i < writable.count; i++)
+        out_folders[count++] = (struct session_folder_config){writable.items[i], true};
+    for (size_t i = 0; i < readable.count; i++)
+        out_folders[count++] = (struct session_folder_config){readable.items[i], false};
+    if (count == 0)
+        out_folders[count++] =
+            (struct session_folder_config){".", program->consent.writes_unmarked};
+    *out_count = count;
+    return 0;
+}
+
 static int open_session(struct program *program, const struct option_values *values,
                         struct err *err)
 {
-    const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
+    struct session_folder_config folders[MCP_MAX_FOLDERS];
     const char *state = options_text(values, MCP_OPTION_STATE_DIR);
     char default_state[PATH_MAX];
     char session[SESSION_BYTES];
     struct session_config config;
+    size_t folder_count = 0;
     uint64_t number;
-    int r;
+    int r = list_folders(program, values, folders, &folder_count, err);
 
+    if (r < 0)
+        return r;
     if (state == NULL) {
         r = session_state_default_dir(default_state, err);
         if (r < 0)
@@ -120,18 +158,30 @@ static int open_session(struct program *program, const struct option_values *val
     rand_bytes(&number, sizeof(number));
     snprintf(session, sizeof(session), "mcp-%016llx", (unsigned long long)number);
     config = (struct session_config){
-        .directory = directory != NULL ? directory : ".",
+        .folders = folders,
+        .folder_count = folder_count,
         .state_dir = state,
         .session = session,
-        .may_write = program->consent.session.modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
+        .heeds_client_roots = options_is_on(values, MCP_OPTION_ROOTS),
         .consent = &program->consent.session,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .allowed = options_list(values, MCP_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, MCP_OPTION_MAX_LINES),
         .max_matches = (uint64_t)options_int(values, MCP_OPTION_MAX_MATCHES),
+        .result_form = options_choice(values, MCP_OPTION_RESULTS) == MCP_RESULTS_TEXT
+                           ? TOOLRESULT_TEXT
+                           : TOOLRESULT_BOTH,
     };
     return session_open(&config, &program->session, err);
+}
+
+static void warn_of_folder(const struct program *program, const struct session_folder *folder)
+{
+    const char *warning = session_folder_warning(folder);
+
+    if (warning != NULL)
+        log_write(&program->log, LOG_WARN, warning);
 }
 
 /* ---- HTTP: the socket is opened while that is still allowed ---- */
@@ -165,7 +215,20 @@ static void raise_descriptors(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* the present limit will do */
 }
 
-static int open_door(struct program *program, const struct option_values *values, struct err *err)
+static int check_door(const char *text, struct address *out_address, struct err *err)
+{
+    if (address_parse(str_from(text), out_address) < 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--http needs an address and a port, like 127.0.0.1:7650 or [::1]:0");
+    if (!address_is_loopback(out_address))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--http serves this machine only: use 127.0.0.1, localhost or [::1]");
+    return 0;
+}
+
+/* With `is_tried` only what the user gave is checked: the server may run already. */
+static int open_door(struct program *program, const struct option_values *values, bool is_tried,
+                     struct err *err)
 {
     const char *text = options_text(values, MCP_OPTION_HTTP);
     struct address address;
@@ -173,14 +236,16 @@ static int open_door(struct program *program, const struct option_values *values
 
     if (text == NULL)
         return 0;
-    if (address_parse(str_from(text), &address) < 0)
+    if (program->session->client_roots != NULL)
         return err_set(err, ERR_INVALID_OPTION,
-                       "--http needs an address and a port, like 127.0.0.1:7650 or [::1]:0");
-    if (!address_is_loopback(&address))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--http serves this machine only: use 127.0.0.1, localhost or [::1]");
+                       "--roots cannot be combined with --http, where several clients share the "
+                       "folders");
+    r = check_door(text, &address, err);
+    if (r == 0)
+        r = choose_key(&program->key, err);
+    if (r < 0 || is_tried)
+        return r;
     raise_descriptors();
-    r = choose_key(&program->key, err);
     if (r == 0)
         r = address_listen(&address, err, &program->listen_fd);
     if (r == 0 && address_of(program->listen_fd, &program->address) < 0)
@@ -240,6 +305,7 @@ static int open_commands(struct program *program, const struct option_values *va
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .readable = options_list(values, MCP_OPTION_SHELL_READABLE).items,
+        .denied = options_list(values, MCP_OPTION_DENY).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
         .on_final = on_no_commands,
         .data = program,
@@ -254,12 +320,18 @@ static int open_commands(struct program *program, const struct option_values *va
     if (r < 0)
         return r;
     /* What does not exist for the client would be there for its commands. */
-    if (options_list(values, MCP_OPTION_DENY).count + options_list(values, MCP_OPTION_ALLOW).count >
-        0)
-        return err_set(
-            err, ERR_INVALID_OPTION,
-            "--deny and --allow do not apply to commands, which see the whole folder: omit "
-            "them, or --permission-shell");
+    if (program->session->client_roots != NULL)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--roots does not apply to commands, which see the whole folders: omit it, "
+                       "or --permission-shell");
+    if (options_list(values, MCP_OPTION_ALLOW).count > 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--allow does not apply to commands, which see the whole folder: use "
+                       "--deny, or omit --permission-shell");
+    if (config.is_open && options_list(values, MCP_OPTION_DENY).count > 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--deny hides nothing from commands without a sandbox: omit it, or "
+                       "--dangerously-disable-shell-sandbox");
     if (config.is_open)
         log_write(&program->log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &program->commands, &why);
@@ -277,13 +349,26 @@ static int open_commands(struct program *program, const struct option_values *va
     return 0;
 }
 
+/* ---- the screen: a companion holds it, and is started while that is still allowed ---- */
+
+static void open_screen(struct program *program)
+{
+    struct err why = ERR_INIT;
+
+    if (program->consent.session.modes.of[CATALOG_COMPUTER] == PERMISSION_DENY)
+        return;
+    if (screen_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->screen, &why) < 0)
+        log_write(&program->log, LOG_WARN, "screen, mouse and keyboard are disabled",
+                  LOG_TEXT("why", why.message));
+}
+
 /* ---- walls, then input ---- */
 
 static int confine(struct program *program, struct err *err)
 {
-    const struct session_walls walls = {.answers_connections = program->listen_fd >= 0,
-                                        .asks_on_terminal = program->consent.terminal_fd >= 0,
-                                        .passes_messages = program->commands != NULL};
+    const struct session_walls walls = {
+        .answers_connections = program->listen_fd >= 0 || program->consent.socket.listen_fd >= 0,
+        .passes_messages = program->commands != NULL};
     struct confine_report report;
     int r = session_confine(program->session, &walls, &report, err);
 
@@ -309,13 +394,16 @@ static int open_front(struct program *program, const struct option_values *value
         .loop = program->loop,
         .log = &program->log,
         .box = program->session->box,
+        .client_roots = program->session->client_roots,
         .shell = commands_shell(program->commands),
+        .screen = program->screen,
+        .result_form = program->session->result_form,
         .keeper = program->session->keeper,
         .queue = program->consent.queue,
         .allows_remote_always = program->consent.allows_remote_always,
         .modes = &program->consent.session.modes,
-        .names = program->session->names,
-        .files = program->session->files,
+        .names = program->session->folders[0].names,
+        .files = program->session->folders[0].files,
         .running = &program->running,
         .changing = &program->changing,
         .timeout_ms = options_int(values, MCP_OPTION_TIMEOUT),
@@ -352,6 +440,13 @@ static int serve(struct program *program, const struct option_values *values, st
             return err_set_plain(err, r);
     }
     if (program->http == NULL) {
+        if (isatty(STDIN_FILENO))
+            fprintf(stderr,
+                    "This serves %s to an MCP client, which would be where you type now.\n"
+                    "Clients start it themselves: 'gatehouse mcp --install CLIENT DIR' tells yours "
+                    "how, and 'gatehouse help mcp' lists them.\n"
+                    "Ctrl-D ends it.\n",
+                    program->session->folders[0].given_path);
         stdiofront_run(program->front);
         return 0;
     }
@@ -392,17 +487,73 @@ static void close_all(struct program *program)
             signal_watch_free(program->watches[i]);
         loop_free(program->loop);
     }
+    screen_client_free(program->screen);
     if (program->session != NULL)
         write_record(program);
     session_close(program->session);
 }
 
+/* ---- for clients that will start us ---- */
+
+static bool is_for_client(const struct option_values *values)
+{
+    return options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET ||
+           options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET;
+}
+
+static int print_entry(const struct client_entry *entry, struct err *err)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
+    cleanup_buf struct buf snippet = BUF_INIT(CLIENTS_TEXT_BYTES);
+    cleanup_buf struct buf advice = BUF_INIT(CLIENTS_TEXT_BYTES);
+    int r = clients_write_snippet(entry, &snippet, err);
+
+    if (r == 0)
+        r = clients_write_advice(entry, &advice, err);
+    if (r < 0)
+        return r;
+    output_str(&output, buf_view(&snippet));
+    r = output_finish(&output, err);
+    fprintf(stderr, "%.*s", STR_ARG(buf_view(&advice)));
+    return r;
+}
+
+/* After everything that a start does, so that what is printed can start. */
+static int tell_client(const struct program *program, const struct option_values *values,
+                       struct arena *arena, struct err *err)
+{
+    bool is_installed = options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET;
+    size_t option = is_installed ? MCP_OPTION_INSTALL : MCP_OPTION_PRINT_CONFIG;
+    struct client_entry entry;
+    int r = clients_make(arena, values, (enum mcp_client)options_choice(values, option),
+                         program->session->folders[0].root_path, &entry, err);
+
+    if (r < 0)
+        return r;
+    return is_installed
+               ? install_run(program->session, &entry, options_is_on(values, MCP_OPTION_YES), err)
+               : print_entry(&entry, err);
+}
+
+static int check(const struct option_values *values, struct err *err)
+{
+    bool is_installed = options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET;
+
+    if (is_installed && options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET)
+        return err_set(err, ERR_INVALID_OPTION, "use either --print-config or --install");
+    if (!is_for_client(values) && options_source(values, MCP_OPTION_NAME) != OPTION_UNSET)
+        return err_set(err, ERR_INVALID_OPTION, "--name is for --print-config and --install");
+    if (!is_installed && options_is_on(values, MCP_OPTION_YES))
+        return err_set(err, ERR_INVALID_OPTION, "--yes is for --install");
+    return 0;
+}
+
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {.listen_fd = -1, .consent.terminal_fd = -1};
+    struct program program = {.listen_fd = -1, .consent.socket = ASKING_SOCKET_INIT};
+    bool is_tried = is_for_client(values);
     int r;
 
-    (void)arena;
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, MCP_OPTION_LOG_LEVEL),
@@ -410,13 +561,21 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     r = consent_init(&program.consent, values, err);
     if (r == 0)
         r = open_session(&program, values, err);
+    for (size_t i = 0; r == 0 && i < program.session->folder_count; i++)
+        warn_of_folder(&program, &program.session->folders[i]);
     if (r == 0)
-        r = open_door(&program, values, err);
+        r = open_door(&program, values, is_tried, err);
     if (r == 0)
         r = open_commands(&program, values, err);
-    if (r == 0)
+    if (r == 0 && !is_tried)
+        open_screen(&program);
+    if (r == 0 && !is_tried)
+        consent_listen(&program.consent, &program.log);
+    if (r == 0 && is_tried)
+        r = tell_client(&program, values, arena, err);
+    if (r == 0 && !is_tried)
         r = confine(&program, err);
-    if (r == 0)
+    if (r == 0 && !is_tried)
         r = serve(&program, values, err);
     close_all(&program);
     return r;
@@ -428,6 +587,7 @@ static const struct runner runner = {
     .see = "'gatehouse mcp --help'",
     .command = MCP_COMMAND,
     .keeps_input = true,
+    .check = check,
     .run = run,
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "files/clientroots.h"
 #include "files/resources.h"
 #include "loop/reader.h"
 #include "loop/timer.h"
@@ -33,6 +34,7 @@ struct stdiofront {
     struct loop_task give_up;
     struct loop_task finish;
     struct timer questions; /* to the client, while some are open */
+    bool knows_roots;       /* of the client, as far as it was asked */
     bool has_input;
     bool is_over;
 };
@@ -96,7 +98,53 @@ static void on_answered(void *data)
     finish_if_idle(front);
 }
 
-/* The client's roots. We serve what the user named, and only log if that is elsewhere. */
+/* The folders as far as they are also the client's roots; what is neither is not served. */
+static void narrow(struct stdiofront *front, const struct json_value *roots)
+{
+    struct client_roots *narrowed = front->config.client_roots;
+    struct str uris[CLIENT_ROOTS_MAX] = {{NULL, 0}};
+    bool is_used[CLIENT_ROOTS_MAX] = {false};
+    size_t count = 0;
+    size_t used = 0;
+    int r = 0;
+
+    front->knows_roots = roots != NULL;
+    if (roots == NULL) {
+        client_roots_unknown(narrowed);
+        return;
+    }
+    json_each_item (root, roots) {
+        if (count == CLIENT_ROOTS_MAX)
+            r = ERR_TOO_LARGE;
+        else if (json_get_str(root, STR("uri"), &uris[count]))
+            count++;
+    }
+    if (r == 0)
+        r = client_roots_set(narrowed, uris, count, is_used);
+    if (r < 0) {
+        client_roots_unknown(narrowed);
+        log_write(front->config.log, LOG_WARN,
+                  "the client's roots cannot be used, so nothing is served",
+                  LOG_TEXT("error", err_text(r)));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        used += is_used[i];
+        if (!is_used[i])
+            log_write(front->config.log, LOG_WARN,
+                      "a root of the client is ignored: it is in none of the folders",
+                      LOG_STR("root", uris[i]));
+    }
+    if (used == 0)
+        log_write(front->config.log, LOG_WARN,
+                  "none of the client's roots is in a folder that Gatehouse serves, so nothing is "
+                  "served");
+}
+
+/*
+ * The client's roots. Without --roots we serve what the user named, and only log if that is
+ * elsewhere.
+ */
 static void on_roots(void *data, struct mcp_session *session, const struct json_value *roots)
 {
     struct stdiofront *front = data;
@@ -104,6 +152,12 @@ static void on_roots(void *data, struct mcp_session *session, const struct json_
     size_t len;
 
     (void)session;
+    if (front->config.client_roots != NULL) {
+        narrow(front, roots);
+        return;
+    }
+    if (roots == NULL)
+        return;
     json_each_item (root, roots) {
         struct str uri;
 
@@ -113,6 +167,42 @@ static void on_roots(void *data, struct mcp_session *session, const struct json_
     }
     log_write(front->config.log, LOG_WARN,
               "none of the client's roots is in the folder that Gatehouse serves");
+}
+
+/*
+ * A modern client can be asked only in the answer to a call, which it repeats with its roots, and
+ * has no way to say that they changed: each call asks. Requests that cannot ask see what the last
+ * answer left. False: the call has ended with the question.
+ */
+static bool settle_roots(struct stdiofront *front, struct mcp_call *call)
+{
+    const struct str key = STR("roots");
+    const struct mcp_question question = {.key = key, .kind = MCP_ASK_ROOTS};
+    const struct mcp_round round = {.questions = &question, .count = 1, .state = key};
+
+    if (front->config.client_roots == NULL || !mcp_call_is_modern(call))
+        return true;
+    if (str_eq(mcp_call_state(call), key)) {
+        struct mcp_answer answer = mcp_call_answer(call, key);
+
+        narrow(front, answer.status == MCP_ACCEPTED ? answer.content : NULL);
+        return true;
+    }
+    if (mcp_call_round(call) > 0 || !mcp_call_can_ask(call, MCP_ASK_ROOTS))
+        return true;
+    if (!front->knows_roots)
+        narrow(front, NULL);
+    return mcp_call_ask(call, &round, NULL) != 1;
+}
+
+static void take(void *data, struct mcp_call *call)
+{
+    struct stdiofront *front = data;
+
+    if (settle_roots(front, call))
+        calls_take(front, call);
+    else
+        on_answered(front);
 }
 
 static void expire_questions(void *data)
@@ -252,7 +342,7 @@ static void on_input_end(void *data, int error)
 static int make_parts(struct stdiofront *front, int input_fd, int output_fd)
 {
     static const struct mcp_host host = {
-        .start = calls_take,
+        .start = take,
         .answered = calls_answered,
         .cancel = calls_cancel,
         .unsubscribe = calls_unsubscribe,
@@ -294,8 +384,8 @@ int stdiofront_new(const struct front_config *config, int input_fd, int output_f
     loop_task_init(&front->give_up, give_up, front);
     loop_task_init(&front->finish, finish, front);
     timer_init(&front->questions, config->loop, expire_questions, front);
-    r = about_init(&front->about, config->box, config->shell != NULL, config->modes,
-                   config->max_file_bytes);
+    r = about_init(&front->about, config);
+    front->about.server.offer.hides_output_schemas = config->result_form == TOOLRESULT_TEXT;
     lines_init(&front->lines, front->about.server.max_message_bytes);
     if (r == 0)
         r = make_parts(front, input_fd, output_fd);
