@@ -61,6 +61,25 @@ void pairs_add(struct pairs *pairs, uint64_t key)
     pairs->keys[(pairs->first + pairs->count++) % PAIRS_MAX] = key;
 }
 
+uint64_t pairs_call(const struct json_value *record)
+{
+    struct str number;
+
+    if (!json_get_str(record, STR("callId"), &number))
+        return 0;
+    return mix_field(mix(1, number), json_get(record, STR("subject")), STR("runId")) | 1;
+}
+
+bool pairs_has(const struct pairs *pairs, uint64_t key)
+{
+    size_t last = pairs->count > PAIRS_NEAR ? pairs->count - PAIRS_NEAR : 0;
+
+    for (size_t i = pairs->count; i > last; i--)
+        if (pairs->keys[(pairs->first + i - 1) % PAIRS_MAX] == key)
+            return true;
+    return false;
+}
+
 /* Newest first: an intent and its outcome are mostly adjacent. */
 bool pairs_take(struct pairs *pairs, uint64_t key)
 {

@@ -13,10 +13,16 @@
 
 #include "base/json.h"
 
-enum { PAIRS_MAX = 64 << 10 }; /* unmatched records; beyond that the oldest is dropped */
+enum {
+    PAIRS_MAX = 64 << 10, /* unmatched records; beyond that the oldest is dropped */
+    PAIRS_NEAR = 4096,    /* so many are looked at by pairs_has() */
+};
 
 /* A hash of what a record has in common with its counterpart. Never 0. */
 uint64_t pairs_key(const struct json_value *record);
+
+/* A hash of the call that a record belongs to; 0: none. */
+uint64_t pairs_call(const struct json_value *record);
 
 /* Keys of records without a counterpart so far. */
 struct pairs {
@@ -28,5 +34,7 @@ struct pairs {
 void pairs_add(struct pairs *pairs, uint64_t key);
 /* Takes the one that was added last; false if there is none. */
 bool pairs_take(struct pairs *pairs, uint64_t key);
+/* Whether it is among those that were added last. */
+bool pairs_has(const struct pairs *pairs, uint64_t key);
 
 #endif

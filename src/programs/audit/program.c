@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +65,21 @@ static bool wants_interrupted(const struct option_values *values)
 {
     return is_given(values, AUDIT_OPTION_OUTCOME) &&
            options_choice(values, AUDIT_OPTION_OUTCOME) == AUDIT_SHOWN_INTERRUPTED;
+}
+
+/* Calls, unless the user asks for what they consist of. */
+static bool shows_calls(const struct option_values *values)
+{
+    return !options_is_on(values, AUDIT_OPTION_VERBOSE) &&
+           !options_is_on(values, AUDIT_OPTION_ALL) && !options_is_on(values, AUDIT_OPTION_JSON) &&
+           !is_given(values, AUDIT_OPTION_OPERATION);
+}
+
+static size_t terminal_columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 /* Unless the user asks for exactly that. */
@@ -130,7 +147,11 @@ static int find_state(const struct option_values *values, char out_path[PATH_MAX
     const char *given = options_text(values, AUDIT_OPTION_STATE_DIR);
     int r = given != NULL ? session_state_absolute_path(given, out_path, err)
                           : session_state_default_dir(out_path, err);
+    size_t len = r == 0 ? strlen(out_path) : 0;
 
+    if (r == 0 && options_is_on(values, AUDIT_OPTION_SERVER) &&
+        snprintf(out_path + len, PATH_MAX - len, "/server") >= (int)(PATH_MAX - len))
+        return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
     return r == 0 ? audit_dir_find(out_path, out_fd, err) : r;
 }
 
@@ -223,13 +244,20 @@ static int show_what_comes(struct showing *showing, struct err *err)
 static int show(const struct option_values *values, int dir_fd, struct err *err)
 {
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
-    const struct audit_config config = {.dir_fd = dir_fd, .name = "audit.jsonl"};
+    const struct audit_config config = {.dir_fd = dir_fd, .name = SESSION_AUDIT_NAME};
     bool follows = options_is_on(values, AUDIT_OPTION_FOLLOW);
+    const struct table table = {
+        .output = &output,
+        .has_colour = wants_colour(values),
+        .shows_steps = !shows_calls(values),
+        .columns = terminal_columns(),
+    };
     struct view_config look = {
         .output = &output,
         .is_json = options_is_on(values, AUDIT_OPTION_JSON),
         .is_on_terminal = isatty(STDOUT_FILENO),
-        .has_colour = wants_colour(values),
+        .table = &table,
+        .shows_calls = shows_calls(values),
         .only_interrupted = wants_interrupted(values),
         .hides_own = hides_own(values),
         .limit = (size_t)options_int(values, AUDIT_OPTION_LIMIT),
@@ -245,7 +273,7 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
             err_set_plain(err, r);
     }
     if (r == 0 && !look.is_json && look.is_on_terminal)
-        table_head(&output, look.has_colour);
+        table_head(&table);
     if (r == 0)
         r = show_what_is_there(&showing, err);
     if (r == 0 && follows)

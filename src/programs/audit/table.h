@@ -11,10 +11,19 @@
 #include "base/json.h"
 #include "cli/output.h"
 
-void table_head(struct output *output, bool has_colour);
+struct table {
+    struct output *output;
+    bool has_colour;
+    bool shows_steps; /* operations, with all about them; else calls */
+    size_t columns;   /* of the terminal, for calls; 0: lines of any length */
+};
+
+void table_head(const struct table *table);
 /* `is_interrupted`: an intent without an outcome. */
-void table_row(struct output *output, bool has_colour, const struct json_value *record,
-               bool is_interrupted);
+void table_row(const struct table *table, const struct json_value *record, bool is_interrupted);
+
+/* Whether it is the end of a call, not a step. */
+bool table_is_call(const struct json_value *record);
 
 /* Time of the record in ms; 0 if it has no valid time. */
 int64_t table_time(const struct json_value *record);

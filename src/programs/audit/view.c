@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "gatehouse/audit.h"
 #include "programs/audit/pairs.h"
-#include "programs/audit/table.h"
 
 enum { RECORD_MAX_BYTES = 4 << 20 }; /* of one that is read again */
 
@@ -19,10 +18,11 @@ struct row {
     bool is_interrupted;
 };
 
-/* An intent that waits for its outcome. */
+/* An intent that waits for its outcome, or a step that waits for the end of its call. */
 struct held {
     struct list link;
-    uint64_t key;
+    uint64_t key;  /* of the intent; 0: it is none */
+    uint64_t call; /* 0: it waits for no call */
     size_t len;
     char line[];
 };
@@ -36,7 +36,9 @@ struct view {
     size_t printed;
     struct list held; /* the oldest first */
     size_t held_bytes;
+    size_t held_count;
     struct pairs outcomes; /* met on the way back, whose intents were not */
+    struct pairs calls;    /* whose ends were met on the way back */
 };
 
 int view_new(const struct view_config *config, struct view **out_view)
@@ -62,6 +64,7 @@ static void drop_held(struct view *view, struct held *held)
 {
     list_remove(&held->link);
     view->held_bytes -= held->len;
+    view->held_count--;
     free(held);
 }
 
@@ -101,23 +104,41 @@ static bool has_text(const struct json_value *holder, struct str field, const ch
 }
 
 /*
- * A program's own housekeeping, and the grants at the start of a session; but no record that
- * reports others.
+ * A program's own housekeeping, which may look for a file in vain, and the grants at the start of a
+ * session; but no record that reports others.
  */
 static bool is_own(const struct json_value *record)
 {
-    return json_get(record, STR("tool")) == NULL && json_get(record, STR("dropped")) == NULL &&
-           json_get(record, STR("more")) == NULL &&
-           has_text(record, STR("outcome"), authority_outcome_name(AUTHORITY_SUCCESS)) &&
-           (has_text(json_get(record, STR("subject")), STR("type"),
-                     authority_subject_type_name(AUTHORITY_CORE)) ||
-            has_text(record, STR("operation"),
-                     authority_operation_name(AUTHORITY_OP_REQUEST_ROOT)));
+    bool is_success = has_text(record, STR("outcome"), authority_outcome_name(AUTHORITY_SUCCESS));
+
+    if (json_get(record, STR("dropped")) != NULL || json_get(record, STR("more")) != NULL)
+        return false;
+    if (has_text(json_get(record, STR("subject")), STR("type"),
+                 authority_subject_type_name(AUTHORITY_CORE)))
+        return is_success || has_text(record, STR("error"), err_name(ERR_NOT_FOUND));
+    return is_success &&
+           has_text(record, STR("operation"), authority_operation_name(AUTHORITY_OP_REQUEST_ROOT));
 }
 
 static bool is_left_out(const struct view *view, const struct json_value *record)
 {
     return view->config.hides_own && is_own(record);
+}
+
+/* The call that a record is a step of, in a view of calls; 0: none. */
+static uint64_t step_of(const struct view *view, const struct json_value *record)
+{
+    return view->config.shows_calls && json_get(record, STR("dropped")) == NULL &&
+                   !table_is_call(record)
+               ? pairs_call(record)
+               : 0;
+}
+
+/* In a view of calls: a file that was not there, say, is no failure of the call. */
+static bool is_mere_step(const struct json_value *record)
+{
+    return has_text(record, STR("outcome"), authority_outcome_name(AUTHORITY_FAILED)) &&
+           !audit_record_is_change(record);
 }
 
 static bool makes_pairs(const struct view *view)
@@ -136,7 +157,7 @@ static void print(struct view *view, struct str line, const struct json_value *r
 {
     view->printed++;
     if (!view->config.is_json) {
-        table_row(view->config.output, view->config.has_colour, record, is_interrupted);
+        table_row(view->config.table, record, is_interrupted);
         return;
     }
     if (view->config.is_on_terminal)
@@ -167,9 +188,12 @@ int view_gather(void *data, struct str line, const struct json_value *record)
 {
     struct view *view = data;
     bool is_interrupted = false;
+    uint64_t call = step_of(view, record);
 
     if (*view->config.output->stopped_by != 0)
         return ERR_CANCELLED;
+    if (view->config.shows_calls && table_is_call(record))
+        pairs_add(&view->calls, pairs_call(record));
     if (makes_pairs(view) && is_intent(record)) {
         if (pairs_take(&view->outcomes, pairs_key(record)))
             return 0;
@@ -178,7 +202,8 @@ int view_gather(void *data, struct str line, const struct json_value *record)
         pairs_add(&view->outcomes, pairs_key(record));
     }
     if (is_too_late(view, record) || is_left_out(view, record) ||
-        (view->config.only_interrupted && !is_interrupted))
+        (view->config.only_interrupted && !is_interrupted) ||
+        (call != 0 && (is_mere_step(record) || pairs_has(&view->calls, call))))
         return 0;
     return add_row(view, line, is_interrupted);
 }
@@ -214,7 +239,7 @@ static int print_held(struct view *view, struct held *held)
     int r = read_again(view, line, &record);
 
     if (r == 0)
-        print(view, line, record, true);
+        print(view, line, record, held->key != 0);
     drop_held(view, held);
     return r;
 }
@@ -224,22 +249,25 @@ static struct held *oldest_held(struct view *view)
     return list_entry(view->held.next, struct held, link);
 }
 
-static int hold(struct view *view, struct str line, const struct json_value *record)
+static int hold(struct view *view, struct str line, uint64_t key, uint64_t call)
 {
     struct held *held;
     int r = 0;
 
-    while (r == 0 && view->held_bytes + line.len > VIEW_HELD_MAX_BYTES)
+    while (r == 0 && !list_is_empty(&view->held) &&
+           (view->held_bytes + line.len > VIEW_HELD_MAX_BYTES || view->held_count == VIEW_HELD_MAX))
         r = print_held(view, oldest_held(view));
     if (r < 0)
         return r;
     held = malloc(sizeof(*held) + line.len);
     if (held == NULL)
         return ERR_NO_MEMORY;
-    held->key = pairs_key(record);
+    held->key = key;
+    held->call = call;
     held->len = line.len;
     memcpy(held->line, line.ptr, line.len);
     view->held_bytes += line.len;
+    view->held_count++;
     list_append(&view->held, &held->link);
     return 0;
 }
@@ -257,18 +285,35 @@ static void forget_intent(struct view *view, uint64_t key)
     }
 }
 
+static void forget_steps(struct view *view, uint64_t call)
+{
+    list_each_safe (node, &view->held) {
+        struct held *held = list_entry(node, struct held, link);
+
+        if (held->call == call && call != 0)
+            drop_held(view, held);
+    }
+}
+
 int view_stream(void *data, struct str line, const struct json_value *record)
 {
     struct view *view = data;
+    uint64_t call = step_of(view, record);
 
     if (*view->config.output->stopped_by != 0 || view->config.output->has_no_reader)
         return ERR_CANCELLED;
     if (makes_pairs(view) && is_intent(record))
-        return is_too_late(view, record) ? 0 : hold(view, line, record);
+        return is_too_late(view, record) ? 0 : hold(view, line, pairs_key(record), call);
     if (makes_pairs(view) && may_have_intent(record))
         forget_intent(view, pairs_key(record));
-    if (!is_too_late(view, record) && !view->config.only_interrupted && !is_left_out(view, record))
-        print(view, line, record, false);
+    if (view->config.shows_calls && table_is_call(record))
+        forget_steps(view, pairs_call(record));
+    if (is_too_late(view, record) || view->config.only_interrupted || is_left_out(view, record) ||
+        (call != 0 && is_mere_step(record)))
+        return 0;
+    if (call != 0)
+        return hold(view, line, 0, call);
+    print(view, line, record, false);
     return 0;
 }
 

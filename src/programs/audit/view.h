@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses what to show of the records: an intent and its outcome are one row, an intent without an
- * outcome was interrupted. Two ways: the newest few, gathered newest first and printed in order; or
- * all, printed as they come.
+ * Chooses what to show of the records: a call is one row, and its steps are left out; or an intent
+ * and its outcome are one row. An intent without an outcome was interrupted. Two ways: the newest
+ * few, gathered newest first and printed in order; or all, printed as they come.
  */
 #ifndef PROGRAMS_AUDIT_VIEW_H
 #define PROGRAMS_AUDIT_VIEW_H
@@ -13,17 +13,20 @@
 
 #include "base/json.h"
 #include "cli/output.h"
+#include "programs/audit/table.h"
 
 enum {
     VIEW_MAX_BYTES = 256 << 20,     /* of gathered lines */
-    VIEW_HELD_MAX_BYTES = 16 << 20, /* of intents that wait for their outcome */
+    VIEW_HELD_MAX_BYTES = 16 << 20, /* of records that wait for others */
+    VIEW_HELD_MAX = 4096,           /* of those; then the oldest waits no longer */
 };
 
 struct view_config {
     struct output *output;
     bool is_json; /* raw lines; an intent is then a row of its own */
     bool is_on_terminal;
-    bool has_colour;
+    const struct table *table; /* unless is_json */
+    bool shows_calls;          /* a row for each call, and for steps of calls without an end */
     bool only_interrupted;
     bool hides_own;   /* omits what succeeded and was not done by an agent */
     int64_t until_ms; /* exclusive end of the rows to show; 0: all */

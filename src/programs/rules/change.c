@@ -19,7 +19,7 @@ static int read_expiry(const char *given, int64_t wall_ms, int64_t *out_ms, stru
         ms = (ms + wall_ms) / 1000 * 1000;
     else if (!expiry_read_time(str_from(given), &ms))
         return err_set(err, ERR_INVALID_OPTION,
-                       "--expires must be a time span like 30min, 2h or 7d, a day like 2026-12-01, "
+                       "--expires must be a time span like 30m, 2h or 7d, a day like 2026-12-01, "
                        "or a time like 2026-12-01T18:00Z");
     if (ms <= wall_ms)
         return err_set(err, ERR_INVALID_OPTION, "--expires is in the past");

@@ -226,42 +226,14 @@ int list_one(struct output *output, const struct rule *rule)
 
 /* ---- for programs ---- */
 
-static void put_member(struct json_writer *json, struct str key, struct str text)
-{
-    json_key(json, key);
-    json_write_str(json, text);
-}
-
 static int put_object(const struct list_view *view, const struct rule *rule, struct buf *out)
 {
-    cleanup_buf struct buf match = BUF_INIT(CELL_MAX_BYTES);
-    char id[SETTINGS_ID_BYTES];
-    char time[CLOCK_ISO_BYTES];
     struct json_writer json;
-    int r = settings_rule_id(rule, id);
+    int r;
 
-    if (r == 0)
-        r = rule_format(rule, &match);
-    if (r < 0)
-        return r;
     json_writer_init(&json, out);
-    json_begin_object(&json);
-    put_member(&json, STR("id"), str_from(id));
-    put_member(&json, STR("group"), str_from(catalog_group_name(rule->group)));
-    put_member(&json, STR("effect"), str_from(rule_effect_name(rule->effect)));
-    put_member(&json, STR("match"), buf_view(&match));
-    if (rule->cwd.len > 0)
-        put_member(&json, STR("cwd"), rule->cwd);
-    if (rule->expires_ms != 0) {
-        clock_format_iso(rule->expires_ms, time);
-        put_member(&json, STR("expires"), str_from(time));
-        json_key(&json, STR("expired"));
-        json_write_bool(&json, is_expired(view, rule));
-    }
-    if (rule->note.len > 0)
-        put_member(&json, STR("note"), rule->note);
-    json_end_object(&json);
-    return json_writer_finish(&json);
+    r = settings_write_rule(&json, rule, view->wall_ms);
+    return r == 0 ? json_writer_finish(&json) : r;
 }
 
 int list_json(struct output *output, const struct list_view *view)

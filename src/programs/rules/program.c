@@ -17,8 +17,10 @@
 #include "cli/runner.h"
 #include "programs/rules/change.h"
 #include "programs/rules/explain.h"
+#include "programs/rules/impact.h"
 #include "programs/rules/list.h"
 #include "programs/rules/rulesplace.h"
+#include "programs/rules/subject.h"
 
 enum {
     TEXT_MAX_BYTES = 4 << 20,
@@ -185,6 +187,41 @@ static void tell_mode(const struct program *program, const struct rule *rule)
     complain(words);
 }
 
+static void tell_count(struct output *output, const struct impact_count *count, const char *more)
+{
+    char words[128];
+
+    snprintf(words, sizeof(words), "It touches %s%zu of %s%zu ", count->is_partial ? more : "",
+             count->touched, count->is_partial ? more : "", count->looked_at);
+    output_str(output, str_from(words));
+}
+
+/* The calls are the newest ones, however many were looked at. What cannot be counted is left out.
+ */
+static void tell_impact(struct program *program, const struct rule *rule)
+{
+    struct output *output = &program->output;
+    struct impact_count count;
+
+    if (program->place.state.audit_dir_fd >= 0 &&
+        impact_count_calls(rule, program->place.state.audit_dir_fd, &clock_system, &count, NULL) ==
+            0 &&
+        count.looked_at > 0) {
+        tell_count(output, &count, "");
+        output_str(output, STR("recent calls in the audit log."));
+        output_line_end(output);
+    }
+    if (program->place.folder != NULL &&
+        impact_count_files(rule, program->place.folder, program->place.folder_path, &clock_system,
+                           &count, NULL) == 0) {
+        tell_count(output, &count, "more than ");
+        output_str(output, STR("files in "));
+        output_shown(output, str_from(program->place.folder_path), PRINTABLE_LINE);
+        output_str(output, STR("."));
+        output_line_end(output);
+    }
+}
+
 static int run_add(struct program *program, struct err *err)
 {
     const struct option_values *values = program->values;
@@ -198,8 +235,11 @@ static int run_add(struct program *program, struct err *err)
         .note = options_text(values, RULES_ADD_NOTE),
     };
     struct rule rule;
+    bool is_new;
     int r = change_read_wish(&program->arena, &wish, clock_wall_ms(&clock_system), &rule, err);
 
+    if (r == 0 && !subject_is_file(wish.group) && options_text(values, RULES_ADD_COUNT_IN) != NULL)
+        r = err_set(err, ERR_INVALID_OPTION, "--count-in applies only to paths");
     if (r == 0)
         r = look(program, err);
     if (r < 0)
@@ -207,8 +247,12 @@ static int run_add(struct program *program, struct err *err)
     r = settings_file_add_rule(program->place.file, &rule, err);
     if (r < 0 && r != ERR_ALREADY_EXISTS)
         return r;
+    is_new = r == 0;
     tell_mode(program, &rule);
-    return tell_change(program, r == 0 ? STR("Added ") : STR("There already: "), &rule, err);
+    r = tell_change(program, is_new ? STR("Added ") : STR("There already: "), &rule, err);
+    if (r == 0 && is_new)
+        tell_impact(program, &rule);
+    return r;
 }
 
 static int run_revoke(struct program *program, struct err *err)
@@ -303,9 +347,19 @@ static int run_command(struct program *program, struct err *err)
 
 /* ---- the order of things ---- */
 
+static bool adds_path_rule(const struct option_values *values)
+{
+    return values->command == &rules_commands[RULES_ADD] &&
+           subject_is_file(group_of(options_argument(values, RULES_ADD_ARG_GROUP)));
+}
+
 static int open_place(struct program *program, struct err *err)
 {
+    bool counts = adds_path_rule(program->values);
+    const char *given = counts ? options_text(program->values, RULES_ADD_COUNT_IN) : NULL;
     const struct rules_place_config config = {
+        .counted_dir = counts ? (given != NULL ? given : ".") : NULL,
+        .has_to_count = given != NULL,
         .settings_dir = options_text(program->values->above, RULES_OPTION_SETTINGS_DIR),
         .state_dir = options_text(program->values->above, RULES_OPTION_STATE_DIR),
         .only_reads = only_reads(program->values->command),

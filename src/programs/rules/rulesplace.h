@@ -17,12 +17,16 @@ struct rules_place {
     struct session_state state;
     struct settings_file *file; /* NULL: there are no settings, and nothing to change */
     bool only_reads;
+    struct authority_scope *folder; /* whose files are counted; NULL: none */
+    char folder_path[PATH_MAX];
 };
 
 struct rules_place_config {
     const char *settings_dir; /* as given by the user; NULL: the default */
     const char *state_dir;    /* NULL: the user's default */
     bool only_reads;
+    const char *counted_dir; /* whose files a new rule may touch; only their names are needed */
+    bool has_to_count;       /* the user named it: an error if it cannot be opened */
 };
 
 /* The message is for the user. Call rules_place_close() even on failure. */
