@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "gateway/reply.h"
+
 enum { HOST_BYTES = HOST_NAME_MAX + 1, IDENTIFIER_BYTES = 512 };
 
 static void write_tools(const struct about *about, struct json_writer *json)
@@ -79,6 +81,8 @@ int about_write(const struct about *about, struct json_writer *json)
     write_identifier(json);
     json_key(json, STR("toolCategories"));
     write_categories(about, json);
+    json_key(json, STR(GATEWAY_EXTENSIONS));
+    json_splice(json, STR(GATEWAY_EXTENSIONS_VALUE));
     json_end_object(json);
     return 0;
 }

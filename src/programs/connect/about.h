@@ -15,7 +15,7 @@ struct about {
     void *data;
 };
 
-/* {rootPath, tools, hostIdentifier, toolCategories} */
+/* {rootPath, tools, hostIdentifier, toolCategories, extensions} */
 int about_write(const struct about *about, struct json_writer *json);
 
 #endif

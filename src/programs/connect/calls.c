@@ -2,12 +2,16 @@
 #include "programs/connect/calls.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/jsonwrite.h"
 #include "call/engine.h"
 #include "call/workers.h"
+#include "loop/timer.h"
 #include "permission/confirmation.h"
 #include "protocol/toolresult.h"
+#include "screen/screentools.h"
+#include "session/callrecord.h"
 #include "shell/shellprovider.h"
 
 enum {
@@ -15,6 +19,7 @@ enum {
     RESULT_BYTES = 4 << 20, /* of what is said here: an error, a question for the instance */
     COMMAND_RESULT_BYTES = 1 << 30, /* commands have their own ceiling */
     WORKERS = 4,
+    NEWS_MS = 200, /* in which the output of jobs is gathered for who looks on */
     GRACE_MS = 2000,
     TOLD_RESOURCES = 4, /* of one call; the others are counted */
     TOLD_FIELDS = TOLD_RESOURCES + 6,
@@ -23,19 +28,30 @@ enum {
 struct calls {
     struct calls_config config;
     struct confirmations *confirmations; /* where the instance asks */
-    struct provider_use shell;
+    struct provider_use providers[2];
+    struct screen_tools *screen; /* NULL without a screen */
+    struct open_questions questions;
     struct workers *workers;
     struct executor *executors[2];
     struct call_engine *engine;
     atomic_uint running; /* jobs on workers, including hanging ones */
     atomic_uint changing;
+    int64_t followed_until_ms; /* somebody looks at the jobs */
+    struct timer news;
 };
 
 /* A call's data, in the arena of its input. */
 struct given {
+    struct calls *calls;
     struct str id;
     struct str confirmation; /* the answer that the instance brought; or empty */
 };
+
+/* Whether the server wants more than answers. */
+static bool reports(const struct calls *calls)
+{
+    return calls->config.reports != NULL && calls->config.reports(calls->config.data);
+}
 
 /* ---- what the person who watches is told ---- */
 
@@ -85,26 +101,84 @@ static void answer_error(const struct calls *calls, struct str id, const struct 
     cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
 
     /* Only memory can be missing, and then the server's own time ends it. */
-    if (toolresult_write_error(err, &result) == 0)
+    if (toolresult_write_error(err, TOOLRESULT_JSON, &result) == 0)
         calls->config.answer(calls->config.data, id, buf_view(&result));
+}
+
+static void record(const struct calls *calls, const struct call *call, const struct call_end *end,
+                   const struct err *err)
+{
+    const struct call_input *input = call_input(call);
+    enum permission_choice answer;
+
+    if (calls->config.recorded == NULL)
+        return;
+    callrecord_write(&(struct callrecord){
+        .scope = calls->config.recorded,
+        .tool = input->tool,
+        .arguments = input->arguments,
+        .number = input->number,
+        .client = calls->config.client,
+        .decision = end->outcome == CALL_REFUSED ? NULL : permission_source_name(call_source(call)),
+        .refused_by = end->refused_by,
+        .err = err,
+        .result = end->result,
+        .change = end->change,
+        .answer = call_was_asked(call, &answer) ? permission_choice_name(answer) : NULL,
+        .took_ms = loop_now_ms(calls->config.loop) - call_since_ms(call),
+    });
+}
+
+static void report_end(const struct calls *calls, const struct call *call,
+                       const struct call_end *end, const struct err *failure)
+{
+    const struct calls_config *config = &calls->config;
+
+    if (config->ended == NULL || !reports(calls))
+        return;
+    config->ended(config->data, &(struct calls_ended){
+                                    .id = ((const struct given *)call_data(call))->id,
+                                    .tool = call_input(call)->tool->name,
+                                    .outcome = end->outcome != CALL_DONE ? word_of(&end->err)
+                                               : failure->code < 0       ? "failed"
+                                               : has_timed_out(call, end->result) ? "timed out"
+                                                                                  : "done",
+                                    .decision = end->outcome == CALL_REFUSED
+                                                    ? end->refused_by
+                                                    : permission_source_name(call_source(call)),
+                                    .took_ms = loop_now_ms(config->loop) - call_since_ms(call),
+                                });
 }
 
 static void on_end(void *data, struct call *call, const struct call_end *end)
 {
     struct calls *calls = data;
     const struct given *given = call_data(call);
-    struct err failure = ERR_INIT;
+    struct err failure = end->err;
 
+    if (end->outcome == CALL_DONE)
+        (void)toolresult_is_error(end->result, &failure);
+    record(calls, call, end, &failure);
+    report_end(calls, call, end, &failure);
     if (end->outcome != CALL_DONE) {
         tell(calls, call, word_of(&end->err), &end->err);
         answer_error(calls, given->id, &end->err);
         return;
     }
-    if (toolresult_is_error(end->result, &failure))
+    if (failure.code < 0)
         tell(calls, call, "failed", &failure);
     else
         tell(calls, call, has_timed_out(call, end->result) ? "timed out" : "done", NULL);
     calls->config.answer(calls->config.data, given->id, end->result);
+}
+
+static void on_progress(void *data, uint64_t done, uint64_t total, const char *what)
+{
+    const struct given *given = data;
+    const struct calls_config *config = &given->calls->config;
+
+    if (config->progress != NULL)
+        config->progress(config->data, given->id, done, total, what);
 }
 
 /* ---- asking by way of the instance ---- */
@@ -122,6 +196,14 @@ static int write_confirmation(struct str text, struct buf *out)
     json_end_object(&json);
     r = json_writer_finish(&json);
     return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
+}
+
+static bool can_ask(void *data, const struct call *call)
+{
+    const struct calls *calls = data;
+
+    (void)call;
+    return calls->confirmations != NULL;
 }
 
 /* The question is sent as the answer, and the next call contains the user's answer. */
@@ -183,7 +265,7 @@ static void note_not_offered(const struct calls *calls, const struct catalog_too
     authority_call_end();
 }
 
-static int copy_call(const struct gateway_call *call, struct call_input *input,
+static int copy_call(struct calls *calls, const struct gateway_call *call, struct call_input *input,
                      struct given **out_given)
 {
     struct given *given = arena_new(&input->arena, struct given);
@@ -191,6 +273,7 @@ static int copy_call(const struct gateway_call *call, struct call_input *input,
 
     if (given == NULL || copy == NULL || !arena_copy_str(&input->arena, call->id, &given->id))
         return input->arena.error;
+    given->calls = calls;
     *out_given = given;
     return confirmation_take(&input->arena, copy, &input->arguments, &given->confirmation);
 }
@@ -203,6 +286,7 @@ static int begin(struct calls *calls, const struct gateway_call *given,
         .input = input,
         .session = calls,
         .timeout_ms = given->shape == GATEWAY_SHAPE_DATA ? CALLS_SEED_MS : CALLS_N8N_MS,
+        .wants_progress = reports(calls),
     };
     struct given *copy = NULL;
     struct call *call;
@@ -211,7 +295,7 @@ static int begin(struct calls *calls, const struct gateway_call *given,
     if (input == NULL)
         return ERR_NO_MEMORY;
     input->tool = tool;
-    r = copy_call(given, input, &copy);
+    r = copy_call(calls, given, input, &copy);
     if (r < 0) {
         call_input_unref(input);
         return r;
@@ -252,6 +336,163 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     }
 }
 
+static bool has_id(const void *call_data, const void *key)
+{
+    return str_eq(((const struct given *)call_data)->id, *(const struct str *)key);
+}
+
+void calls_cancel(struct calls *calls, struct str id)
+{
+    struct call *call = calls->engine != NULL ? call_engine_find(calls->engine, has_id, &id) : NULL;
+
+    if (call != NULL)
+        call_cancel(call);
+}
+
+/* ---- jobs, for the user ---- */
+
+struct job_query {
+    struct calls *calls;
+    size_t id_len;
+    char id[GATEWAY_MAX_ID_BYTES];
+};
+
+static void on_jobs(void *data, int error, struct str result)
+{
+    struct job_query *query = data;
+    struct calls *calls = query->calls;
+    struct str id = {query->id, query->id_len};
+    struct err err = ERR_INIT;
+
+    if (error == 0) {
+        calls->config.answer(calls->config.data, id, result);
+    } else {
+        err_set_plain(&err, error);
+        answer_error(calls, id, &err);
+    }
+    free(query);
+}
+
+/* With the tool, which needs no permission: the jobs are this session's. */
+static int list_jobs(struct calls *calls, struct str id, struct err *err)
+{
+    static const struct json_value none = {.type = JSON_OBJECT, .span = 1};
+    struct shell_events events = {.on_done = on_jobs, .session = calls};
+    struct job_query *query = calloc(1, sizeof(*query));
+    struct shell_call *call;
+    int r;
+
+    if (query == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    r = shell_prepare(calls->config.shell, catalog_find(STR("shell_list")), &none, &call, err);
+    if (r < 0) {
+        free(query);
+        return r;
+    }
+    query->calls = calls;
+    query->id_len = id.len;
+    memcpy(query->id, id.ptr, id.len);
+    events.data = query;
+    (void)shell_run(call, &events);
+    return 0;
+}
+
+static void show_news(void *data)
+{
+    const struct calls *calls = data;
+
+    shell_peek_news(calls->config.shell, calls, calls->config.job_output, calls->config.data);
+}
+
+static void on_news(void *data)
+{
+    struct calls *calls = data;
+
+    if (!calls->news.is_started && reports(calls) &&
+        loop_now_ms(calls->config.loop) < calls->followed_until_ms)
+        timer_start(&calls->news, NEWS_MS);
+}
+
+void calls_list_jobs(struct calls *calls, struct str id)
+{
+    cleanup_buf struct buf empty = BUF_INIT(1024);
+    struct err err = ERR_INIT;
+
+    calls->followed_until_ms = loop_now_ms(calls->config.loop) + CALLS_FOLLOW_MS;
+    if (calls->config.shell != NULL) {
+        if (list_jobs(calls, id, &err) < 0)
+            answer_error(calls, id, &err);
+    } else if (toolresult_write_object(&empty, STR("{\"jobs\":[]}"), TOOLRESULT_JSON, false) == 0) {
+        calls->config.answer(calls->config.data, id, buf_view(&empty));
+    }
+}
+
+struct shown_job {
+    const struct calls *calls;
+    struct str id;
+};
+
+static void answer_piece(void *data, const struct shell_piece *piece)
+{
+    cleanup_buf struct buf object = BUF_INIT(RESULT_BYTES);
+    cleanup_buf struct buf result = BUF_INIT(4 * RESULT_BYTES);
+    const struct shown_job *shown = data;
+    struct json_writer json;
+
+    json_writer_init(&json, &object);
+    json_begin_object(&json);
+    calls_write_piece(piece, &json);
+    json_end_object(&json);
+    if (json_writer_finish(&json) == 0 &&
+        toolresult_write_object(&result, buf_view(&object), TOOLRESULT_JSON, false) == 0)
+        shown->calls->config.answer(shown->calls->config.data, shown->id, buf_view(&result));
+}
+
+void calls_write_piece(const struct shell_piece *piece, struct json_writer *json)
+{
+    json_put_str(json, STR("jobId"), str_from(piece->job));
+    json_put_int(json, STR("from"), (int64_t)piece->from);
+    json_put_str_lossy(json, STR("data"), piece->text);
+    json_put_str(json, STR("state"), piece->is_running ? STR("running") : STR("ended"));
+}
+
+void calls_show_job(struct calls *calls, struct str id, struct str job, uint64_t from)
+{
+    struct shown_job shown = {calls, id};
+    struct err err = ERR_INIT;
+
+    if (calls->config.shell != NULL &&
+        shell_peek_job(calls->config.shell, calls, job, from, answer_piece, &shown) == 0)
+        return;
+    err_set(&err, ERR_NOT_FOUND, "there is no such job");
+    answer_error(calls, id, &err);
+}
+
+/* As if the tool had been called, by the user. */
+static void record_stop(const struct calls *calls, const struct err *err)
+{
+    if (calls->config.recorded != NULL)
+        callrecord_write(
+            &(struct callrecord){.scope = calls->config.recorded,
+                                 .tool = catalog_find(STR("shell_stop")),
+                                 .client = calls->config.client,
+                                 .decision = permission_source_name(PERMISSION_BY_USER),
+                                 .err = err});
+}
+
+void calls_stop_job(struct calls *calls, struct str id, struct str job)
+{
+    struct err err = ERR_INIT;
+
+    if (calls->config.shell == NULL || shell_stop_job(calls->config.shell, calls, job) < 0)
+        err_set(&err, ERR_NOT_FOUND, "there is no such job");
+    record_stop(calls, &err);
+    if (err.code < 0)
+        answer_error(calls, id, &err);
+    else
+        calls_list_jobs(calls, id);
+}
+
 bool calls_have(const struct calls *calls, const struct catalog_tool *tool)
 {
     return call_engine_has(calls->engine, tool);
@@ -271,8 +512,8 @@ static int make_workers(struct calls *calls)
 {
     const struct workers_config config = {
         .loop = calls->config.loop,
-        .providers = &calls->shell,
-        .provider_count = 1,
+        .providers = calls->providers,
+        .provider_count = array_size(calls->providers),
         .pool = {.threads = WORKERS,
                  .queue_max = WORKERS,
                  .abandoned_max = WORKERS,
@@ -283,8 +524,15 @@ static int make_workers(struct calls *calls)
         .changing = &calls->changing,
     };
 
-    calls->shell = (struct provider_use){&shell_provider, calls->config.shell};
-    return workers_new(&config, &calls->workers);
+    const struct screen_tools_config screen = {.client = calls->config.screen,
+                                               .form = TOOLRESULT_JSON,
+                                               .recorded = calls->config.recorded,
+                                               .questions = &calls->questions};
+    int r = screen.client != NULL ? screen_tools_new(&screen, &calls->screen, NULL) : 0;
+
+    calls->providers[0] = (struct provider_use){&shell_provider, calls->config.shell};
+    calls->providers[1] = (struct provider_use){&screen_provider, calls->screen};
+    return r == 0 ? workers_new(&config, &calls->workers) : r;
 }
 
 static int make_engine(struct calls *calls)
@@ -298,13 +546,16 @@ static int make_engine(struct calls *calls)
         .running = &calls->running,
         .keeper = config->keeper,
         .queue = config->queue,
-        .how_to_ask =
-            "there is no terminal; start gatehouse connect in one, without --non-interactive",
+        .keeps_clients_answers = config->keeps_answers,
+        .how_to_ask = "run `gatehouse ask` in a terminal, then try again",
+        .questions = &calls->questions,
+        .can_ask = can_ask,
         .ask = ask,
         .find_answer = find_answer,
         .charges_thinking = true,
         .max_held_bytes = CALLS_MAX_HELD_BYTES,
         .on_end = on_end,
+        .on_progress = on_progress,
         .data = calls,
     };
 
@@ -321,6 +572,9 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     if (calls == NULL)
         return ERR_NO_MEMORY;
     calls->config = *config;
+    timer_init(&calls->news, config->loop, show_news, calls);
+    if (config->shell != NULL && config->job_output != NULL)
+        shell_watch_jobs(config->shell, on_news, calls);
     r = make_workers(calls);
     if (r == 0)
         r = make_engine(calls);
@@ -336,6 +590,10 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
 
 bool calls_stop_workers(struct calls *calls)
 {
+    timer_stop(&calls->news);
+    if (calls->config.shell != NULL && calls->config.job_output != NULL)
+        shell_watch_jobs(calls->config.shell, NULL, NULL);
+    calls->config.shell = NULL; /* it may be freed before this */
     call_engine_free(calls->engine);
     calls->engine = NULL;
     workers_free(calls->workers);
@@ -352,6 +610,8 @@ void calls_free(struct calls *calls)
     is_alone = calls_stop_workers(calls);
     confirmations_free(calls->confirmations);
     /* SAFETY: a thread that hangs counts there when it goes on, so it has it for good. */
-    if (is_alone)
+    if (is_alone) {
+        screen_tools_free(calls->screen);
         free(calls);
+    }
 }

@@ -122,8 +122,8 @@ static int choose_dir(const struct option_values *values, const struct settings 
                        "the folder is given twice: with --filesystem-dir and after the token");
     choices->dir_advice = "give an existing folder with --filesystem-dir or after the token";
     if (name == NULL && has_variable(values, CONNECT_OPTION_DIR))
-        choices->dir_advice =
-            "it comes from N8N_GATEWAY_FILESYSTEM_DIR; change that, or use --filesystem-dir";
+        choices->dir_advice = "it comes from GATEHOUSE_FILESYSTEM_DIR (or "
+                              "N8N_GATEWAY_FILESYSTEM_DIR); change that, or use --filesystem-dir";
     if (name == NULL)
         name = option;
     if (name == NULL)

@@ -12,7 +12,10 @@
 #include "programs/connect/gatewaysession_internal.h"
 #include "programs/connect/tree.h"
 
-enum { FLUSH_MS = 1000 }; /* reads are recorded at the latest after this */
+enum {
+    FLUSH_MS = 1000, /* reads are recorded at the latest after this */
+    REPORT_BYTES = 64 << 10,
+};
 
 /* ---- the record ---- */
 
@@ -64,15 +67,16 @@ static bool offers(void *data, const struct catalog_tool *tool)
 static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
 {
     struct gateway_session *session = data;
-    const struct about about = {
-        .root_path = session->file_session->root_path, .offers = offers, .data = session};
+    const struct about about = {.root_path = session->file_session->folders[0].root_path,
+                                .offers = offers,
+                                .data = session};
 
     if (dialect == GATEWAY_N8N)
         return about_write(&about, writer);
     /* Fetched when it is needed: see on_failed(). */
-    return session->has_tree
-               ? tree_write(session->file_session->root_path, buf_view(&session->tree), writer)
-               : ERR_UNSUPPORTED;
+    return session->has_tree ? tree_write(session->file_session->folders[0].root_path,
+                                          buf_view(&session->tree), writer)
+                             : ERR_UNSUPPORTED;
 }
 
 static void on_call(void *data, const struct gateway_call *call)
@@ -80,6 +84,154 @@ static void on_call(void *data, const struct gateway_call *call)
     const struct gateway_session *session = data;
 
     calls_begin(session->calls, call);
+}
+
+static void on_query(void *data, const struct gateway_call *query)
+{
+    const struct gateway_session *session = data;
+
+    queries_take(session->queries, query);
+}
+
+static void on_cancel(void *data, struct str id)
+{
+    const struct gateway_session *session = data;
+
+    calls_cancel(session->calls, id);
+}
+
+static bool reports(void *data)
+{
+    const struct gateway_session *session = data;
+    struct gateway_status status;
+
+    gateway_status(connection_gateway(session->connection), &status);
+    return status.has_extensions;
+}
+
+static void on_progress(void *data, struct str id, uint64_t done, uint64_t total, const char *what)
+{
+    cleanup_buf struct buf event = BUF_INIT(REPORT_BYTES);
+    const struct gateway_session *session = data;
+    struct json_writer json;
+
+    json_writer_init(&json, &event);
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("progress"));
+    json_put_str(&json, STR("requestId"), id);
+    json_put_int(&json, STR("done"), (int64_t)(done & INT64_MAX));
+    if (total > 0)
+        json_put_int(&json, STR("total"), (int64_t)(total & INT64_MAX));
+    json_put_str_lossy(&json, STR("what"), str_from(what != NULL ? what : ""));
+    json_end_object(&json);
+    if (json_writer_finish(&json) == 0) /* the newest of a call replaces those before it */
+        (void)gateway_report(connection_gateway(session->connection),
+                             &(struct gateway_report){.key = id, .event = buf_view(&event)});
+}
+
+static void report(const struct gateway_session *session, struct json_writer *json,
+                   const struct buf *event)
+{
+    json_end_object(json);
+    if (json_writer_finish(json) == 0)
+        (void)gateway_report(connection_gateway(session->connection),
+                             &(struct gateway_report){.event = buf_view(event)});
+}
+
+static void on_call_ended(void *data, const struct calls_ended *ended)
+{
+    cleanup_buf struct buf event = BUF_INIT(REPORT_BYTES);
+    const struct gateway_session *session = data;
+    struct json_writer json;
+
+    json_writer_init(&json, &event);
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("activity"));
+    json_put_str(&json, STR("requestId"), ended->id);
+    json_put_str(&json, STR("tool"), ended->tool);
+    json_put_str(&json, STR("outcome"), str_from(ended->outcome));
+    if (ended->decision != NULL)
+        json_put_str(&json, STR("decision"), str_from(ended->decision));
+    json_put_int(&json, STR("ms"), ended->took_ms);
+    report(session, &json, &event);
+}
+
+static void on_job_output(void *data, const struct shell_piece *piece)
+{
+    cleanup_buf struct buf event = BUF_INIT(8 * REPORT_BYTES);
+    const struct gateway_session *session = data;
+    struct json_writer json;
+
+    json_writer_init(&json, &event);
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("job-output"));
+    calls_write_piece(piece, &json);
+    report(session, &json, &event);
+}
+
+static void send_question(void *data, struct str key, struct str event)
+{
+    const struct gateway_session *session = data;
+
+    (void)gateway_report(connection_gateway(session->connection),
+                         &(struct gateway_report){.key = key, .event = event, .is_vital = true});
+}
+
+static void on_decision(void *data, struct str question, struct str answer)
+{
+    struct gateway_session *session = data;
+
+    if (session->questions != NULL)
+        (void)remote_questions_decide(session->questions, question, answer);
+}
+
+/* From now on the page of a server of ours shows questions, besides the terminal. */
+static void ask_there_too(struct gateway_session *session)
+{
+    const struct gateway_session_config *config = &session->config;
+    const struct remote_questions_config questions = {.queue = config->queue,
+                                                      .may_keep = config->allows_remote_always,
+                                                      .send = send_question,
+                                                      .data = session};
+    int r = 0;
+
+    if (!config->asks_there_too || config->queue == NULL || !reports(session))
+        return;
+    if (session->questions != NULL)
+        remote_questions_resend(session->questions);
+    else
+        r = remote_questions_new(&questions, &session->questions);
+    if (r < 0)
+        log_write(config->log, LOG_WARN, "the server's page will not show questions",
+                  LOG_TEXT("why", err_text(r)));
+}
+
+/* "session": who works where, on which terms, and since when. */
+static void write_session(void *data, struct json_writer *json)
+{
+    const struct gateway_session *session = data;
+    const struct gateway_session_config *config = &session->config;
+    const struct permission_modes *modes = &config->choices->modes;
+    char since[CLOCK_ISO_BYTES];
+
+    json_put_str(json, STR("client"), STR("gatehouse connect"));
+    json_put_str(json, STR("version"), STR(GATEHOUSE_VERSION));
+    json_put_str(json, STR("id"), str_from(session->name));
+    json_put_str_lossy(json, STR("folder"), str_from(session->file_session->folders[0].root_path));
+    if (session->open_wall_ms != 0) {
+        clock_format_iso(session->open_wall_ms, since);
+        json_put_str(json, STR("connectedAt"), str_from(since));
+    }
+    json_key(json, STR("modes"));
+    json_begin_object(json);
+    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
+        json_put_str(json, str_from(catalog_group_name((enum catalog_group)i)),
+                     str_from(permission_mode_name(modes->of[i])));
+    json_put_str(json, STR("sensitive"), str_from(permission_mode_name(modes->sensitive)));
+    json_end_object(json);
+    json_put_str(json, STR("asks"), config->queue != NULL ? STR("client") : STR("instance"));
+    json_put_bool(json, STR("allowRemoteAlways"), config->allows_remote_always);
+    json_put_bool(json, STR("commands"), session->commands != NULL);
 }
 
 static void on_answer(void *data, struct str id, struct str result)
@@ -122,9 +274,11 @@ static void keep(struct gateway_session *session, const struct gateway_status *s
     session->is_kept = true; /* tried once */
     session->kept_key = *key;
     kept->dialect = status->dialect;
+    kept->has_extensions = status->has_extensions;
     kept->key = *key;
     snprintf(kept->terms, sizeof(kept->terms), "%s", session->config.terms);
-    snprintf(kept->root_path, sizeof(kept->root_path), "%s", session->file_session->root_path);
+    snprintf(kept->root_path, sizeof(kept->root_path), "%s",
+             session->file_session->folders[0].root_path);
     if (lock_kept(session, &err) < 0 || saved_session_write(state->authority, state->state_path,
                                                             &session->config.url, kept, &err) < 0)
         log_error(session->config.log, "cannot save the session for the next start", &err);
@@ -168,7 +322,7 @@ static bool pair_anew(struct gateway_session *session)
 static void tell_open(struct gateway_session *session)
 {
     const struct log *log = session->config.log;
-    const char *folder = session->file_session->root_path;
+    const char *folder = session->file_session->folders[0].root_path;
 
     if (session->tries_untold > 0)
         log_write(log, LOG_INFO, "connected", LOG_TEXT("folder", folder),
@@ -263,6 +417,8 @@ static void on_status(void *data, const struct gateway_status *status)
     session->told = status->state;
     if (status->state == RECONNECT_OPEN && session->open_wall_ms == 0)
         session->open_wall_ms = loop_wall_ms(session->config.loop);
+    if (status->state == RECONNECT_OPEN)
+        ask_there_too(session);
     tell_state(session, status);
     session->config.on_change(session->config.data);
 }
@@ -293,6 +449,7 @@ static void on_ended(void *data, enum gateway_end end, const struct err *err)
     const struct gateway_session_config *config = &session->config;
 
     session->told = RECONNECT_OFF;
+    remote_questions_free(steal_ptr(&session->questions));
     calls_end_session(session->calls);
     if (session->has_joined)
         forget(session);
@@ -348,6 +505,9 @@ static void on_unreadable(void *data, const struct err *err)
 static const struct gateway_owner owner = {
     .describe = describe,
     .on_call = on_call,
+    .on_query = on_query,
+    .on_cancel = on_cancel,
+    .on_decision = on_decision,
     .on_status = on_status,
     .on_ended = on_ended,
     .on_undelivered = on_undelivered,
@@ -364,7 +524,8 @@ int gateway_session_join(struct gateway_session *session, struct err *err)
 
     if (session->kept.key.len > 0) {
         session->has_joined = true;
-        r = gateway_resume(gateway, url, session->kept.dialect, &session->kept.key, err);
+        r = gateway_resume(gateway, url, session->kept.dialect, session->kept.has_extensions,
+                           &session->kept.key, err);
         secret_done(&session->kept.key);
         return r;
     }
@@ -403,15 +564,33 @@ static int begin(struct gateway_session *session, struct err *err)
         .log = config->log,
         .files = hostlink_executor(session->link),
         .shell = commands_shell(session->commands),
+        .screen = session->screen,
         .keeper = session->file_session->keeper,
-        .recorded = session->file_session->files,
+        .recorded = session->file_session->folders[0].files,
+        .client = str_from(config->url.host),
         .queue = config->queue,
+        .keeps_answers = config->allows_remote_always,
         .offers = offers,
         .answer = on_answer,
+        .reports = reports,
+        .progress = on_progress,
+        .ended = on_call_ended,
+        .job_output = on_job_output,
         .data = session,
     };
     int r = calls_new(&calls, &session->calls);
 
+    if (r == 0)
+        r = queries_new(&(struct queries_config){.loop = config->loop,
+                                                 .log = config->log,
+                                                 .session = session->file_session,
+                                                 .name = session->name,
+                                                 .calls = session->calls,
+                                                 .may_widen = config->allows_remote_always,
+                                                 .describe = write_session,
+                                                 .answer = on_answer,
+                                                 .data = session},
+                        &session->queries);
     return r == 0 ? join(session, err) : err_set_plain(err, r);
 }
 
@@ -432,7 +611,8 @@ static int check_kept(struct gateway_session *session, struct err *err)
 {
     if (session->config.resumed == NULL)
         return 0;
-    if (strcmp(session->config.resumed->root_path, session->file_session->root_path) != 0) {
+    if (strcmp(session->config.resumed->root_path, session->file_session->folders[0].root_path) !=
+        0) {
         forget(session);
         return err_set(
             err, ERR_INVALID_PATH,
@@ -462,13 +642,15 @@ static int open_all(struct gateway_session *session, struct err *err)
     if (r == 0)
         r = gateway_session_open_commands(session, err);
     if (r == 0)
+        gateway_session_open_screen(session);
+    if (r == 0)
         r = gateway_session_write_words(session, err);
     if (r == 0)
         r = gateway_session_follow_rules(session, err);
     if (r < 0)
         return r;
     link.keeper = session->file_session->keeper;
-    link.recorded = session->file_session->files;
+    link.recorded = session->file_session->folders[0].files;
     r = hostlink_new(&link, &session->link, err);
     return r == 0 ? make_connection(session, err) : r;
 }
@@ -511,16 +693,21 @@ void gateway_session_free(struct gateway_session *session)
         gateway_status(connection_gateway(session->connection), &status);
         keep(session, &status);
     }
+    remote_questions_free(steal_ptr(&session->questions));
     if (session->calls != NULL) {
         calls_end_session(session->calls);
         hangs = !calls_stop_workers(session->calls); /* they use the shell */
     }
+    hangs = !queries_stop(session->queries) || hangs;
     /* SAFETY: what a hanging thread may still use is left to it, and never freed. */
     if (hangs)
         commands_leave(session->commands);
     else
         commands_free(session->commands);
+    queries_free(session->queries);
     calls_free(session->calls);
+    if (!hangs)
+        screen_client_free(session->screen);
     connection_free(session->connection);
     work_release(session->tree_work);
     hostlink_free(session->link);
@@ -580,6 +767,6 @@ void gateway_session_state(const struct gateway_session *session,
         .why = status.why,
         .connected_wall_ms = session->open_wall_ms,
         .needs_token = session->is_refused && is_between_refusals(status.state),
-        .root_path = session->file_session->root_path,
+        .root_path = session->file_session->folders[0].root_path,
     };
 }

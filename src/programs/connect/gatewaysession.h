@@ -33,6 +33,8 @@ struct gateway_session_config {
     const struct log *log;
     const struct connect_choices *choices; /* as agreed to */
     struct question_queue *queue;          /* NULL: the instance asks */
+    bool asks_there_too;                   /* besides the queue, at the page of a server of ours */
+    bool allows_remote_always;             /* the server's page may make lasting decisions */
     struct httpurl url;
     const struct secret *key; /* pairing token or static key; copied; empty: only resume */
     bool is_static_key;

@@ -10,6 +10,8 @@
 #include "programs/connect/connection.h"
 #include "programs/connect/gatewaysession.h"
 #include "programs/connect/hostlink.h"
+#include "programs/connect/queries.h"
+#include "programs/connect/remotequestions.h"
 #include "session/commands.h"
 #include "session/session.h"
 
@@ -30,7 +32,8 @@ struct gateway_session {
     bool has_joined;        /* by token or resumed: the saved session is this one, or worthless */
     char name[GATEWAY_SESSION_NAME_BYTES];
     struct session *file_session;
-    struct commands *commands; /* NULL: commands are not available */
+    struct commands *commands;    /* NULL: commands are not available */
+    struct screen_client *screen; /* NULL: there is none, or it is denied */
     struct ready_watch *rules;
     char host_state[PATH_MAX];
     char numbers[3][GATEWAY_SESSION_NUMBER_BYTES];
@@ -40,6 +43,8 @@ struct gateway_session {
     bool has_tree;
     struct work *tree_work; /* at the toolhost; NULL: none */
     struct calls *calls;
+    struct queries *queries;
+    struct remote_questions *questions; /* NULL: the server's page does not show them */
     struct connection *connection;
     enum reconnect_state told;
     char told_why[ERR_MESSAGE_BYTES]; /* last reported reason for waiting */
@@ -70,6 +75,7 @@ void gateway_session_tell_waiting(struct gateway_session *session, int64_t after
 /* In this order: state and folder, commands, the toolhost's command line, and the rules. */
 int gateway_session_open_files(struct gateway_session *session, struct err *err);
 int gateway_session_open_commands(struct gateway_session *session, struct err *err);
+void gateway_session_open_screen(struct gateway_session *session);
 int gateway_session_write_words(struct gateway_session *session, struct err *err);
 int gateway_session_follow_rules(struct gateway_session *session, struct err *err);
 

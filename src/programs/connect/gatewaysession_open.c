@@ -17,18 +17,27 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
     const struct session_consent consent = {
         .modes = choices->modes,
         .settings_dir = choices->settings_dir[0] != '\0' ? choices->settings_dir : NULL,
-        .keeps_rules = session->config.queue != NULL,
+        .keeps_rules = session->config.queue != NULL || session->config.allows_remote_always,
+    };
+    const struct session_folder_config folder = {
+        .directory = choices->dir,
+        .may_write = choices->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
     };
     const struct session_config config = {
-        .directory = choices->dir,
+        .folders = &folder,
+        .folder_count = 1,
         .state_dir = choices->state_dir,
         .session = session->name,
         .has_tools_elsewhere = true,
-        .may_write = choices->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
         .consent = &consent,
     };
+    int r = session_open(&config, &session->file_session, err);
+    const char *warning =
+        r == 0 ? session_folder_warning(&session->file_session->folders[0]) : NULL;
 
-    return session_open(&config, &session->file_session, err);
+    if (warning != NULL)
+        log_write(session->config.log, LOG_WARN, warning);
+    return r;
 }
 
 static void on_no_commands(void *data)
@@ -83,6 +92,18 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
     if (risk != NULL)
         log_write(session->config.log, LOG_WARN, COMMANDS_RISK_WARNING, LOG_TEXT("place", risk));
     return commands_start(session->commands, session->config.loop, err);
+}
+
+/* A companion holds the display. Without one, the tools are not offered. */
+void gateway_session_open_screen(struct gateway_session *session)
+{
+    struct err why = ERR_INIT;
+
+    if (session->config.choices->modes.of[CATALOG_COMPUTER] == PERMISSION_DENY)
+        return;
+    if (screen_client_start(session->config.libexec, STDERR_FILENO, &session->screen, &why) < 0)
+        log_write(session->config.log, LOG_WARN, "screen, mouse and keyboard are not available",
+                  LOG_TEXT("why", why.message));
 }
 
 static void add_words(struct gateway_session *session, size_t *count, const char *option,

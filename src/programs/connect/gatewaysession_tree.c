@@ -35,7 +35,8 @@ static void on_tree(void *data, const struct work_end *end)
 static int fetch(struct gateway_session *session)
 {
     static const struct work_events events = {.on_prepared = on_tree_prepared, .on_end = on_tree};
-    static const char arguments[] = "{\"dirPath\":\".\",\"maxDepth\":8}";
+    static const char arguments[] =
+        "{\"dirPath\":\".\",\"maxDepth\":8,\"format\":\"json\",\"withSizes\":true}";
     struct executor *executor = hostlink_executor(session->link);
     struct call_input *input = call_input_new(TREE_ARENA_BYTES);
     const struct work_request request = {.input = input, .events = &events, .data = session};

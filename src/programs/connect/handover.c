@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/jsonwrite.h"
+#include "base/plain.h"
 #include "cli/daemonquery.h"
-#include "programs/connect/plain.h"
 
 enum {
     ARENA_BYTES = 16 * HANDOVER_MAX_BYTES,

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "base/jsonwrite.h"
+#include "base/printable.h"
+
+enum { PROGRESS_BYTES = 200 }; /* of the words of a toolhost */
 
 /*
  * SAFETY: every work and the executor itself were created here, as the first member of their
@@ -80,8 +83,10 @@ static void end(struct host_work *work, struct str result, const struct err *err
     enter(work, PHASE_OVER);
     work->work.events = NULL;
     if (events != NULL)
-        events->on_end(work->work.data,
-                       &(struct work_end){.result = result, .err = err, .has_begun = has_begun});
+        events->on_end(work->work.data, &(struct work_end){.result = result,
+                                                           .change = work->change,
+                                                           .err = err,
+                                                           .has_begun = has_begun});
     work_unref(&work->work);
 }
 
@@ -176,8 +181,10 @@ static void cancel(struct work *data, int why)
     work_unref(data);
 }
 
-static int write_prepare(const struct call_input *input, struct buf *out)
+static int write_prepare(const struct hostlink *link, const struct call_input *input,
+                         struct buf *out)
 {
+    struct permission_modes modes = permission_modes(keeper_permission(link->config.keeper));
     struct json_writer json;
 
     json_writer_init(&json, out);
@@ -186,6 +193,7 @@ static int write_prepare(const struct call_input *input, struct buf *out)
     json_key(&json, STR("arguments"));
     json_write_value(&json, input->arguments);
     json_put_int(&json, STR("timeoutMs"), HOSTLINK_STEP_MS);
+    json_put_bool(&json, STR("mayList"), modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW);
     json_end_object(&json);
     return json_writer_finish(&json);
 }
@@ -219,7 +227,7 @@ static int prepare(struct executor *executor, const struct work_request *request
     struct hostlink *link = link_of(executor);
     cleanup_buf struct buf body = BUF_INIT(toolwire_max_request(link->config.max_file_bytes));
     struct host_work *work = NULL;
-    int r = write_prepare(request->input, &body);
+    int r = write_prepare(link, request->input, &body);
 
     if (link->state == LINK_ABSENT)
         return err_set(err, ERR_BUSY, "the file tool process is restarting; try again");
@@ -328,6 +336,15 @@ static int take_result(struct host_work *work, const struct toolwire_frame *fram
     return 0;
 }
 
+/* Comes before the result. */
+static int take_change(struct host_work *work, const struct toolwire_frame *frame, struct err *err)
+{
+    if (!work->has_run || work->change.len > 0 || frame->body.len > TOOLWIRE_MAX_CHANGE_BYTES)
+        return err_set(err, ERR_INVALID_ARGUMENT, "change of a call that cannot have one");
+    (void)arena_copy_str(&work->work.arena, frame->body, &work->change); /* else it is not shown */
+    return 0;
+}
+
 static void take_error(struct host_work *work, const struct toolwire_frame *frame)
 {
     struct err err = ERR_INIT;
@@ -335,6 +352,28 @@ static void take_error(struct host_work *work, const struct toolwire_frame *fram
 
     hostlink_read_error(frame->body, &err, &has_begun);
     end(work, STR_EMPTY, &err, has_begun && work->has_run);
+}
+
+/* A toolhost may say anything in it; only a call that runs has progress. */
+static void take_progress(struct host_work *work, const struct toolwire_frame *frame)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(HOSTLINK_ARENA_BYTES);
+    const struct work_events *events = work->work.events;
+    const struct json_value *document;
+    char words[PROGRESS_BYTES + PRINTABLE_CUT_BYTES];
+    struct str what = STR_EMPTY;
+    int64_t done = 0;
+    int64_t total = 0;
+
+    if (!work->work.wants_progress || !work->has_run || events == NULL ||
+        events->on_progress == NULL ||
+        json_parse(&arena, frame->body, JSON_LIMITS_DEFAULT, &document, NULL) < 0 ||
+        !json_get_whole(document, STR("done"), &done))
+        return;
+    json_get_whole(document, STR("total"), &total);
+    json_get_str(document, STR("what"), &what);
+    printable_cut(what, PRINTABLE_LINE, words, PROGRESS_BYTES);
+    events->on_progress(work->work.data, (uint64_t)done, (uint64_t)total, words);
 }
 
 int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *frame, struct err *err)
@@ -349,10 +388,13 @@ int hostlink_take_frame(struct hostlink *link, const struct toolwire_frame *fram
         return take_step(work, frame, err);
     case TOOLWIRE_RESULT:
         return take_result(work, frame, err);
+    case TOOLWIRE_CHANGE:
+        return take_change(work, frame, err);
     case TOOLWIRE_ERROR:
         take_error(work, frame);
         return 0;
-    default:
-        return 0; /* PROGRESS, which the gateway has no place for; no other is a toolhost's */
+    default: /* PROGRESS: no other is a toolhost's */
+        take_progress(work, frame);
+        return 0;
     }
 }

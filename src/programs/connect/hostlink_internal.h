@@ -86,6 +86,7 @@ struct host_work {
     struct timer late;
     struct touched *touched;
     size_t touched_count;
+    struct str change; /* what it did to contents, as a diff; may be empty */
     bool deletes;
 };
 

@@ -9,6 +9,7 @@ static int note(const struct host_work *work, struct authority_note *note)
     const struct authority_call about = {
         .tool = work->work.input->tool->name.ptr, /* of the catalogue, which ends its texts */
         .decision = permission_source_name(work->work.decision.source),
+        .id = work->work.input->number,
     };
     int r;
 

@@ -2,7 +2,7 @@
 #include "programs/connect/localanswer.h"
 
 #include "base/jsonwrite.h"
-#include "programs/connect/plain.h"
+#include "base/plain.h"
 
 void localanswer_body(const struct localanswer *to, int status, struct str body)
 {

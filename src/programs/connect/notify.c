@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 #include "loop/timer.h"
-#include "programs/connect/plain.h"
 
 enum {
     MESSAGE_BYTES = NOTIFY_STATUS_BYTES + 64,

@@ -76,7 +76,7 @@ static void hide(const char *token)
 
 static int read_key(struct program *program, struct err *err)
 {
-    const char *token = options_argument(program->values, CONNECT_ARGUMENT_TOKEN);
+    const char *token = connect_token(program->values);
     const char *static_key = getenv(CONNECT_KEY_ENV);
 
     /* The server would answer it with an incomprehensible refusal. */
@@ -107,8 +107,7 @@ static int read_key(struct program *program, struct err *err)
 static int read_url(struct program *program, struct err *err)
 {
     struct err why = ERR_INIT;
-    int r = httpurl_parse(str_from(options_argument(program->values, CONNECT_ARGUMENT_URL)),
-                          &program->attempt.url, &why);
+    int r = httpurl_parse(str_from(connect_url(program->values)), &program->attempt.url, &why);
 
     if (r < 0)
         return err_set(err, ERR_INVALID_OPTION, "URL: %s", why.message);
@@ -228,10 +227,16 @@ static void tell_lacks(const struct program *program)
             log_write(&program->log, LOG_INFO, "not available in this version",
                       LOG_TEXT("group", catalog_group_name((enum catalog_group)i)),
                       LOG_TEXT("permission", permission_mode_name(modes->of[i])));
+    if (options_source(program->values, CONNECT_OPTION_BROWSER) == OPTION_FLAG ||
+        options_source(program->values, CONNECT_OPTION_BROWSER_DEFAULT) != OPTION_UNSET)
+        log_write(&program->log, LOG_WARN,
+                  "there are no browser tools here, so --no-browser and --browser-default change "
+                  "nothing");
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN,
-                  "there is nobody to ask: calls that need permission are denied");
+                  "there is nobody to ask: calls that need permission are denied until you run "
+                  "'gatehouse ask' in a terminal");
 }
 
 /* ---- the terminal ---- */
@@ -244,7 +249,8 @@ static void on_gone(void *data)
     if (program->is_leaving)
         return;
     log_write(&program->log, LOG_WARN,
-              "the terminal was closed: calls that need permission are refused from now on");
+              "the terminal was closed: calls that need permission are refused from now on, "
+              "unless 'gatehouse ask' runs in another one");
     program_terminal_gone(program);
 }
 
@@ -292,6 +298,41 @@ static int open_console(struct program *program, struct err *err)
     return has_terminal && isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
 }
 
+/* ---- terminals of `gatehouse ask` ---- */
+
+static int describe(void *data, struct buf *out)
+{
+    const struct program *program = data;
+
+    if (program->agreed.url_text[0] == '\0')
+        return buf_append_str(out, STR("gatehouse connect"));
+    return buf_printf(out, "gatehouse connect, folder %s, for %s", program->agreed.choices.dir,
+                      program->agreed.url_text);
+}
+
+/* Not essential. */
+static void open_asker(struct program *program)
+{
+    struct err err = ERR_INIT;
+    int r;
+
+    if (!program->asks_here)
+        return;
+    r = asking_socket_open(&program->asking_socket, &err);
+    if (r == 0) {
+        r = asker_new(&(struct asker_config){.loop = program->loop,
+                                             .queue = program->queue,
+                                             .listen_fd = program->asking_socket.listen_fd,
+                                             .describe = describe,
+                                             .data = program},
+                      &program->asker);
+        if (r < 0)
+            err_set_plain(&err, r);
+    }
+    if (r < 0)
+        log_error(&program->log, "'gatehouse ask' will not show questions of this daemon", &err);
+}
+
 static int serve(struct program *program, struct err *err)
 {
     int r = loop_new(&clock_system, &program->loop);
@@ -308,6 +349,7 @@ static int serve(struct program *program, struct err *err)
         r = program_outside_open(program, err);
     if (r < 0)
         return r;
+    open_asker(program);
     tell_lacks(program);
     if (program->attempt.key.len > 0 || program->attempt.kept.key.len > 0)
         r = program_connect(program, err);
@@ -324,6 +366,8 @@ static void close_all(struct program *program)
         program_connect_close(program);
         program_outside_close(program);
     }
+    asker_free(program->asker);
+    asking_socket_close(&program->asking_socket);
     console_free(program->console);
     program->console = NULL;
     notes_free(program->notes);
@@ -376,8 +420,10 @@ static int work(struct program *program, struct err *err)
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {
-        .values = values, .authorities = BUF_INIT(TLS_MAX_PEM_BYTES), .attempt.kept_lock_fd = -1};
+    struct program program = {.values = values,
+                              .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
+                              .attempt.kept_lock_fd = -1,
+                              .asking_socket = ASKING_SOCKET_INIT};
     int r = work(&program, err);
 
     (void)arena;
@@ -387,6 +433,13 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     return r;
 }
 
+static int check(const struct option_values *values, struct err *err)
+{
+    return connect_url(values) != NULL
+               ? 0
+               : err_set_field(err, ERR_INVALID_OPTION, "URL", "connect: missing argument URL");
+}
+
 static const struct runner runner = {
     .program = CONNECT_PROGRAM,
     .title = "gatehouse connect",
@@ -394,6 +447,7 @@ static const struct runner runner = {
     .command = CONNECT_COMMAND,
     .checks_options_late = true,
     .keeps_input = true,
+    .check = check,
     .run = run,
 };
 

@@ -8,6 +8,8 @@
 #ifndef PROGRAMS_CONNECT_PROGRAM_INTERNAL_H
 #define PROGRAMS_CONNECT_PROGRAM_INTERNAL_H
 
+#include "asking/asker.h"
+#include "asking/desktop.h"
 #include "base/log.h"
 #include "base/options/options.h"
 #include "cli/connect.h"
@@ -16,7 +18,6 @@
 #include "loop/signal.h"
 #include "programs/connect/connectoptions.h"
 #include "programs/connect/control.h"
-#include "programs/connect/desktop.h"
 #include "programs/connect/gatewaysession.h"
 #include "programs/connect/logfile.h"
 #include "programs/connect/notes.h"
@@ -74,6 +75,8 @@ struct program {
     bool asks_here;         /* we ask about calls; else the instance does */
     struct question_queue *queue;
     struct console *console;
+    struct asking_socket asking_socket; /* where terminals of `gatehouse ask` connect */
+    struct asker *asker;
     struct notes *notes; /* if the log and questions share a terminal */
 
     struct attempt attempt;

@@ -67,6 +67,8 @@ void saved_session_digest(const struct saved_session_terms *terms,
     add_number(&hash, terms->asks_here);
     add_number(&hash, (int64_t)terms->max_file_bytes);
     add_number(&hash, (int64_t)terms->max_lines);
+    if (terms->allows_remote_always) /* else as before there was such a thing */
+        add_text(&hash, "remote-always");
     sha256_end(&hash, digest);
     hex_text(out_digest, digest, sizeof(digest));
 }
@@ -154,8 +156,10 @@ int saved_session_parse(struct str text, struct saved_session *out_saved)
 
     if (r == 0 && !read_document(document, &kept))
         r = ERR_INVALID_JSON;
-    if (r == 0)
+    if (r == 0) {
+        json_get_bool(document, STR("extensions"), &kept.has_extensions); /* false if missing */
         *out_saved = kept;
+    }
     secret_done(&kept.key);
     return r;
 }
@@ -193,6 +197,8 @@ int saved_session_format(const struct saved_session *kept, struct buf *out)
     json_put_str(&json, STR("terms"), str_from(kept->terms));
     json_put_str(&json, STR("root"), str_from(kept->root_path));
     json_put_str(&json, STR("dialect"), str_from(dialects[kept->dialect]));
+    if (kept->has_extensions)
+        json_put_bool(&json, STR("extensions"), true);
     json_put_str(&json, STR("key"), secret_reveal(&kept->key));
     json_end_object(&json);
     return json_writer_finish(&json);

@@ -31,6 +31,7 @@ struct saved_session_terms {
     const char *const *shell_readable; /* the same */
     int64_t shell_timeout_ms;
     bool asks_here; /* we ask about calls; else the instance does */
+    bool allows_remote_always;
     uint64_t max_file_bytes;
     uint64_t max_lines;
 };
@@ -41,6 +42,7 @@ struct saved_session {
     char terms[SAVED_SESSION_TERMS_BYTES];
     char root_path[PATH_MAX]; /* the folder's resolved path */
     enum gateway_dialect dialect;
+    bool has_extensions; /* the server is one of ours */
     struct secret key;
 };
 

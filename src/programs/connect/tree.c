@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 
-enum { ARENA_BYTES = 64 << 20, INDENT = 2 };
+enum { ARENA_BYTES = 64 << 20, TEXT_BYTES = 4 * TREE_MAX_BYTES, INDENT = 2 };
 
 int tree_take(struct str result, struct buf *out_text)
 {
@@ -28,108 +30,153 @@ int tree_take(struct str result, struct buf *out_text)
     return ERR_INVALID_JSON;
 }
 
-/* Builds the path of an entry. */
-struct path {
-    char bytes[PATH_MAX];
-    size_t ends[TREE_DEPTH + 1]; /* of the directory at each level, with its slash */
-    size_t level;                /* of the last directory, below which an entry may stand */
-};
-
-/*
- * Entries are indented by their level; the first line and the note at the end are not. No name
- * begins with a blank: see name_in().
- */
-static size_t level_of(struct str line)
-{
-    size_t blanks = 0;
-
-    while (blanks < line.len && line.ptr[blanks] == ' ')
-        blanks++;
-    return blanks % INDENT == 0 ? blanks / INDENT : 0;
-}
-
-/*
- * A backslash is put before a name that begins with a blank or a backslash. What follows the slash
- * of a directory says why it was not opened.
- */
-static struct str name_in(struct str line, size_t level)
-{
-    struct str name = str_slice(line, level * INDENT, line.len);
-    const char *slash = name.len > 0 ? memchr(name.ptr, '/', name.len) : NULL;
-
-    if (slash != NULL &&
-        str_starts_with(str_slice(name, (size_t)(slash - name.ptr) + 1, name.len), STR(" (")))
-        name.len = (size_t)(slash - name.ptr) + 1;
-    return str_starts_with(name, STR("\\")) ? str_slice(name, 1, name.len) : name;
-}
-
-/* One name, with a slash if it is a directory. The text comes from a toolhost and may be wrong. */
+/* One name. The tree comes from a toolhost and may be wrong. */
 static bool is_name(struct str name)
 {
-    if (str_ends_with(name, STR("/")))
-        name.len--;
     return name.len > 0 && !str_eq_c(name, ".") && !str_eq_c(name, "..") &&
            memchr(name.ptr, '/', name.len) == NULL;
 }
 
-/* The entry's path, or empty if it is invalid. */
-static struct str put(struct path *path, size_t level, struct str name)
+static bool is_directory(const struct json_value *node)
 {
-    size_t begin;
+    struct str type;
 
-    if (level > path->level + 1)
-        return STR_EMPTY; /* below what is no directory here */
-    path->level = level - 1;
-    begin = path->ends[level - 1];
-    if (!is_name(name) || name.len > sizeof(path->bytes) - begin)
-        return STR_EMPTY;
-    memcpy(path->bytes + begin, name.ptr, name.len);
-    if (str_ends_with(name, STR("/"))) {
-        path->ends[level] = begin + name.len;
-        path->level = level;
-    }
-    return (struct str){path->bytes, begin + name.len};
+    return json_get_str(node, STR("type"), &type) && str_eq(type, STR("directory"));
 }
 
-static void write_entry(struct json_writer *json, struct str path)
+/* What is in a directory that was opened; or NULL. */
+static const struct json_value *children_of(const struct json_value *node)
 {
-    bool is_directory = str_ends_with(path, STR("/"));
+    const struct json_value *children = json_get(node, STR("children"));
+
+    return children != NULL && children->type == JSON_ARRAY ? children : NULL;
+}
+
+/* The servers of the older dialect do not get directories that are left out. */
+static bool is_excluded(const struct json_value *node)
+{
+    struct str why;
+
+    return json_get_str(node, STR("notOpened"), &why) && str_eq(why, STR("excluded"));
+}
+
+static void write_entry(struct json_writer *json, const struct json_value *node, struct str path)
+{
+    int64_t size;
 
     json_begin_object(json);
-    json_put_str_lossy(json, STR("path"), str_slice(path, 0, path.len - (is_directory ? 1 : 0)));
-    json_put_str(json, STR("type"), is_directory ? STR("directory") : STR("file"));
+    json_put_str_lossy(json, STR("path"), path);
+    json_put_str(json, STR("type"), is_directory(node) ? STR("directory") : STR("file"));
+    if (!is_directory(node) && json_get_int(node, STR("sizeBytes"), &size) && size >= 0)
+        json_put_int(json, STR("sizeBytes"), size);
     json_end_object(json);
 }
 
-static void write_level(struct json_writer *json, struct str text, size_t wanted)
+struct path {
+    size_t len;
+    char bytes[PATH_MAX];
+};
+
+/* Entries of one level, which is `level` levels below this directory, whose path has its slash. */
+static void write_level(struct json_writer *json, const struct json_value *directory,
+                        struct path *path, size_t level)
 {
-    struct path path = {.ends = {0}};
-    struct str line;
+    const struct json_value *children = children_of(directory);
+    size_t begin = path->len;
+    struct str name;
 
-    while (str_cut(&text, '\n', &line)) {
-        size_t level = level_of(line);
-        struct str whole;
-
-        if (level == 0 || level > TREE_DEPTH)
+    if (children == NULL)
+        return;
+    json_each_item (node, children) {
+        if (!json_get_str(node, STR("name"), &name) || !is_name(name) ||
+            name.len >= sizeof(path->bytes) - begin)
             continue;
-        whole = put(&path, level, name_in(line, level));
-        /* The servers of the older dialect do not get directories that are left out. */
-        if (level == wanted && whole.len > 0 &&
-            !str_ends_with(line, STR("/ (not opened: excluded)")))
-            write_entry(json, whole);
+        memcpy(path->bytes + begin, name.ptr, name.len);
+        path->len = begin + name.len;
+        if (level == 1 && !is_excluded(node)) {
+            write_entry(json, node, (struct str){path->bytes, path->len});
+        } else if (level > 1 && is_directory(node)) {
+            path->bytes[path->len++] = '/';
+            write_level(json, node, path, level - 1);
+        }
     }
+    path->len = begin;
 }
 
-int tree_write(const char *root_path, struct str text, struct json_writer *json)
+static int append_lines(const struct json_value *directory, size_t level, struct buf *text);
+
+/* Like the text of get_file_tree. */
+static int append_line(const struct json_value *node, struct str name, size_t level,
+                       struct buf *text)
 {
+    struct str why;
+    int r = buf_printf(text, "%*s", (int)(level * INDENT), "");
+
+    if (r == 0 && (name.ptr[0] == ' ' || name.ptr[0] == '\\'))
+        r = buf_append_char(text, '\\');
+    if (r == 0)
+        r = printable_replace(text, name, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+    if (r == 0 && is_directory(node))
+        r = buf_append_char(text, '/');
+    if (r == 0 && json_get_str(node, STR("notOpened"), &why)) {
+        r = buf_append_str(text, STR(" (not opened: "));
+        if (r == 0)
+            r = printable_replace(text, why, PRINTABLE_BLANKS, STR(UTF8_REPLACEMENT));
+        if (r == 0)
+            r = buf_append_char(text, ')');
+    }
+    if (r == 0)
+        r = buf_append_char(text, '\n');
+    return r == 0 ? append_lines(node, level + 1, text) : r;
+}
+
+static int append_lines(const struct json_value *directory, size_t level, struct buf *text)
+{
+    const struct json_value *children = children_of(directory);
+    struct str name;
+    int r = 0;
+
+    if (children == NULL || level > TREE_DEPTH)
+        return 0;
+    json_each_item (node, children)
+        if (r == 0 && json_get_str(node, STR("name"), &name) && is_name(name))
+            r = append_line(node, name, level, text);
+    return r;
+}
+
+static int append_text(const char *root_path, const struct json_value *root, struct buf *text)
+{
+    bool is_truncated = false;
+    int r = buf_printf(text, "%s%s\n", root_path,
+                       str_ends_with(str_from(root_path), STR("/")) ? "" : "/");
+
+    if (r == 0)
+        r = append_lines(root, 1, text);
+    (void)json_get_bool(root, STR("truncated"), &is_truncated);
+    return r == 0 && is_truncated ? buf_append_str(text, STR("(truncated)\n")) : r;
+}
+
+int tree_write(const char *root_path, struct str tree, struct json_writer *json)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+    __attribute__((uninitialized)) struct path path;
+    const struct json_value *root = NULL;
+    int r = 0;
+
+    if (tree.len > 0 && json_parse(&arena, tree, JSON_LIMITS_DEFAULT, &root, NULL) == 0)
+        r = append_text(root_path, root, &text);
+    if (r == ERR_NO_MEMORY)
+        return r;
     json_begin_object(json);
     json_put_str_lossy(json, STR("rootPath"), str_from(root_path));
     json_key(json, STR("tree"));
     json_begin_array(json);
-    for (size_t level = 1; level <= TREE_DEPTH; level++)
-        write_level(json, text, level);
+    path.len = 0;
+    for (size_t level = 1; root != NULL && level <= TREE_DEPTH; level++)
+        write_level(json, root, &path, level);
     json_end_array(json);
-    json_put_str_lossy(json, STR("treeText"), text);
+    json_put_str_lossy(json, STR("treeText"), buf_view(&text));
     json_end_object(json);
     return 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder as a tree, which servers of the older dialect get at init: the text of the tool
- * get_file_tree, and the same as a list, level by level. Without sizes, which the tool does not
- * report.
+ * The folder as a tree, which servers of the older dialect get at init: what the tool get_file_tree
+ * returns as JSON, as a list, level by level, and as text.
  */
 #ifndef PROGRAMS_CONNECT_TREE_H
 #define PROGRAMS_CONNECT_TREE_H
@@ -13,13 +12,14 @@
 
 enum {
     TREE_DEPTH = 8,
-    TREE_MAX_BYTES = 4 << 20, /* of the text: 10,000 entries */
+    TREE_MAX_BYTES = 8 << 20, /* of the JSON: 10,000 entries */
 };
 
 /* Appends the text of the tool's result; ERR_INVALID_JSON if it has none. */
 int tree_take(struct str result, struct buf *out_text);
 
-/* {rootPath, tree: [{path, type}], treeText}; without a text, the tree is empty. */
-int tree_write(const char *root_path, struct str text, struct json_writer *json);
+/* {rootPath, tree: [{path, type, sizeBytes}], treeText}; empty without a tree, or if it is invalid.
+ */
+int tree_write(const char *root_path, struct str tree, struct json_writer *json);
 
 #endif

@@ -144,6 +144,7 @@ static inline void callbench_make_calls(struct callbench *bench, struct calls_co
     config.loop = bench->loop;
     config.log = &bench->log;
     config.files = &host.link.executor;
+    host.link.config.keeper = config.keeper;
     host.link.config.recorded = config.recorded;
     config.queue = queue;
     config.offers = callbench_offers;

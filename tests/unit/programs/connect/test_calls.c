@@ -51,6 +51,7 @@ struct world {
     enum authority_outcome notes[MOST_NOTES]; /* of calls */
     int errors[MOST_NOTES];
     size_t note_count;
+    unsigned ends; /* of calls, as recorded */
 };
 
 static int on_event(void *data, const struct authority_event *event)
@@ -58,7 +59,11 @@ static int on_event(void *data, const struct authority_event *event)
     struct world *world = data;
 
     if (event->call == NULL)
-        return 0; /* of the settings */
+        return 0;                                /* of the settings */
+    if (event->operation == AUTHORITY_OP_CALL) { /* after its steps */
+        world->ends++;
+        return 0;
+    }
     assert_true(world->note_count < MOST_NOTES);
     world->errors[world->note_count] = event->error;
     world->notes[world->note_count++] = event->outcome;
@@ -260,6 +265,7 @@ static void a_tool_that_failed_is_recorded_so(void **state)
     end_call(BAD, 0, true);
     assert_int_equal(world->note_count, 2);
     assert_int_equal(world->notes[1], AUTHORITY_FAILED);
+    assert_int_equal(world->ends, 1);
     assert_int_equal(world->errors[1], ERR_TOOL_FAILED);
 }
 

@@ -85,6 +85,41 @@ void shell_drop(struct shell_call *call)
     sem_post(&pretended.dropped);
 }
 
+int shell_peek_job(struct shell *shell, const void *session, struct str name, uint64_t from,
+                   shell_piece_fn *take, void *data)
+{
+    (void)shell;
+    (void)session;
+    (void)name;
+    (void)from;
+    (void)take;
+    (void)data;
+    return ERR_NOT_FOUND;
+}
+
+void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *take, void *data)
+{
+    (void)shell;
+    (void)session;
+    (void)take;
+    (void)data;
+}
+
+void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data)
+{
+    (void)shell;
+    (void)on_news;
+    (void)data;
+}
+
+int shell_stop_job(struct shell *shell, const void *session, struct str name)
+{
+    (void)shell;
+    (void)session;
+    (void)name;
+    return ERR_NOT_FOUND;
+}
+
 void shell_end_session(struct shell *shell, const void *session)
 {
     (void)session;

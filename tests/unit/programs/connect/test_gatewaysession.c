@@ -120,6 +120,39 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     (void)given;
 }
 
+void calls_cancel(struct calls *calls, struct str id)
+{
+    (void)calls;
+    (void)id;
+}
+
+void calls_write_piece(const struct shell_piece *piece, struct json_writer *json)
+{
+    (void)piece;
+    (void)json;
+}
+
+void calls_show_job(struct calls *calls, struct str id, struct str job, uint64_t from)
+{
+    (void)calls;
+    (void)id;
+    (void)job;
+    (void)from;
+}
+
+void calls_list_jobs(struct calls *calls, struct str id)
+{
+    (void)calls;
+    (void)id;
+}
+
+void calls_stop_job(struct calls *calls, struct str id, struct str job)
+{
+    (void)calls;
+    (void)id;
+    (void)job;
+}
+
 void calls_end_session(struct calls *calls)
 {
     if (calls == NULL)

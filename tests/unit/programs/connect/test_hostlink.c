@@ -24,7 +24,7 @@ enum {
     INPUT_BYTES = 1 << 20,
 };
 
-#define READY "{\"wire\":2,\"tools\":[\"read_file\"]}"
+#define READY "{\"wire\":3,\"tools\":[\"read_file\"]}"
 #define PREPARED                                                                                   \
     "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/a\","               \
     "\"resolved\":\"/"                                                                             \
@@ -47,6 +47,7 @@ struct world {
     unsigned prepared, previewed, ended;
     int error; /* of the last end; 0: a result */
     bool has_begun;
+    char change[16];
     uint32_t number;
 };
 
@@ -159,6 +160,7 @@ static void on_end(void *data, const struct work_end *end)
     world->ended++;
     world->error = end->err != NULL ? end->err->code : 0;
     world->has_begun = end->has_begun;
+    snprintf(world->change, sizeof(world->change), "%.*s", STR_ARG(end->change));
 }
 
 static void release(struct world *world)
@@ -341,6 +343,36 @@ static void a_result_before_it_was_run_is_against_the_rules(void **state)
     assert_replaced(*state, TOOLWIRE_RESULT, "{}");
 }
 
+static void a_change_before_it_was_run_is_against_the_rules(void **state)
+{
+    assert_replaced(*state, TOOLWIRE_CHANGE, "+x");
+}
+
+static void a_call_ends_with_the_change_that_was_told(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    run(world);
+    say(world, world->number, TOOLWIRE_CHANGE, "+x");
+    say(world, world->number, TOOLWIRE_RESULT, "{}");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, 0);
+    assert_string_equal(world->change, "+x");
+}
+
+static void a_change_told_twice_is_against_the_rules(void **state)
+{
+    struct world *world = *state;
+
+    start_call(world);
+    run(world);
+    say(world, world->number, TOOLWIRE_CHANGE, "+x");
+    say(world, world->number, TOOLWIRE_CHANGE, "+y");
+    loop_until(world->loop, world->ended == 1);
+    assert_int_equal(world->error, ERR_IO);
+}
+
 static void ready_twice_is_against_the_rules(void **state)
 {
     assert_replaced(*state, TOOLWIRE_READY, READY);
@@ -351,7 +383,7 @@ static void it_has_tools_for_files_and_no_others(void **state)
     struct world *world = *state;
 
     start(world, RELAY);
-    say(world, 0, TOOLWIRE_READY, "{\"wire\":2,\"tools\":[\"shell_execute\",\"read_file\"]}");
+    say(world, 0, TOOLWIRE_READY, "{\"wire\":3,\"tools\":[\"shell_execute\",\"read_file\"]}");
     loop_until(world->loop, world->begun == 1);
     assert_true(hostlink_has(world->link, catalog_find(STR("read_file"))));
     assert_false(hostlink_has(world->link, catalog_find(STR("shell_execute"))));
@@ -618,7 +650,10 @@ static void one_that_is_stopped_goes_on_to_see_its_end(void **state)
 TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(a_preview_that_nobody_wanted_is_against_the_rules),
           CASE(a_result_before_it_was_run_is_against_the_rules),
-          CASE(ready_twice_is_against_the_rules), CASE(it_has_tools_for_files_and_no_others),
+          CASE(a_change_before_it_was_run_is_against_the_rules),
+          CASE(a_call_ends_with_the_change_that_was_told),
+          CASE(a_change_told_twice_is_against_the_rules), CASE(ready_twice_is_against_the_rules),
+          CASE(it_has_tools_for_files_and_no_others),
           CASE(one_that_has_lost_its_workers_is_replaced), CASE(nothing_comes_before_ready),
           CASE(one_that_hangs_is_killed_and_its_call_answered),
           CASE(one_that_is_never_ready_is_not_waited_for),

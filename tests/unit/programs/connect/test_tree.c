@@ -8,8 +8,8 @@
 
 enum { ROOM = 1 << 20, TEXT_BYTES = 8192 };
 
-/* The list as "path type" in lines. */
-static void list_of(const char *text, char out[TEXT_BYTES])
+/* The list as "path type size" in lines, after the text. */
+static void told_of(const char *tree, char out[TEXT_BYTES])
 {
     cleanup_arena struct arena arena = ARENA_INIT(ROOM);
     cleanup_buf struct buf written = BUF_INIT(ROOM);
@@ -19,117 +19,128 @@ static void list_of(const char *text, char out[TEXT_BYTES])
     struct str told;
 
     json_writer_init(&json, &written);
-    assert_int_equal(tree_write("/r", str_from(text), &json), 0);
+    assert_int_equal(tree_write("/r", str_from(tree), &json), 0);
     assert_int_equal(json_writer_finish(&json), 0);
     assert_int_equal(json_parse(&arena, buf_view(&written), JSON_LIMITS_DEFAULT, &document, NULL),
                      0);
     assert_true(json_get_str(document, STR("rootPath"), &told));
     assert_str(told, "/r");
     assert_true(json_get_str(document, STR("treeText"), &told));
-    assert_true(str_eq_c(told, text));
-    out[0] = '\0';
+    len = (size_t)snprintf(out, TEXT_BYTES, "%.*s|\n", STR_ARG(told));
+    assert_true(len < TEXT_BYTES);
     json_each_item (entry, json_get(document, STR("tree"))) {
         struct str path;
         struct str type;
+        int64_t size = -1;
 
         assert_true(json_get_str(entry, STR("path"), &path));
         assert_true(json_get_str(entry, STR("type"), &type));
-        len += (size_t)snprintf(out + len, TEXT_BYTES - len, "%.*s %.*s\n", STR_ARG(path),
-                                STR_ARG(type));
+        (void)json_get_int(entry, STR("sizeBytes"), &size);
+        len += (size_t)snprintf(out + len, TEXT_BYTES - len, "%.*s %.*s %d\n", STR_ARG(path),
+                                STR_ARG(type), (int)size);
         assert_true(len < TEXT_BYTES);
     }
 }
 
-static void assert_list(const char *text, const char *list)
+static void assert_told(const char *tree, const char *wanted)
 {
     char got[TEXT_BYTES];
 
-    list_of(text, got);
-    assert_string_equal(got, list);
+    told_of(tree, got);
+    assert_string_equal(got, wanted);
 }
 
-static void entries_come_level_by_level(void **state)
+#define TREE(children)        "{\"path\":\"/r/\",\"children\":[" children "]}"
+#define FILE_NODE(name, size) "{\"name\":\"" name "\",\"type\":\"file\",\"sizeBytes\":" #size "}"
+#define DIRECTORY(name, children)                                                                  \
+    "{\"name\":\"" name "\",\"type\":\"directory\",\"children\":[" children "]}"
+#define NOT_OPENED(name, why)                                                                      \
+    "{\"name\":\"" name "\",\"type\":\"directory\",\"notOpened\":\"" why "\"}"
+
+static void entries_come_level_by_level_with_sizes(void **state)
 {
     (void)state;
-    assert_list("/r/\n  a/\n    b/\n      c\n    d\n  e\n",
-                "a directory\ne file\na/b directory\na/d file\na/b/c file\n");
-    assert_list("", "");
-    assert_list("/r/\n", "");
+    assert_told(TREE(DIRECTORY("a", DIRECTORY("b", FILE_NODE("c", 3)) "," FILE_NODE(
+                                        "d", 0)) "," FILE_NODE("e", 7)),
+                "/r/\n  a/\n    b/\n      c\n    d\n  e\n|\n"
+                "a directory -1\ne file 7\na/b directory -1\na/d file 0\na/b/c file 3\n");
+    assert_told("", "|\n");
+    assert_told(TREE(""), "/r/\n|\n");
 }
 
-static void the_note_at_the_end_is_no_entry(void **state)
+static void what_is_left_out_is_in_the_text_alone(void **state)
 {
     (void)state;
-    assert_list("/r/\n  a\n(truncated at 10000 entries: use a subdirectory)\n", "a file\n");
+    assert_told(TREE(NOT_OPENED("a", "maxDepth") "," NOT_OPENED("dist", "excluded")),
+                "/r/\n  a/ (not opened: maxDepth)\n  dist/ (not opened: excluded)\n|\n"
+                "a directory -1\n");
+    assert_told("{\"children\":[" FILE_NODE("a", 1) "],\"truncated\":true}",
+                "/r/\n  a\n(truncated)\n|\na file 1\n");
 }
 
-static void what_is_said_of_a_directory_is_not_its_name(void **state)
+static void a_tree_that_is_none_is_empty(void **state)
 {
     (void)state;
-    assert_list("/r/\n  a/ (empty)\n  b/ (not opened: maxDepth)\n  dist/ (not opened: excluded)\n"
-                "  c (empty)\n",
-                "a directory\nb directory\nc (empty) file\n");
-    assert_list("/r/\n  a/\n  dist/ (not opened: excluded)\n    x\n", "a directory\ndist/x file\n");
-    assert_list("/r/\n(empty)\n", "");
-}
-
-static void what_stands_below_no_directory_is_left_out(void **state)
-{
-    (void)state;
-    assert_list("/r/\n  a\n    below a file\n      and deeper\n  b\n", "a file\nb file\n");
-    assert_list("/r/\n      too deep at once\n  b/\n    c\n", "b directory\nb/c file\n");
-    /* Not below the directory that was there before. */
-    assert_list("/r/\n  a/\n  b\n    c\n", "a directory\nb file\n");
+    assert_told("{", "|\n");
+    assert_told("[]", "/r/\n|\n");
+    assert_told("{\"children\":5}", "/r/\n|\n");
+    assert_told("{\"children\":[5,{},{\"name\":5},[" FILE_NODE("a", 1) "]]}", "/r/\n|\n");
+    assert_told(TREE("{\"name\":\"a\",\"sizeBytes\":-5,\"children\":[" FILE_NODE("b", 1) "]}"),
+                "/r/\n  a\n    b\n|\na file -1\n");
 }
 
 static void names_that_lead_elsewhere_are_left_out(void **state)
 {
     (void)state;
-    assert_list("/r/\n  ../\n    x\n  .\n  /\n  a/b\n  //\n  \n  ..b\n", "..b file\n");
+    assert_told(TREE(DIRECTORY("..", FILE_NODE("x", 1)) "," FILE_NODE(".", 1) "," FILE_NODE(
+                    "", 1) "," FILE_NODE("/", 1) "," FILE_NODE("a/b", 1) "," FILE_NODE("..b", 1)),
+                "/r/\n  ..b\n|\n..b file 1\n");
 }
 
-static void names_that_begin_with_blanks_stand_where_they_are(void **state)
+static void names_cannot_fake_lines_of_the_text(void **state)
 {
     (void)state;
-    assert_list("/r/\n  \\  a/\n    \\ b\n    c\n  \\  d\n  \\\\e\n  f \n",
-                "  a directory\n  d file\n\\e file\nf  file\n  a/ b file\n  a/c file\n");
-    /* Nobody writes it so. */
-    assert_list("/r/\n  a/\n   b\n     c\n  d\n", "a directory\nd file\n");
-    assert_list("/r/\n  \\../\n    x\n  \\\n", "");
+    assert_told(TREE(FILE_NODE("  a", 1) "," FILE_NODE("\\\\b", 1) "," FILE_NODE("c\\nd", 1)),
+                "/r/\n  \\  a\n  \\\\b\n  c\xef\xbf\xbd"
+                "d\n|\n  a file 1\n\\b file 1\nc\nd file 1\n");
 }
 
 static void only_so_deep(void **state)
 {
-    char text[TEXT_BYTES] = "/r/\n";
-    char list[TEXT_BYTES] = "";
-    char path[TEXT_BYTES] = "";
-    size_t len = strlen(text);
-    size_t list_len = 0;
+    cleanup_buf struct buf tree = BUF_INIT(ROOM);
+    char got[TEXT_BYTES];
+    const char *text;
 
     (void)state;
+    assert_int_equal(buf_append_str(&tree, STR("{\"children\":[")), 0);
     for (int level = 1; level <= TREE_DEPTH + 2; level++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "%*sd/\n", 2 * level, "");
-    for (int level = 1; level <= TREE_DEPTH; level++) {
-        snprintf(path + (level > 1 ? strlen(path) : 0), 8, "%sd", level > 1 ? "/" : "");
-        list_len +=
-            (size_t)snprintf(list + list_len, sizeof(list) - list_len, "%s directory\n", path);
-    }
-    assert_list(text, list);
+        assert_int_equal(
+            buf_printf(&tree, "{\"name\":\"%d\",\"type\":\"directory\",\"children\":[", level), 0);
+    for (int level = 0; level <= TREE_DEPTH + 2; level++)
+        assert_int_equal(buf_append_str(&tree, STR("]}")), 0);
+    assert_int_equal(buf_terminate(&tree, &text), 0);
+    told_of(text, got);
+    assert_non_null(strstr(got, "1/2/3/4/5/6/7/8 directory"));
+    assert_null(strstr(got, "8/9"));
+    assert_null(strstr(got, " 9/"));
 }
 
 static void a_path_that_is_too_long_is_left_out_with_all_below(void **state)
 {
-    cleanup_buf struct buf text = BUF_INIT(ROOM);
+    cleanup_buf struct buf tree = BUF_INIT(ROOM);
     char got[TEXT_BYTES];
+    const char *text;
 
     (void)state;
-    assert_int_equal(buf_append_str(&text, STR("/r/\n  ")), 0);
+    assert_int_equal(buf_append_str(&tree, STR("{\"children\":[{\"name\":\"")), 0);
     for (int i = 0; i < 5000; i++)
-        assert_int_equal(buf_append_char(&text, 'x'), 0);
-    assert_int_equal(buf_append_str(&text, STR("/\n    below\n  a\n")), 0);
-    assert_int_equal(buf_append_char(&text, '\0'), 0);
-    list_of(text.data, got);
-    assert_string_equal(got, "a file\n");
+        assert_int_equal(buf_append_char(&tree, 'x'), 0);
+    assert_int_equal(buf_append_str(&tree, STR("\",\"type\":\"directory\",\"children\":[" FILE_NODE(
+                                               "b", 1) "]}," FILE_NODE("a", 1) "]}")),
+                     0);
+    assert_int_equal(buf_terminate(&tree, &text), 0);
+    told_of(text, got);
+    assert_string_equal(strchr(got, '|'), "|\na file 1\n");
 }
 
 static void the_text_of_a_result_is_taken(void **state)
@@ -153,12 +164,10 @@ static void the_text_of_a_result_is_taken(void **state)
     assert_str(buf_view(&text), "/r/\n  a\n");
 }
 
-TEST_MAIN(cmocka_unit_test(entries_come_level_by_level),
-          cmocka_unit_test(the_note_at_the_end_is_no_entry),
-          cmocka_unit_test(what_is_said_of_a_directory_is_not_its_name),
-          cmocka_unit_test(what_stands_below_no_directory_is_left_out),
+TEST_MAIN(cmocka_unit_test(entries_come_level_by_level_with_sizes),
+          cmocka_unit_test(what_is_left_out_is_in_the_text_alone),
+          cmocka_unit_test(a_tree_that_is_none_is_empty),
           cmocka_unit_test(names_that_lead_elsewhere_are_left_out),
-          cmocka_unit_test(names_that_begin_with_blanks_stand_where_they_are),
-          cmocka_unit_test(only_so_deep),
+          cmocka_unit_test(names_cannot_fake_lines_of_the_text), cmocka_unit_test(only_so_deep),
           cmocka_unit_test(a_path_that_is_too_long_is_left_out_with_all_below),
           cmocka_unit_test(the_text_of_a_result_is_taken))
