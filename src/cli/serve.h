@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of `gatehouse serve`: for the front door, and for gatehouse-server. */
+#ifndef CLI_SERVE_H
+#define CLI_SERVE_H
+
+#include "base/options/options.h"
+#include "cli/programs.h"
+
+enum {
+    SERVE_OPTION_LISTEN,
+    SERVE_OPTION_PUBLIC_URL,
+    SERVE_OPTION_TLS_CERT,
+    SERVE_OPTION_TLS_KEY,
+    SERVE_OPTION_BEHIND_PROXY,
+    SERVE_OPTION_TRUSTED_PROXY,
+    SERVE_OPTION_TRUSTED_HEADER,
+    SERVE_OPTION_CREATE_USERS,
+    SERVE_OPTION_TIMEOUT,
+    SERVE_OPTION_STATE_DIR,
+    SERVE_OPTION_LOG_LEVEL,
+    SERVE_OPTION_CONFIG,
+    SERVE_OPTIONS
+};
+
+extern const struct option serve_options[SERVE_OPTIONS];
+
+/* A key that connects the owner's machine without pairing; the daemon has the same variable. */
+#define SERVE_STATIC_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
+
+/* Whoever has it may read /metrics. */
+#define SERVE_METRICS_TOKEN_ENV "GATEHOUSE_METRICS_TOKEN"
+
+/* As a row of a table. */
+#define SERVE_COMMAND                                                                              \
+    {                                                                                              \
+        .name = "serve", .summary = SERVE_SUMMARY, .options = serve_options,                       \
+        .option_count = SERVE_OPTIONS                                                              \
+    }
+
+#endif

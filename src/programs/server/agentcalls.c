@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of agents, passed to the user's machine; its questions, passed to the agent's user. */
+#include "programs/server/agents_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/jsonwrite.h"
+#include "base/printable.h"
+#include "programs/server/metrics.h"
+#include "programs/server/question.h"
+#include "protocol/toolresult.h"
+
+enum {
+    MAX_ROUNDS = 4, /* questions about one call */
+    MESSAGE_BYTES = 64 << 10,
+    MAX_DESCRIPTION_BYTES = 4000,
+    MAX_RESOURCE_BYTES = 1000,
+    STATE_BYTES = 16,
+    QUESTION_ARENA_BYTES = 4 << 20,
+    ERROR_BYTES = 8 << 10,
+};
+
+struct agent_call {
+    struct agent_door *door;
+    struct mcp_call *call;
+    uint64_t hub_id;   /* 0: the machine does not work on it */
+    uint64_t shown;    /* on the page */
+    uint64_t question; /* open on the page; or 0 */
+    unsigned rounds;
+    int64_t began_ms;
+};
+
+#define QUESTION_KEY STR("permission")
+
+static struct hub *hub_of(const struct agent_call *work)
+{
+    return hubhttp_hub(work->door->agents->config.gateway);
+}
+
+static struct board *board_of(const struct agent_call *work)
+{
+    return work->door->agents->config.board;
+}
+
+/* ---- the end ---- */
+
+static void count(const struct agent_call *work, enum metrics_outcome outcome)
+{
+    const struct agents_config *config = &work->door->agents->config;
+
+    metrics_count_call(config->metrics, outcome, loop_now_ms(config->loop) - work->began_ms);
+}
+
+static void finish(struct agent_call *work, struct str result)
+{
+    struct mcp_call *call = work->call;
+
+    free(work);
+    mcp_call_finish(call, result);
+}
+
+/* As a result: the agent shall read why, and try something else. */
+static void fail(struct agent_call *work, const struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
+    struct mcp_call *call = work->call;
+
+    count(work, METRICS_ERROR);
+    board_end_call(board_of(work), work->door->agent.user, work->shown, NULL, err->message);
+    if (toolresult_write_error(err, TOOLRESULT_JSON, &text) == 0) {
+        finish(work, buf_view(&text));
+        return;
+    }
+    free(work);
+    mcp_call_fail(call, err);
+}
+
+/* ---- questions of the machine ---- */
+
+static int write_message(const struct question *question, struct buf *out)
+{
+    char description[MAX_DESCRIPTION_BYTES + PRINTABLE_CUT_BYTES];
+    char resource[MAX_RESOURCE_BYTES + PRINTABLE_CUT_BYTES];
+    char group[64 + PRINTABLE_CUT_BYTES];
+
+    printable_cut(question->description, PRINTABLE_LINE, description, MAX_DESCRIPTION_BYTES);
+    printable_cut(question->resource, PRINTABLE_LINE, resource, MAX_RESOURCE_BYTES);
+    printable_cut(question->group, PRINTABLE_LINE, group, 64);
+    return buf_printf(out, "%s: %s\n- %s", group, description, resource);
+}
+
+static int write_form(const struct question *question, struct buf *out)
+{
+    cleanup_buf struct buf message = BUF_INIT(MESSAGE_BYTES);
+    struct json_writer json;
+    int r = write_message(question, &message);
+
+    if (r < 0)
+        return r;
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_key(&json, STR("message"));
+    json_write_str_lossy(&json, buf_view(&message));
+    json_key(&json, STR("requestedSchema"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("object"));
+    json_key(&json, STR("properties"));
+    json_begin_object(&json);
+    json_key(&json, STR("decision"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("string"));
+    json_put_str(&json, STR("title"), STR("Decision"));
+    json_key(&json, STR("enum"));
+    json_begin_array(&json);
+    for (size_t i = 0; i < QUESTION_CHOICES; i++)
+        if ((question->choices & 1U << i) != 0)
+            json_write_str(&json, question_choices[i].word);
+    json_end_array(&json);
+    json_end_object(&json);
+    json_end_object(&json);
+    json_key(&json, STR("required"));
+    json_splice(&json, STR("[\"decision\"]"));
+    json_end_object(&json);
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+static void refuse_question(struct agent_call *work, const struct question *question)
+{
+    char resource[MAX_RESOURCE_BYTES + PRINTABLE_CUT_BYTES];
+    struct err err = ERR_INIT;
+
+    printable_cut(question->resource, PRINTABLE_LINE, resource, 100);
+    err_set(&err, ERR_ASK_UNAVAILABLE,
+            "the user must allow this (%s), and nobody can be asked: this client cannot, and the "
+            "server's page is not open in a browser; open it and try again",
+            resource);
+    fail(work, &err);
+}
+
+static void send_call(struct agent_call *work, struct str confirmation);
+
+static void on_page_answered(void *data, struct str choice)
+{
+    struct agent_call *work = data;
+
+    work->question = 0;
+    send_call(work, choice);
+}
+
+static void ask_on_page(struct agent_call *work, const struct question *question)
+{
+    if (board_ask(board_of(work), work->door->agent.user, str_from(work->door->agent.name),
+                  question, on_page_answered, work, &work->question) < 0)
+        refuse_question(work, question);
+}
+
+/* Asks the agent's user. A modern client repeats the call with the answer, as a new one. */
+static void ask(struct agent_call *work, const struct question *question)
+{
+    cleanup_buf struct buf form = BUF_INIT(2 * MESSAGE_BYTES);
+    char state[STATE_BYTES];
+    struct mcp_question asked = {.key = QUESTION_KEY, .kind = MCP_ASK_FORM};
+    struct mcp_round round = {.questions = &asked, .count = 1};
+    struct err err = ERR_INIT;
+    int r;
+
+    if (question->choices == 0 || work->rounds >= MAX_ROUNDS) {
+        refuse_question(work, question);
+        return;
+    }
+    if (!mcp_call_can_ask(work->call, MCP_ASK_FORM)) {
+        ask_on_page(work, question);
+        return;
+    }
+    r = write_form(question, &form);
+    asked.params = buf_view(&form);
+    snprintf(state, sizeof(state), "%u", question->choices);
+    round.state = str_from(state);
+    if (r == 0)
+        r = mcp_call_ask(work->call, &round, &err);
+    else
+        err_set_plain(&err, r);
+    if (r < 0)
+        fail(work, &err);
+    else if (r == 1) {
+        board_end_call(board_of(work), work->door->agent.user, work->shown, NULL,
+                       "the agent's user is asked");
+        free(work);
+    }
+}
+
+/* What the user has decided: no answer means no. */
+static struct str read_choice(const struct mcp_call *call)
+{
+    struct mcp_answer answer = mcp_call_answer(call, QUESTION_KEY);
+    int64_t offered = 0;
+    struct str word;
+
+    if (answer.status != MCP_ACCEPTED || answer.content == NULL ||
+        !json_get_str(answer.content, STR("decision"), &word) ||
+        !str_to_int64(mcp_call_state(call), &offered))
+        return question_choices[0].name;
+    for (size_t i = 0; i < QUESTION_CHOICES; i++)
+        if (((uint64_t)offered & 1U << i) != 0 && str_eq(word, question_choices[i].word))
+            return question_choices[i].name;
+    return question_choices[0].name;
+}
+
+/* ---- the machine ---- */
+
+static void on_done(void *data, const struct err *err, const struct json_value *result,
+                    struct str text)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(QUESTION_ARENA_BYTES);
+    struct agent_call *work = data;
+    struct question question;
+
+    work->hub_id = 0;
+    if (err != NULL)
+        fail(work, err);
+    else if (question_read(&arena, result, &question))
+        ask(work, &question);
+    else {
+        bool is_error = false;
+
+        json_get_bool(result, STR("isError"), &is_error);
+        count(work, is_error ? METRICS_ERROR : METRICS_OK);
+        board_end_call(board_of(work), work->door->agent.user, work->shown, result, "");
+        finish(work, text);
+    }
+}
+
+static void on_progress(void *data, int64_t done, int64_t total, const char *what)
+{
+    const struct agent_call *work = data;
+
+    mcp_call_progress(work->call, (uint64_t)done, (uint64_t)total, what);
+    board_progress(board_of(work), work->door->agent.user, work->shown, done, total, what);
+}
+
+static const struct hub_call_events call_events = {.done = on_done, .progress = on_progress};
+
+static void send_call(struct agent_call *work, struct str confirmation)
+{
+    const struct mcp_request *request = mcp_call_request(work->call);
+    const struct hub_call_request call = {
+        .user = work->door->agent.user,
+        .groups = work->door->agent.groups,
+        .tool = request->tool.tool->name,
+        .arguments = request->tool.arguments,
+        .confirmation = confirmation,
+    };
+    struct hubhttp *gateway = work->door->agents->config.gateway;
+    struct err err = ERR_INIT;
+    uint64_t id = 0;
+
+    work->rounds++;
+    if (hub_call(hub_of(work), &call, &call_events, work, &id, &err) < 0)
+        fail(work, &err);
+    else if (id != 0) { /* else it was answered, and is gone */
+        work->hub_id = id;
+        board_set_request(board_of(work), work->door->agent.user, work->shown,
+                          hub_request_id(hub_of(work), id));
+    }
+    hubhttp_reschedule(gateway);
+}
+
+/* The user does not want it to go on. A question to the agent's user ends by itself. */
+static bool on_stop(void *data)
+{
+    struct agent_call *work = data;
+    struct err err = ERR_INIT;
+
+    if (work->hub_id == 0 && work->question == 0)
+        return false;
+    if (work->hub_id != 0)
+        hub_cancel(hub_of(work), work->hub_id);
+    if (work->question != 0)
+        board_withdraw(board_of(work), work->door->agent.user, work->question);
+    err_set(&err, ERR_CANCELLED, "the user stopped this call on the server's page");
+    fail(work, &err);
+    return true;
+}
+
+/* ---- the host ---- */
+
+static void on_start(void *data, struct mcp_call *call)
+{
+    struct agent_door *door = data;
+    struct agent_call *work = NULL;
+    struct err err = ERR_INIT;
+
+    if (mcp_call_request(call)->kind == MCP_TOOL_CALL && !door->is_over)
+        work = calloc(1, sizeof(*work));
+    else
+        err_set_plain(&err, ERR_UNSUPPORTED);
+    if (work == NULL) {
+        if (err.code == 0)
+            err_set_plain(&err, ERR_NO_MEMORY);
+        mcp_call_fail(call, &err);
+        return;
+    }
+    *work = (struct agent_call){.door = door,
+                                .call = call,
+                                .rounds = mcp_call_round(call),
+                                .began_ms = loop_now_ms(door->agents->config.loop)};
+    mcp_call_set_data(call, work);
+    work->shown = board_begin_call(board_of(work), door->agent.user, str_from(door->agent.name),
+                                   mcp_call_request(call)->tool.tool->name,
+                                   mcp_call_request(call)->tool.arguments);
+    board_allow_stop(board_of(work), door->agent.user, work->shown, on_stop, work);
+    send_call(work, mcp_call_round(call) > 0 ? read_choice(call) : STR_EMPTY);
+}
+
+static void on_answered(void *data, struct mcp_call *call)
+{
+    (void)data;
+    send_call(mcp_call_data(call), read_choice(call));
+}
+
+static void on_cancel(void *data, struct mcp_call *call)
+{
+    struct agent_call *work = mcp_call_data(call);
+    struct err err = ERR_INIT;
+
+    (void)data;
+    if (work->hub_id != 0)
+        hub_cancel(hub_of(work), work->hub_id);
+    if (work->question != 0)
+        board_withdraw(board_of(work), work->door->agent.user, work->question);
+    count(work, METRICS_CANCELLED);
+    board_end_call(board_of(work), work->door->agent.user, work->shown, NULL, "cancelled");
+    free(work);
+    err_set_plain(&err, ERR_CANCELLED);
+    mcp_call_fail(call, &err);
+}
+
+const struct mcp_host agentcalls_host = {
+    .start = on_start, .answered = on_answered, .cancel = on_cancel};

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/server/agents.h"
+
+#include <stdlib.h>
+
+#include "programs/server/agents_internal.h"
+
+enum {
+    MAX_DOORS = 1 << 16,
+    MAX_SESSIONS = 64, /* of an agent */
+    MAX_REQUESTS = 1024,
+    MAX_UNREAD_BYTES = 64 << 20,
+    /* Revoked keys open nothing at once; streams that are open end after this. */
+    SWEEP_MS = 5000,
+};
+
+static struct str key_of(const int64_t *id)
+{
+    return (struct str){(const char *)id, sizeof(*id)};
+}
+
+/* ---- the tools of an agent ---- */
+
+struct offered {
+    struct toolset *set; /* NULL: no machine */
+    size_t count;
+    const struct catalog_tool *tools[];
+};
+
+static void release_offer(void *data)
+{
+    struct offered *offered = data;
+
+    toolset_unref(offered->set);
+    free(offered);
+}
+
+static int make_offer(const struct agent_door *door, struct mcp_offer *out_offer)
+{
+    struct hub *hub = hubhttp_hub(door->agents->config.gateway);
+    unsigned groups = 0;
+    struct toolset *set = hub_tools(hub, door->agent.user, &groups);
+    size_t count = set != NULL ? set->count : 0;
+    struct offered *offered = calloc(1, sizeof(*offered) + count * sizeof(offered->tools[0]));
+
+    if (offered == NULL)
+        return ERR_NO_MEMORY;
+    groups &= door->agent.groups;
+    offered->set = set != NULL ? toolset_ref(set) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if ((set->tools[i].group & groups) != 0)
+            offered->tools[offered->count++] = &set->tools[i].tool;
+    *out_offer = (struct mcp_offer){.tools = offered->tools,
+                                    .tool_count = offered->count,
+                                    .release = release_offer,
+                                    .data = offered};
+    return 0;
+}
+
+static void renew_offer(struct agent_door *door)
+{
+    struct mcp_offer offer;
+    int r = make_offer(door, &offer);
+
+    door->is_stale = false;
+    if (r < 0)
+        return;
+    r = mcp_service_set_offer(mcp_http_service(door->mcp), &offer);
+    if (r < 0)
+        release_offer(offer.data);
+}
+
+/* Not inside the hub's or the library's callbacks. */
+static void refresh(void *data)
+{
+    struct agents *agents = data;
+    size_t cursor = 0;
+    struct str key;
+    void *door;
+
+    while (map_next(&agents->doors, &cursor, &key, &door))
+        if (((struct agent_door *)door)->is_stale)
+            renew_offer(door);
+}
+
+void agents_changed(struct agents *agents, int64_t user)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    while (map_next(&agents->doors, &cursor, &key, &value)) {
+        struct agent_door *door = value;
+
+        if (door->agent.user == user)
+            door->is_stale = true;
+    }
+    if (!agents->is_closed)
+        loop_defer(agents->config.loop, &agents->refresh);
+}
+
+/* ---- doors ---- */
+
+static int authorize(void *data, struct str token, struct str *out_principal)
+{
+    const struct agent_door *door = data;
+
+    (void)token; /* agents_handle() has found the door by it */
+    if (door->agent.id == 0 || door->is_over)
+        return ERR_UNAUTHORIZED;
+    *out_principal = str_from(door->agent.name);
+    return 0;
+}
+
+static int open_door(struct agents *agents, struct agent_door *door)
+{
+    int r;
+
+    door->agents = agents;
+    door->server = (struct mcp_server){
+        .name = STR("gatehouse"),
+        .title = STR("Gatehouse"),
+        .version = STR(GATEHOUSE_VERSION),
+        .instructions = STR("Tools of the user's machine. They are there while it is connected."),
+        .has_tool_changes = true,
+    };
+    r = make_offer(door, &door->server.offer);
+    if (r < 0)
+        return r;
+    r = mcp_http_new(&(struct mcp_http_config){.loop = agents->config.loop,
+                                               .server = &door->server,
+                                               .host = &agentcalls_host,
+                                               .data = door,
+                                               .authorize = authorize,
+                                               .max_sessions = MAX_SESSIONS,
+                                               .max_requests = MAX_REQUESTS,
+                                               .max_kept_bytes = MAX_UNREAD_BYTES},
+                     &door->mcp);
+    if (r < 0)
+        release_offer(door->server.offer.data);
+    return r;
+}
+
+static void close_door(struct agent_door *door)
+{
+    if (door->mcp == NULL)
+        return;
+    mcp_http_close(door->mcp);
+    mcp_http_free(door->mcp);
+    door->mcp = NULL;
+}
+
+static int find_door(struct agents *agents, const struct store_agent *agent,
+                     struct agent_door **out_door)
+{
+    struct agent_door *door = map_get(&agents->doors, key_of(&agent->id));
+    int r;
+
+    if (door != NULL) {
+        *out_door = door;
+        return 0;
+    }
+    door = calloc(1, sizeof(*door));
+    if (door == NULL)
+        return ERR_NO_MEMORY;
+    door->agent = *agent;
+    r = open_door(agents, door);
+    if (r == 0)
+        r = map_add(&agents->doors, key_of(&door->agent.id), door);
+    if (r < 0) {
+        close_door(door);
+        free(door);
+        return r == ERR_TOO_LARGE ? ERR_BUSY : r;
+    }
+    if (!agents->sweep.is_started)
+        timer_start_repeating(&agents->sweep, SWEEP_MS);
+    *out_door = door;
+    return 0;
+}
+
+static void forget_known(struct agents *agents)
+{
+    map_done(&agents->known);
+    agents->known = (struct map)MAP_INIT(MAX_DOORS);
+}
+
+/* Closes the doors of agents that are not there any more; an id is never used again. */
+static void sweep(void *data)
+{
+    struct agents *agents = data;
+    size_t cursor = 0;
+    struct store_agent agent;
+    struct str key;
+    void *value;
+
+    forget_known(agents);
+    while (map_next(&agents->doors, &cursor, &key, &value)) {
+        struct agent_door *door = value;
+
+        if (store_get_agent(agents->config.store, door->agent.id, &agent) != ERR_NOT_FOUND)
+            continue;
+        door->is_over = true;
+        log_write(agents->config.log, LOG_INFO, "an agent's key was revoked",
+                  LOG_TEXT("agent", door->agent.name));
+        map_remove(&agents->doors, key);
+        mcp_http_close(door->mcp);
+        /* A request may still be on its way in there, so it is freed with the server. */
+        list_append(&agents->over, &door->node);
+        cursor = 0;
+    }
+    if (agents->doors.count == 0)
+        timer_stop(&agents->sweep);
+}
+
+/* ---- who comes ---- */
+
+/* "Bearer TOKEN"; empty for anything else. */
+static struct str bearer_token(const struct http_request *request)
+{
+    const struct str scheme = STR("Bearer ");
+    struct str value = STR_EMPTY;
+
+    if (!http_header(request, STR("Authorization"), &value) || value.len <= scheme.len ||
+        !str_eq_nocase(str_slice(value, 0, scheme.len), scheme))
+        return STR_EMPTY;
+    return str_trim(str_slice(value, scheme.len, value.len));
+}
+
+static struct str bytes_of(const unsigned char digest[SHA256_BYTES])
+{
+    return (struct str){(const char *)digest, SHA256_BYTES};
+}
+
+/* The store is asked after every change of it: a revoked key is refused at once. */
+static int find_door_by_key(struct agents *agents, struct str token, struct agent_door **out_door)
+{
+    unsigned char digest[SHA256_BYTES];
+    struct store_agent agent;
+    struct agent_door *door;
+    struct sha256 hash;
+    int r;
+
+    sha256_init(&hash);
+    sha256_add(&hash, token);
+    sha256_end(&hash, digest);
+    if (store_has_changed(agents->config.store, &agents->view))
+        forget_known(agents);
+    door = map_get(&agents->known, bytes_of(digest));
+    if (door == NULL) {
+        r = store_find_agent(agents->config.store, digest, &agent);
+        if (r == 0)
+            r = find_door(agents, &agent, &door);
+        if (r < 0 || door == NULL)
+            return r < 0 ? r : ERR_INTERNAL;
+        memcpy(door->key_digest, digest, SHA256_BYTES);
+        (void)map_add(&agents->known, bytes_of(door->key_digest), door); /* else asked again */
+    }
+    *out_door = door;
+    return 0;
+}
+
+void agents_handle(void *data, struct exchange *exchange)
+{
+    struct agents *agents = data;
+    struct str token = bearer_token(exchange_request(exchange));
+    struct agent_door *door = &agents->nobody;
+    int r = agents->is_closed ? ERR_BUSY : 0;
+
+    if (r == 0 && token.len > 0) {
+        r = find_door_by_key(agents, token, &door);
+        if (r == ERR_UNAUTHORIZED)
+            r = 0; /* the door of nobody says how to come in */
+        if (r == 0 && door == &agents->nobody &&
+            !agents->config.admit(agents->config.data, exchange, false))
+            return;
+    }
+    if (r < 0)
+        exchange_answer_error(exchange, r);
+    else
+        mcp_http_handle(door->mcp, exchange);
+}
+
+/* ---- making ---- */
+
+int agents_new(const struct agents_config *config, struct agents **out_agents)
+{
+    struct agents *agents = calloc(1, sizeof(*agents));
+    int r;
+
+    if (agents == NULL)
+        return ERR_NO_MEMORY;
+    agents->config = *config;
+    list_init(&agents->over);
+    agents->doors = (struct map)MAP_INIT(MAX_DOORS);
+    agents->known = (struct map)MAP_INIT(MAX_DOORS);
+    loop_task_init(&agents->refresh, refresh, agents);
+    timer_init(&agents->sweep, config->loop, sweep, agents);
+    r = open_door(agents, &agents->nobody);
+    if (r < 0) {
+        agents_free(agents);
+        return r;
+    }
+    *out_agents = agents;
+    return 0;
+}
+
+void agents_refuse(struct agents *agents)
+{
+    agents->is_closed = true;
+}
+
+void agents_close(struct agents *agents)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *door;
+
+    agents->is_closed = true;
+    loop_task_cancel(&agents->refresh);
+    timer_stop(&agents->sweep);
+    while (map_next(&agents->doors, &cursor, &key, &door))
+        mcp_http_close(((struct agent_door *)door)->mcp);
+}
+
+void agents_free(struct agents *agents)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *door;
+
+    if (agents == NULL)
+        return;
+    agents_close(agents);
+    while (map_next(&agents->doors, &cursor, &key, &door)) {
+        close_door(door);
+        free(door);
+    }
+    while (!list_is_empty(&agents->over)) {
+        struct agent_door *over = list_entry(agents->over.next, struct agent_door, node);
+
+        list_remove(&over->node);
+        close_door(over);
+        free(over);
+    }
+    close_door(&agents->nobody);
+    map_done(&agents->known);
+    map_done(&agents->doors);
+    free(agents);
+}

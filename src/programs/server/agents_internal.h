@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What agents.c and agentcalls.c share. */
+#ifndef PROGRAMS_SERVER_AGENTS_INTERNAL_H
+#define PROGRAMS_SERVER_AGENTS_INTERNAL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/timer.h"
+#include "mcp/http.h"
+#include "programs/server/agents.h"
+
+/* The endpoint of one agent. */
+struct agent_door {
+    struct list node; /* agents->over, when it is */
+    struct agents *agents;
+    struct store_agent agent;
+    unsigned char key_digest[SHA256_BYTES];
+    struct mcp_server server;
+    struct mcp_http *mcp;
+    bool is_stale; /* its tools must be looked at again */
+    bool is_over;  /* its key was revoked */
+};
+
+struct agents {
+    struct agents_config config;
+    struct map doors; /* by the bytes of the agent's id */
+    struct map known; /* those whose key was looked up since the store changed, by its digest */
+    struct store_view view;
+    struct list over; /* doors whose keys were revoked */
+    struct agent_door nobody;
+    struct loop_task refresh;
+    struct timer sweep;
+    bool is_closed;
+};
+
+/* The host of every endpoint; its data is an agent_door. */
+extern const struct mcp_host agentcalls_host;
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/server/certificate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+enum {
+    LOOK_MS = 2000,
+    PIECE_BYTES = 16 << 10,
+};
+
+static const char *const options[CERTIFICATE_FILES] = {"--tls-cert", "--tls-key"};
+
+static void stamp(const char *path, struct certificate_stamp *out_stamp)
+{
+    struct stat about;
+
+    *out_stamp = (struct certificate_stamp){.is_there = false};
+    if (stat(path, &about) < 0)
+        return;
+    *out_stamp = (struct certificate_stamp){.device = about.st_dev,
+                                            .inode = about.st_ino,
+                                            .size = about.st_size,
+                                            .changed = about.st_mtim,
+                                            .is_there = true};
+}
+
+static bool is_same(const struct certificate_stamp *a, const struct certificate_stamp *b)
+{
+    return a->is_there == b->is_there && a->device == b->device && a->inode == b->inode &&
+           a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* O_NONBLOCK: the file may be a pipe without a writer. */
+static int read_file(const char *path, struct buf *out_text, const char **out_why)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char piece[PIECE_BYTES];
+    struct stat about;
+    ssize_t got = -1;
+
+    if (fd < 0 || fstat(fd, &about) < 0) {
+        *out_why = err_errno_text(errno);
+        return ERR_INVALID_OPTION;
+    }
+    if (!S_ISREG(about.st_mode)) {
+        *out_why = "not a regular file";
+        return ERR_INVALID_OPTION;
+    }
+    while ((got = read(fd, piece, sizeof(piece))) > 0)
+        if (buf_append_str(out_text, (struct str){piece, (size_t)got}) < 0) {
+            *out_why = "the file is too large";
+            got = 0;
+            break;
+        }
+    if (got < 0)
+        *out_why = err_errno_text(errno);
+    secret_wipe(piece, sizeof(piece));
+    return *out_why != NULL ? ERR_INVALID_OPTION : 0;
+}
+
+static int make_context(struct str chain, struct str key_pem, struct tls_context **out_context,
+                        struct err *err)
+{
+    cleanup_secret_text struct secret_text key = SECRET_TEXT_INIT;
+    struct err why = ERR_INIT;
+    int r = secret_text_set(&key, key_pem);
+
+    if (r < 0)
+        return err_set(err, ERR_INVALID_OPTION, "--tls-key: %s", err_text(r));
+    r = tls_server_context_new(chain, &key, &clock_system, out_context, &why);
+    return r < 0 ? err_set(err, ERR_INVALID_OPTION, "--tls-cert and --tls-key: %s",
+                           why.message[0] != '\0' ? why.message : err_text(r))
+                 : 0;
+}
+
+/* What was seen is noted first: a change while we read is seen again. */
+static int load(struct certificate *certificate, struct tls_context **out_context, struct err *err)
+{
+    cleanup_buf struct buf chain = BUF_INIT(TLS_MAX_PEM_BYTES);
+    cleanup_buf struct buf key = BUF_INIT(SECRET_TEXT_MAX_BYTES);
+    struct buf *const texts[CERTIFICATE_FILES] = {&chain, &key};
+    const char *why = NULL;
+    int r = 0;
+
+    for (size_t i = 0; i < CERTIFICATE_FILES; i++)
+        stamp(certificate->paths[i], &certificate->seen[i]);
+    for (size_t i = 0; i < CERTIFICATE_FILES && r == 0; i++) {
+        r = read_file(certificate->paths[i], texts[i], &why);
+        if (r < 0)
+            r = err_set(err, r, "%s: cannot read '%s': %s", options[i], certificate->paths[i], why);
+    }
+    if (r == 0)
+        r = make_context(buf_view(&chain), buf_view(&key), out_context, err);
+    if (key.data != NULL)
+        secret_wipe(key.data, key.len);
+    return r;
+}
+
+int certificate_open(struct certificate *certificate, const char *chain_path, const char *key_path,
+                     const struct log *log, struct err *err)
+{
+    const char *const given[CERTIFICATE_FILES] = {chain_path, key_path};
+
+    certificate->log = log;
+    for (size_t i = 0; i < CERTIFICATE_FILES; i++) {
+        cleanup_free char *absolute = NULL;
+        char directory[PATH_MAX];
+
+        /* Names stay as they are: a link that later points elsewhere is followed then. */
+        if (given[i][0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
+            return err_set(err, ERR_NOT_FOUND, "the current directory no longer exists");
+        if (snprintf(certificate->paths[i], PATH_MAX, "%s%s%s", given[i][0] == '/' ? "" : directory,
+                     given[i][0] == '/' ? "" : "/", given[i]) >= PATH_MAX)
+            return err_set(err, ERR_INVALID_OPTION, "%s: the path is too long", options[i]);
+        absolute = realpath(certificate->paths[i], NULL);
+        if (absolute == NULL)
+            return err_set(err, ERR_INVALID_OPTION, "%s: cannot read '%s': %s", options[i],
+                           certificate->paths[i], err_errno_text(errno));
+        snprintf(certificate->directories[2 * i], PATH_MAX, "%s", certificate->paths[i]);
+        snprintf(certificate->directories[2 * i + 1], PATH_MAX, "%s", absolute);
+    }
+    return load(certificate, &certificate->context, err);
+}
+
+size_t certificate_places(struct certificate *certificate,
+                          struct landlock_place out_places[CERTIFICATE_PLACES])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < CERTIFICATE_PLACES; i++) {
+        char *path = certificate->directories[i];
+        char *slash = strrchr(path, '/');
+
+        if (slash == NULL || slash == path)
+            continue; /* never the root */
+        *slash = '\0';
+        out_places[count++] = (struct landlock_place){.path = path, .rights = LANDLOCK_MAY_READ};
+    }
+    return count;
+}
+
+static void look(void *data)
+{
+    struct certificate *certificate = data;
+    struct tls_context *context = NULL;
+    struct err err = ERR_INIT;
+    bool is_same_pair = true;
+
+    for (size_t i = 0; i < CERTIFICATE_FILES; i++) {
+        struct certificate_stamp now;
+
+        stamp(certificate->paths[i], &now);
+        is_same_pair = is_same_pair && is_same(&now, &certificate->seen[i]);
+    }
+    if (is_same_pair)
+        return;
+    if (load(certificate, &context, &err) < 0) {
+        log_write(certificate->log, LOG_WARN, "the new certificate is not used, the old one stays",
+                  LOG_TEXT("error", err.message));
+        return;
+    }
+    tls_context_unref(certificate->context); /* connections keep theirs */
+    certificate->context = context;
+    log_write(certificate->log, LOG_INFO, "new connections get the new certificate");
+}
+
+void certificate_watch(struct certificate *certificate, struct loop *loop)
+{
+    timer_init(&certificate->look, loop, look, certificate);
+    timer_start_repeating(&certificate->look, LOOK_MS);
+}
+
+void certificate_close(struct certificate *certificate)
+{
+    timer_stop(&certificate->look);
+    if (certificate->context != NULL)
+        tls_context_unref(certificate->context);
+    certificate->context = NULL;
+}
+
+int certificate_make_filter(struct certificate *certificate, struct filter **out_filter)
+{
+    return tls_server_new(certificate->context, out_filter);
+}

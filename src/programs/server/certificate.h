@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's certificate and key, from two files, and again whenever these change. A pair that
+ * does not fit or cannot be read is logged, and the last good one stays in use.
+ */
+#ifndef PROGRAMS_SERVER_CERTIFICATE_H
+#define PROGRAMS_SERVER_CERTIFICATE_H
+
+#include <limits.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "isolate/landlock.h"
+#include "loop/timer.h"
+#include "net/tls/tls.h"
+
+enum { CERTIFICATE_FILES = 2, CERTIFICATE_PLACES = 2 * CERTIFICATE_FILES };
+
+struct certificate_stamp {
+    uint64_t device;
+    uint64_t inode;
+    int64_t size;
+    struct timespec changed;
+    bool is_there;
+};
+
+struct certificate {
+    const struct log *log;
+    char paths[CERTIFICATE_FILES][PATH_MAX]; /* the chain, the key */
+    struct certificate_stamp seen[CERTIFICATE_FILES];
+    struct tls_context *context; /* NULL: no TLS */
+    struct timer look;
+    char directories[CERTIFICATE_PLACES][PATH_MAX];
+};
+
+/* Reads both; the message is for the user. Before the process is confined. */
+int certificate_open(struct certificate *certificate, const char *chain_path, const char *key_path,
+                     const struct log *log, struct err *err);
+/* The directories where a later pair may be: those of the names, and of the files behind links. */
+size_t certificate_places(struct certificate *certificate,
+                          struct landlock_place out_places[CERTIFICATE_PLACES]);
+void certificate_watch(struct certificate *certificate, struct loop *loop);
+void certificate_close(struct certificate *certificate);
+
+/* For a new connection. */
+int certificate_make_filter(struct certificate *certificate, struct filter **out_filter);
+
+#endif

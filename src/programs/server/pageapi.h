@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the web page asks the server, below /api/. Every request has the login's cookie; those that
+ * change something also the header of logins.h.
+ *
+ *     GET    state             user, status, questions, calls, tools
+ *     GET    calls             {calls}: all that are kept; the state has the last ones
+ *     GET    events            a stream of status, tools, question, question-closed, call,
+ *                              progress, job-output
+ *     POST   call              {name, arguments}: the CallToolResult
+ *     POST   stop/ID           ends a call that runs
+ *     POST   query             {query, arguments}: what a daemon of ours says about itself
+ *     POST   questions/ID      {answer}
+ *     GET    agents            {agents: [{id, name, groups, createdAt}]}
+ *     POST   agents            {name, groups}: the same with its key, shown only here
+ *     DELETE agents/ID
+ *     GET    credentials       {credentials: [{id, name, type, createdAt}]}, without their data
+ *     DELETE credentials/ID
+ *     GET    sign-in           {passwords}: whether there are any; the only one without a login
+ *     GET    sessions          {sessions: [{id, address, browser, createdAt, usedAt, isThis}]}
+ *     DELETE sessions/ID
+ */
+#ifndef PROGRAMS_SERVER_PAGEAPI_H
+#define PROGRAMS_SERVER_PAGEAPI_H
+
+#include "gateway/hubhttp.h"
+#include "programs/server/board.h"
+#include "programs/server/logins.h"
+#include "store/store.h"
+
+#define PAGEAPI_PREFIX "/api/"
+
+enum { PAGEAPI_MAX_BODY_BYTES = 16 << 20 };
+
+struct pageapi {
+    struct loop *loop;
+    struct logins *logins;
+    struct store *store;
+    struct hubhttp *gateway;
+    struct board *board;
+};
+
+/* An exchange_handler for everything below the prefix; the body was read. */
+void pageapi_handle(const struct pageapi *api, struct exchange *exchange);
+
+/* The user's machine came, went or offers other tools: tells the pages. */
+void pageapi_tell_machine(const struct pageapi *api, int64_t user);
+
+#endif
