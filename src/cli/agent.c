@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/agent.h"
+
+const struct option agent_options[AGENT_OPTIONS] = {
+    [AGENT_OPTION_USER] = {.name = "user",
+                           .type = OPTION_TEXT,
+                           .placeholder = "NAME",
+                           .fallback = "owner",
+                           .help = "whose machine the agents use"},
+    [AGENT_OPTION_STATE_DIR] = {.name = "state-dir",
+                                .type = OPTION_DIR,
+                                .env = "GATEHOUSE_STATE_DIR",
+                                .help = "the server's state directory (default: "
+                                        "~/.local/state/gatehouse)"},
+};
+
+static const struct option add_options[AGENT_ADD_OPTIONS] = {
+    [AGENT_ADD_TOOLS] = {.name = "tools",
+                         .type = OPTION_LIST,
+                         .placeholder = "GROUP",
+                         .help = "tools that the agent may use: read, write, shell, screen, "
+                                 "browser, other; repeatable or comma-separated (default: all)"},
+};
+
+static const struct option list_options[AGENT_LIST_OPTIONS] = {
+    [AGENT_LIST_JSON] = {.name = "json", .help = "print JSON"},
+};
+
+static const struct option_argument name_argument[AGENT_ARGUMENTS] = {
+    [AGENT_ARGUMENT_NAME] = {.name = "NAME", .type = OPTION_TEXT, .help = "a name for the agent"},
+};
+
+const struct option_command agent_commands[AGENT_COMMANDS] = {
+    [AGENT_ADD] = {.name = "add",
+                   .summary = "create a key for an agent, and print it once",
+                   .options = add_options,
+                   .option_count = AGENT_ADD_OPTIONS,
+                   .arguments = name_argument,
+                   .argument_count = AGENT_ARGUMENTS},
+    [AGENT_LIST] = {.name = "list",
+                    .summary = "show the agents",
+                    .options = list_options,
+                    .option_count = AGENT_LIST_OPTIONS},
+    [AGENT_REMOVE] = {.name = "remove",
+                      .summary = "revoke an agent's key",
+                      .arguments = name_argument,
+                      .argument_count = AGENT_ARGUMENTS},
+};

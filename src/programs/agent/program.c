@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gatehouse-agent: creates and revokes the keys of agents, in the server's state. A running server
+ * sees the change at once.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonwrite.h"
+#include "base/options/options.h"
+#include "base/secret.h"
+#include "cli/agent.h"
+#include "cli/output.h"
+#include "cli/runner.h"
+#include "gatehouse/audit.h"
+#include "gateway/toolset.h"
+#include "isolate/confine.h"
+#include "session/serveraudit.h"
+#include "session/state.h"
+#include "store/agentkey.h"
+#include "store/store.h"
+
+enum {
+    PRIVATE_UMASK = 077,
+    LIST_BYTES = 1 << 20,
+};
+
+static const volatile sig_atomic_t never_stopped;
+
+struct program {
+    const struct option_values *values;
+    struct store *store;
+    struct serveraudit audit;
+    struct store_user user; /* whose agents */
+    struct output output;
+};
+
+/* ---- from the command line ---- */
+
+static int read_groups(const struct option_values *values, unsigned *out_groups, struct err *err)
+{
+    const struct option_list list = options_list(values, AGENT_ADD_TOOLS);
+    unsigned chosen = 0;
+
+    for (size_t i = 0; i < list.count; i++) {
+        unsigned bit = 0;
+
+        for (size_t j = 0; j < TOOLSET_GROUP_NAMES; j++)
+            if (strcmp(list.items[i], toolset_groups[j].name) == 0)
+                bit = toolset_groups[j].bit;
+        if (bit == 0)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--tools: '%s' is not read, write, shell, screen, browser or other",
+                           list.items[i]);
+        chosen |= bit;
+    }
+    *out_groups = list.count > 0 ? chosen : TOOLSET_ALL_GROUPS;
+    return 0;
+}
+
+/* ---- commands ---- */
+
+static int find_user(struct program *program, struct err *err)
+{
+    const char *name = options_text(program->values->above, AGENT_OPTION_USER);
+    int r = store_find_user(program->store, str_from(name), &program->user);
+
+    if (r == ERR_NOT_FOUND)
+        return err_set(err, r, "there is no user called '%s'", name);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static void note(struct program *program, const char *name, const char *words)
+{
+    serveraudit_write(&program->audit,
+                      &(struct serveraudit_note){.operation = AUTHORITY_OP_AGENT_KEY,
+                                                 .user = str_from(program->user.name),
+                                                 .what = str_from(name),
+                                                 .how = "command",
+                                                 .words = words});
+}
+
+static int add(struct program *program, struct err *err)
+{
+    const char *name = options_argument(program->values, AGENT_ARGUMENT_NAME);
+    cleanup_secret struct secret key = SECRET_INIT;
+    unsigned groups_chosen = 0;
+    struct str text;
+    int r = read_groups(program->values, &groups_chosen, err);
+
+    if (r == 0)
+        r = agentkey_create(program->store, program->user.id, str_from(name), groups_chosen,
+                            clock_wall_ms(&clock_system), &key, err);
+    if (r == ERR_INVALID_ARGUMENT)
+        r = err->code = ERR_INVALID_OPTION; /* here it came from the command line */
+    if (r < 0)
+        return r;
+    note(program, name, "created");
+    text = secret_reveal(&key); /* to print it, once */
+    output_printf(&program->output, "Authorization: Bearer %.*s\n", STR_ARG(text));
+    return 0;
+}
+
+struct listing {
+    struct program *program;
+    struct json_writer json;
+    bool is_json;
+};
+
+static void list_text(struct output *output, const struct store_agent *agent)
+{
+    const char *comma = "";
+
+    output_printf(output, "%s\t", agent->name);
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if ((agent->groups & toolset_groups[i].bit) != 0) {
+            output_printf(output, "%s%s", comma, toolset_groups[i].name);
+            comma = ",";
+        }
+    output_printf(output, "\n");
+}
+
+static void list_json(struct json_writer *json, const struct store_agent *agent)
+{
+    char created[CLOCK_ISO_BYTES];
+
+    clock_format_iso(agent->created_ms, created);
+    json_begin_object(json);
+    json_put_str(json, STR("name"), str_from(agent->name));
+    json_key(json, STR("tools"));
+    json_begin_array(json);
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if ((agent->groups & toolset_groups[i].bit) != 0)
+            json_write_str(json, str_from(toolset_groups[i].name));
+    json_end_array(json);
+    json_put_str(json, STR("created"), str_from(created));
+    json_end_object(json);
+}
+
+static void take_agent(void *data, const struct store_agent *agent)
+{
+    struct listing *listing = data;
+
+    if (agent->user != listing->program->user.id)
+        return;
+    if (listing->is_json)
+        list_json(&listing->json, agent);
+    else
+        list_text(&listing->program->output, agent);
+}
+
+static int list(struct program *program, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(LIST_BYTES);
+    struct listing listing = {.program = program,
+                              .is_json = options_is_on(program->values, AGENT_LIST_JSON)};
+    int r;
+
+    json_writer_init(&listing.json, &text);
+    json_begin_array(&listing.json);
+    r = store_each_agent(program->store, take_agent, &listing);
+    json_end_array(&listing.json);
+    if (r == 0)
+        r = json_writer_finish(&listing.json);
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (listing.is_json) {
+        output_str(&program->output, buf_view(&text));
+        output_line_end(&program->output);
+    }
+    return 0;
+}
+
+static int work(struct program *program, struct err *err)
+{
+    const char *name;
+
+    switch (program->values->command - agent_commands) {
+    case AGENT_ADD:
+        return add(program, err);
+    case AGENT_LIST:
+        return list(program, err);
+    default:
+        name = options_argument(program->values, AGENT_ARGUMENT_NAME);
+        if (store_remove_agent(program->store, program->user.id, name, err) < 0)
+            return err->code;
+        note(program, name, "revoked");
+        output_printf(&program->output, "Revoked the key of %s.\n", name);
+        return 0;
+    }
+}
+
+/* ---- the order of things ---- */
+
+static int confine(const char *path, struct err *err)
+{
+    const struct landlock_place places[] = {
+        {.path = path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
+    };
+    const struct confine_plan plan = {.places = places,
+                                      .place_count = array_size(places),
+                                      .changes_files = true,
+                                      .has_closed_fds = true};
+    struct confine_report report;
+
+    return confine_process(&plan, &report, err);
+}
+
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
+{
+    struct program program = {.values = values,
+                              .audit = SERVERAUDIT_INIT,
+                              .output = OUTPUT_INIT(STDOUT_FILENO, &never_stopped)};
+    char path[PATH_MAX];
+    int r;
+
+    (void)arena;
+    umask(PRIVATE_UMASK);
+    r = session_state_server_dir(options_text(values->above, AGENT_OPTION_STATE_DIR), path, err);
+    if (r == 0)
+        r = store_open(path, &program.store, err);
+    if (r == 0)
+        r = serveraudit_open(&program.audit, path, err);
+    if (r == 0)
+        r = confine(path, err);
+    if (r == 0)
+        r = find_user(&program, err);
+    if (r == 0)
+        r = work(&program, err);
+    if (r == 0)
+        r = output_finish(&program.output, err);
+    store_close(program.store);
+    serveraudit_close(&program.audit);
+    output_done(&program.output);
+    return r;
+}
+
+static const struct runner runner = {
+    .program = AGENT_PROGRAM,
+    .title = "gatehouse agent",
+    .see = "'gatehouse agent --help'",
+    .command = AGENT_COMMAND,
+    .checks_options_late = true,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
+}
