@@ -1,0 +1,695 @@
+// A person uses the page: in a real browser, with a real server and a real daemon.
+//
+//     node page.mjs GATEHOUSE BROWSER PICTURES ROOM PATIENCE [CASE...]
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { gzipSync } from "node:zlib";
+import { chromium } from "playwright-core";
+
+const [gatehouse, browserPath, pictures, room, patienceText, ...wanted] = process.argv.slice(2);
+const PATIENCE = Number(patienceText) / 5;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const PASSWORD = "correct horse battery";
+const running = new Set();
+
+// Resolves to { text } when the program has printed something that matches.
+function start(words, pattern) {
+  const child = spawn(gatehouse, words, { stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`no ${pattern} in: ${text}`)), PATIENCE);
+    const take = (bytes) => {
+      text += bytes;
+      const match = text.match(pattern);
+      if (match) {
+        clearTimeout(late);
+        resolve({ child, match, text: () => text });
+      }
+    };
+    child.stdout.on("data", take);
+    child.stderr.on("data", take);
+    child.once("exit", (code) => reject(new Error(`gatehouse ${words[0]} ended with ${code}: ${text}`)));
+  });
+}
+
+function stop(child) {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once("exit", resolve);
+    child.kill("SIGTERM");
+  });
+}
+
+// One server with its state, its folder, and a browser that is logged in.
+class Scene {
+  constructor(name) {
+    this.place = `${room}/${name}`;
+    this.folder = `${this.place}/shop`;
+    mkdirSync(`${this.folder}/src`, { recursive: true });
+    writeFileSync(`${this.folder}/README.md`, "# Shop\n");
+    writeFileSync(`${this.folder}/paper.pdf`, "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]>>endobj\ntrailer<</Root 1 0 R>>\n");
+    writeFileSync(`${this.folder}/src/cart.ts`, '// The cart\nexport const total = (items) => items.length * 2; // "two"\n');
+  }
+
+  async serve(listen = "127.0.0.1:0", ...more) {
+    this.server = await start(["serve", "--listen", listen, "--state-dir", `${this.place}/state`, ...more], /running at (https?:\/\/\S+)[^]*?(\/login\?token=\S+|Sign in at)/);
+    this.url = this.server.match[1];
+    this.login = this.server.match[2].startsWith("/") ? this.url + this.server.match[2] : this.url;
+    this.listen = new URL(this.url).host;
+    return this;
+  }
+
+  user(...words) {
+    return execFileSync(gatehouse, ["user", "--state-dir", `${this.place}/state`, ...words], { input: `${PASSWORD}\n`, encoding: "utf8" });
+  }
+
+  // Time passes.
+  age(column, days) {
+    execFileSync("python3", ["-c", "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1], timeout=30) as db: db.execute(sys.argv[2])",
+      `${this.place}/state/server/server.db`, `UPDATE logins SET ${column}=${column}-${days * 86400000}`]);
+  }
+
+  async signIn(name, password = PASSWORD) {
+    await this.page.getByLabel("Name").fill(name);
+    await this.page.getByLabel("Password").fill(password);
+    await this.click("Sign in");
+  }
+
+  async token() {
+    const link = await this.page.evaluate(async () => (await fetch("/rest/instance-ai/gateway/create-link", { method: "POST", headers: { "X-Gatehouse-Request": "1" } })).json());
+    return link.data.token;
+  }
+
+  async connect(...more) {
+    this.daemon = await start(["connect", this.url, await this.token(), this.folder, "--filesystem-write-access", "--permission-shell", "ask",
+      "--permission-confirmation", "instance", "--auto-confirm", "--non-interactive", "--port", "0", ...more], /connected folder=/);
+    return this;
+  }
+
+  async browse(options = {}) {
+    this.context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...options });
+    this.page = await this.context.newPage();
+    this.page.setDefaultTimeout(PATIENCE);
+    this.problems = [];
+    this.page.on("pageerror", (error) => this.problems.push(error.message));
+    this.page.on("console", (message) => {
+      // What a request was refused with, or a server that restarts, is no mistake of the page.
+      if (message.type() === "error" && !/Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE/.test(message.text())) this.problems.push(message.text());
+    });
+    await this.page.goto(this.login);
+    return this;
+  }
+
+  go(path) {
+    return this.page.goto(`${this.url}/#${path}`);
+  }
+
+  see(text) {
+    return this.page.getByText(text).first().waitFor();
+  }
+
+  click(name) {
+    return this.page.getByRole("button", { name, exact: true }).first().click();
+  }
+
+  async run(tool, fields) {
+    await this.go("/tools");
+    await this.page.locator(".list").getByRole("button", { name: tool, exact: true }).click();
+    for (const [name, value] of Object.entries(fields)) await this.page.locator(`[name="${name}"]`).fill(value);
+    await this.click("Run");
+  }
+
+  async end() {
+    assert.deepEqual(this.problems ?? [], []);
+    await this.context?.close();
+    if (this.daemon) await stop(this.daemon.child);
+    if (this.server) await stop(this.server.child);
+    rmSync(this.place, { recursive: true, force: true });
+  }
+}
+
+async function all(name, ...more) {
+  return (await (await new Scene(name).serve()).browse()).connect(...more);
+}
+
+const cases = {
+  async "a newcomer logs in, connects a machine and sees it"() {
+    const scene = await (await new Scene("first").serve()).browse();
+    await scene.see("Connect a machine");
+    const command = await scene.page.locator(".command code").first().textContent();
+    assert.match(command, new RegExp(`^gatehouse connect ${scene.url} gw_\\w{32}$`));
+    await scene.page.screenshot({ path: `${pictures}/set-up.png` });
+    await scene.connect();
+    await scene.see("is connected");
+    await scene.see(scene.folder);
+    await scene.page.reload();
+    await scene.see("is connected");
+    await scene.page.screenshot({ path: `${pictures}/connected.png` });
+    await scene.click("Disconnect");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+    await scene.see("Connect a machine");
+    await scene.click("Sign out");
+    await scene.see("Open the login link");
+    await scene.end();
+  },
+
+  async "a login link works once, and nobody else gets in"() {
+    const scene = await (await new Scene("login").serve()).browse();
+    const other = await browser.newContext();
+    const page = await other.newPage();
+    assert.equal((await page.goto(scene.login)).status(), 403);
+    await page.goto(scene.url);
+    await page.getByText("Open the login link").waitFor();
+    for (const path of ["/api/state", "/api/events", "/api/agents"]) assert.equal((await page.request.get(scene.url + path)).status(), 401);
+    await other.close();
+    // The cookie alone changes nothing: a form of another site would bring it, too.
+    const forged = await scene.page.request.post(`${scene.url}/api/agents`, { data: { name: "x" } });
+    assert.equal(forged.status(), 403);
+    // A login that ends takes its event stream along.
+    const ended = scene.page.evaluate(() => new Promise((resolve) => {
+      const own = new EventSource("/api/events");
+      own.onerror = () => resolve("ended");
+      own.onopen = () => fetch("/logout", { method: "POST", headers: { "X-Gatehouse-Request": "1" } });
+    }));
+    assert.equal(await ended, "ended");
+    await scene.page.reload();
+    await scene.see("Open the login link");
+    await scene.end();
+  },
+
+  async "two users sign in with passwords, and neither sees the other"() {
+    const scene = new Scene("users");
+    const evil = "<img/src=x/onerror=window.hurt=1>";
+    for (const name of ["anna", evil]) scene.user("add", name);
+    await (await scene.serve()).browse();
+    await scene.signIn("anna", "not her password");
+    await scene.see("Wrong name or password.");
+    await scene.page.screenshot({ path: `${pictures}/sign-in.png` });
+    await scene.page.evaluate(axe);
+    assert.deepEqual((await scene.page.evaluate(() => axe.run())).violations.filter((each) => ["serious", "critical"].includes(each.impact)), []);
+    await scene.signIn("anna");
+    await scene.see("Connect a machine");
+    await scene.page.locator("#who").getByText("anna").waitFor();
+    await scene.connect();
+    await scene.see("is connected");
+    const other = new Scene("users-other");
+    Object.assign(other, { url: scene.url, login: scene.url });
+    await other.browse();
+    await other.signIn(evil);
+    await other.see("Connect a machine");
+    assert.equal(await other.page.locator("#who a").textContent(), evil);
+    // A question of anna's machine appears on her page only.
+    await scene.run("write_file", { filePath: "x", content: "y" });
+    await scene.page.locator(".question").waitFor();
+    await other.go("/activity");
+    await other.page.locator("main > *").first().waitFor();
+    assert.equal(await other.page.locator(".question").count(), 0);
+    assert.equal(await other.page.getByText("write_file").count(), 0);
+    await scene.click("Deny");
+    await other.go("/account");
+    await other.see("this browser");
+    assert.equal(await other.page.locator("h1").textContent(), evil);
+    assert.equal(await other.page.evaluate(() => window.hurt), undefined);
+    await other.end();
+    await scene.end();
+  },
+
+  async "sessions are listed, and end by a click or by themselves"() {
+    const scene = new Scene("sessions");
+    scene.user("add", "anna");
+    await (await scene.serve()).browse();
+    await scene.signIn("anna");
+    await scene.see("Connect a machine");
+    const second = await browser.newContext({ userAgent: "<b>Firefox</b> Linux" });
+    const page = await second.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    await page.goto(scene.url);
+    await page.getByLabel("Name").fill("anna");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Connect a machine").first().waitFor();
+    await scene.go("/account");
+    const row = scene.page.locator("tr", { hasText: "Firefox on Linux" });
+    await row.waitFor();
+    await scene.page.screenshot({ path: `${pictures}/account.png` });
+    await row.getByRole("button", { name: "End" }).click();
+    await scene.page.getByRole("dialog").getByRole("button", { name: "End" }).click();
+    await row.waitFor({ state: "detached" });
+    // Its page notices without anybody touching it.
+    await page.getByLabel("Password").waitFor();
+    await second.close();
+    await scene.see("this browser");
+    // Time passes, and the page asks again who this is.
+    scene.age("used_ms", 8);
+    await scene.page.getByLabel("Password").waitFor();
+    assert.equal(await scene.page.getByText("this browser").count(), 0);
+    await scene.signIn("anna");
+    await scene.see("this browser");
+    scene.age("created_ms", 31);
+    await scene.page.getByLabel("Password").waitFor();
+    await scene.signIn("anna");
+    await scene.see("this browser");
+    await scene.click("Sign out");
+    await scene.page.getByLabel("Password").waitFor();
+    await scene.end();
+  },
+
+  async "the page works over HTTPS"() {
+    const scene = new Scene("https");
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+      "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", `${scene.place}/key.pem`, "-out", `${scene.place}/cert.pem`], { stdio: "ignore" });
+    await (await scene.serve("127.0.0.1:0", "--tls-cert", `${scene.place}/cert.pem`, "--tls-key", `${scene.place}/key.pem`)).browse({ ignoreHTTPSErrors: true });
+    assert.match(scene.url, /^https:/);
+    await scene.see("Connect a machine");
+    const [cookie] = await scene.context.cookies();
+    assert.deepEqual([cookie.secure, cookie.httpOnly, cookie.sameSite], [true, true, "Strict"]);
+    await scene.click("Sign out");
+    await scene.see("Open the login link");
+    await scene.end();
+  },
+
+  async "a question shows what would change, and the answer counts"() {
+    const scene = await all("question");
+    await scene.run("write_file", { filePath: "src/cart.ts", content: "export const total = 1;\n" });
+    await scene.page.locator(".question .removed").first().waitFor();
+    await scene.page.locator(".question .added", { hasText: "total = 1" }).waitFor();
+    assert.match(await scene.page.title(), /^\(1\)/);
+    await scene.page.screenshot({ path: `${pictures}/question.png` });
+    await scene.click("Deny");
+    await scene.see("Refused or failed");
+    assert.match(readFileSync(`${scene.folder}/src/cart.ts`, "utf8"), /The cart/);
+    await scene.click("Run");
+    await scene.click("Allow once");
+    await scene.see("Done in");
+    assert.equal(readFileSync(`${scene.folder}/src/cart.ts`, "utf8"), "export const total = 1;\n");
+    // A script's click is not the user's.
+    await scene.click("Run");
+    await scene.page.locator(".question").waitFor();
+    await scene.page.evaluate(() => [...document.querySelectorAll(".question button")].find((button) => button.textContent === "Allow once").click());
+    await scene.page.locator(".question").waitFor();
+    await scene.click("Deny");
+    await scene.end();
+  },
+
+  async "a question in two tabs is answered once"() {
+    const scene = await all("tabs");
+    const second = await scene.context.newPage();
+    await second.goto(scene.url);
+    await scene.run("create_directory", { dirPath: "new" });
+    await second.getByRole("button", { name: "Allow once" }).click();
+    await scene.see("Done in");
+    await scene.page.locator(".question").waitFor({ state: "detached" });
+    assert.ok(existsSync(`${scene.folder}/new`));
+    await scene.end();
+  },
+
+  async "events that overtake the state are not lost"() {
+    const scene = await (await new Scene("late").serve()).browse();
+    await scene.see("Connect a machine");
+    let release, hasState;
+    const connected = new Promise((resolve) => { release = resolve; });
+    const fetched = new Promise((resolve) => { hasState = resolve; });
+    await scene.page.route("**/api/state", async (route) => {
+      const response = await route.fetch().catch(() => null);
+      if (response === null) return route.abort();
+      hasState();
+      await connected;
+      await route.fulfill({ response });
+    });
+    // The page asks for the state again when its event stream is back.
+    await stop(scene.server.child);
+    await scene.serve(scene.listen);
+    await fetched;
+    await scene.connect();
+    release();
+    await scene.go("/tools");
+    await scene.page.locator(".list").getByRole("button", { name: "read_file", exact: true }).waitFor();
+    await scene.end();
+  },
+
+  async "file tools can be switched off and on"() {
+    const scene = await all("toggle");
+    await scene.page.getByRole("switch").click();
+    await scene.see("File tools are switched off");
+    await scene.go("/files");
+    await scene.see("switched off");
+    await scene.go("/");
+    await scene.page.getByRole("switch").click();
+    await scene.see("Agents may use the file tools");
+    await scene.end();
+  },
+
+  async "the explorer shows, creates, renames, deletes"() {
+    const scene = await all("files", "--permission-filesystem-write", "allow");
+    await scene.go("/files");
+    await scene.page.getByRole("button", { name: "▸ src" }).click();
+    await scene.click("cart.ts");
+    await scene.page.locator(".hl-c", { hasText: "The cart" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/files.png` });
+    await scene.click("paper.pdf");
+    await scene.page.getByRole("link", { name: "Download" }).waitFor();
+    assert.equal(await scene.page.getByRole("link", { name: "Download" }).getAttribute("download"), "paper.pdf");
+    await scene.page.locator("iframe.document").waitFor();
+    await scene.click("New file");
+    await scene.page.getByRole("textbox", { name: "New file" }).fill("a.txt");
+    await scene.click("Create");
+    await scene.see("Created a.txt");
+    assert.ok(existsSync(`${scene.folder}/a.txt`));
+    await scene.click("Rename or move");
+    await scene.page.getByRole("textbox", { name: "New path" }).fill("b.txt");
+    await scene.click("Move");
+    await scene.see("Moved to b.txt");
+    assert.ok(existsSync(`${scene.folder}/b.txt`) && !existsSync(`${scene.folder}/a.txt`));
+    await scene.click("b.txt");
+    await scene.click("Delete");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await scene.see("Deleted b.txt");
+    assert.ok(!existsSync(`${scene.folder}/b.txt`));
+    await scene.click("Undo");
+    await scene.see("Undone");
+    assert.ok(existsSync(`${scene.folder}/b.txt`));
+    await scene.end();
+  },
+
+  async "an agent's key is shown once, works, asks here, and is revoked"() {
+    const scene = await all("agents");
+    await scene.go("/agents");
+    await scene.page.getByRole("textbox", { name: "Name" }).fill("robot");
+    await scene.click("Create key");
+    const text = await scene.page.locator(".result pre").textContent();
+    const key = text.match(/gha_\w+/)[0];
+    await scene.page.screenshot({ path: `${pictures}/agents.png` });
+    const call = (name, args) => fetch(`${scene.url}/mcp`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args, _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": { name: "robot", version: "1" } } } }),
+    });
+    const read = await (await call("read_file", { filePath: "README.md" })).text();
+    assert.match(read, /# Shop/);
+    const writing = call("write_file", { filePath: "made.txt", content: "by a robot" });
+    await scene.see("robot asks");
+    await scene.click("Allow once");
+    assert.doesNotMatch(await (await writing).text(), /isError":true/);
+    assert.equal(readFileSync(`${scene.folder}/made.txt`, "utf8"), "by a robot");
+    await scene.go("/activity");
+    await scene.page.getByLabel("Filter calls").fill("robot made");
+    await scene.page.locator(".entry", { hasText: "write_file" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/activity.png` });
+    await scene.go("/agents");
+    await scene.click("Revoke");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await scene.see("No agent has a key yet");
+    assert.equal((await call("read_file", { filePath: "README.md" })).status, 401);
+    await scene.end();
+  },
+
+  async "the audit trail is searched, tells who decided, and becomes a report"() {
+    const scene = await all("audit");
+    await scene.run("write_file", { filePath: "src/cart.ts", content: "export const total = 1;\npassword = \"hunter2hunter2\"\n" });
+    await scene.click("Allow once");
+    await scene.see("Done in");
+    await scene.run("shell_execute", { command: "echo '<img src=x onerror=window.hurt=1>'" });
+    await scene.click("Allow once");
+    await scene.see("Done in");
+    await scene.run("read_file", { filePath: "missing.txt" });
+    await scene.see("Refused or failed");
+    await scene.go("/audit");
+    const rows = scene.page.locator(".trail tbody tr");
+    await rows.filter({ hasText: "missing.txt" }).waitFor();
+    assert.equal(await rows.count(), 3);
+    await scene.page.getByLabel("Search the audit trail").fill("CART");
+    await rows.filter({ hasText: "missing.txt" }).waitFor({ state: "detached" });
+    await rows.filter({ hasText: "write_file" }).click();
+    const sheet = scene.page.getByRole("dialog");
+    await sheet.locator(".added", { hasText: "total = 1" }).waitFor();
+    await sheet.getByText("the user, who was asked").waitFor();
+    await sheet.getByText("allow once").waitFor();
+    assert.doesNotMatch(await sheet.innerText(), /hunter2/);
+    await scene.page.screenshot({ path: `${pictures}/audit-details.png` });
+    await scene.click("Close");
+    await scene.page.getByLabel("Search the audit trail").fill("");
+    await scene.page.getByLabel("Outcome").selectOption("Failed");
+    await rows.filter({ hasText: "write_file" }).waitFor({ state: "detached" });
+    assert.equal(await rows.count(), 1);
+    await scene.page.getByLabel("Outcome").selectOption("All outcomes");
+    await scene.page.getByLabel("Tool").selectOption("shell_execute");
+    await rows.filter({ hasText: "missing.txt" }).waitFor({ state: "detached" });
+    await rows.first().click();
+    await sheet.locator("pre", { hasText: "<img src=x onerror=window.hurt=1>" }).waitFor();
+    await scene.click("Close");
+    await scene.page.screenshot({ path: `${pictures}/audit.png` });
+    const [download] = await Promise.all([scene.page.waitForEvent("download"), scene.click("Report")]);
+    const file = `${scene.place}/report.html`;
+    await download.saveAs(file);
+    const report = await scene.context.newPage();
+    const hurt = [];
+    report.on("console", (message) => hurt.push(message.text()));
+    await report.goto(`file://${file}`);
+    await report.locator("ins", { hasText: "total = 1" }).waitFor();
+    await report.locator("pre", { hasText: "<img src=x" }).first().waitFor();
+    assert.match(await report.locator("pre.diff").innerText(), /\[redacted\]/);
+    assert.doesNotMatch(readFileSync(file, "utf8"), /hunter2/);
+    assert.equal(await report.evaluate(() => window.hurt), undefined);
+    assert.equal(await report.evaluate(() => getComputedStyle(document.querySelector("ins")).display), "block"); // its style is allowed
+    for (const colorScheme of ["light", "dark"]) {
+      await report.emulateMedia({ colorScheme });
+      await report.screenshot({ path: `${pictures}/report-${colorScheme}.png`, fullPage: true });
+      await report.evaluate(axe);
+      const { violations } = await report.evaluate(() => axe.run());
+      assert.deepEqual(violations.filter((each) => ["serious", "critical"].includes(each.impact)).map((each) => `${each.id} ${each.nodes[0].html}`), []);
+    }
+    assert.deepEqual(hurt, []);
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    await scene.end();
+  },
+
+  async "a rule is listed and revoked"() {
+    const scene = await (await new Scene("rules").serve()).browse();
+    const settings = `${process.env.HOME}/.n8n-gateway`;
+    mkdirSync(settings, { recursive: true, mode: 0o700 });
+    writeFileSync(`${settings}/settings.json`, JSON.stringify({ resourcePermissions: { shell: { allow: ["ls"], deny: ["rm <b>all</b>"] } } }), { mode: 0o600 });
+    await scene.connect();
+    await scene.go("/rules");
+    const rows = scene.page.locator("tbody tr");
+    await rows.filter({ hasText: "ls" }).waitFor();
+    await rows.filter({ hasText: "rm <b>all</b>" }).getByText("on the machine").waitFor();
+    await scene.page.screenshot({ path: `${pictures}/rules.png` });
+    await scene.click("Revoke ls");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await scene.see("Revoked.");
+    await rows.filter({ hasText: "ls" }).waitFor({ state: "detached" });
+    assert.deepEqual(JSON.parse(readFileSync(`${settings}/settings.json`, "utf8")).resourcePermissions.shell.allow ?? [], []);
+    rmSync(settings, { recursive: true });
+    await scene.end();
+  },
+
+  async "ten thousand calls are kept, and only those in sight are drawn"() {
+    const scene = await (await new Scene("many").serve()).browse();
+    await scene.see("Connect a machine");
+    const counts = await scene.page.evaluate(async () => {
+      const call = () => fetch("/api/call", { method: "POST", headers: { "X-Gatehouse-Request": "1", "Content-Type": "application/json" }, body: '{"name":"nothing","arguments":{"path":"<b>x"}}' });
+      for (let i = 0; i < 30; i++) await Promise.all(Array.from({ length: 20 }, call));
+      const length = async (path) => (await (await fetch(path)).json()).calls.length;
+      return [await length("/api/state"), await length("/api/calls")];
+    });
+    assert.deepEqual(counts, [500, 600]);
+    await scene.page.route("**/api/calls", (route) => route.fulfill({ json: { calls: Array.from({ length: 10000 }, (_, i) => ({
+      id: String(i + 1), at: Date.now() - (10000 - i) * 100, agent: "robot", tool: i % 3 ? "read_file" : "write_file", what: `src/file-${i}.ts`, outcome: ["ok", "ok", "denied", "error"][i % 4], ms: i % 900 })) } }));
+    await scene.go("/activity");
+    await scene.see("10,000 calls");
+    await scene.page.screenshot({ path: `${pictures}/activity-many.png` });
+    const rows = scene.page.locator(".rows");
+    const longest = await rows.evaluate(async (element) => {
+      let longest = 0;
+      for (let i = 0, last = performance.now(); i <= 60; i++) {
+        element.scrollTop = (element.scrollHeight * i) / 60;
+        await new Promise(requestAnimationFrame);
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+      }
+      return longest;
+    });
+    console.log(`   scrolling through 10,000 rows: the longest frame took ${Math.round(longest)} ms`);
+    assert.ok((await scene.page.locator(".entry").count()) < 80);
+    await scene.see("src/file-0.ts");
+    await scene.page.getByLabel("Filter calls").fill("file-777. denied");
+    await scene.see("0 of 10,000");
+    await scene.page.getByLabel("Filter calls").fill("file-778.");
+    await scene.page.locator(".entry").click();
+    await scene.page.getByRole("dialog").getByText("src/file-778.ts").waitFor();
+    await scene.end();
+  },
+
+  async "all of the page is less than 150 KB compressed"() {
+    const scene = await (await new Scene("size").serve()).browse();
+    await scene.see("Connect a machine");
+    const paths = await scene.page.evaluate(() => performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname).filter((path) => !path.startsWith("/api/") && !path.startsWith("/rest/")));
+    let bytes = 0;
+    for (const path of new Set(["/", ...paths])) bytes += gzipSync(await (await scene.page.request.get(scene.url + path)).body()).length;
+    console.log(`   the page is ${Math.round(bytes / 1024)} KB compressed`);
+    assert.ok(paths.length > 10 && bytes < 150 << 10, `${paths.length} files, ${bytes} bytes`);
+    await scene.end();
+  },
+
+  async "what comes from outside stays text"() {
+    const scene = new Scene("text");
+    const name = "<img src=x onerror=\"window.hurt=1\">.txt";
+    writeFileSync(`${scene.folder}/${name}`, "<script>window.hurt = 2</script><b>bold</b>\n");
+    await (await (await scene.serve()).browse()).connect();
+    await scene.go("/files");
+    await scene.page.getByRole("button", { name }).click();
+    await scene.page.locator(".viewer", { hasText: "<script>" }).waitFor();
+    await scene.run("read_file", { filePath: name });
+    await scene.page.locator(".result", { hasText: "<b>bold</b>" }).waitFor();
+    await scene.run("shell_execute", { command: "echo '</pre><img src=x onerror=window.hurt=3>'" });
+    await scene.page.locator(".question", { hasText: "onerror" }).waitFor();
+    await scene.click("Deny");
+    await scene.go("/activity");
+    await scene.page.locator(".entry", { hasText: "onerror" }).first().waitFor();
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    const policy = (await scene.page.request.get(scene.url)).headers()["content-security-policy"];
+    assert.match(policy, /default-src 'none'/);
+    assert.doesNotMatch(policy, /unsafe/);
+    await scene.end();
+  },
+
+  async "the page survives a restart of the server"() {
+    const scene = await all("restart");
+    await scene.see("is connected");
+    await stop(scene.server.child);
+    await scene.see("Reconnecting to the server");
+    await scene.serve(scene.listen);
+    await scene.page.getByText("Reconnecting to the server").waitFor({ state: "detached" });
+    await scene.see("is connected");
+    await scene.run("read_file", { filePath: "README.md" });
+    await scene.see("Done in");
+    await scene.end();
+  },
+
+  async "one command starts all of it, and ends all of it"() {
+    const scene = new Scene("up");
+    scene.server = await start(["up", scene.folder, "--listen", "127.0.0.1:0", "--state-dir", `${scene.place}/state`], /running at (http:\/\/\S+)[^]*(\/login\?token=\S+)/);
+    scene.url = scene.server.match[1];
+    scene.login = scene.url + scene.server.match[2];
+    await scene.browse();
+    await scene.see("is connected");
+    await scene.run("write_file", { filePath: "made.txt", content: "x" });
+    await scene.click("Allow once");
+    await scene.see("Done in");
+    assert.ok(existsSync(`${scene.folder}/made.txt`));
+    await stop(scene.server.child);
+    await scene.see("Reconnecting to the server");
+    await assert.rejects(fetch(scene.url));
+    await scene.end();
+  },
+
+  async "it finds a daemon that waits on this computer"() {
+    const scene = await (await new Scene("probe").serve()).browse();
+    scene.daemon = await start(["connect", scene.url, "--dir", scene.folder, "--auto-confirm", "--non-interactive"], /waiting on the local port/);
+    await scene.click("Look for it on this computer");
+    await scene.see("is connected");
+    await scene.end();
+  },
+
+  async "no page has a serious fault for people with other needs"() {
+    const scene = await all("needs");
+    await scene.run("write_file", { filePath: "x", content: "y" });
+    await scene.page.locator(".question").waitFor();
+    for (const colorScheme of ["light", "dark"])
+      for (const [width, height] of [[1180, 800], [390, 780]]) {
+        await scene.page.emulateMedia({ colorScheme });
+        await scene.page.setViewportSize({ width, height });
+        for (const path of ["/", "/files", "/tools", "/activity", "/audit", "/rules", "/agents", "/account"]) {
+          await scene.go(path);
+          await scene.page.locator("main > *").first().waitFor();
+          await scene.page.screenshot({ path: `${pictures}/${colorScheme}-${width}${path.replace("/", "-")}.png` });
+          // Evaluated by the driver, so the page's policy does not apply.
+          await scene.page.evaluate(axe);
+          const { violations } = await scene.page.evaluate(() => axe.run());
+          const serious = violations.filter((each) => ["serious", "critical"].includes(each.impact));
+          assert.deepEqual(serious.map((each) => `${path} ${each.id} ${each.nodes[0].html}`), []);
+          const overflow = await scene.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(overflow <= 0, `${path} is ${overflow} px wider than the window`);
+        }
+      }
+    await scene.end();
+  },
+
+  async "commands that run show what they print, and can be stopped"() {
+    const scene = await all("running", "--permission-shell", "allow");
+    await scene.run("shell_start", { command: "echo first words; until [ -e go ]; do sleep 0.1; done; echo later words; sleep 1000" });
+    await scene.see("job1");
+    await scene.go("/activity");
+    const card = scene.page.getByRole("region", { name: "Running" });
+    await card.locator("pre").getByText("first words").waitFor(); // what it printed before
+    writeFileSync(`${scene.folder}/go`, "");
+    await card.locator("pre").getByText("later words").waitFor();
+    await scene.page.screenshot({ path: `${pictures}/running.png` });
+    await card.getByRole("button", { name: "Stop" }).click();
+    await card.getByText("ended").waitFor();
+    await scene.run("shell_execute", { command: "echo still here; sleep 1000" });
+    await scene.go("/activity");
+    await card.getByText("echo still here").waitFor();
+    await card.getByRole("button", { name: "Stop" }).click();
+    await card.getByText("echo still here").waitFor({ state: "detached" });
+    await scene.end();
+  },
+};
+
+// Measured, and not part of the ordinary run: a busy machine says nothing about the page.
+const measures = {
+  async "the first paint takes at most twice that of an empty page"() {
+    const scene = await (await new Scene("paint").serve()).browse();
+    await scene.see("Connect a machine");
+    const plain = createServer((request, response) => response.end("<!doctype html><title>x</title><p>x")).listen(0, "127.0.0.1");
+    await new Promise((resolve) => plain.once("listening", resolve));
+    await scene.page.goto("about:blank"); // it would share the new page's process
+    const paint = async (url) => {
+      const page = await scene.context.newPage();
+      await page.goto(url);
+      const ms = await page.evaluate(() => new Promise((resolve) => {
+        const first = () => performance.getEntriesByName("first-paint")[0]?.startTime;
+        if (first() !== undefined) resolve(first());
+        new PerformanceObserver(() => resolve(first())).observe({ type: "paint", buffered: true });
+      }));
+      await page.close();
+      return ms;
+    };
+    const ours = [], theirs = [];
+    for (let i = 0; i < 12; i++) {
+      const pair = [await paint(`http://127.0.0.1:${plain.address().port}/`), await paint(scene.url)];
+      if (i > 0) theirs.push(pair[0]), ours.push(pair[1]); // the first warms both
+    }
+    const median = (all) => all.sort((a, b) => a - b)[5];
+    console.log(`   first paint: ${median(ours).toFixed(0)} ms, of an empty page ${median(theirs).toFixed(0)} ms`);
+    plain.close();
+    assert.ok(median(ours) <= 2 * median(theirs));
+    await scene.end();
+  },
+};
+if (wanted.includes("first paint")) Object.assign(cases, measures);
+
+const browser = await chromium.launch({ executablePath: browserPath, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+let failed = 0;
+for (const [name, run] of Object.entries(cases)) {
+  if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue;
+  try {
+    await run();
+    console.log(`ok: ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAILED: ${name}\n${error.stack}`);
+    for (const page of browser.contexts().flatMap((context) => context.pages()))
+      console.log(`${page.url()} shows: ${await page.locator("body").innerText({ timeout: 1000 }).catch((problem) => problem.message)}`);
+    for (const context of browser.contexts()) await context.close();
+    for (const child of [...running]) await stop(child);
+  }
+}
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,94 @@
+// Keys of agents, and the settings that each client needs.
+import { ago, copyButton, h, sure, toast } from "./dom.js";
+import { get, post, remove } from "./api.js";
+
+const GROUPS = { read: "Read files", write: "Change files", shell: "Commands", browser: "Browser", screen: "Screen and input", other: "Other tools" };
+
+function snippets(url, key) {
+  const header = `Bearer ${key}`;
+  const json = (value) => JSON.stringify(value, null, 2);
+  return {
+    "Claude Code": `claude mcp add --transport http gatehouse ${url} --header "Authorization: ${header}"`,
+    "VS Code": json({ servers: { gatehouse: { type: "http", url, headers: { Authorization: header } } } }),
+    Cursor: json({ mcpServers: { gatehouse: { url, headers: { Authorization: header } } } }),
+    Gemini: json({ mcpServers: { gatehouse: { httpUrl: url, headers: { Authorization: header } } } }),
+    Codex: `[mcp_servers.gatehouse]\nurl = "${url}"\nhttp_headers = { "Authorization" = "${header}" }`,
+    Other: `URL     ${url}\nHeader  Authorization: ${header}`,
+  };
+}
+
+function newKey(agent) {
+  const all = snippets(`${location.origin}/mcp`, agent.key);
+  const body = h("div");
+  const show = (name) => {
+    body.replaceChildren(
+      h("div", { class: "tabs", role: "tablist" }, Object.keys(all).map((each) =>
+        h("button", { role: "tab", class: "small", "aria-selected": String(each === name), onclick: () => show(each) }, each))),
+      h("div", { class: "result" }, h("div", { class: "row apart" }, h("pre", { class: "grow" }, all[name]), copyButton(all[name]))));
+  };
+  show("Claude Code");
+  return h("section", { class: "card" },
+    h("h2", {}, `The key of ${agent.name}`),
+    h("p", {}, "It is shown only now: the server keeps nothing but its hash."),
+    body);
+}
+
+export function agents(main) {
+  const list = h("div", {}, h("p", { class: "quiet" }, "Loading…"));
+  const fresh = h("div");
+  const name = h("input", { required: true, maxlength: 60, placeholder: "e.g. claude-on-my-laptop", pattern: "[!#-\\[\\]-~]+", title: "Visible characters without spaces", "aria-label": "Name" });
+  const boxes = Object.keys(GROUPS).map((group) => h("input", { type: "checkbox", value: group, checked: true }));
+
+  async function load() {
+    try {
+      const { agents: all } = await get("/api/agents");
+      list.replaceChildren(all.length === 0 ? h("p", { class: "quiet" }, "No agent has a key yet.")
+        : h("table", {},
+            h("thead", {}, h("tr", {}, ["Name", "May use", "Created", ""].map((title) => h("th", { scope: "col" }, title)))),
+            h("tbody", {}, all.map((agent) => h("tr", {},
+              h("td", {}, agent.name),
+              h("td", {}, agent.groups.length === Object.keys(GROUPS).length ? "everything" : agent.groups.map((group) => GROUPS[group] ?? group).join(", ")),
+              h("td", { class: "quiet" }, ago(agent.createdAt)),
+              h("td", { class: "right" }, h("button", {
+                class: "danger small",
+                onclick: async () => {
+                  if (!(await sure(`Revoke the key of ${agent.name}?`, "The agent is disconnected at once.", "Revoke"))) return;
+                  try {
+                    await remove(`/api/agents/${agent.id}`);
+                    toast(`${agent.name} has no access any more.`);
+                  } catch (problem) {
+                    toast(problem.message);
+                  }
+                  load();
+                },
+              }, "Revoke")))))));
+    } catch (problem) {
+      list.replaceChildren(h("p", { class: "chip bad" }, problem.message));
+    }
+  }
+
+  main.replaceChildren(h("h1", {}, "Agents"),
+    h("section", { class: "card" },
+      h("h2", {}, "Give an agent a key"),
+      h("form", {
+        onsubmit: async (event) => {
+          event.preventDefault();
+          const groups = boxes.filter((box) => box.checked).map((box) => box.value);
+          try {
+            const agent = await post("/api/agents", { name: name.value, groups: groups.length === boxes.length ? null : groups });
+            fresh.replaceChildren(newKey(agent));
+            name.value = "";
+            load();
+          } catch (problem) {
+            toast(problem.message);
+          }
+        },
+      },
+        h("label", { class: "field" }, h("span", {}, "Name"), name),
+        h("fieldset", { class: "chips" }, h("legend", {}, "May use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value]))),
+        h("p", {}), h("button", { class: "primary" }, "Create key"))),
+    fresh,
+    h("section", { class: "card" }, h("h2", {}, "Keys"), list));
+  load();
+}
+agents.cares = [];

@@ -1,0 +1,153 @@
+// Chooses the page by the address, and draws it again when something it shows has changed.
+import { get, post } from "./api.js";
+import { account } from "./account.js";
+import { activity } from "./activity.js";
+import { agents } from "./agents.js";
+import { audit } from "./audit.js";
+import { h, toast } from "./dom.js";
+import { files } from "./files.js";
+import { home, questionCard } from "./home.js";
+import { rules } from "./rules.js";
+import { listen, reload, state, watch } from "./store.js";
+import { tools } from "./tools.js";
+
+const PAGES = {
+  "/": { title: "Machine", draw: home },
+  "/files": { title: "Files", draw: files },
+  "/tools": { title: "Tools", draw: tools },
+  "/activity": { title: "Activity", draw: activity },
+  "/audit": { title: "Audit", draw: audit },
+  "/rules": { title: "Rules", draw: rules },
+  "/agents": { title: "Agents", draw: agents },
+  "/account": { title: "Account", draw: account, isHidden: true }, // the user's name leads there
+};
+const main = document.getElementById("main");
+const nav = document.getElementById("nav");
+let shown = null;
+let update = null;
+let isDue = false;
+
+const address = () => location.hash.slice(1) || "/";
+
+function drawNav() {
+  const count = state.questions.length;
+  document.title = `${count > 0 ? `(${count}) ` : ""}${PAGES[address()]?.title ?? "Machine"} · Gatehouse`;
+  nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden).map(([path, page]) =>
+    h("a", { href: `#${path}`, "aria-current": path === address() ? "page" : undefined }, page.title,
+      path === "/" && count > 0 && h("span", { class: "count", "aria-label": `${count} open questions` }, String(count)))));
+  document.getElementById("who").replaceChildren(
+    ...(state.me?.name ? [h("a", { href: "#/account", title: "Your sessions", "aria-current": address() === "/account" ? "page" : undefined }, state.me.name)] : []),
+    ...(state.me?.signsOut ? [h("button", { class: "link", onclick: () => post("/logout").then(() => location.reload(), (problem) => toast(problem.message)) }, "Sign out")] : []));
+  document.getElementById("banner").replaceChildren(
+    ...(state.me && !state.isLive && shown ? [h("p", {}, "Reconnecting to the server…")] : []));
+}
+
+function draw() {
+  if (!state.me) return;
+  const page = PAGES[address()] ?? PAGES["/"];
+  shown = page;
+  update = page.draw(main, draw) ?? null;
+  drawNav();
+}
+
+function passwordForm() {
+  const name = h("input", { name: "name", required: true, maxlength: 64, autocomplete: "username", autocapitalize: "none", spellcheck: "false" });
+  const password = h("input", { name: "password", type: "password", required: true, maxlength: 256, autocomplete: "current-password" });
+  const button = h("button", { class: "primary" }, "Sign in");
+  const problem = h("p", { role: "alert", class: "problem" });
+  return h("form", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      problem.textContent = "";
+      try {
+        await post("/login", { name: name.value, password: password.value });
+        location.reload();
+      } catch (refused) {
+        problem.textContent = refused.message;
+        password.value = "";
+        password.focus();
+      }
+      button.disabled = false;
+    },
+  },
+    h("label", { class: "field" }, h("span", {}, "Name"), name),
+    h("label", { class: "field" }, h("span", {}, "Password"), password),
+    problem, button,
+    h("p", { class: "quiet" }, "Forgotten? ", h("code", {}, "gatehouse user login-link NAME"), " on the server prints a link that signs in once."));
+}
+
+async function signIn() {
+  nav.replaceChildren();
+  document.title = "Sign in · Gatehouse";
+  const { passwords } = await get("/api/sign-in").catch(() => ({ passwords: false }));
+  main.replaceChildren(h("section", { class: "card login" },
+    h("h1", {}, "Sign in"),
+    passwords ? passwordForm()
+      : h("p", {}, "Open the login link that Gatehouse printed in its terminal. It works once; this prints another one: ", h("code", {}, "gatehouse user login-link"))));
+  main.querySelector("input")?.focus();
+}
+
+// Above every page, and each card stays the same element: a click must not hit another question
+// because a new one came in between.
+const cards = new Map();
+function drawQuestions() {
+  const box = document.getElementById("questions");
+  for (const [id, card] of cards)
+    if (!state.questions.some((question) => question.id === id)) {
+      card.remove();
+      cards.delete(id);
+    }
+  for (const question of state.questions)
+    if (!cards.has(question.id)) {
+      cards.set(question.id, questionCard(question));
+      box.append(cards.get(question.id));
+    }
+}
+
+watch((what) => {
+  if (what === "all" || what === "questions") drawQuestions();
+  if (shown === null || what === "all") return draw();
+  drawNav();
+  if (!shown.draw.cares.includes(what)) return;
+  // Somebody may be typing: only pages without forms are drawn again as a whole.
+  if (update === null || !shown.draw.updates) draw();
+  else if (what !== "calls") update(what);
+  else if (!isDue) {
+    // Calls come by the thousand; the screen is drawn sixty times a second.
+    isDue = true;
+    const mine = update;
+    requestAnimationFrame(() => {
+      isDue = false;
+      if (mine === update) update(what);
+    });
+  }
+});
+addEventListener("hashchange", () => {
+  draw();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+});
+// The session is over. What this page knows goes with it.
+addEventListener("signed-out", () => {
+  if (state.me) location.reload();
+});
+addEventListener("question-closed", ({ detail }) => {
+  if (detail.by && detail.by !== "page") toast(`Answered elsewhere: ${detail.by}`);
+});
+
+async function start() {
+  try {
+    await reload();
+  } catch (problem) {
+    if (problem.status !== 401) {
+      main.replaceChildren(h("p", { class: "card" }, problem.message));
+      setTimeout(start, 3000);
+      return;
+    }
+    signIn();
+    return;
+  }
+  listen();
+}
+start();

@@ -1,0 +1,115 @@
+// Elements without HTML strings: text from outside can only become text.
+
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+export function toast(text) {
+  const element = h("div", { class: "toast" }, text);
+  document.getElementById("toasts").append(element);
+  setTimeout(() => element.remove(), 4500);
+}
+
+export function copyButton(text, label = "Copy") {
+  const button = h("button", {
+    type: "button",
+    class: "small",
+    async onclick() {
+      try {
+        await navigator.clipboard.writeText(text);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "Press Ctrl+C";
+        const range = document.createRange();
+        range.selectNodeContents(button.parentElement.querySelector("code, pre"));
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+      }
+      setTimeout(() => (button.textContent = label), 1800);
+    },
+  }, label);
+  return button;
+}
+
+export const command = (text) => h("div", { class: "command" }, h("code", {}, text), copyButton(text));
+
+// Asks for one line of text; null when the user gives up.
+export function ask(title, value = "", verb = "OK") {
+  return new Promise((resolve) => {
+    const input = h("input", { value, "aria-label": title, required: true });
+    const dialog = h("dialog", { "aria-label": title },
+      h("form", { method: "dialog", onsubmit: () => resolve(input.value) },
+        h("h2", {}, title),
+        h("p", {}, input),
+        h("div", { class: "row" },
+          h("button", { class: "primary" }, verb),
+          h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
+    dialog.addEventListener("close", () => { dialog.remove(); resolve(null); });
+    document.body.append(dialog);
+    dialog.showModal();
+    input.select();
+  });
+}
+
+export function sure(title, text, verb) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { "aria-label": title },
+      h("form", { method: "dialog", onsubmit: () => resolve(true) },
+        h("h2", {}, title), h("p", {}, text),
+        h("div", { class: "row" },
+          h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel"),
+          h("button", { class: "danger" }, verb))));
+    dialog.addEventListener("close", () => { dialog.remove(); resolve(false); });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+// More about something, at the side; Escape or a click beside it closes.
+export function sheet(title, ...content) {
+  const dialog = h("dialog", { class: "sheet", "aria-label": title, onclick: ({ target }) => target === dialog && dialog.close() },
+    h("div", { class: "inside" },
+      h("div", { class: "row apart" }, h("h2", { class: "mono" }, title), h("button", { class: "small", onclick: () => dialog.close() }, "Close")),
+      ...content));
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", ({ target }) => target.closest("a") && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// What stands where nothing is yet, and what to do about it.
+export const empty = (title, text, ...actions) => h("div", { class: "empty" }, h("b", {}, title), h("p", {}, text), ...actions);
+
+export function ago(ms) {
+  const seconds = Math.round((Date.now() - ms) / 1000);
+  if (seconds < 5) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`;
+  return new Date(ms).toLocaleDateString();
+}
+
+export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
+
+export function diff(text) {
+  const kind = (line) =>
+    line.startsWith("@@") || line.startsWith("---") || line.startsWith("+++") ? "hunk"
+      : line[0] === "+" ? "added" : line[0] === "-" ? "removed" : "";
+  return h("div", { class: "diff", tabindex: 0, role: "region", "aria-label": "Changes" },
+    text.replace(/\n$/, "").split("\n").map((line) => h("div", { class: kind(line) }, line)));
+}

@@ -1,0 +1,175 @@
+// The first page: the machine, what it is asked, what happened last.
+import { reportButton } from "./audit.js";
+import { callsChart } from "./charts.js";
+import { ago, clock, command, diff, empty, h, sure, toast } from "./dom.js";
+import { post } from "./api.js";
+import { connectDaemon, state } from "./store.js";
+
+const CHOICES = {
+  allowOnce: "Allow once",
+  allowForSession: "Allow for this session",
+  alwaysAllow: "Always allow",
+  denyOnce: "Deny",
+  alwaysDeny: "Always deny",
+};
+const GROUPS = {
+  filesystem: "Files", filesystemRead: "Read files", filesystemWrite: "Change files",
+  shell: "Commands", screenshot: "Screen", "mouse-keyboard": "Mouse and keyboard",
+  computer: "Screen and input", browser: "Browser",
+};
+export const groupName = (name) => GROUPS[name] ?? name;
+
+async function act(button, work) {
+  button.disabled = true;
+  try {
+    await work();
+  } catch (problem) {
+    toast(problem.message);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function connected(status) {
+  const files = status.filesystemEnabled !== false;
+  return h("section", { class: "card", "aria-label": "Machine" },
+    h("div", { class: "state" },
+      h("span", { class: "lamp on", role: "img", "aria-label": "connected" }),
+      h("div", { class: "grow" },
+        h("h1", {}, `${status.hostIdentifier || "Your machine"} is connected`),
+        h("div", { class: "chips" }, (status.toolCategories ?? []).map((category) =>
+          h("span", { class: category.enabled ? "chip on" : "chip" },
+            groupName(category.name) + (category.enabled ? category.writeAccess === false ? " (read only)" : "" : " off")))),
+        h("dl", { class: "facts" },
+          h("dt", {}, "Folder"), h("dd", { class: "mono" }, status.directory ?? "–"),
+          h("dt", {}, "Since"), h("dd", {}, status.connectedAt ? ago(Date.parse(status.connectedAt)) : "–")),
+        h("p", {}),
+        h("div", { class: "row apart" },
+          h("label", { class: "switch" },
+            h("input", {
+              type: "checkbox", role: "switch", checked: files,
+              onchange: ({ target }) => act(target, () => post("/instance-ai/filesystem/toggle")),
+            }),
+            files ? "Agents may use the file tools" : "File tools are switched off"),
+          h("div", { class: "row" }, reportButton(), h("button", {
+            class: "small",
+            onclick: async ({ target }) => {
+              if (await sure("Disconnect this machine?", "Agents lose their access at once. To connect again, run the command that is shown then.", "Disconnect"))
+                act(target, () => post("/rest/instance-ai/gateway/disconnect-session"));
+            },
+          }, "Disconnect"))))));
+}
+
+function connecting() {
+  return h("section", { class: "card", "aria-label": "Machine" },
+    h("div", { class: "state" }, h("span", { class: "spinner" }),
+      h("div", {}, h("h1", {}, "Connecting…"),
+        h("p", { class: "quiet" }, "Gatehouse runs on this computer and was offered this server. If it asks in its terminal, answer there."))));
+}
+
+let link = null; // { command, token, at }
+async function fetchLink(redraw) {
+  try {
+    const answer = await post("/rest/instance-ai/gateway/create-link");
+    link = { ...answer.data, at: Date.now() };
+  } catch (problem) {
+    link = { problem: problem.message, at: Date.now() };
+  }
+  redraw();
+}
+
+function setUp(redraw) {
+  if (link === null || Date.now() - link.at > 240_000) {
+    link ??= { at: 0 };
+    if (Date.now() - link.at > 240_000) {
+      link = { at: Date.now() };
+      fetchLink(redraw);
+    }
+  }
+  const npx = link.token ? `npx @n8n/computer-use ${location.origin} ${link.token}` : "";
+  return h("section", { class: "card", "aria-label": "Machine" },
+    h("h1", {}, "Connect a machine"),
+    h("p", {}, "Run this in a terminal, in the folder that agents may use:"),
+    link.problem ? h("p", { class: "chip bad" }, link.problem)
+      : link.command ? command(link.command) : h("p", { class: "quiet" }, "Creating a pairing token…"),
+    link.token && h("details", {}, h("summary", { class: "quiet" }, "With n8n's own program instead"), command(npx)),
+    h("div", { class: "state" }, h("span", { class: "spinner" }),
+      h("p", { class: "quiet" }, "Waiting for the machine. The token is good for one use within five minutes.")),
+    state.probing === "off"
+      ? h("p", {}, h("button", { class: "small", onclick: () => connectDaemon() }, "Look for it on this computer"),
+          h("span", { class: "quiet" }, " If Gatehouse already runs here (gatehouse connect), this page can hand it the token. Your browser may ask whether the page may reach devices on your local network: allow it."))
+      : h("p", { class: "quiet" }, state.probing === "refused" ? "It runs here, but refused to connect." : "Looking for it on this computer…"));
+}
+
+// A daemon of ours ends its description with what would change, each line behind a bar.
+function split(description) {
+  const lines = description.split("\n");
+  const isBar = (line) => line.startsWith("|");
+  return {
+    text: lines.filter((line) => !isBar(line)).join("\n").trim(),
+    change: lines.filter(isBar).map((line) => line.replace(/^\| ?/, "")).join("\n"),
+  };
+}
+
+export function questionCard(question) {
+  const { text, change } = split(question.description ?? "");
+  const buttons = h("div", { class: "row" }, question.options.map((option) =>
+    h("button", {
+      class: option === "allowOnce" ? "primary" : option.startsWith("deny") ? "danger" : "",
+      onclick: (event) => {
+        if (!event.isTrusted) return; // a person's click, not a script's
+        act(event.target, () => post(`/api/questions/${question.id}`, { answer: option }));
+      },
+    }, CHOICES[option] ?? option)));
+  return h("section", { class: "card question", "aria-label": "Question" },
+    h("div", { class: "row apart" }, h("h2", {}, `${question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
+      h("span", { class: "quiet" }, clock(question.askedAt))),
+    text && h("p", { class: "lines" }, text),
+    h("div", { class: "resource" }, question.resource),
+    change && diff(change),
+    buttons);
+}
+
+export const outcomeChip = (call) =>
+  call.outcome === undefined ? h("span", { class: "chip" }, "running")
+    : call.outcome === "ok" ? h("span", { class: "chip on" }, "done")
+      : call.outcome === "denied" ? h("span", { class: "chip ask" }, "denied")
+        : h("span", { class: "chip bad", title: call.error ?? "" }, call.outcome);
+
+function recent() {
+  const last = state.calls.slice(-8).reverse();
+  return h("section", { class: "card" },
+    h("div", { class: "row apart" }, h("h2", {}, "Activity"), h("a", { href: "#/activity" }, "All")),
+    callsChart(state.calls),
+    last.length === 0 ? empty("Nothing yet", "Try a tool, or give an agent a key.")
+      : h("table", {}, h("tbody", {}, last.map((call) => h("tr", {},
+          h("td", { class: "quiet tight" }, clock(call.at)), h("td", { class: "mono" }, call.tool),
+          h("td", {}, call.agent ?? ""), h("td", { class: "right tight" }, outcomeChip(call)))))));
+}
+
+function nextSteps() {
+  return h("section", { class: "card" },
+    h("h2", {}, "What now"),
+    h("p", {}, h("a", { href: "#/files" }, "Look at the files"), " that agents can see."),
+    h("p", {}, h("a", { href: "#/tools" }, "Try a tool"), " as an agent would."),
+    h("p", {}, h("a", { href: "#/agents" }, "Give an agent a key"), " and copy its configuration."),
+    typeof Notification !== "undefined" && Notification.permission === "default" &&
+      h("button", { class: "small", onclick: ({ target }) => Notification.requestPermission().then(() => target.remove()) }, "Notify me when an agent asks"));
+}
+
+export function home(main, redraw) {
+  const status = state.status;
+  let card = recent();
+  main.replaceChildren(
+    h("div", { class: "columns" },
+      h("div", {}, status?.connected ? connected(status) : state.probing === "connecting" ? connecting() : setUp(redraw), status?.connected && nextSteps()),
+      card));
+  return (what) => {
+    if (what !== "calls") return redraw();
+    const next = recent();
+    card.replaceWith(next);
+    card = next;
+  };
+}
+home.cares = ["all", "status", "calls"];
+home.updates = true;

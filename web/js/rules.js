@@ -1,0 +1,44 @@
+// What the machine's user decided for good, and taking it back.
+import { empty, h, sure, toast } from "./dom.js";
+import { query } from "./api.js";
+import { groupName } from "./home.js";
+import { state } from "./store.js";
+
+export function rules(main) {
+  if (!state.status?.connected) {
+    main.replaceChildren(h("h1", {}, "Rules"), h("div", { class: "card" }, empty("No machine is connected", "Rules are kept on the machine, and only shown from there.", h("a", { class: "button", href: "#/" }, "Connect one"))));
+    return;
+  }
+  const list = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "Loading…"));
+
+  async function revoke(rule) {
+    const words = rule.effect === "allow" ? "From then on agents must ask again." : "From then on it is not denied any more.";
+    if (!(await sure("Revoke this rule?", words, "Revoke"))) return;
+    try {
+      draw(await query("rules", { revoke: rule.id }));
+      toast("Revoked.");
+    } catch (problem) {
+      toast(problem.message);
+    }
+  }
+
+  function draw({ rules: all, mayRevokeDeny }) {
+    list.replaceChildren(all.length === 0 ? empty("No rules yet", "Answer a question with “Always allow” or “Always deny”, and it is listed here.")
+      : h("table", {},
+          h("thead", {}, h("tr", {}, ["", "Group", "What", "Until", ""].map((title) => h("th", { scope: "col" }, title)))),
+          h("tbody", {}, all.map((rule) => h("tr", {},
+            h("td", { class: "tight" }, h("span", { class: rule.effect === "allow" ? "chip on" : "chip bad" }, rule.effect)),
+            h("td", { class: "tight" }, groupName(rule.group)),
+            h("td", { class: "mono" }, rule.match, rule.cwd && h("div", { class: "quiet" }, `in ${rule.cwd}`), rule.note && h("div", { class: "quiet" }, rule.note)),
+            h("td", { class: "quiet tight" }, rule.expired ? "expired" : rule.expires ? new Date(rule.expires).toLocaleString() : "always"),
+            h("td", { class: "right tight" }, (rule.effect === "allow" || mayRevokeDeny)
+              ? h("button", { class: "danger small", "aria-label": `Revoke ${rule.match}`, onclick: () => revoke(rule) }, "Revoke")
+              : h("span", { class: "quiet", title: "gatehouse rules revoke" }, "on the machine")))))));
+  }
+
+  main.replaceChildren(h("h1", {}, "Rules"),
+    h("p", { class: "quiet" }, "What agents may always or never do on this machine, as its user decided."),
+    h("section", { class: "card" }, list));
+  query("rules").then(draw, (problem) => list.replaceChildren(h("p", { class: "problem" }, problem.message)));
+}
+rules.cares = ["all"];

@@ -1,0 +1,191 @@
+// What the page knows, and how it learns of changes: one event stream for all tabs. The tab that
+// holds the lock has the stream and tells the others.
+import { get, post } from "./api.js";
+
+const KEPT_CALLS = 10000;
+const DAEMON = "http://127.0.0.1:7655";
+const PROBE_MS = 5000;
+
+export const state = {
+  me: null, // null: not known yet; false: signed out
+  status: null,
+  questions: [],
+  calls: [], // newest last
+  hasAllCalls: false, // or only the last ones
+  tools: [],
+  isLive: false,
+  probing: "off", // off, looking, blocked, connecting, refused
+};
+
+const listeners = new Set();
+export function watch(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+export function changed(what) {
+  for (const listener of listeners) listener(what);
+}
+
+// Events that arrive while the whole state is on its way are applied after it: the state may be
+// older than they are.
+let reloads = 0;
+const held = [];
+
+function take(kind, value) {
+  if (reloads > 0) {
+    held.push([kind, value]);
+    return;
+  }
+  switch (kind) {
+    case "status":
+      state.status = value;
+      changed("status");
+      break;
+    case "tools":
+      state.tools = value;
+      changed("tools");
+      break;
+    case "question":
+      if (!state.questions.some((question) => question.id === value.id)) {
+        state.questions.push(value);
+        notify(value);
+      }
+      changed("questions");
+      break;
+    case "question-closed":
+      state.questions = state.questions.filter((question) => question.id !== value.id);
+      changed("questions");
+      dispatchEvent(new CustomEvent("question-closed", { detail: value }));
+      break;
+    case "call": {
+      const at = state.calls.findLastIndex((call) => call.id === value.id);
+      if (at >= 0) state.calls[at] = { ...state.calls[at], ...value };
+      else state.calls.push(value);
+      if (state.calls.length > KEPT_CALLS) state.calls.splice(0, state.calls.length - KEPT_CALLS);
+      changed("calls");
+      break;
+    }
+    case "progress": {
+      const call = state.calls.findLast((one) => one.id === value.id);
+      if (call && call.outcome === undefined) Object.assign(call, value);
+      changed("calls");
+      break;
+    }
+    case "job-output":
+      changed(value);
+      break;
+  }
+}
+
+function notify(question) {
+  if (typeof Notification === "undefined" || Notification.permission !== "granted" || !document.hidden) return;
+  const note = new Notification("Gatehouse: an agent asks", { body: `${question.toolGroup}: ${question.resource}`, tag: question.id });
+  note.onclick = () => window.focus();
+}
+
+export async function reload() {
+  reloads++;
+  try {
+    const all = await get("/api/state");
+    Object.assign(state, { me: all.user, status: all.status, questions: all.questions, calls: all.calls, tools: all.tools, hasAllCalls: false });
+    changed("all");
+  } finally {
+    reloads--;
+    if (reloads === 0) for (const [kind, value] of held.splice(0)) take(kind, value);
+  }
+}
+
+// The state has the last calls only; the rest comes when somebody looks.
+export async function loadCalls() {
+  if (state.hasAllCalls) return;
+  state.hasAllCalls = true;
+  reloads++;
+  try {
+    state.calls = (await get("/api/calls")).calls;
+    changed("calls");
+  } catch {
+    state.hasAllCalls = false;
+  } finally {
+    reloads--;
+    if (reloads === 0) for (const [kind, value] of held.splice(0)) take(kind, value);
+  }
+}
+
+const KINDS = ["status", "tools", "question", "question-closed", "call", "progress", "job-output"];
+let hasStream = false;
+const channel = new BroadcastChannel("gatehouse");
+channel.onmessage = ({ data }) => {
+  if (data.kind === "is-live") {
+    if (hasStream) channel.postMessage({ kind: "live", value: state.isLive });
+  } else if (data.kind === "live") live(data.value);
+  else take(data.kind, data.value);
+};
+
+function live(isLive) {
+  if (isLive === state.isLive) return;
+  state.isLive = isLive;
+  changed("live");
+  if (isLive) reload().catch(() => {});
+}
+
+function stream() {
+  return new Promise((resolve) => {
+    const source = new EventSource("/api/events");
+    hasStream = true;
+    const tell = (kind, value) => {
+      channel.postMessage({ kind, value });
+      if (kind === "live") live(value);
+      else take(kind, value);
+    };
+    source.onopen = () => tell("live", true);
+    source.onerror = () => {
+      tell("live", false);
+      if (source.readyState === EventSource.CLOSED) {
+        // Refused: signed out, or the server restarts. Ask, and come back.
+        setTimeout(() => reload().then(stream, (problem) => (problem.status === 401 ? undefined : stream())).then(resolve), 2000);
+      }
+    };
+    for (const kind of KINDS) source.addEventListener(kind, (event) => tell(kind, JSON.parse(event.data)));
+  });
+}
+
+export function listen() {
+  if (navigator.locks) navigator.locks.request("gatehouse-events", stream);
+  else stream();
+  // Another tab may have the stream already.
+  channel.postMessage({ kind: "is-live" });
+}
+
+// ---- Finding a daemon on this computer that waits for a server ----
+
+export async function connectDaemon() {
+  if (state.probing !== "off") return;
+  state.probing = "looking";
+  changed("status");
+  while (state.probing !== "off" && !state.status?.connected) {
+    try {
+      const health = await fetch(`${DAEMON}/health`);
+      if (health.ok && !(await health.json()).connected) {
+        state.probing = "connecting";
+        changed("status");
+        const link = await post("/rest/instance-ai/gateway/create-link");
+        const answer = await fetch(`${DAEMON}/connect`, {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify({ url: location.origin, token: link.data.token }),
+        });
+        state.probing = answer.ok ? "looking" : "refused";
+        changed("status");
+        if (answer.status === 403) break; // the user said no
+      }
+    } catch {
+      if (state.probing !== "looking") {
+        state.probing = "looking";
+        changed("status");
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, PROBE_MS));
+  }
+  state.probing = "off";
+  changed("status");
+}

@@ -1,0 +1,127 @@
+// Try a tool: a form from its schema, the answer as an agent gets it.
+import { h } from "./dom.js";
+import { callTool } from "./api.js";
+import { state } from "./store.js";
+
+let chosen = null;
+
+function field(name, schema, isRequired) {
+  const label = (input, ...more) => h("label", { class: "field" }, h("span", {}, name, isRequired ? " *" : ""), input, h("small", {}, schema.description ?? ""), ...more);
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  if (schema.enum) {
+    const input = h("select", { name }, !isRequired && h("option", { value: "" }, "–"), schema.enum.map((value) => h("option", { value }, value)));
+    return { element: label(input), read: () => (input.value === "" ? undefined : input.value) };
+  }
+  if (type === "boolean") {
+    const input = h("input", { type: "checkbox", name });
+    return { element: h("label", { class: "field" }, input, " ", name, h("small", {}, schema.description ?? "")), read: () => (input.checked ? true : undefined) };
+  }
+  if (type === "integer" || type === "number") {
+    const input = h("input", { type: "number", name, step: type === "integer" ? 1 : "any", required: isRequired });
+    return { element: label(input), read: () => (input.value === "" ? undefined : Number(input.value)) };
+  }
+  if (type === "array" || type === "object") {
+    const input = h("textarea", { name, placeholder: type === "array" ? "[ ]  (JSON)" : "{ }  (JSON)" });
+    return {
+      element: label(input),
+      read: () => {
+        if (input.value.trim() === "") return undefined;
+        try {
+          return JSON.parse(input.value);
+        } catch (problem) {
+          throw new Error(`${name} is not JSON: ${problem.message}`);
+        }
+      },
+    };
+  }
+  const isLong = /content|text|string|command/i.test(name) && !/path/i.test(name);
+  const input = isLong ? h("textarea", { name }) : h("input", { name });
+  return { element: label(input), read: () => (input.value === "" && !isRequired ? undefined : input.value) };
+}
+
+// A document as the browser shows it, in a tab of its own: none of its scripts can reach this page.
+function attachment({ blob, mimeType = "application/octet-stream", uri = "" }) {
+  const bytes = Uint8Array.from(atob(blob), (letter) => letter.charCodeAt(0));
+  const isPdf = mimeType === "application/pdf";
+  const url = URL.createObjectURL(new Blob([bytes], { type: isPdf ? mimeType : "application/octet-stream" }));
+  let name = uri.split("/").pop() || "document";
+  try {
+    name = decodeURIComponent(name);
+  } catch {
+    // It stays as it is.
+  }
+  return h("div", {},
+    isPdf && h("iframe", { class: "document", src: url, title: name }),
+    h("p", { class: "row" }, isPdf && h("a", { class: "button", href: url, target: "_blank", rel: "noopener" }, "Open"),
+      h("a", { class: "button", href: url, download: name }, "Download"), h("span", { class: "quiet" }, `${mimeType}, ${bytes.length.toLocaleString()} bytes`)));
+}
+
+export function showResult(result) {
+  return (result.content ?? []).map((block) => {
+    if (block.type === "image") return h("img", { src: `data:${block.mimeType};base64,${block.data}`, alt: "Result" });
+    if (block.type === "resource" && block.resource?.blob !== undefined) return attachment(block.resource);
+    if (block.type === "text") {
+      try {
+        return h("pre", {}, JSON.stringify(JSON.parse(block.text), null, 2));
+      } catch {
+        return h("pre", {}, block.text);
+      }
+    }
+    return h("pre", {}, JSON.stringify(block, null, 2));
+  });
+}
+
+function form(tool) {
+  const schema = tool.inputSchema ?? {};
+  const required = new Set(schema.required ?? []);
+  const fields = Object.entries(schema.properties ?? {}).map(([name, each]) => ({ name, ...field(name, each, required.has(name)) }));
+  const output = h("div", { "aria-live": "polite" });
+  const button = h("button", { class: "primary" }, "Run");
+  return h("section", { class: "card" },
+    h("h2", { class: "mono" }, tool.name),
+    h("p", { class: "quiet" }, tool.description ?? ""),
+    h("form", {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        button.disabled = true;
+        output.replaceChildren(h("p", { class: "quiet" }, "Running… If the machine asks, the question is at the top."));
+        const began = performance.now();
+        try {
+          const args = {};
+          for (const { name, read } of fields) {
+            const value = read();
+            if (value !== undefined) args[name] = value;
+          }
+          const result = await callTool(tool.name, args);
+          output.replaceChildren(
+            h("p", { class: "quiet" }, `${result.isError ? "Refused or failed" : "Done"} in ${Math.round(performance.now() - began)} ms`),
+            h("div", { class: result.isError ? "result bad" : "result" }, showResult(result)));
+        } catch (problem) {
+          output.replaceChildren(h("div", { class: "result bad" }, problem.message));
+        }
+        button.disabled = false;
+      },
+    }, fields.map((each) => each.element), button, h("p", {})),
+    output);
+}
+
+export function tools(main) {
+  if (state.tools.length === 0) {
+    main.replaceChildren(h("h1", {}, "Tools"), h("p", { class: "card" }, state.status?.connected ? "The machine offers no tools." : "No machine is connected. ", h("a", { href: "#/" }, "Connect one")));
+    return;
+  }
+  const tool = state.tools.find((each) => each.name === chosen) ?? state.tools[0];
+  const right = h("div", {}, form(tool));
+  const list = h("div", { class: "list card" }, state.tools.map((each) =>
+    h("button", {
+      class: "mono", "aria-current": each.name === tool.name ? "true" : undefined,
+      onclick: ({ target }) => {
+        chosen = each.name;
+        for (const other of list.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
+        target.setAttribute("aria-current", "true");
+        right.replaceChildren(form(each));
+      },
+    }, each.name)));
+  main.replaceChildren(h("h1", {}, "Tools"), h("p", { class: "quiet" }, "Runs with the same rules, questions and audit log as a call of an agent."), h("div", { class: "tools" }, list, right));
+}
+tools.cares = ["all", "tools"];
