@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sandboxd.h"
+
+#include "cli/shared.h"
+
+static const char *const nets[] = {
+    [SANDBOXD_NET_NONE] = "none", [SANDBOXD_NET_HOST] = "host", [SANDBOXD_NET_HOST + 1] = NULL};
+
+#define DAY_MS (24 * 60 * 60 * INT64_C(1000))
+
+const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
+    [SANDBOXD_OPTION_LISTEN] = {.name = "listen",
+                                .type = OPTION_TEXT,
+                                .env = "GATEHOUSE_SANDBOX_LISTEN",
+                                .placeholder = "ADDRESS",
+                                .fallback = "127.0.0.1:7656",
+                                .help = "address and port to listen on"},
+    [SANDBOXD_OPTION_MAX_SANDBOXES] = {.name = "max-sandboxes",
+                                       .type = OPTION_INT,
+                                       .env = "GATEHOUSE_SANDBOX_MAX",
+                                       .min = 1,
+                                       .max = 100000,
+                                       .fallback = "1000",
+                                       .help = "how many sandboxes there may be"},
+    [SANDBOXD_OPTION_IDLE_STOP] = {.name = "idle-stop",
+                                   .type = OPTION_DURATION,
+                                   .env = "GATEHOUSE_SANDBOX_IDLE_STOP",
+                                   .min = 100,
+                                   .max = 366 * DAY_MS,
+                                   .fallback = "1h",
+                                   .help = "stop a sandbox that was not used for this long; its "
+                                           "next use wakes it"},
+    [SANDBOXD_OPTION_IDLE_DELETE] = {.name = "idle-delete",
+                                     .type = OPTION_DURATION,
+                                     .env = "GATEHOUSE_SANDBOX_IDLE_DELETE",
+                                     .min = 100,
+                                     .max = 366 * DAY_MS,
+                                     .fallback = "24h",
+                                     .help = "delete a sandbox that was not used for this long"},
+    [SANDBOXD_OPTION_BUILD_NET] = {.name = "build-net",
+                                   .type = OPTION_CHOICE,
+                                   .choices = nets,
+                                   .env = "GATEHOUSE_SANDBOX_BUILD_NET",
+                                   .fallback = "none",
+                                   .help = "network of the steps of images; host: the host's, for "
+                                           "steps that download"},
+    [SANDBOXD_OPTION_ALLOW_WEAKER] = {.name = "allow-weaker",
+                                      .env = "GATEHOUSE_SANDBOX_ALLOW_WEAKER",
+                                      .help = "serve even if this machine cannot isolate as well "
+                                              "as usual; every record then says so"},
+    [SANDBOXD_OPTION_STATE_DIR] = {.name = "state-dir",
+                                   .type = OPTION_DIR,
+                                   .env = "GATEHOUSE_STATE_DIR",
+                                   .help = "directory of the state and of the sandboxes' files "
+                                           "(default: ~/.local/state/gatehouse)"},
+    [SANDBOXD_OPTION_LOG_LEVEL] = {.name = "log-level",
+                                   .type = OPTION_CHOICE,
+                                   .choices = shared_levels,
+                                   .env = "GATEHOUSE_LOG_LEVEL",
+                                   .fallback = "warn",
+                                   .help = "how much to log to stderr"},
+};

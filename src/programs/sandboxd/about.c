@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/sandboxd/about.h"
+
+#include "programs/sandboxd/service.h"
+
+enum { METRICS_BYTES = 16 << 10 };
+
+void about_health(const struct call *call)
+{
+    if (call->service->config.keeper == NULL)
+        call_fail(call->exchange, 503, "the service cannot start sandboxes now");
+    else
+        call_answer_json(call->exchange, 200, STR("{\"status\":\"ok\"}"));
+}
+
+void about_metrics(const struct call *call)
+{
+    cleanup_buf struct buf out = BUF_INIT(METRICS_BYTES);
+    const struct service *service = call->service;
+    struct str body;
+    size_t running = 0;
+
+    list_each (node, &service->order)
+        if (list_entry(node, struct sandbox, node)->state == SANDBOX_RUNNING)
+            running++;
+    if (buf_printf(&out,
+                   "# HELP gatehouse_sandboxes Sandboxes that exist.\n"
+                   "# TYPE gatehouse_sandboxes gauge\n"
+                   "gatehouse_sandboxes{status=\"running\"} %zu\n"
+                   "gatehouse_sandboxes{status=\"stopped\"} %zu\n"
+                   "# HELP gatehouse_sandboxes_created_total Sandboxes created since the start.\n"
+                   "# TYPE gatehouse_sandboxes_created_total counter\n"
+                   "gatehouse_sandboxes_created_total %llu\n"
+                   "# HELP gatehouse_executions_total Commands run since the start.\n"
+                   "# TYPE gatehouse_executions_total counter\n"
+                   "gatehouse_executions_total %llu\n"
+                   "# HELP gatehouse_executions_kept Executions whose events are kept.\n"
+                   "# TYPE gatehouse_executions_kept gauge\n"
+                   "gatehouse_executions_kept %zu\n"
+                   "# HELP gatehouse_history_bytes Output that is kept.\n"
+                   "# TYPE gatehouse_history_bytes gauge\n"
+                   "gatehouse_history_bytes %zu\n",
+                   running, service->sandboxes.count - running,
+                   (unsigned long long)service->created, (unsigned long long)service->executed,
+                   service->executions.count, service->history_bytes) < 0) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        return;
+    }
+    body = buf_view(&out);
+    exchange_answer(call->exchange,
+                    &(struct http_answer){.status = 200,
+                                          .type = STR("text/plain; version=0.0.4; charset=utf-8"),
+                                          .parts = &body,
+                                          .part_count = 1});
+}
+
+void about_capabilities(const struct call *call)
+{
+    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
+    const struct room_abilities *has;
+    struct json_writer json;
+    int r;
+
+    if (call->service->config.keeper == NULL) {
+        call_fail(call->exchange, 503, "the service cannot start sandboxes now");
+        return;
+    }
+    has = room_keeper_abilities(call->service->config.keeper);
+    json_writer_init(&json, &out);
+    json_begin_object(&json);
+    json_put_str(&json, STR("provider"), STR("isolated"));
+    json_put_str(&json, STR("version"), STR(GATEHOUSE_VERSION));
+    json_put_bool(&json, STR("degraded"), has->is_degraded);
+    json_put_str_lossy(&json, STR("weaker"), str_from(has->words));
+    json_put_str(&json, STR("user_ids"), has->ids == ROOM_IDS_RANGE ? STR("range") : STR("single"));
+    json_put_bool(&json, STR("root"), has->is_root);
+    json_put_bool(&json, STR("overlay"), has->has_overlay);
+    json_put_bool(&json, STR("landlock"), has->has_landlock);
+    json_put_bool(&json, STR("cgroups"), has->has_cgroups);
+    json_put_str(&json, STR("network"), STR("none"));
+    json_put_int(&json, STR("max_sandboxes"), call->service->config.max_sandboxes);
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    if (r < 0)
+        call_fail(call->exchange, 503, err_text(r));
+    else
+        call_answer_json(call->exchange, 200, buf_view(&out));
+}

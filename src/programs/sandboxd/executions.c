@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/sandboxd/executions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "programs/sandboxd/images.h"
+#include "programs/sandboxd/transcript.h"
+
+enum {
+    MOST_VARIABLES = 1024,
+    HIGH_BYTES = 1 << 20, /* unread by a client: its command waits */
+    KEY_BYTES = 2 * SANDBOXSTORE_ID_BYTES,
+};
+
+struct execution {
+    struct list node;  /* sandbox->executions */
+    struct list ended; /* service->ended, when it is over */
+    struct service *service;
+    struct sandbox *sandbox;
+    char key[KEY_BYTES]; /* in service->executions */
+    char id[SANDBOXSTORE_ID_BYTES];
+    bool is_plain;
+    bool is_waiting; /* for the sandbox */
+    bool is_paused;
+    struct sandbox_use use;
+    struct room_exec *exec; /* while it runs */
+    struct arena arena;     /* of the command, while it waits */
+    struct room_command command;
+    struct transcript transcript;
+    size_t counted; /* bytes of the transcript, in service->history_bytes */
+    struct list followers;
+    int64_t ended_ms;
+};
+
+struct follower {
+    struct list node;
+    struct execution *execution;
+    struct exchange *exchange;
+    int64_t next; /* the first event that was not sent */
+    bool has_begun;
+};
+
+/* ---- the end of an execution ---- */
+
+static void count_bytes(struct execution *execution)
+{
+    execution->service->history_bytes += execution->transcript.bytes - execution->counted;
+    execution->counted = execution->transcript.bytes;
+}
+
+static void free_execution(struct execution *execution)
+{
+    list_remove(&execution->node);
+    list_remove(&execution->ended);
+    map_remove(&execution->service->executions, str_from(execution->key));
+    transcript_done(&execution->transcript);
+    count_bytes(execution);
+    arena_done(&execution->arena);
+    free(execution);
+}
+
+/* The room's part is over; the sandbox may be stopped when it is idle. */
+static void leave_room(struct execution *execution)
+{
+    if (execution->exec == NULL)
+        return;
+    room_exec_free(execution->exec);
+    execution->exec = NULL;
+    service_release(execution->sandbox);
+}
+
+static void keep_ended(struct execution *execution)
+{
+    struct service *service = execution->service;
+
+    leave_room(execution);
+    execution->ended_ms = loop_now_ms(service->config.loop);
+    list_append(&service->ended, &execution->ended);
+}
+
+/* ---- followers ---- */
+
+static void free_follower(struct follower *follower)
+{
+    list_remove(&follower->node);
+    free(follower);
+}
+
+/* Sends what there is, up to what the client takes. False: the follower is gone. */
+static bool send_events(struct follower *follower)
+{
+    const struct transcript *transcript = &follower->execution->transcript;
+
+    while (follower->next < transcript_next(transcript) &&
+           exchange_kept(follower->exchange) < HIGH_BYTES) {
+        struct str lines[EXCHANGE_MAX_PARTS];
+        size_t bytes = 0;
+        size_t count = 0;
+
+        while (count < EXCHANGE_MAX_PARTS && bytes < HIGH_BYTES &&
+               follower->next + (int64_t)count < transcript_next(transcript)) {
+            lines[count] = transcript_line(transcript, follower->next + (int64_t)count);
+            bytes += lines[count++].len;
+        }
+        if (exchange_write(follower->exchange, lines, count) < 0) {
+            exchange_cut(follower->exchange);
+            free_follower(follower);
+            return false;
+        }
+        follower->next += (int64_t)count;
+    }
+    if (transcript->error != 0 && !transcript->is_over) {
+        exchange_cut(follower->exchange); /* events are missing, and no end will say so */
+        free_follower(follower);
+        return false;
+    }
+    if (transcript->is_over && follower->next == transcript_next(transcript)) {
+        exchange_end(follower->exchange);
+        free_follower(follower);
+        return false;
+    }
+    return true;
+}
+
+/* The output that no follower has yet stays; beyond the limit, the rest goes. */
+static void trim(struct execution *execution)
+{
+    int64_t keep = transcript_next(&execution->transcript);
+
+    list_each (node, &execution->followers) {
+        const struct follower *follower = list_entry(node, struct follower, node);
+
+        if (follower->next < keep)
+            keep = follower->next;
+    }
+    transcript_trim(&execution->transcript,
+                    execution->service->history_bytes > EXECUTIONS_ALL_KEPT_BYTES
+                        ? EXECUTIONS_LEAST_BYTES
+                        : EXECUTIONS_KEPT_BYTES,
+                    keep);
+    count_bytes(execution);
+}
+
+static bool is_somebody_behind(const struct execution *execution)
+{
+    list_each (node, &execution->followers) {
+        const struct follower *follower = list_entry(node, struct follower, node);
+
+        if (follower->has_begun && (follower->next < transcript_next(&execution->transcript) ||
+                                    exchange_kept(follower->exchange) >= HIGH_BYTES))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the command wait for its readers, or go on. */
+static void pace(struct execution *execution)
+{
+    bool is_behind = is_somebody_behind(execution);
+
+    if (execution->exec == NULL || is_behind == execution->is_paused)
+        return;
+    execution->is_paused = is_behind;
+    if (is_behind)
+        room_exec_pause(execution->exec);
+    else
+        room_exec_resume(execution->exec);
+}
+
+static void pump(struct execution *execution)
+{
+    list_each_safe (node, &execution->followers) {
+        struct follower *follower = list_entry(node, struct follower, node);
+
+        if (follower->has_begun)
+            (void)send_events(follower);
+    }
+    trim(execution);
+    pace(execution);
+}
+
+/* A plain execution belongs to its connection. */
+static bool is_useless(const struct execution *execution)
+{
+    return execution->is_plain && list_is_empty(&execution->followers);
+}
+
+static void kill_and_free(struct execution *execution)
+{
+    if (execution->is_waiting)
+        service_cancel(&execution->use);
+    if (execution->exec != NULL)
+        room_exec_kill(execution->exec);
+    leave_room(execution);
+    free_execution(execution);
+}
+
+static void on_gone(void *data)
+{
+    struct follower *follower = data;
+    struct execution *execution = follower->execution;
+
+    free_follower(follower);
+    if (is_useless(execution))
+        kill_and_free(execution);
+    else
+        pace(execution);
+}
+
+static void on_drained(void *data)
+{
+    struct execution *execution = ((struct follower *)data)->execution;
+
+    pump(execution);
+    if (is_useless(execution))
+        kill_and_free(execution);
+}
+
+static const struct exchange_events follower_events = {.on_gone = on_gone,
+                                                       .on_drained = on_drained};
+
+static struct follower *add_follower(struct execution *execution, struct exchange *exchange,
+                                     int64_t next)
+{
+    struct follower *follower = calloc(1, sizeof(*follower));
+
+    if (follower == NULL) {
+        call_fail(exchange, 503, err_text(ERR_NO_MEMORY));
+        return NULL;
+    }
+    *follower = (struct follower){.execution = execution, .exchange = exchange, .next = next};
+    list_append(&execution->followers, &follower->node);
+    exchange_watch(exchange, &follower_events, follower);
+    return follower;
+}
+
+static void begin(struct follower *follower)
+{
+    const struct http_field field = {STR("X-Exec-Id"), str_from(follower->execution->id)};
+
+    exchange_begin(follower->exchange,
+                   &(struct http_answer){.status = 200,
+                                         .type = STR("application/x-ndjson"),
+                                         .fields = &field,
+                                         .field_count = follower->execution->is_plain ? 0 : 1});
+    follower->has_begun = true;
+}
+
+/* ---- the command ---- */
+
+/* Ends the followers by the last event, and keeps what there is for later ones. */
+static void settle(struct execution *execution)
+{
+    keep_ended(execution);
+    pump(execution);
+    if (is_useless(execution))
+        free_execution(execution);
+}
+
+static void on_output(void *data, enum room_stream stream, struct str bytes)
+{
+    struct execution *execution = data;
+
+    transcript_add_output(&execution->transcript,
+                          stream == ROOM_STDOUT ? TRANSCRIPT_STDOUT : TRANSCRIPT_STDERR, bytes);
+    pump(execution);
+    if (is_useless(execution))
+        kill_and_free(execution);
+}
+
+static void on_exit_(void *data, const struct room_exit *exit)
+{
+    struct execution *execution = data;
+
+    transcript_add_exit(&execution->transcript,
+                        &(struct transcript_exit){.exit_code = exit->killed ? -1 : exit->code,
+                                                  .took_ms = exit->time_ms,
+                                                  .is_timed_out = exit->timed_out,
+                                                  .is_killed = exit->killed});
+    settle(execution);
+}
+
+static void on_fail(void *data, const struct err *err)
+{
+    struct execution *execution = data;
+
+    transcript_add_error(&execution->transcript, str_from(err->message));
+    settle(execution);
+}
+
+/* It never ran: whoever waits gets an answer instead of events. */
+static void refuse(struct execution *execution, const struct err *err)
+{
+    while (!list_is_empty(&execution->followers)) {
+        struct follower *follower = list_entry(execution->followers.next, struct follower, node);
+        struct exchange *exchange = follower->exchange;
+
+        free_follower(follower);
+        if (err->code == ERR_SESSION_OVER)
+            call_fail_restarted(exchange);
+        else
+            call_fail_err(exchange, err);
+    }
+    free_execution(execution);
+}
+
+static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
+{
+    struct execution *execution = data;
+    const struct room_exec_events events = {
+        .on_output = on_output, .on_exit = on_exit_, .on_fail = on_fail, .data = execution};
+    struct err failed = ERR_INIT;
+
+    execution->is_waiting = false;
+    if (err != NULL) {
+        refuse(execution, err);
+        return;
+    }
+    if (room_exec(sandbox->room, &execution->command, &events, &execution->exec, &failed) < 0) {
+        execution->exec = NULL;
+        service_release(sandbox);
+        refuse(execution, &failed);
+        return;
+    }
+    execution->service->executed++;
+    transcript_add_start(&execution->transcript, str_from(execution->id));
+    list_each (node, &execution->followers)
+        begin(list_entry(node, struct follower, node));
+    pump(execution);
+}
+
+/* ---- requests ---- */
+
+static bool is_variable(struct str name, struct str value)
+{
+    return name.len > 0 && memchr(name.ptr, '=', name.len) == NULL && !str_has_nul(name) &&
+           !str_has_nul(value);
+}
+
+static const char *read_env(struct arena *arena, const struct json_value *env,
+                            struct room_command *command)
+{
+    const char **list;
+    size_t count = 0;
+
+    if (env == NULL || env->type == JSON_NULL)
+        return NULL;
+    if (env->type != JSON_OBJECT)
+        return "env must be an object of texts";
+    if (env->size > MOST_VARIABLES)
+        return "env has too many variables";
+    list = arena_alloc_array(arena, env->size + 1, sizeof(*list));
+    if (list == NULL)
+        return "env is too large";
+    json_each_member (key, env) {
+        struct str name = json_str(key);
+        struct str value;
+        char *pair;
+
+        if ((key + 1)->type != JSON_STRING)
+            return "env must be an object of texts";
+        value = json_str(key + 1);
+        if (!is_variable(name, value))
+            return "env has a variable with an impossible name or value";
+        pair = arena_alloc(arena, name.len + value.len + 2);
+        if (pair == NULL)
+            return "env is too large";
+        memcpy(pair, name.ptr, name.len);
+        pair[name.len] = '=';
+        memcpy(pair + name.len + 1, value.ptr, value.len);
+        pair[name.len + 1 + value.len] = '\0';
+        list[count++] = pair;
+    }
+    list[count] = NULL;
+    command->env = list;
+    return NULL;
+}
+
+/* What is wrong with the request, or NULL. The command's texts are in the arena. */
+static const char *read_command(struct arena *arena, const struct json_value *object,
+                                struct room_command *command, struct str *out_id)
+{
+    struct str shell = STR_EMPTY;
+    struct str workdir = STR_EMPTY;
+    int64_t timeout_ms = 0;
+    bool is_exact;
+
+    *command = (struct room_command){.timeout_ms = EXECUTIONS_TIMEOUT_MS};
+    if (!json_get_str(object, STR("command"), &shell) || str_trim(shell).len == 0 ||
+        str_has_nul(shell))
+        return "command must be a text that is not empty";
+    if (!call_member_str(object, STR("workdir"), &workdir) || str_has_nul(workdir) ||
+        workdir.len >= ROOM_PATH_BYTES || (workdir.len > 0 && workdir.ptr[0] != '/'))
+        return "workdir must be an absolute path";
+    if (!call_member_int(object, STR("timeout_ms"), &timeout_ms) || timeout_ms < 0 ||
+        timeout_ms > EXECUTIONS_MAX_TIMEOUT_MS)
+        return "timeout_ms must be a number of milliseconds, at most a day";
+    if (!call_member_bool(object, STR("exact_output"), &is_exact))
+        return "exact_output must be true or false";
+    if (!call_member_str(object, STR("exec_id"), out_id) ||
+        (out_id->len > 0 && !call_is_uuid(*out_id)) ||
+        (out_id->len == 0 && json_get_str(object, STR("exec_id"), out_id)))
+        return "exec_id must be a UUID in lower case";
+    if (timeout_ms > 0)
+        command->timeout_ms = timeout_ms;
+    command->shell = arena_copy(arena, shell);
+    command->workdir = workdir.len > 0 ? arena_copy(arena, workdir) : NULL;
+    if (command->shell == NULL || (workdir.len > 0 && command->workdir == NULL))
+        return "the command is too large";
+    return read_env(arena, json_get(object, STR("env")), command);
+}
+
+static void make_key(const struct sandbox *sandbox, const char *id, char out_key[KEY_BYTES])
+{
+    snprintf(out_key, KEY_BYTES, "%s/%s", sandbox->record.id, id);
+}
+
+static struct execution *find(const struct sandbox *sandbox, struct str id)
+{
+    char text[SANDBOXSTORE_ID_BYTES];
+    char key[KEY_BYTES];
+
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(id));
+    make_key(sandbox, text, key);
+    return map_get(&sandbox->service->executions, str_from(key));
+}
+
+/* The sandbox of the request; NULL after a 404. */
+static struct sandbox *find_sandbox(const struct call *call)
+{
+    struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
+
+    if (sandbox == NULL)
+        call_fail(call->exchange, 404, "there is no such sandbox");
+    return sandbox;
+}
+
+/* Sends events from `next` on; to the end of the execution, or as far as there are. */
+static void follow(struct execution *execution, struct exchange *exchange, int64_t next)
+{
+    struct follower *follower;
+
+    if (next < execution->transcript.first) {
+        call_fail(exchange, 410, "the events after that one are not kept any more");
+        return;
+    }
+    follower = add_follower(execution, exchange, next);
+    if (follower == NULL || execution->is_waiting)
+        return;
+    begin(follower);
+    if (send_events(follower))
+        pace(execution);
+}
+
+static struct execution *new_execution(struct sandbox *sandbox, bool is_plain, struct str id)
+{
+    struct execution *execution = calloc(1, sizeof(*execution));
+    struct service *service = sandbox->service;
+
+    executions_expire(service);
+    if (execution == NULL)
+        return NULL;
+    *execution = (struct execution){
+        .service = service, .sandbox = sandbox, .is_plain = is_plain, .is_waiting = true};
+    list_init(&execution->node);
+    list_init(&execution->ended);
+    list_init(&execution->followers);
+    arena_init(&execution->arena, CALL_ARENA_BYTES);
+    transcript_init(&execution->transcript, is_plain);
+    execution->use = (struct sandbox_use){.ready = on_ready, .data = execution};
+    if (id.len > 0)
+        snprintf(execution->id, sizeof(execution->id), "%.*s", STR_ARG(id));
+    else
+        call_make_uuid(execution->id);
+    make_key(sandbox, execution->id, execution->key);
+    if (map_add(&service->executions, str_from(execution->key), execution) < 0) {
+        free(execution);
+        return NULL;
+    }
+    list_append(&sandbox->executions, &execution->node);
+    return execution;
+}
+
+/* An image may set variables and a directory for all commands. */
+static const char *apply_image(struct execution *execution)
+{
+    return images_apply(execution->service->images, execution->sandbox->record.image,
+                        &execution->arena, &execution->command) < 0
+               ? "the image's variables are too large"
+               : NULL;
+}
+
+static void start(const struct call *call, bool is_plain)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    struct sandbox *sandbox = find_sandbox(call);
+    const struct json_value *object = sandbox != NULL ? call_object(call, &arena, false) : NULL;
+    struct room_command checked;
+    struct execution *execution;
+    struct str id = STR_EMPTY;
+    const char *wrong;
+
+    if (object == NULL)
+        return;
+    wrong = read_command(&arena, object, &checked, &id);
+    if (wrong != NULL) {
+        call_fail(call->exchange, 400, wrong);
+        return;
+    }
+    if (is_plain)
+        id = STR_EMPTY;
+    execution = id.len > 0 ? find(sandbox, id) : NULL;
+    if (execution != NULL) {
+        follow(execution, call->exchange, 0);
+        return;
+    }
+    execution = new_execution(sandbox, is_plain, id);
+    if (execution == NULL) {
+        call_fail(call->exchange, 503, "too many executions; try again later");
+        return;
+    }
+    wrong = read_command(&execution->arena, object, &execution->command, &id);
+    (void)json_get_bool(object, STR("exact_output"), &execution->transcript.is_exact);
+    if (wrong == NULL)
+        wrong = apply_image(execution);
+    if (wrong != NULL) {
+        call_fail(call->exchange, 400, wrong);
+        free_execution(execution);
+    } else if (add_follower(execution, call->exchange, 0) == NULL) {
+        free_execution(execution);
+    } else {
+        service_use(sandbox, &execution->use);
+    }
+}
+
+void executions_start(const struct call *call)
+{
+    start(call, false);
+}
+
+void executions_start_plain(const struct call *call)
+{
+    start(call, true);
+}
+
+/* One answer with the events so far. */
+static void answer_events(const struct execution *execution, struct exchange *exchange,
+                          int64_t next)
+{
+    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
+    const struct http_field field = {STR("X-Exec-Id"), str_from(execution->id)};
+    struct str body;
+    int r = 0;
+
+    if (next < execution->transcript.first) {
+        call_fail(exchange, 410, "the events after that one are not kept any more");
+        return;
+    }
+    for (; next < transcript_next(&execution->transcript) && r == 0; next++)
+        r = buf_append_str(&out, transcript_line(&execution->transcript, next));
+    if (r < 0) {
+        call_fail(exchange, 503, err_text(r));
+        return;
+    }
+    body = buf_view(&out);
+    exchange_answer(exchange, &(struct http_answer){.status = 200,
+                                                    .type = STR("application/x-ndjson"),
+                                                    .fields = &field,
+                                                    .field_count = 1,
+                                                    .parts = &body,
+                                                    .part_count = 1});
+}
+
+void executions_follow(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    struct sandbox *sandbox = find_sandbox(call);
+    struct execution *execution;
+    struct str text;
+    int64_t after = -1;
+    bool follows;
+    int error = 0;
+
+    if (sandbox == NULL)
+        return;
+    if (call_query(call, &arena, STR("after"), &text, &error) &&
+        (!str_to_int64(text, &after) || after < 0))
+        error = ERR_INVALID_ARGUMENT;
+    if (error < 0 || call_query_bool(call, STR("follow"), true, &follows) < 0) {
+        call_fail(call->exchange, 400,
+                  "after must be the number of an event, and follow true or false");
+        return;
+    }
+    execution = find(sandbox, call->ids[1]);
+    if (execution == NULL || execution->is_plain)
+        call_fail(call->exchange, 404, "there is no such execution");
+    else if (after >= transcript_next(&execution->transcript))
+        call_fail(call->exchange, 400, "after is beyond the last event");
+    else if (follows)
+        follow(execution, call->exchange, after + 1);
+    else
+        answer_events(execution, call->exchange, after + 1);
+}
+
+/* Whoever follows learns that no more comes. */
+static void forget(struct execution *execution)
+{
+    struct err err = ERR_INIT;
+
+    err_set(&err, ERR_NOT_FOUND, "the execution was deleted");
+    if (execution->is_waiting) {
+        service_cancel(&execution->use);
+        refuse(execution, &err);
+        return;
+    }
+    transcript_add_error(&execution->transcript, str_from(err.message));
+    list_each_safe (node, &execution->followers) {
+        struct follower *follower = list_entry(node, struct follower, node);
+
+        if (send_events(follower)) {
+            exchange_cut(follower->exchange);
+            free_follower(follower);
+        }
+    }
+    kill_and_free(execution);
+}
+
+void executions_remove(const struct call *call)
+{
+    struct sandbox *sandbox = find_sandbox(call);
+    struct execution *execution;
+
+    if (sandbox == NULL)
+        return;
+    execution = find(sandbox, call->ids[1]);
+    if (execution != NULL && !execution->is_plain)
+        forget(execution);
+    call_answer_nothing(call->exchange);
+}
+
+/* ---- for the service ---- */
+
+void executions_expire(struct service *service)
+{
+    int64_t now_ms = loop_now_ms(service->config.loop);
+
+    list_each_safe (node, &service->ended) {
+        struct execution *execution = list_entry(node, struct execution, ended);
+
+        if (now_ms - execution->ended_ms < EXECUTIONS_KEPT_MS &&
+            service->history_bytes <= EXECUTIONS_ALL_KEPT_BYTES)
+            return;
+        if (list_is_empty(&execution->followers))
+            free_execution(execution);
+    }
+}
+
+void executions_forget_all(struct sandbox *sandbox)
+{
+    while (!list_is_empty(&sandbox->executions))
+        forget(list_entry(sandbox->executions.next, struct execution, node));
+}

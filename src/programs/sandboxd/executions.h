@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands in sandboxes, and who follows their output. An execution has an id: whoever starts it
+ * again follows the first one. It outlives the connection that started it, and its events are kept
+ * for ten minutes after its end, 16 MiB at most. A command whose output somebody follows waits for
+ * that reader; without a reader its oldest output is dropped.
+ *
+ * The first generation of the API has no ids: the command ends with its connection.
+ */
+#ifndef PROGRAMS_SANDBOXD_EXECUTIONS_H
+#define PROGRAMS_SANDBOXD_EXECUTIONS_H
+
+#include "programs/sandboxd/call.h"
+#include "programs/sandboxd/service.h"
+
+enum {
+    EXECUTIONS_MAX_BODY_BYTES = 1 << 20,
+    EXECUTIONS_KEPT_MS = 10 * 60 * 1000,
+    EXECUTIONS_KEPT_BYTES = 16 << 20,      /* of one */
+    EXECUTIONS_ALL_KEPT_BYTES = 256 << 20, /* of all; then the oldest that are over go */
+    EXECUTIONS_LEAST_BYTES = 64 << 10,     /* of one, while all have too much */
+    EXECUTIONS_TIMEOUT_MS = 300 * 1000,    /* of one that gives none */
+    EXECUTIONS_MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000,
+};
+
+/* ---- endpoints ---- */
+
+void executions_start(const struct call *call);
+void executions_start_plain(const struct call *call);
+void executions_follow(const struct call *call);
+void executions_remove(const struct call *call);
+
+/* ---- for the service ---- */
+
+/* Those that ended long ago. */
+void executions_expire(struct service *service);
+/* Ends and forgets all of a sandbox. */
+void executions_forget_all(struct sandbox *sandbox);
+
+#endif

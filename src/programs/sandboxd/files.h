@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoints for files in a sandbox. All work happens in the sandbox, as its user. */
+#ifndef PROGRAMS_SANDBOXD_FILES_H
+#define PROGRAMS_SANDBOXD_FILES_H
+
+#include "programs/sandboxd/call.h"
+
+enum {
+    FILES_MAX_BODY_BYTES = 10 << 20,
+    FILES_MAX_REQUEST_BYTES = 64 << 10, /* with two paths */
+};
+
+void files_write(const struct call *call);
+void files_append(const struct call *call);
+void files_list(const struct call *call);
+void files_remove(const struct call *call);
+void files_read(const struct call *call);
+void files_copy(const struct call *call);
+void files_move(const struct call *call);
+void files_mkdir(const struct call *call);
+void files_stat(const struct call *call);
+
+#endif

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the steps of an image, one after the other, those that are not there yet. */
+#include "programs/sandboxd/images_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hex.h"
+#include "base/utf8.h"
+
+enum {
+    MOST_STEPS = ROOM_MAX_LAYERS,
+    MAX_STEP_BYTES = 64 << 10,
+    MAX_ENV_BYTES = 256 << 10,
+    LOG_BYTES = 8 << 10, /* the end of a step's output */
+    STEP_TIMEOUT_MS = 30 * 60 * 1000,
+    BUILD_ARENA_BYTES = 16 << 20,
+    NAME_BYTES = 32,
+};
+
+enum word { FROM, RUN, ENV, WORKDIR, WORDS };
+static const char *const words[WORDS] = {
+    [FROM] = "FROM", [RUN] = "RUN", [ENV] = "ENV", [WORKDIR] = "WORKDIR"};
+
+struct step {
+    enum word word;
+    struct str rest;
+};
+
+struct build {
+    struct list node;
+    struct images *images;
+    struct arena arena;
+    struct step *steps;
+    size_t count;
+    size_t at; /* the step that is under way */
+    char owner[SANDBOXSTORE_ID_BYTES];
+    char key[SANDBOXSTORE_KEY_BYTES];    /* of the layer that is being built; or empty */
+    char parent[SANDBOXSTORE_KEY_BYTES]; /* what is there */
+    char room_id[ROOM_ID_BYTES];
+    bool is_builder; /* it builds `key`; others that want the same wait for it */
+    struct room *room;
+    struct room_exec *exec;
+    struct buf log;
+    struct err failure; /* why the room is being deleted */
+    images_built *done;
+    void *data;
+};
+
+/* ---- reading steps ---- */
+
+/* "RUN npm ci" */
+static bool read_step(struct str text, struct step *out_step)
+{
+    struct str rest = str_trim(text);
+    struct str word = STR_EMPTY;
+
+    for (size_t i = 0; i < rest.len && rest.ptr[i] != ' ' && rest.ptr[i] != '\t'; i++)
+        word = str_slice(rest, 0, i + 1);
+    rest = str_trim(str_slice(rest, word.len, rest.len));
+    for (size_t i = 0; i < WORDS; i++)
+        if (str_eq_nocase(word, str_from(words[i]))) {
+            *out_step = (struct step){(enum word)i, rest};
+            return rest.len > 0;
+        }
+    return false;
+}
+
+/* "NAME=value", "NAME value"; quotes around the value go. */
+static bool read_variable(struct str rest, struct str *out_name, struct str *out_value)
+{
+    size_t at = 0;
+
+    while (at < rest.len && rest.ptr[at] != '=' && rest.ptr[at] != ' ')
+        at++;
+    *out_name = str_slice(rest, 0, at);
+    *out_value = str_trim(str_slice(rest, at + 1, rest.len));
+    if (out_value->len >= 2 && (out_value->ptr[0] == '"' || out_value->ptr[0] == '\'') &&
+        out_value->ptr[out_value->len - 1] == out_value->ptr[0])
+        *out_value = str_slice(*out_value, 1, out_value->len - 2);
+    return at > 0 && at < rest.len;
+}
+
+const char *images_check_steps(const struct json_value *steps)
+{
+    size_t at = 0;
+
+    if (steps->type == JSON_NULL)
+        return NULL;
+    if (steps->type != JSON_ARRAY || steps->size > MOST_STEPS)
+        return "dockerfile_steps must be a list of at most 127 texts";
+    json_each_item (item, steps) {
+        struct str name;
+        struct str value;
+        struct step step;
+
+        if (item->type != JSON_STRING || item->size > MAX_STEP_BYTES || str_has_nul(json_str(item)))
+            return "dockerfile_steps must be a list of texts, at most 64 KiB each";
+        if (!read_step(json_str(item), &step))
+            return "dockerfile_steps: a step is FROM, RUN, ENV or WORKDIR, and what follows";
+        if (step.word == FROM && at > 0)
+            return "dockerfile_steps: FROM may only be the first step";
+        if (step.word == ENV && !read_variable(step.rest, &name, &value))
+            return "dockerfile_steps: ENV needs a name and a value";
+        if (step.word == WORKDIR &&
+            (step.rest.ptr[0] != '/' || step.rest.len >= SANDBOXSTORE_PATH_BYTES))
+            return "dockerfile_steps: WORKDIR needs an absolute path";
+        at++;
+    }
+    return NULL;
+}
+
+/* The lengths come first, so that no part can pass into the next. */
+static void make_key(struct build *build, const struct step *step)
+{
+    const struct str parts[] = {str_from(build->owner), str_from(build->parent),
+                                str_from(words[step->word]), step->rest};
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    for (size_t i = 0; i < array_size(parts); i++) {
+        char length[24];
+
+        snprintf(length, sizeof(length), "%zu:", parts[i].len);
+        sha256_add(&hash, str_from(length));
+        sha256_add(&hash, parts[i]);
+    }
+    sha256_end(&hash, digest);
+    hex_text(build->key, digest, sizeof(digest));
+}
+
+/* ---- the end ---- */
+
+static void advance(struct build *build);
+
+/* The next one that waits for a layer of this key; or NULL. */
+static struct build *find_waiting(const struct images *images, const char *key)
+{
+    list_each (node, &images->builds) {
+        struct build *build = list_entry(node, struct build, node);
+
+        if (!build->is_builder && key[0] != '\0' && strcmp(build->key, key) == 0)
+            return build;
+    }
+    return NULL;
+}
+
+static void end_build(struct build *build, const struct err *err, struct str log, const char *key)
+{
+    images_built *done = build->done;
+    void *data = build->data;
+
+    list_remove(&build->node);
+    done(data, err, log, key);
+    buf_done(&build->log);
+    arena_done(&build->arena);
+    free(build);
+}
+
+/* Those that waited for the same layer fail with it. */
+static void fail(struct build *build, const struct err *err)
+{
+    struct images *images = build->images;
+    struct err copy = *err;
+    struct build *other;
+    char key[SANDBOXSTORE_KEY_BYTES];
+
+    memcpy(key, build->key, sizeof(key));
+    list_remove(&build->node);
+    while ((other = find_waiting(images, key)) != NULL)
+        end_build(other, &copy, buf_view(&build->log), NULL);
+    end_build(build, &copy, buf_view(&build->log), NULL);
+}
+
+static void succeed(struct build *build)
+{
+    struct layer *layer = images_layer(build->images, build->parent);
+    char key[SANDBOXSTORE_KEY_BYTES];
+
+    memcpy(key, build->parent, sizeof(key));
+    if (layer != NULL) {
+        layer->record.is_image = true;
+        layer->record.used_s = loop_wall_ms(build->images->service->config.loop) / 1000;
+        (void)sandboxstore_save_layer(build->images->service->config.store, &layer->record);
+    }
+    end_build(build, NULL, STR_EMPTY, key);
+}
+
+/* ---- a layer ---- */
+
+/* All variables so far, with the one of this step. */
+static int write_env(const struct build *build, const struct step *step, struct buf *out)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(BUILD_ARENA_BYTES);
+    const struct json_limits limits = {MAX_ENV_BYTES, 4};
+    const struct layer *parent = images_layer(build->images, build->parent);
+    const struct json_value *env = NULL;
+    struct str name = STR_EMPTY;
+    struct str value = STR_EMPTY;
+    struct json_writer json;
+    int r = 0;
+
+    if (parent != NULL)
+        r = json_parse(&arena, parent->record.env, limits, &env, NULL);
+    if (r < 0)
+        return r;
+    if (step->word == ENV)
+        (void)read_variable(step->rest, &name, &value);
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    if (env != NULL)
+        json_each_member (key, env)
+            if (!str_eq(json_str(key), name))
+                json_put_str(&json, json_str(key), json_str(key + 1));
+    if (name.len > 0)
+        json_put_str(&json, name, value);
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+/* Its files, if it has any, are there; now its record. */
+static void finish_layer(struct build *build, bool has_files)
+{
+    cleanup_buf struct buf env = BUF_INIT(MAX_ENV_BYTES);
+    const struct step *step = &build->steps[build->at];
+    const struct layer *parent = images_layer(build->images, build->parent);
+    struct service *service = build->images->service;
+    struct sandboxstore_layer stored = {.has_files = has_files};
+    char key[SANDBOXSTORE_KEY_BYTES];
+    struct build *other;
+    struct err err = ERR_INIT;
+    int r = write_env(build, step, &env);
+
+    stored.created_s = loop_wall_ms(service->config.loop) / 1000;
+    stored.used_s = stored.created_s;
+    stored.env = buf_view(&env);
+    memcpy(stored.key, build->key, sizeof(stored.key));
+    memcpy(stored.parent, build->parent, sizeof(stored.parent));
+    memcpy(stored.owner, build->owner, sizeof(stored.owner));
+    if (step->word == WORKDIR)
+        snprintf(stored.workdir, sizeof(stored.workdir), "%.*s", STR_ARG(step->rest));
+    else if (parent != NULL)
+        memcpy(stored.workdir, parent->record.workdir, sizeof(stored.workdir));
+    if (r == 0)
+        r = sandboxstore_save_layer(service->config.store, &stored);
+    if (r == 0 && images_add_layer(build->images, &stored) == NULL)
+        r = ERR_NO_MEMORY;
+    if (r < 0) {
+        err_set(&err, r, "cannot keep step %zu: %s", build->at + 1, err_text(r));
+        fail(build, &err);
+        return;
+    }
+    memcpy(key, build->key, sizeof(key));
+    memcpy(build->parent, build->key, sizeof(build->parent));
+    build->key[0] = '\0';
+    build->is_builder = false;
+    build->at++;
+    /* First the others, because this build may end in the next call. */
+    while ((other = find_waiting(build->images, key)) != NULL) {
+        other->key[0] = '\0';
+        advance(other);
+    }
+    advance(build);
+}
+
+static void on_frozen(void *data, const struct err *err)
+{
+    struct build *build = data;
+
+    if (err != NULL)
+        fail(build, err);
+    else
+        finish_layer(build, true);
+}
+
+static void on_failed_gone(void *data, const struct err *err)
+{
+    struct build *build = data;
+
+    (void)err; /* what stays is swept at the next start */
+    fail(build, &build->failure);
+}
+
+/* Removes the half layer, then tells. */
+static void abandon(struct build *build)
+{
+    struct room_keeper *keeper = build->images->service->config.keeper;
+
+    if (keeper == NULL || room_delete(keeper, build->room_id, on_failed_gone, build) < 0)
+        fail(build, &build->failure);
+}
+
+static void on_stopped(void *data, const struct err *err)
+{
+    struct build *build = data;
+    struct room_keeper *keeper = build->images->service->config.keeper;
+    int r;
+
+    if (err != NULL)
+        build->failure = *err;
+    if (build->failure.code == 0 && keeper == NULL)
+        err_set_plain(&build->failure, ERR_SESSION_OVER);
+    if (build->failure.code == 0) {
+        r = room_freeze(keeper, build->room_id, build->key, on_frozen, build);
+        if (r == 0)
+            return;
+        err_set_plain(&build->failure, r);
+    }
+    abandon(build);
+}
+
+static void leave(struct build *build)
+{
+    room_exec_free(build->exec);
+    build->exec = NULL;
+    if (build->room == NULL || room_stop(build->room, on_stopped, build) < 0)
+        abandon(build);
+}
+
+static void on_room_end(void *data, const struct err *why)
+{
+    struct build *build = data;
+
+    (void)why; /* a command that was running fails with it */
+    build->room = NULL;
+}
+
+static void on_output(void *data, enum room_stream stream, struct str bytes)
+{
+    struct build *build = data;
+
+    (void)stream;
+    if (bytes.len > LOG_BYTES)
+        bytes = str_slice(bytes, bytes.len - LOG_BYTES, LOG_BYTES);
+    if (build->log.len + bytes.len > LOG_BYTES)
+        buf_drop_front(&build->log, build->log.len + bytes.len - LOG_BYTES);
+    (void)buf_append_str(&build->log, bytes);
+}
+
+static void on_exit_(void *data, const struct room_exit *exit)
+{
+    struct build *build = data;
+    const struct step *step = &build->steps[build->at];
+
+    if (exit->timed_out)
+        err_set(&build->failure, ERR_INVALID_ARGUMENT, "step %zu took too long", build->at + 1);
+    else if (exit->code != 0)
+        err_set(&build->failure, ERR_INVALID_ARGUMENT, "step %zu failed with exit code %d: %s %.*s",
+                build->at + 1, exit->code, words[step->word], STR_ARG(utf8_cut(step->rest, 100)));
+    leave(build);
+}
+
+static void on_exec_fail(void *data, const struct err *err)
+{
+    struct build *build = data;
+
+    build->failure = *err;
+    leave(build);
+}
+
+static void run_step(struct build *build)
+{
+    const struct step *step = &build->steps[build->at];
+    const struct room_exec_events events = {
+        .on_output = on_output, .on_exit = on_exit_, .on_fail = on_exec_fail, .data = build};
+    const char *mkdir_words[] = {
+        "mkdir", "-p", "-m", "0777", "--", arena_copy(&build->arena, step->rest), NULL};
+    struct room_command command = {.timeout_ms = STEP_TIMEOUT_MS, .is_root = true};
+    int r;
+
+    if (step->word == WORKDIR)
+        command.argv = mkdir_words;
+    else
+        command.shell = mkdir_words[5];
+    r = mkdir_words[5] == NULL ? ERR_NO_MEMORY : 0;
+    if (r == 0)
+        r = images_apply(build->images, build->parent, &build->arena, &command);
+    if (r == 0 && command.workdir == NULL)
+        command.workdir = "/";
+    if (r == 0)
+        r = room_exec(build->room, &command, &events, &build->exec, &build->failure);
+    else
+        err_set_plain(&build->failure, r);
+    if (r < 0) {
+        build->exec = NULL;
+        if (room_stop(build->room, on_stopped, build) < 0)
+            abandon(build);
+    }
+}
+
+static void on_started(void *data, const struct err *err, struct room *room,
+                       const struct room_reached *reached)
+{
+    struct build *build = data;
+
+    (void)reached;
+    if (err != NULL) {
+        build->failure = *err;
+        abandon(build);
+        return;
+    }
+    build->room = room;
+    run_step(build);
+}
+
+static void start_room(struct build *build)
+{
+    struct service *service = build->images->service;
+    const char *layers[ROOM_MAX_LAYERS];
+    struct room_plan plan = {.id = build->room_id,
+                             .layers = layers,
+                             .network = service->config.build_network,
+                             .on_end = on_room_end,
+                             .data = build};
+    struct err err = ERR_INIT;
+    int r = images_layers(build->images, build->parent, layers, &plan.layer_count, &err);
+    char name[NAME_BYTES + 1];
+
+    snprintf(name, sizeof(name), "%.*s", NAME_BYTES, build->key);
+    snprintf(build->room_id, sizeof(build->room_id), "build-%s", name);
+    build->is_builder = true;
+    build->failure = (struct err)ERR_INIT;
+    buf_clear(&build->log);
+    if (r == 0 && service->config.keeper == NULL)
+        r = err_set_plain(&err, ERR_BUSY);
+    if (r == 0)
+        r = room_start(service->config.keeper, &plan, on_started, build, &err);
+    if (r < 0)
+        fail(build, &err);
+}
+
+/* ---- one step after the other ---- */
+
+static bool is_being_built(const struct build *build)
+{
+    list_each (node, &build->images->builds) {
+        const struct build *other = list_entry(node, struct build, node);
+
+        if (other->is_builder && strcmp(other->key, build->key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void advance(struct build *build)
+{
+    while (build->at < build->count) {
+        const struct step *step = &build->steps[build->at];
+
+        make_key(build, step);
+        if (images_layer(build->images, build->key) != NULL) {
+            memcpy(build->parent, build->key, sizeof(build->parent));
+            build->key[0] = '\0';
+            build->at++;
+            continue;
+        }
+        if (is_being_built(build))
+            return; /* wake_others() goes on */
+        if (step->word == RUN || step->word == WORKDIR) {
+            start_room(build);
+        } else {
+            if (step->word == FROM)
+                log_write(build->images->service->config.log, LOG_WARN,
+                          "an image is built on this machine's system, whatever its FROM says",
+                          LOG_STR("from", step->rest));
+            build->is_builder = true;
+            finish_layer(build, false);
+        }
+        return;
+    }
+    succeed(build);
+}
+
+void images_build(struct images *images, const struct json_value *steps, const char *owner,
+                  images_built *done, void *data)
+{
+    struct build *build = calloc(1, sizeof(*build));
+    struct err err = ERR_INIT;
+
+    err_set_plain(&err, ERR_NO_MEMORY);
+    if (build == NULL) {
+        done(data, &err, STR_EMPTY, NULL);
+        return;
+    }
+    *build = (struct build){.images = images, .done = done, .data = data};
+    snprintf(build->owner, sizeof(build->owner), "%s", owner);
+    buf_init(&build->log, LOG_BYTES);
+    arena_init(&build->arena, BUILD_ARENA_BYTES);
+    list_init(&build->node);
+    list_append(&images->builds, &build->node);
+    build->steps = arena_alloc_array(&build->arena, steps->size, sizeof(*build->steps));
+    if (build->steps != NULL)
+        json_each_item (item, steps) {
+            struct str text;
+
+            if (!arena_copy_str(&build->arena, json_str(item), &text) ||
+                !read_step(text, &build->steps[build->count++])) {
+                build->steps = NULL;
+                break;
+            }
+        }
+    if (build->steps == NULL)
+        fail(build, &err);
+    else
+        advance(build);
+}
+
+bool images_is_building_on(const struct images *images, const char *key)
+{
+    list_each (node, &images->builds)
+        if (strcmp(list_entry(node, struct build, node)->parent, key) == 0)
+            return true;
+    return false;
+}
+
+void images_free_builds(struct images *images)
+{
+    while (!list_is_empty(&images->builds)) {
+        struct build *build = list_entry(images->builds.next, struct build, node);
+        struct err err = ERR_INIT;
+
+        build->exec = NULL;
+        build->room = NULL;
+        build->is_builder = true;
+        err_set(&err, ERR_BUSY, "the service is stopping");
+        fail(build, &err);
+    }
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gatehouse-sandboxd: reads the command line, starts the keeper of the sandboxes, confines itself,
+ * serves. */
+#include <limits.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/options/options.h"
+#include "base/secret.h"
+#include "cli/runner.h"
+#include "cli/sandboxd.h"
+#include "cli/shared.h"
+#include "gatehouse/audit.h"
+#include "isolate/confine.h"
+#include "loop/signal.h"
+#include "loop/timer.h"
+#include "net/http/server.h"
+#include "programs/sandboxd/api.h"
+#include "programs/sandboxd/servicefile.h"
+#include "session/state.h"
+
+enum {
+    PRIVATE_UMASK = 077,
+    KEY_MIN = 16,
+    KEY_CHARS = 32,
+    MAX_CONNECTIONS = 4096,
+    MAX_UNMARKED = 512, /* that have shown no key */
+    SHUTDOWN_MS = 2000,
+    URL_BYTES = 128,
+    KEEPER_TRIES = 200,
+    KEEPER_WAIT_MS = 50,
+};
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+struct program {
+    struct log log;
+    struct loop *loop;
+    struct sandboxstore *store;
+    struct room_keeper *keeper;
+    struct service service;
+    bool has_service;
+    struct api api;
+    struct httpserver *server;
+    struct secret admin_key;
+    bool is_key_given;
+    bool is_key_new;
+    bool has_failed; /* the keeper died */
+    int listen_fd;
+    int state_fd; /* the directory, private to us, locked */
+    char state_path[PATH_MAX];
+    char url[URL_BYTES];
+    struct str hosts[1];
+    struct signal_watch *watches[array_size(signals)];
+    struct timer deadline; /* of the end */
+};
+
+/* ---- the end ---- */
+
+static void on_shutdown(void *data)
+{
+    loop_stop(((struct program *)data)->loop);
+}
+
+static void stop(struct program *program)
+{
+    if (program->service.is_stopping) { /* the second time does not wait */
+        loop_stop(program->loop);
+        return;
+    }
+    service_close(&program->service);
+    httpserver_shutdown(program->server, SHUTDOWN_MS, on_shutdown, program);
+    /* The server waits for answers that a sandbox owes, such as that of a build. */
+    timer_start(&program->deadline, SHUTDOWN_MS);
+}
+
+static void on_signal(void *data, int signum)
+{
+    struct program *program = data;
+
+    log_write(&program->log, LOG_INFO, "stopping", LOG_TEXT("signal", strsignal(signum)));
+    stop(program);
+}
+
+/* A confined process cannot start another keeper; whoever started us can start us again. */
+static void on_keeper_end(void *data)
+{
+    struct program *program = data;
+
+    log_write(&program->log, LOG_ERROR, "the keeper of the sandboxes has ended; start me again");
+    program->has_failed = true;
+    if (program->has_service) {
+        service_lost_keeper(&program->service);
+        stop(program);
+    }
+}
+
+/* ---- what is opened before the walls are up ---- */
+
+static int open_state(struct program *program, const struct option_values *values, struct err *err)
+{
+    const char *given = options_text(values, SANDBOXD_OPTION_STATE_DIR);
+    char parent[PATH_MAX];
+    int fd;
+    int r = given != NULL ? session_state_absolute_path(given, parent, err)
+                          : session_state_default_dir(parent, err);
+
+    if (r < 0)
+        return r;
+    if (snprintf(program->state_path, sizeof(program->state_path), "%s/sandboxes", parent) >=
+        (int)sizeof(program->state_path) - 16)
+        return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
+    r = audit_dir_open(parent, &fd, err);
+    if (r == 0) {
+        close(fd);
+        r = audit_dir_open(program->state_path, &program->state_fd, err);
+    }
+    if (r == 0 && flock(program->state_fd, LOCK_EX | LOCK_NB) < 0)
+        r = err_set(err, ERR_BUSY, "another sandbox service uses '%s': stop it, or use --state-dir",
+                    parent);
+    return r == 0 ? sandboxstore_open(program->state_path, &program->store, err) : r;
+}
+
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* the present limit will do */
+}
+
+static int open_port(struct program *program, const struct option_values *values, struct err *err)
+{
+    struct address address;
+    char text[ADDRESS_TEXT_BYTES];
+    int r;
+
+    if (address_parse(str_from(options_text(values, SANDBOXD_OPTION_LISTEN)), &address) < 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--listen needs an address and a port, like 127.0.0.1:7656 or [::1]:0");
+    raise_descriptors();
+    r = address_listen(&address, err, &program->listen_fd);
+    if (r == 0)
+        r = address_of(program->listen_fd, &address);
+    if (r < 0)
+        return r;
+    address_format(&address, text);
+    snprintf(program->url, sizeof(program->url), "http://%s", text);
+    program->api.has_policy = address_is_loopback(&address);
+    program->hosts[0] = str_slice(str_from(program->url), strlen("http://"), URL_BYTES);
+    program->api.policy = (struct origin_policy){.is_loopback = program->api.has_policy,
+                                                 .port = address.port,
+                                                 .hosts = program->hosts,
+                                                 .host_count = 1};
+    return 0;
+}
+
+/* By the environment, by an earlier run, or a new one. */
+static int open_key(struct program *program, struct err *err)
+{
+    const char *given = getenv(SANDBOXD_KEY_ENV);
+    int r;
+
+    if (given != NULL && given[0] != '\0') {
+        program->is_key_given = true;
+        if (strlen(given) < KEY_MIN || secret_set(&program->admin_key, str_from(given)) < 0)
+            return err_set(err, ERR_INVALID_OPTION, SANDBOXD_KEY_ENV " needs %d to %d characters",
+                           KEY_MIN, SECRET_MAX_BYTES);
+        return 0;
+    }
+    r = servicefile_read_key(program->state_fd, &program->admin_key, err);
+    if (r != ERR_NOT_FOUND)
+        return r;
+    program->is_key_new = true;
+    r = secret_generate(&program->admin_key, STR("sba_"), KEY_CHARS);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static int start_keeper(struct program *program, const struct option_values *values,
+                        struct err *err)
+{
+    char directory[PATH_MAX];
+    const struct room_keeper_config config = {
+        .directory = directory,
+        .libexec = GATEHOUSE_LIBEXECDIR,
+        .error_fd = STDERR_FILENO,
+        .is_degraded = options_is_on(values, SANDBOXD_OPTION_ALLOW_WEAKER),
+        .on_end = on_keeper_end,
+        .data = program,
+    };
+    int r;
+
+    if (snprintf(directory, sizeof(directory), "%s/files", program->state_path) >=
+        (int)sizeof(directory))
+        return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
+    r = room_keeper_new(program->loop, &config, &program->keeper, err);
+    /* The keeper of a service that was killed ends, but not at once. */
+    for (unsigned i = 0; r == ERR_BUSY && i < KEEPER_TRIES; i++) {
+        (void)poll(NULL, 0, KEEPER_WAIT_MS);
+        r = room_keeper_new(program->loop, &config, &program->keeper, err);
+    }
+    return r;
+}
+
+static int confine(struct program *program, struct err *err)
+{
+    const struct landlock_place places[] = {
+        {.path = program->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
+    };
+    const struct confine_plan plan = {
+        .places = places,
+        .place_count = array_size(places),
+        .changes_files = true,
+        .passes_messages = true,
+        .answers_connections = true,
+        .keeps_rooms = true,
+        .has_closed_fds = true,
+    };
+    struct confine_report report;
+    int r = confine_process(&plan, &report, err);
+
+    if (r == 0)
+        confine_log(&report, &program->log);
+    return r;
+}
+
+/* ---- serving ---- */
+
+static void on_access(void *data, const struct http_access *access)
+{
+    const struct api *api = data;
+
+    http_access_log(access, api->service->config.log);
+}
+
+/* The only place that shows the key: to the user who started us, when it is new. */
+static int tell(struct program *program, struct err *err)
+{
+    const struct room_abilities *has = room_keeper_abilities(program->keeper);
+    struct str key = secret_reveal(&program->admin_key); /* to print it once, and to keep it */
+    int r = servicefile_write(program->state_fd, program->url,
+                              program->is_key_given ? STR_EMPTY : key, err);
+
+    if (r < 0)
+        return r;
+    printf("The sandbox service is running at %s\n", program->url);
+    if (program->is_key_new)
+        printf("The administrator's key, for the header X-Api-Key (shown only now): %.*s\n",
+               STR_ARG(key));
+    if (has->is_degraded)
+        printf("Sandboxes are isolated less well than usual: %s\n", has->words);
+    return fflush(stdout) != 0 ? err_set(err, ERR_IO, "cannot print the address") : 0;
+}
+
+static int serve(struct program *program, const struct option_values *values, struct err *err)
+{
+    const struct service_config config = {
+        .loop = program->loop,
+        .log = &program->log,
+        .store = program->store,
+        .keeper = program->keeper,
+        .idle_stop_ms = options_int(values, SANDBOXD_OPTION_IDLE_STOP),
+        .idle_delete_ms = options_int(values, SANDBOXD_OPTION_IDLE_DELETE),
+        .max_sandboxes = (unsigned)options_int(values, SANDBOXD_OPTION_MAX_SANDBOXES),
+        .build_network = options_choice(values, SANDBOXD_OPTION_BUILD_NET) == SANDBOXD_NET_HOST
+                             ? ROOM_NETWORK_HOST
+                             : ROOM_NETWORK_NONE,
+    };
+    const struct httpserver_config server = {
+        .on_request = api_handle,
+        .data = &program->api,
+        .on_access = on_access,
+        .max_connections = MAX_CONNECTIONS,
+        .max_per_address = MAX_CONNECTIONS,
+        .max_unmarked = MAX_UNMARKED,
+    };
+    int fd = program->listen_fd;
+    int r = service_init(&program->service, &config, err);
+
+    program->has_service = true;
+    if (r < 0)
+        return r;
+    program->api.service = &program->service;
+    program->api.admin_key = &program->admin_key;
+    program->listen_fd = -1;
+    r = httpserver_new(program->loop, fd, &server, &program->server);
+    if (r < 0)
+        return err_set(err, r, "cannot serve HTTP: %s", err_text(r));
+    r = tell(program, err);
+    for (size_t i = 0; r == 0 && i < array_size(signals); i++) {
+        r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    if (r == 0)
+        loop_run(program->loop);
+    if (r == 0 && program->has_failed)
+        r = err_set(err, ERR_INTERNAL, "the keeper of the sandboxes has ended");
+    return r;
+}
+
+static int work(struct program *program, const struct option_values *values, struct err *err)
+{
+    int r;
+
+    umask(PRIVATE_UMASK);
+    r = open_port(program, values, err);
+    if (r == 0)
+        r = open_state(program, values, err);
+    if (r == 0)
+        r = open_key(program, err);
+    if (r < 0)
+        return r;
+    r = loop_new(&clock_system, &program->loop);
+    if (r < 0)
+        return err_set_plain(err, r);
+    timer_init(&program->deadline, program->loop, on_shutdown, program);
+    r = start_keeper(program, values, err);
+    if (r == 0)
+        r = confine(program, err);
+    return r == 0 ? serve(program, values, err) : r;
+}
+
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
+{
+    struct program program = {.listen_fd = -1, .state_fd = -1};
+    int r;
+
+    (void)arena;
+    mallopt(M_ARENA_MAX, 1);
+    log_init(&program.log, STDERR_FILENO, shared_log_level(values, SANDBOXD_OPTION_LOG_LEVEL),
+             &clock_system);
+    r = work(&program, values, err);
+    for (size_t i = 0; i < array_size(signals); i++)
+        signal_watch_free(program.watches[i]);
+    if (program.loop != NULL)
+        timer_stop(&program.deadline);
+    if (program.keeper != NULL)
+        room_keeper_free(program.keeper);
+    if (program.has_service)
+        service_done(&program.service);
+    if (program.server != NULL)
+        httpserver_free(program.server);
+    sandboxstore_close(program.store);
+    secret_done(&program.admin_key);
+    if (program.loop != NULL)
+        loop_free(program.loop);
+    if (program.listen_fd >= 0)
+        close(program.listen_fd);
+    if (program.state_fd >= 0)
+        close(program.state_fd);
+    return r;
+}
+
+static const struct runner runner = {
+    .program = SANDBOXD_PROGRAM,
+    .title = "gatehouse sandbox serve",
+    .see = "'gatehouse sandbox serve --help'",
+    .command = SANDBOXD_COMMAND,
+    .checks_options_late = true,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
+}

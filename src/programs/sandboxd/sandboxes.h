@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoints of sandboxes: create, list, get, delete. */
+#ifndef PROGRAMS_SANDBOXD_SANDBOXES_H
+#define PROGRAMS_SANDBOXD_SANDBOXES_H
+
+#include "programs/sandboxd/call.h"
+
+enum {
+    SANDBOXES_MAX_BODY_BYTES = 1 << 20, /* with the steps of an image */
+    SANDBOXES_PLAIN_BODY_BYTES = 1 << 10,
+};
+
+void sandboxes_create(const struct call *call);
+void sandboxes_list(const struct call *call);
+void sandboxes_get(const struct call *call);
+void sandboxes_remove(const struct call *call);
+
+#endif

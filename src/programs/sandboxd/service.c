@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/sandboxd/service.h"
+
+#include <stdlib.h>
+
+#include "programs/sandboxd/executions.h"
+#include "programs/sandboxd/images.h"
+
+enum {
+    MOST_SANDBOXES = 1 << 20, /* also stopped ones */
+    MOST_EXECUTIONS = 1 << 16,
+    LOOK_MOST_MS = 30000,
+    LOOK_LEAST_MS = 50,
+    SAVE_AFTER_S = 60,
+};
+
+static int64_t wall_s(const struct service *service)
+{
+    return loop_wall_ms(service->config.loop) / 1000;
+}
+
+static void save(struct sandbox *sandbox)
+{
+    int r = sandboxstore_save(sandbox->service->config.store, &sandbox->record);
+
+    if (r < 0)
+        log_write(sandbox->service->config.log, LOG_WARN, "cannot save a sandbox's record",
+                  LOG_TEXT("sandbox", sandbox->record.id), LOG_TEXT("error", err_text(r)));
+}
+
+static void touch(struct sandbox *sandbox)
+{
+    int64_t before_s = sandbox->record.active_s;
+
+    sandbox->active_ms = loop_now_ms(sandbox->service->config.loop);
+    sandbox->record.active_s = wall_s(sandbox->service);
+    if (sandbox->record.active_s - before_s >= SAVE_AFTER_S)
+        save(sandbox);
+}
+
+bool service_is_running(const struct sandbox *sandbox)
+{
+    switch (sandbox->state) {
+    case SANDBOX_STARTING:
+    case SANDBOX_RUNNING:
+        return true;
+    case SANDBOX_STOPPED:
+    case SANDBOX_STOPPING:
+    case SANDBOX_DELETING:
+        break;
+    }
+    return sandbox->was_lost;
+}
+
+/* ---- records ---- */
+
+static struct sandbox *add(struct service *service, const struct sandboxstore_sandbox *record)
+{
+    struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
+
+    if (sandbox == NULL)
+        return NULL;
+    sandbox->service = service;
+    sandbox->record = *record;
+    sandbox->active_ms = loop_now_ms(service->config.loop);
+    list_init(&sandbox->waiting);
+    list_init(&sandbox->executions);
+    list_init(&sandbox->deleters);
+    if (map_add(&service->sandboxes, str_from(sandbox->record.id), sandbox) < 0) {
+        free(sandbox);
+        return NULL;
+    }
+    list_append(&service->order, &sandbox->node);
+    return sandbox;
+}
+
+static void drop(struct sandbox *sandbox)
+{
+    map_remove(&sandbox->service->sandboxes, str_from(sandbox->record.id));
+    list_remove(&sandbox->node);
+    free(sandbox);
+}
+
+size_t service_count_of(const struct service *service, const char *owner)
+{
+    size_t count = 0;
+
+    list_each (node, &service->order)
+        if (strcmp(list_entry(node, struct sandbox, node)->record.owner, owner) == 0)
+            count++;
+    return count;
+}
+
+struct sandbox *service_find(const struct service *service, struct str id, const char *owner)
+{
+    struct sandbox *sandbox = map_get(&service->sandboxes, id);
+
+    return sandbox != NULL && sandbox->state != SANDBOX_DELETING &&
+                   strcmp(sandbox->record.owner, owner) == 0
+               ? sandbox
+               : NULL;
+}
+
+/* ---- uses ---- */
+
+static void make_ready(struct sandbox *sandbox, struct sandbox_use *use, const struct err *err)
+{
+    list_remove(&use->node);
+    if (err == NULL)
+        sandbox->users++;
+    use->ready(use->data, sandbox, err);
+}
+
+/* Each callback may start further uses, or delete the sandbox: then nobody waits any more. */
+static void make_all_ready(struct service *service, const char *id, const struct err *err)
+{
+    char key[SANDBOXSTORE_ID_BYTES];
+    struct sandbox *sandbox;
+    struct list batch;
+
+    memcpy(key, id, sizeof(key));
+    sandbox = map_get(&service->sandboxes, str_from(key));
+    list_init(&batch);
+    while (sandbox != NULL && !list_is_empty(&sandbox->waiting)) {
+        struct list *node = sandbox->waiting.next;
+
+        list_remove(node);
+        list_append(&batch, node);
+    }
+    while (!list_is_empty(&batch)) {
+        struct sandbox_use *use = list_entry(batch.next, struct sandbox_use, node);
+
+        sandbox = map_get(&service->sandboxes, str_from(key));
+        if (sandbox == NULL || (err == NULL && sandbox->state != SANDBOX_RUNNING)) {
+            struct err over = ERR_INIT;
+
+            err_set(&over, ERR_NOT_FOUND, "the sandbox was deleted");
+            list_remove(&use->node);
+            use->ready(use->data, NULL, &over);
+            continue;
+        }
+        make_ready(sandbox, use, err);
+    }
+}
+
+static void start(struct sandbox *sandbox);
+
+void service_use(struct sandbox *sandbox, struct sandbox_use *use)
+{
+    struct err err = ERR_INIT;
+
+    touch(sandbox);
+    list_init(&use->node);
+    switch (sandbox->state) {
+    case SANDBOX_RUNNING:
+        make_ready(sandbox, use, NULL);
+        return;
+    case SANDBOX_STOPPED:
+        list_append(&sandbox->waiting, &use->node);
+        start(sandbox);
+        return;
+    case SANDBOX_STARTING:
+    case SANDBOX_STOPPING:
+        list_append(&sandbox->waiting, &use->node);
+        return;
+    case SANDBOX_DELETING:
+        break;
+    }
+    err_set(&err, ERR_NOT_FOUND, "the sandbox was deleted");
+    make_ready(sandbox, use, &err);
+}
+
+void service_cancel(struct sandbox_use *use)
+{
+    list_remove(&use->node);
+}
+
+void service_release(struct sandbox *sandbox)
+{
+    sandbox->users--;
+    touch(sandbox);
+}
+
+/* ---- starting and stopping ---- */
+
+static void remove_files(struct sandbox *sandbox);
+
+/* A new sandbox that does not start has never been one. */
+static void fail_start(struct sandbox *sandbox, const struct err *err)
+{
+    struct service *service = sandbox->service;
+    struct err copy = *err; /* of a callback: a use may end what it belongs to */
+    bool is_new = sandbox->is_new;
+    char id[SANDBOXSTORE_ID_BYTES];
+
+    log_error(service->config.log, "cannot start a sandbox", &copy);
+    memcpy(id, sandbox->record.id, sizeof(id));
+    sandbox->state = SANDBOX_STOPPED;
+    make_all_ready(service, id, &copy);
+    sandbox = map_get(&service->sandboxes, str_from(id));
+    if (is_new && sandbox != NULL && sandbox->state == SANDBOX_STOPPED)
+        service_delete(sandbox, NULL);
+}
+
+static void on_room_end(void *data, const struct err *why)
+{
+    struct sandbox *sandbox = data;
+
+    sandbox->room = NULL;
+    if (sandbox->state != SANDBOX_RUNNING)
+        return; /* asked for; room_stop() or room_delete() goes on */
+    log_write(sandbox->service->config.log, LOG_WARN, "a sandbox ended by itself",
+              LOG_TEXT("sandbox", sandbox->record.id),
+              LOG_TEXT("error", why != NULL ? why->message : ""));
+    sandbox->state = SANDBOX_STOPPED;
+    sandbox->was_lost = true;
+}
+
+static void on_started(void *data, const struct err *err, struct room *room,
+                       const struct room_reached *reached)
+{
+    struct sandbox *sandbox = data;
+    struct service *service = sandbox->service;
+    struct err lost = ERR_INIT;
+
+    sandbox->is_moving = false;
+    sandbox->room = err == NULL ? room : NULL;
+    if (sandbox->state == SANDBOX_DELETING) {
+        remove_files(sandbox);
+        return;
+    }
+    if (err != NULL) {
+        fail_start(sandbox, err);
+        return;
+    }
+    sandbox->reached = *reached;
+    sandbox->state = SANDBOX_RUNNING;
+    sandbox->is_new = false;
+    sandbox->record.is_running = true;
+    save(sandbox);
+    if (!sandbox->was_lost) {
+        make_all_ready(service, sandbox->record.id, NULL);
+        return;
+    }
+    sandbox->was_lost = false;
+    err_set_plain(&lost, ERR_SESSION_OVER);
+    make_all_ready(service, sandbox->record.id, &lost);
+}
+
+static void start(struct sandbox *sandbox)
+{
+    struct service *service = sandbox->service;
+    const char *layers[ROOM_MAX_LAYERS];
+    struct room_plan plan = {
+        .id = sandbox->record.id,
+        .layers = layers,
+        .memory_bytes = (uint64_t)sandbox->record.memory_mb << 20,
+        .cpu_percent = (unsigned)sandbox->record.cpu_percent,
+        .processes = (unsigned)sandbox->record.pids_max,
+        .on_end = on_room_end,
+        .data = sandbox,
+    };
+    struct err err = ERR_INIT;
+    int r = images_layers(service->images, sandbox->record.image, layers, &plan.layer_count, &err);
+
+    sandbox->state = SANDBOX_STARTING;
+    if (r == 0 && service->config.keeper == NULL)
+        r = err_set(&err, ERR_BUSY, "the service is restarting its sandboxes; try again");
+    if (r == 0)
+        r = room_start(service->config.keeper, &plan, on_started, sandbox, &err);
+    if (r < 0)
+        fail_start(sandbox, &err);
+    else
+        sandbox->is_moving = true;
+}
+
+static void on_stopped(void *data, const struct err *err)
+{
+    struct sandbox *sandbox = data;
+
+    (void)err; /* nothing runs then either */
+    sandbox->is_moving = false;
+    sandbox->room = NULL;
+    if (sandbox->state == SANDBOX_DELETING) {
+        remove_files(sandbox);
+        return;
+    }
+    sandbox->state = SANDBOX_STOPPED;
+    sandbox->record.is_running = false;
+    save(sandbox);
+    if (!list_is_empty(&sandbox->waiting))
+        start(sandbox);
+}
+
+static void stop(struct sandbox *sandbox)
+{
+    if (room_stop(sandbox->room, on_stopped, sandbox) < 0)
+        return; /* the next look tries again */
+    sandbox->state = SANDBOX_STOPPING;
+    sandbox->is_moving = true;
+}
+
+/* ---- creating and deleting ---- */
+
+int service_create(struct service *service, const struct sandboxstore_sandbox *record,
+                   struct sandbox_use *use, struct err *err)
+{
+    struct sandbox *sandbox;
+    int r;
+
+    if (service->sandboxes.count >= service->config.max_sandboxes)
+        return err_set(err, ERR_BUSY, "the service has no room for another sandbox; try again");
+    sandbox = add(service, record);
+    if (sandbox == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    sandbox->is_new = true;
+    r = sandboxstore_save(service->config.store, &sandbox->record);
+    if (r < 0) {
+        drop(sandbox);
+        return err_set_plain(err, r);
+    }
+    service->created++;
+    service_use(sandbox, use);
+    return 0;
+}
+
+static void tell_deleters(struct sandbox *sandbox, const struct err *err)
+{
+    while (!list_is_empty(&sandbox->deleters)) {
+        struct sandbox_use *use = list_entry(sandbox->deleters.next, struct sandbox_use, node);
+
+        list_remove(&use->node);
+        use->ready(use->data, sandbox, err);
+    }
+}
+
+static void forget(struct sandbox *sandbox)
+{
+    tell_deleters(sandbox, NULL);
+    drop(sandbox);
+}
+
+static void on_deleted(void *data, const struct err *err)
+{
+    struct sandbox *sandbox = data;
+
+    if (err != NULL && err->code != ERR_NOT_FOUND)
+        /* Its files are removed when the service starts the next time: its record is gone. */
+        log_error(sandbox->service->config.log, "cannot remove a sandbox's files", err);
+    forget(sandbox);
+}
+
+static void remove_files(struct sandbox *sandbox)
+{
+    struct service *service = sandbox->service;
+
+    if (service->config.keeper == NULL ||
+        room_delete(service->config.keeper, sandbox->record.id, on_deleted, sandbox) < 0)
+        forget(sandbox);
+}
+
+void service_delete(struct sandbox *sandbox, struct sandbox_use *use)
+{
+    struct service *service = sandbox->service;
+    struct err over = ERR_INIT;
+    bool is_first = sandbox->state != SANDBOX_DELETING;
+
+    if (use != NULL) {
+        list_init(&use->node);
+        list_append(&sandbox->deleters, &use->node);
+    }
+    if (!is_first)
+        return;
+    sandbox->state = SANDBOX_DELETING;
+    /* First the record: after a crash, files without one are removed. */
+    (void)sandboxstore_remove(service->config.store, str_from(sandbox->record.id));
+    executions_forget_all(sandbox);
+    err_set(&over, ERR_NOT_FOUND, "the sandbox was deleted");
+    make_all_ready(service, sandbox->record.id, &over);
+    if (!sandbox->is_moving) /* else when it has started or stopped */
+        remove_files(sandbox);
+}
+
+/* ---- idle sandboxes ---- */
+
+static void look(void *data)
+{
+    struct service *service = data;
+    int64_t now_ms = loop_now_ms(service->config.loop);
+
+    list_each_safe (node, &service->order) {
+        struct sandbox *sandbox = list_entry(node, struct sandbox, node);
+        int64_t idle_ms = now_ms - sandbox->active_ms;
+        bool is_stopped = sandbox->state == SANDBOX_STOPPED;
+        int64_t until_delete_ms = sandbox->record.is_ephemeral ? service->config.idle_stop_ms
+                                                               : service->config.idle_delete_ms;
+
+        if (sandbox->users > 0 || (!is_stopped && sandbox->state != SANDBOX_RUNNING))
+            continue;
+        if (idle_ms >= until_delete_ms)
+            service_delete(sandbox, NULL);
+        else if (!is_stopped && idle_ms >= service->config.idle_stop_ms)
+            stop(sandbox);
+    }
+    executions_expire(service);
+    images_evict(service->images);
+}
+
+/* ---- the start ---- */
+
+static void load(void *data, const struct sandboxstore_sandbox *record)
+{
+    struct service *service = data;
+    struct sandbox *sandbox = add(service, record);
+    int64_t idle_s = wall_s(service) - record->active_s;
+
+    if (sandbox == NULL)
+        return;
+    sandbox->was_lost = record->is_running;
+    if (idle_s > 0)
+        sandbox->active_ms -= idle_s * 1000;
+}
+
+static void on_swept(void *data, const struct err *err)
+{
+    const struct service *service = data;
+
+    if (err != NULL)
+        log_error(service->config.log, "cannot remove what a crash left", err);
+}
+
+static void on_rooms(void *data, const struct err *err, const char *const *names, size_t count)
+{
+    struct service *service = data;
+
+    if (err != NULL)
+        log_error(service->config.log, "cannot list the files of sandboxes", err);
+    for (size_t i = 0; err == NULL && i < count; i++)
+        if (map_get(&service->sandboxes, str_from(names[i])) == NULL)
+            (void)room_delete(service->config.keeper, names[i], on_swept, service);
+}
+
+int service_init(struct service *service, const struct service_config *config, struct err *err)
+{
+    int64_t look_ms = config->idle_stop_ms / 4;
+    int r;
+
+    *service = (struct service){.config = *config,
+                                .sandboxes = MAP_INIT(MOST_SANDBOXES),
+                                .executions = MAP_INIT(MOST_EXECUTIONS)};
+    list_init(&service->order);
+    list_init(&service->ended);
+    timer_init(&service->idle, config->loop, look, service);
+    r = images_new(service, &service->images);
+    if (r == 0)
+        r = sandboxstore_each(config->store, load, service);
+    if (r < 0)
+        return err_set(err, r, "cannot read the state of the sandboxes: %s", err_text(r));
+    r = room_list(config->keeper, false, on_rooms, service);
+    if (r < 0)
+        return err_set(err, r, "cannot list the files of sandboxes: %s", err_text(r));
+    if (look_ms > LOOK_MOST_MS)
+        look_ms = LOOK_MOST_MS;
+    timer_start_repeating(&service->idle, look_ms < LOOK_LEAST_MS ? LOOK_LEAST_MS : look_ms);
+    return 0;
+}
+
+void service_lost_keeper(struct service *service)
+{
+    service->config.keeper = NULL;
+}
+
+void service_close(struct service *service)
+{
+    service->is_stopping = true;
+    timer_stop(&service->idle);
+    list_each (node, &service->order)
+        executions_forget_all(list_entry(node, struct sandbox, node));
+}
+
+void service_done(struct service *service)
+{
+    struct err over = ERR_INIT;
+
+    err_set(&over, ERR_BUSY, "the service is stopping");
+    timer_stop(&service->idle);
+    images_free(service->images);
+    while (!list_is_empty(&service->order)) {
+        struct sandbox *sandbox = list_entry(service->order.next, struct sandbox, node);
+
+        make_all_ready(service, sandbox->record.id, &over);
+        tell_deleters(sandbox, sandbox->state == SANDBOX_DELETING ? NULL : &over);
+        /* What runs ends with us, and its user learns of it. */
+        if (sandbox->state != SANDBOX_DELETING)
+            save(sandbox);
+        drop(sandbox);
+    }
+    map_done(&service->sandboxes);
+    map_done(&service->executions);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sandboxes of the service: their records, owners and states. A sandbox that nobody has used
+ * for a while is stopped, and deleted later; its next use wakes it. Endpoints are elsewhere.
+ *
+ * A sandbox whose processes ended unasked (this service was restarted, or its first process died)
+ * has lost its memory but not its files. Its next use starts it again, and is refused once with
+ * ERR_SESSION_OVER, so that whoever relies on background processes learns of it.
+ */
+#ifndef PROGRAMS_SANDBOXD_SERVICE_H
+#define PROGRAMS_SANDBOXD_SERVICE_H
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "isolate/room/room.h"
+#include "loop/timer.h"
+#include "store/sandboxstore.h"
+
+struct images;
+
+struct service_config {
+    struct loop *loop;
+    const struct log *log;
+    struct sandboxstore *store;
+    struct room_keeper *keeper;
+    int64_t idle_stop_ms;
+    int64_t idle_delete_ms;
+    unsigned max_sandboxes;
+    enum room_network build_network; /* of the steps of images */
+};
+
+enum sandbox_state {
+    SANDBOX_STOPPED,
+    SANDBOX_STARTING,
+    SANDBOX_RUNNING,
+    SANDBOX_STOPPING,
+    SANDBOX_DELETING,
+};
+
+struct service {
+    struct service_config config;
+    struct map sandboxes;  /* by id */
+    struct list order;     /* of creation, the newest last */
+    struct map executions; /* by the ids of sandbox and execution; see executions.c */
+    struct list ended;     /* executions that are over, the oldest first */
+    size_t history_bytes;  /* of all executions */
+    struct images *images;
+    struct timer idle;
+    bool is_stopping;
+    uint64_t created; /* for the metrics */
+    uint64_t executed;
+};
+
+struct sandbox {
+    struct list node; /* service->order */
+    struct service *service;
+    struct sandboxstore_sandbox record;
+    enum sandbox_state state;
+    struct room *room; /* while it runs */
+    struct room_reached reached;
+    bool is_new;         /* its first start is under way: without success there is no sandbox */
+    bool is_moving;      /* the keeper starts or stops it */
+    bool was_lost;       /* ended unasked */
+    unsigned users;      /* work under way */
+    int64_t active_ms;   /* by the loop's clock */
+    struct list waiting; /* uses, for the room */
+    struct list executions;
+    struct list deleters; /* uses, for the end */
+};
+
+/* Work that needs the running sandbox, embedded in its owner. */
+struct sandbox_use {
+    struct list node;
+    /* With an error there is no room, and the use is over; else call service_release(). */
+    void (*ready)(void *data, struct sandbox *sandbox, const struct err *err);
+    void *data;
+};
+
+/* Loads the records, and removes files that belong to none of them. */
+int service_init(struct service *service, const struct service_config *config, struct err *err);
+/* Ends what is under way, so that answers end; before the keeper is freed. */
+void service_close(struct service *service);
+/* The keeper must have been freed: no callback comes any more. */
+void service_done(struct service *service);
+/* The keeper has died: nothing runs. */
+void service_lost_keeper(struct service *service);
+
+size_t service_count_of(const struct service *service, const char *owner);
+/* NULL if there is none, or if it is another's. */
+struct sandbox *service_find(const struct service *service, struct str id, const char *owner);
+
+/*
+ * Adds a sandbox by its record and starts it: `use` becomes ready when it runs. ERR_BUSY if there
+ * are too many.
+ */
+int service_create(struct service *service, const struct sandboxstore_sandbox *record,
+                   struct sandbox_use *use, struct err *err);
+
+/* Calls `ready`, maybe at once, when the sandbox runs. */
+void service_use(struct sandbox *sandbox, struct sandbox_use *use);
+void service_release(struct sandbox *sandbox);
+/* A use that is not wanted any more and not ready yet. */
+void service_cancel(struct sandbox_use *use);
+
+/* Kills and removes it. `use` becomes ready, with an error or not, when it is gone. May be NULL. */
+void service_delete(struct sandbox *sandbox, struct sandbox_use *use);
+
+/* Whether it runs, as its users see it. */
+bool service_is_running(const struct sandbox *sandbox);
+
+#endif
