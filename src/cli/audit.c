@@ -9,11 +9,11 @@ static const char *const outcomes[] = {
 
 /* As in records; tests/unit/cli/test_audit.c compares both with the code that writes them. */
 static const char *const operations[] = {
-    "request-root",   "read",        "write",  "append",
-    "list",           "metadata",    "mkdir",  "move",
-    "copy",           "copy-in",     "delete", "archive-extract",
-    "archive-create", "create-temp", "watch",  "walk",
-    "search",         "execute",     NULL,
+    "request-root",   "read",        "write",    "append",  "list",      "metadata",
+    "mkdir",          "move",        "copy",     "copy-in", "delete",    "archive-extract",
+    "archive-create", "create-temp", "watch",    "walk",    "search",    "execute",
+    "call",           "sign-in",     "sign-out", "account", "agent-key", "pair",
+    "request",        NULL,
 };
 
 static const char *const decisions[] = {
@@ -68,6 +68,9 @@ const struct option audit_options[AUDIT_OPTIONS] = {
                               .type = OPTION_TEXT,
                               .placeholder = "ID",
                               .help = "show only this agent, program or run"},
+    [AUDIT_OPTION_VERBOSE] = {.name = "verbose",
+                              .letter = 'v',
+                              .help = "show the steps of each call: every file operation"},
     [AUDIT_OPTION_ALL] =
         {.name = "all",
          .letter = 'a',
@@ -89,6 +92,9 @@ const struct option audit_options[AUDIT_OPTIONS] = {
                             .choices = colours,
                             .fallback = "auto",
                             .help = "when to use colours"},
+    [AUDIT_OPTION_SERVER] = {.name = "server",
+                             .help = "show the log of the server: sign-ins, users, keys, refused "
+                                     "requests"},
     [AUDIT_OPTION_STATE_DIR] =
         {.name = "state-dir",
          .type = OPTION_DIR,

@@ -7,11 +7,22 @@ static const char *const askers[] = {[CONNECT_CONFIRM_CLIENT] = "client",
                                      [CONNECT_CONFIRM_INSTANCE] = "instance",
                                      [CONNECT_CONFIRM_INSTANCE + 1] = NULL};
 const struct option connect_options[CONNECT_OPTIONS] = {
+    [CONNECT_OPTION_URL] = {.name = "url",
+                            .type = OPTION_TEXT,
+                            .placeholder = "URL",
+                            .help = "the server, instead of the argument"},
+    [CONNECT_OPTION_API_KEY] = {.name = "api-key",
+                                .type = OPTION_TEXT,
+                                .is_secret = true,
+                                .placeholder = "TOKEN",
+                                .help = "the pairing token, instead of the argument"},
     [CONNECT_OPTION_DIR] =
         {.name = "filesystem-dir",
          .alias = "dir",
+         .letter = 'd',
          .type = OPTION_DIR,
-         .env = "N8N_GATEWAY_FILESYSTEM_DIR",
+         .env = "GATEHOUSE_FILESYSTEM_DIR",
+         .old_env = "N8N_GATEWAY_FILESYSTEM_DIR",
          .help = "the folder (default: the one in the settings, or the current one)"},
     [CONNECT_OPTION_MAX_FILE_SIZE] = {SHARED_MAX_FILE_SIZE, .env = "GATEHOUSE_MAX_FILE_SIZE"},
     [CONNECT_OPTION_MAX_LINES] = {SHARED_MAX_LINES, .env = "GATEHOUSE_MAX_LINES"},
@@ -25,7 +36,8 @@ const struct option connect_options[CONNECT_OPTIONS] = {
         {.name = "log-level",
          .type = OPTION_CHOICE,
          .choices = shared_levels,
-         .env = "N8N_GATEWAY_LOG_LEVEL",
+         .env = "GATEHOUSE_LOG_LEVEL",
+         .old_env = "N8N_GATEWAY_LOG_LEVEL",
          .help = "how much to log to stderr (default: as in the settings, or info)"},
     [CONNECT_OPTION_KEEP_SESSION] =
         {.name = "keep-session",
@@ -52,7 +64,8 @@ const struct option connect_options[CONNECT_OPTIONS] = {
          .min = 0,
          .max = 65535,
          .fallback = "7655",
-         .env = "N8N_GATEWAY_PORT",
+         .env = "GATEHOUSE_PORT",
+         .old_env = "N8N_GATEWAY_PORT",
          .group = "Local port",
          .help =
              "port on 127.0.0.1 where the server's page finds this machine; 0 picks a free one"},
@@ -64,20 +77,23 @@ const struct option connect_options[CONNECT_OPTIONS] = {
          .help = "let pages of ORIGIN, like https://*.n8n.example, ask to connect to their "
                  "servers; repeatable or comma-separated"},
     [CONNECT_OPTION_WRITE_ACCESS] = {.name = "filesystem-write-access",
-                                     .env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",
+                                     .env = "GATEHOUSE_FILESYSTEM_WRITE_ACCESS",
+                                     .old_env = "N8N_GATEWAY_FILESYSTEM_WRITE_ACCESS",
                                      .group = "Consent",
                                      .help = "let the agent change files, as far as the permission "
                                              "allows; without this, it can only read"},
     [CONNECT_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                         .type = OPTION_CHOICE,
                                         .choices = shared_modes,
-                                        .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
+                                        .env = "GATEHOUSE_PERMISSION_FILESYSTEM_READ",
+                                        .old_env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
                                         .group = "Consent",
                                         .help = "reading files (default: allow)"},
     [CONNECT_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
                                          .type = OPTION_CHOICE,
                                          .choices = shared_modes,
-                                         .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
+                                         .env = "GATEHOUSE_PERMISSION_FILESYSTEM_WRITE",
+                                         .old_env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
                                          .group = "Consent",
                                          .help =
                                              "changing files; ask and allow turn on write access"},
@@ -86,38 +102,62 @@ const struct option connect_options[CONNECT_OPTIONS] = {
         {.name = "permission-shell",
          .type = OPTION_CHOICE,
          .choices = shared_modes,
-         .env = "N8N_GATEWAY_PERMISSION_SHELL",
+         .env = "GATEHOUSE_PERMISSION_SHELL",
+         .old_env = "N8N_GATEWAY_PERMISSION_SHELL",
          .group = "Consent",
          .help = "running commands, each in a sandbox that sees the folder and a read-only system "
                  "without your secrets (default: deny)"},
-    [CONNECT_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
-                                            .type = OPTION_CHOICE,
-                                            .choices = shared_modes,
-                                            .env = "N8N_GATEWAY_PERMISSION_COMPUTER",
-                                            .group = "Consent",
-                                            .help = "using the screen (default: deny)"},
+    [CONNECT_OPTION_PERMISSION_COMPUTER] =
+        {.name = "permission-computer",
+         .type = OPTION_CHOICE,
+         .choices = shared_modes,
+         .env = "GATEHOUSE_PERMISSION_COMPUTER",
+         .old_env = "N8N_GATEWAY_PERMISSION_COMPUTER",
+         .group = "Consent",
+         .help = "seeing the screen, using mouse and keyboard (default: "
+                 "deny)"},
     [CONNECT_OPTION_PERMISSION_BROWSER] = {.name = "permission-browser",
                                            .type = OPTION_CHOICE,
                                            .choices = shared_modes,
-                                           .env = "N8N_GATEWAY_PERMISSION_BROWSER",
+                                           .env = "GATEHOUSE_PERMISSION_BROWSER",
+                                           .old_env = "N8N_GATEWAY_PERMISSION_BROWSER",
                                            .group = "Consent",
                                            .help = "using a browser (default: ask)"},
+    [CONNECT_OPTION_BROWSER] = {.name = "browser",
+                                .fallback = "yes",
+                                .group = "Consent",
+                                .help = "browser tools, which this version does not have"},
+    [CONNECT_OPTION_BROWSER_DEFAULT] = {.name = "browser-default",
+                                        .type = OPTION_TEXT,
+                                        .env = "GATEHOUSE_BROWSER_DEFAULT",
+                                        .old_env = "N8N_GATEWAY_BROWSER_DEFAULT",
+                                        .placeholder = "NAME",
+                                        .group = "Consent",
+                                        .help = "the browser of those"},
     [CONNECT_OPTION_CONFIRMATION] =
         {.name = "permission-confirmation",
          .type = OPTION_CHOICE,
          .choices = askers,
-         .env = "N8N_GATEWAY_PERMISSION_CONFIRMATION",
+         .env = "GATEHOUSE_PERMISSION_CONFIRMATION",
+         .old_env = "N8N_GATEWAY_PERMISSION_CONFIRMATION",
          .group = "Consent",
          .help = "who asks you: this terminal (client) or the server's page (instance); client by "
                  "default on a terminal, instance elsewhere; with client and --non-interactive, "
                  "ask means deny"},
+    [CONNECT_OPTION_REMOTE_ALWAYS] =
+        {.name = "allow-remote-always",
+         .env = "GATEHOUSE_ALLOW_REMOTE_ALWAYS",
+         .group = "Consent",
+         .help = "offer \"always\" on the server's page too, and let it remove deny rules"},
     [CONNECT_OPTION_AUTO_CONFIRM] = {.name = "auto-confirm",
-                                     .env = "N8N_GATEWAY_AUTO_CONFIRM",
+                                     .env = "GATEHOUSE_AUTO_CONFIRM",
+                                     .old_env = "N8N_GATEWAY_AUTO_CONFIRM",
                                      .group = "Consent",
                                      .help = "connect without asking first"},
     [CONNECT_OPTION_NON_INTERACTIVE] =
         {.name = "non-interactive",
-         .env = "N8N_GATEWAY_NON_INTERACTIVE",
+         .env = "GATEHOUSE_NON_INTERACTIVE",
+         .old_env = "N8N_GATEWAY_NON_INTERACTIVE",
          .group = "Consent",
          .help = "never ask on the terminal, neither before connecting nor before calls"},
     [CONNECT_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
@@ -125,12 +165,14 @@ const struct option connect_options[CONNECT_OPTIONS] = {
     [CONNECT_OPTION_SHELL_READABLE] = {SHARED_SHELL_READABLE},
     [CONNECT_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},
     [CONNECT_OPTION_SHELL_OPEN] = {SHARED_SHELL_OPEN,
-                                   .env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX"},
+                                   .env = "GATEHOUSE_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
+                                   .old_env = "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX"},
 };
 
 const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {
     [CONNECT_ARGUMENT_URL] = {.name = "URL",
                               .type = OPTION_TEXT,
+                              .is_optional = true,
                               .help = "the server, like https://n8n.example"},
     [CONNECT_ARGUMENT_TOKEN] = {.name = "TOKEN",
                                 .type = OPTION_TEXT,
@@ -143,3 +185,16 @@ const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {
                               .is_optional = true,
                               .help = "the folder, as with --filesystem-dir"},
 };
+
+const char *connect_url(const struct option_values *values)
+{
+    const char *given = options_argument(values, CONNECT_ARGUMENT_URL);
+
+    return given != NULL ? given : options_text(values, CONNECT_OPTION_URL);
+}
+
+const char *connect_token(const struct option_values *values)
+{
+    return values->argument_count > 0 ? options_argument(values, CONNECT_ARGUMENT_TOKEN)
+                                      : options_text(values, CONNECT_OPTION_API_KEY);
+}

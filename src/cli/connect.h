@@ -10,6 +10,8 @@
 #include "cli/programs.h"
 
 enum {
+    CONNECT_OPTION_URL,
+    CONNECT_OPTION_API_KEY,
     CONNECT_OPTION_DIR,
     CONNECT_OPTION_MAX_FILE_SIZE,
     CONNECT_OPTION_MAX_LINES,
@@ -29,7 +31,10 @@ enum {
     CONNECT_OPTION_SENSITIVE,
     CONNECT_OPTION_PERMISSION_COMPUTER,
     CONNECT_OPTION_PERMISSION_BROWSER,
+    CONNECT_OPTION_BROWSER,
+    CONNECT_OPTION_BROWSER_DEFAULT,
     CONNECT_OPTION_CONFIRMATION,
+    CONNECT_OPTION_REMOTE_ALWAYS,
     CONNECT_OPTION_AUTO_CONFIRM,
     CONNECT_OPTION_NON_INTERACTIVE,
     CONNECT_OPTION_SHELL_NETWORK,
@@ -47,6 +52,10 @@ enum connect_confirmation { CONNECT_CONFIRM_CLIENT, CONNECT_CONFIRM_INSTANCE };
 
 extern const struct option connect_options[CONNECT_OPTIONS];
 extern const struct option_argument connect_arguments[CONNECT_ARGUMENTS];
+
+/* From the arguments, or without any from the options of the same meaning; or NULL. */
+const char *connect_url(const struct option_values *values);
+const char *connect_token(const struct option_values *values);
 
 /* A pre-shared key, instead of a token. */
 #define CONNECT_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"

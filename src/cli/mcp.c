@@ -4,8 +4,24 @@
 #include "cli/shared.h"
 
 static const char *const clients[] = {
-    [MCP_CLIENT_CLAUDE] = "claude", [MCP_CLIENT_VSCODE] = "vscode", [MCP_CLIENT_CURSOR] = "cursor",
-    [MCP_CLIENT_N8N] = "n8n",       [MCP_CLIENTS] = NULL,
+    [MCP_CLIENT_CLAUDE] = "claude",
+    [MCP_CLIENT_CLAUDE_CODE] = "claude-code",
+    [MCP_CLIENT_CLAUDE_DESKTOP] = "claude-desktop",
+    [MCP_CLIENT_CODEX] = "codex",
+    [MCP_CLIENT_CONTINUE] = "continue",
+    [MCP_CLIENT_CURSOR] = "cursor",
+    [MCP_CLIENT_GEMINI] = "gemini",
+    [MCP_CLIENT_N8N] = "n8n",
+    [MCP_CLIENT_VSCODE] = "vscode",
+    [MCP_CLIENT_WINDSURF] = "windsurf",
+    [MCP_CLIENT_ZED] = "zed",
+    [MCP_CLIENTS] = NULL,
+};
+
+static const char *const results[] = {
+    [MCP_RESULTS_BOTH] = "both",
+    [MCP_RESULTS_TEXT] = "text",
+    NULL,
 };
 
 const struct option mcp_options[MCP_OPTIONS] = {
@@ -13,40 +29,57 @@ const struct option mcp_options[MCP_OPTIONS] = {
                           .letter = 'w',
                           .env = "GATEHOUSE_WRITE",
                           .help = "let the client change files; without this, it can only read"},
+    [MCP_OPTION_RO] = {.name = "ro",
+                       .type = OPTION_LIST,
+                       .placeholder = "DIR",
+                       .help = "also serve DIR, and never let the client change it; repeatable or "
+                               "comma-separated"},
+    [MCP_OPTION_RW] = {.name = "rw",
+                       .type = OPTION_LIST,
+                       .placeholder = "DIR",
+                       .help = "also serve DIR, and let the client change files in it; repeatable "
+                               "or comma-separated"},
+    [MCP_OPTION_ROOTS] = {.name = "roots",
+                          .env = "GATEHOUSE_ROOTS",
+                          .help = "serve only what is also below a root that the client declares"},
     [MCP_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                     .type = OPTION_CHOICE,
                                     .choices = shared_modes,
-                                    .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
+                                    .env = "GATEHOUSE_PERMISSION_FILESYSTEM_READ",
+                                    .old_env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_READ",
                                     .fallback = "allow",
                                     .group = "Consent",
                                     .help = "reading files: ask prompts you unless a rule decides"},
     [MCP_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
                                      .type = OPTION_CHOICE,
                                      .choices = shared_modes,
-                                     .env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
+                                     .env = "GATEHOUSE_PERMISSION_FILESYSTEM_WRITE",
+                                     .old_env = "N8N_GATEWAY_PERMISSION_FILESYSTEM_WRITE",
                                      .group = "Consent",
                                      .help = "changing files (default: deny; allow with --write)"},
     [MCP_OPTION_SENSITIVE] = {SHARED_SENSITIVE},
     [MCP_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
                                      .type = OPTION_CHOICE,
                                      .choices = shared_modes,
-                                     .env = "N8N_GATEWAY_PERMISSION_SHELL",
+                                     .env = "GATEHOUSE_PERMISSION_SHELL",
+                                     .old_env = "N8N_GATEWAY_PERMISSION_SHELL",
                                      .fallback = "deny",
                                      .group = "Consent",
                                      .help = "running commands, each in a sandbox that sees the "
                                              "folder and a read-only system without your secrets"},
+    [MCP_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
+                                        .type = OPTION_CHOICE,
+                                        .choices = shared_modes,
+                                        .env = "GATEHOUSE_PERMISSION_COMPUTER",
+                                        .old_env = "N8N_GATEWAY_PERMISSION_COMPUTER",
+                                        .fallback = "deny",
+                                        .group = "Consent",
+                                        .help = "seeing the screen, using mouse and keyboard"},
     [MCP_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
     [MCP_OPTION_SHELL_WRITABLE] = {SHARED_SHELL_WRITABLE},
     [MCP_OPTION_SHELL_READABLE] = {SHARED_SHELL_READABLE},
     [MCP_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},
     [MCP_OPTION_SHELL_OPEN] = {SHARED_SHELL_OPEN},
-    [MCP_OPTION_ASK_TTY] =
-        {.name = "ask-tty",
-         .type = OPTION_PATH,
-         .placeholder = "TTY",
-         .group = "Consent",
-         .help =
-             "ask on this terminal (its name is what 'tty' prints) instead of through the client"},
     [MCP_OPTION_ALLOW_REMOTE_ALWAYS] =
         {.name = "allow-remote-always",
          .group = "Consent",
@@ -79,6 +112,13 @@ const struct option mcp_options[MCP_OPTIONS] = {
                             .fallback = "60s",
                             .help =
                                 "time limit of a call; a question to you has 5 minutes of its own"},
+    [MCP_OPTION_RESULTS] = {.name = "results",
+                            .type = OPTION_CHOICE,
+                            .choices = results,
+                            .env = "GATEHOUSE_RESULTS",
+                            .fallback = "both",
+                            .help = "text sends results as plain text only, which is shorter for "
+                                    "the model of Claude Code; both adds structured results"},
     [MCP_OPTION_HTTP] = {.name = "http",
                          .type = OPTION_TEXT,
                          .placeholder = "ADDRESS",
@@ -95,12 +135,33 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                  .type = OPTION_CHOICE,
                                  .choices = clients,
                                  .placeholder = "CLIENT",
-                                 .help = "print the settings for this client, and exit"},
+                                 .group = "Clients",
+                                 .help = "print the settings with which this client uses the same "
+                                         "options, and exit"},
+    [MCP_OPTION_INSTALL] = {.name = "install",
+                            .type = OPTION_CHOICE,
+                            .choices = clients,
+                            .placeholder = "CLIENT",
+                            .group = "Clients",
+                            .help = "write them into the client's own file, after showing the "
+                                    "difference and asking, and exit"},
+    [MCP_OPTION_NAME] = {.name = "name",
+                         .type = OPTION_TEXT,
+                         .placeholder = "NAME",
+                         .group = "Clients",
+                         .help = "what the client calls the server (default: gatehouse- and the "
+                                 "folder's name)"},
+    [MCP_OPTION_YES] = {.name = "yes",
+                        .letter = 'y',
+                        .group = "Clients",
+                        .help = "with --install, do not ask"},
 };
 
 const struct option_argument mcp_arguments[MCP_ARGUMENTS] = {
     [MCP_ARGUMENT_DIR] = {.name = "DIR",
                           .type = OPTION_DIR,
                           .is_optional = true,
-                          .help = "the folder (default: the current one)"},
+                          .is_rest = true,
+                          .help = "the folder (default: the current one), or several: relative "
+                                  "paths begin in the first"},
 };

@@ -31,6 +31,10 @@ static const struct option list_options[RULES_LIST_OPTIONS] = {
 };
 
 static const struct option add_options[RULES_ADD_OPTIONS] = {
+    [RULES_ADD_COUNT_IN] = {.name = "count-in",
+                            .type = OPTION_DIR,
+                            .help = "for paths: tell how many files in this folder the rule "
+                                    "touches (default: the current one)"},
     [RULES_ADD_CWD] = {.name = "cwd",
                        .type = OPTION_DIR,
                        .help = "for commands: only in this folder or below"},

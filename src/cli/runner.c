@@ -13,6 +13,7 @@
 #include "base/options/help.h"
 #include "base/printable.h"
 #include "base/redact.h"
+#include "cli/configfile.h"
 #include "cli/output.h"
 #include "cli/stop.h"
 #include "isolate/confine.h"
@@ -28,7 +29,7 @@ enum {
 enum { HELP, VERSION, MORE_OPTIONS };
 static const struct option more_options[MORE_OPTIONS] = {
     [HELP] = {.name = "help", .letter = 'h', .is_final = true, .help = "show this page"},
-    [VERSION] = {.name = "version", .is_final = true, .help = "show the version"},
+    [VERSION] = {.name = "version", .letter = 'V', .is_final = true, .help = "show the version"},
 };
 
 void runner_complain(const struct runner *runner, const char *words)
@@ -53,6 +54,17 @@ static bool is_on(const struct option_values *values, unsigned option)
     return options_is_on(values, values->command->option_count - MORE_OPTIONS + option);
 }
 
+/* One is enough: whoever set it knows the others. */
+static void tell_shadowed(const struct runner *runner, const struct option *row)
+{
+    char words[2 * OPTION_NAME_BYTES];
+
+    if (row == NULL)
+        return;
+    snprintf(words, sizeof(words), "%s is set, so %s is ignored", row->env, row->old_env);
+    runner_complain(runner, words);
+}
+
 static int read_options(const struct runner *runner, struct arena *arena, int argc,
                         char *const *argv, struct option_values **out_values, struct err *err)
 {
@@ -74,6 +86,8 @@ static int read_options(const struct runner *runner, struct arena *arena, int ar
     r = options_read_args(arena, program, argc, argv, out_values, err);
     if (r == 0)
         r = options_read_env(*out_values, environ, err);
+    if (r == 0 && !is_on(*out_values, HELP) && !is_on(*out_values, VERSION))
+        r = configfile_read(*out_values, err);
     /* Help is there whatever else is missing. */
     if (r == 0 && runner->check != NULL && !is_on(*out_values, HELP) &&
         !is_on(*out_values, VERSION))
@@ -128,15 +142,16 @@ int runner_main(const struct runner *runner, int argc, char *const *argv)
 {
     int failed_status = runner->failed_status > 0 ? runner->failed_status : EXIT_FAILURE;
     cleanup_arena struct arena arena = ARENA_INIT(ARGS_MAX_BYTES);
-    struct option_values *values;
+    struct option_values *values = NULL;
     struct err err = ERR_INIT;
     int r = read_options(runner, &arena, argc, argv, &values, &err);
 
-    if (r < 0) {
+    if (r < 0 || values == NULL) {
         runner_complain(runner, err.message);
         fprintf(stderr, "See %s.\n", runner->see);
         return RUNNER_WRONG_USE;
     }
+    tell_shadowed(runner, values->shadowed);
     r = run(runner, values, &arena, &err);
     if (stop_signal != 0)
         return STOP_EXIT + stop_signal;

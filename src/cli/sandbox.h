@@ -6,7 +6,38 @@
 #include "base/options/options.h"
 #include "cli/programs.h"
 
-enum { SANDBOX_RUN, SANDBOX_CHECK, SANDBOX_COMMANDS };
+enum {
+    SANDBOX_RUN,
+    SANDBOX_CHECK,
+    SANDBOX_SERVE,
+    /* These ask a service, by gatehouse-sandboxctl. */
+    SANDBOX_CREATE,
+    SANDBOX_EXEC,
+    SANDBOX_LS,
+    SANDBOX_RM,
+    SANDBOX_IMAGE,
+    SANDBOX_COMMANDS
+};
+
+enum { SANDBOX_IMAGE_LS, SANDBOX_IMAGE_BUILD, SANDBOX_IMAGE_RM, SANDBOX_IMAGE_COMMANDS };
+
+/* The first options of all commands that ask a service. */
+enum { SANDBOX_ASK_URL, SANDBOX_ASK_STATE_DIR, SANDBOX_ASK_OPTIONS };
+enum {
+    SANDBOX_CREATE_IMAGE = SANDBOX_ASK_OPTIONS,
+    SANDBOX_CREATE_EPHEMERAL,
+    SANDBOX_CREATE_OPTIONS
+};
+enum {
+    SANDBOX_EXEC_ENV = SANDBOX_ASK_OPTIONS,
+    SANDBOX_EXEC_WORKDIR,
+    SANDBOX_EXEC_TIMEOUT,
+    SANDBOX_EXEC_OPTIONS
+};
+enum { SANDBOX_LS_JSON = SANDBOX_ASK_OPTIONS, SANDBOX_LS_OPTIONS };
+
+/* The key of a service that is not this user's own. */
+#define SANDBOX_KEY_ENV "GATEHOUSE_SANDBOX_KEY"
 
 enum {
     SANDBOX_OPTION_NET,
@@ -37,6 +68,7 @@ enum {
 };
 
 extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];
+extern const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS];
 
 /* As a row of a table. */
 #define SANDBOX_COMMAND                                                                            \

@@ -49,12 +49,12 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 
 #define SHARED_SHELL_NETWORK                                                                       \
     .name = "shell-network", .type = OPTION_CHOICE, .choices = shared_networks,                    \
-    .env = "N8N_GATEWAY_SHELL_NETWORK", .fallback = "none", .group = "Commands",                   \
-    .help = "network access of commands"
+    .env = "GATEHOUSE_SHELL_NETWORK", .old_env = "N8N_GATEWAY_SHELL_NETWORK", .fallback = "none",  \
+    .group = "Commands", .help = "network access of commands"
 
 #define SHARED_SHELL_WRITABLE                                                                      \
-    .name = "shell-writable", .type = OPTION_LIST, .env = "N8N_GATEWAY_SHELL_WRITABLE",            \
-    .placeholder = "DIR", .group = "Commands",                                                     \
+    .name = "shell-writable", .type = OPTION_LIST, .env = "GATEHOUSE_SHELL_WRITABLE",              \
+    .old_env = "N8N_GATEWAY_SHELL_WRITABLE", .placeholder = "DIR", .group = "Commands",            \
     .help = "let commands also change files in DIR; repeatable or comma-separated"
 
 #define SHARED_SHELL_READABLE                                                                      \
@@ -64,8 +64,8 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 
 #define SHARED_SHELL_TIMEOUT                                                                       \
     .name = "computer-shell-timeout", .type = OPTION_DURATION,                                     \
-    .env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", .min = 100, .max = 24 * 60 * 60 * INT64_C(1000),  \
-    .fallback = "30s", .group = "Commands",                                                        \
+    .env = "GATEHOUSE_COMPUTER_SHELL_TIMEOUT", .old_env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT",    \
+    .min = 100, .max = 24 * 60 * 60 * INT64_C(1000), .fallback = "30s", .group = "Commands",       \
     .help = "time limit of a command that sets none itself"
 
 #define SHARED_SHELL_OPEN                                                                          \

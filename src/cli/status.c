@@ -11,7 +11,8 @@ const struct option status_options[STATUS_OPTIONS] = {
                             .min = 1,
                             .max = 65535,
                             .fallback = "7655",
-                            .env = "N8N_GATEWAY_PORT",
+                            .env = "GATEHOUSE_PORT",
+                            .old_env = "N8N_GATEWAY_PORT",
                             .help = "local port of the daemon to ask"},
     [STATUS_OPTION_JSON] = {.name = "json", .help = "print JSON"},
 };

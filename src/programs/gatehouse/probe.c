@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -24,9 +23,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "isolate/cgroup.h"
 
 /* From linux/magic.h, which not every libc ships. */
-static const long cgroup2_magic = 0x63677270;
 
 __attribute__((format(printf, 3, 4))) static void found(struct probe_finding *finding,
                                                         enum probe_status status,
@@ -125,47 +124,27 @@ static void probe_user_namespaces(struct probe_finding *finding)
     found(finding, PROBE_OK, "available");
 }
 
-/* Reads a small kernel file whole; its length, or -1 if it cannot be read. */
-static ssize_t read_small(const char *path, char *out_text, size_t size)
-{
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, out_text, size - 1);
-
-    if (len >= 0)
-        out_text[len] = '\0';
-    return len;
-}
-
-/* This process's own cgroup, as a directory; false without version 2. */
-static bool own_cgroup(char out_path[PATH_MAX])
-{
-    char text[PATH_MAX];
-    struct str rest;
-    struct str line;
-
-    if (read_small("/proc/self/cgroup", text, sizeof(text)) < 0)
-        return false;
-    rest = str_from(text);
-    while (str_cut(&rest, '\n', &line)) {
-        if (!str_starts_with(line, STR("0::/")))
-            continue;
-        line = str_slice(line, 3, line.len);
-        return snprintf(out_path, PATH_MAX, "/sys/fs/cgroup%.*s", STR_ARG(line)) < PATH_MAX;
-    }
-    return false;
-}
-
+/* As a sandbox does it: makes a group with limits, and removes it. */
 static void probe_cgroups(struct probe_finding *finding)
 {
-    char path[PATH_MAX];
-    struct statfs about;
+    const struct cgroup_limits limits = {.memory_bytes = INT64_C(1) << 30, .processes = 64};
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    bool has_memory;
+    bool has_processes;
 
-    if (statfs("/sys/fs/cgroup", &about) < 0 || about.f_type != cgroup2_magic || !own_cgroup(path))
-        found(finding, PROBE_MISSING, "version 2 is not mounted");
-    else if (access(path, W_OK) < 0)
-        found(finding, PROBE_LIMITED, "version 2, not delegated to this user");
+    if (cgroup_leaf_make(&limits, &leaf, NULL) < 0) {
+        found(finding, PROBE_MISSING, "none can be created");
+        return;
+    }
+    has_memory = leaf.holds[CGROUP_MEMORY] == CGROUP_BY_GROUP;
+    has_processes = leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_GROUP;
+    cgroup_leaf_remove(&leaf);
+    if (has_memory && has_processes)
+        found(finding, PROBE_OK, "can be created");
+    else if (has_memory || has_processes)
+        found(finding, PROBE_LIMITED, has_memory ? "limit memory only" : "limit processes only");
     else
-        found(finding, PROBE_OK, "version 2, delegated");
+        found(finding, PROBE_MISSING, "none can be created");
 }
 
 static bool is_socket(const char *path)
@@ -257,9 +236,9 @@ const struct probe probes[] = {
      "limits memory, processes and CPU time of a command, and of all commands of agents",
      "limits apply per process only; log in under systemd to get a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
-     "no screenshots or clicks; run inside a graphical session", probe_display},
+     "nothing yet: this version has no tools for the screen", probe_display},
     {"browser", "Browser", "controls web pages for the agent",
-     "no page can be opened; run apt-get install chromium", probe_browser},
+     "nothing yet: this version has no tools for a browser", probe_browser},
 };
 const size_t probe_count = array_size(probes);
 

@@ -15,20 +15,26 @@
 #include "base/options/complete.h"
 #include "base/options/help.h"
 #include "base/options/options.h"
+#include "cli/agent.h"
+#include "cli/ask.h"
 #include "cli/audit.h"
+#include "cli/backup.h"
 #include "cli/connect.h"
 #include "cli/mcp.h"
 #include "cli/programs.h"
+#include "cli/report.h"
 #include "cli/rules.h"
 #include "cli/sandbox.h"
 #include "cli/search.h"
+#include "cli/serve.h"
 #include "cli/status.h"
+#include "cli/user.h"
 #include "programs/gatehouse/complain.h"
-#include "programs/gatehouse/config.h"
 #include "programs/gatehouse/doctor.h"
 #include "programs/gatehouse/sandbox.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
+#include "programs/gatehouse/up.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -42,7 +48,10 @@ enum {
 enum { PROGRAM_HELP, PROGRAM_VERSION, PROGRAM_OPTIONS };
 static const struct option program_options[PROGRAM_OPTIONS] = {
     [PROGRAM_HELP] = {.name = "help", .letter = 'h', .is_final = true, .help = "show this page"},
-    [PROGRAM_VERSION] = {.name = "version", .is_final = true, .help = "show the version"},
+    [PROGRAM_VERSION] = {.name = "version",
+                         .letter = 'V',
+                         .is_final = true,
+                         .help = "show the version"},
 };
 
 enum { DOCTOR_JSON, DOCTOR_CLEAN, DOCTOR_STATE_DIR, DOCTOR_OPTIONS };
@@ -64,6 +73,29 @@ static const char *const shells[] = {
 static const struct option_argument completions_arguments[] = {
     {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
 };
+
+#define COMMAND_NAME(ID, name, program) #name,
+static const char *const command_names[] = {PROGRAMS_COMMANDS(COMMAND_NAME) NULL};
+
+static const struct option_argument help_arguments[] = {
+    {.name = "COMMAND",
+     .type = OPTION_CHOICE,
+     .choices = command_names,
+     .is_optional = true,
+     .help = "without one: all commands"},
+    {.name = "SUBCOMMAND", .is_optional = true, .type = OPTION_TEXT, .help = "a command of that"},
+};
+
+#define HELP_COMMAND                                                                               \
+    {                                                                                              \
+        .name = "help", .summary = HELP_SUMMARY, .arguments = help_arguments,                      \
+        .argument_count = array_size(help_arguments)                                               \
+    }
+
+#define VERSION_COMMAND                                                                            \
+    {                                                                                              \
+        .name = "version", .summary = VERSION_SUMMARY                                              \
+    }
 
 #define DOCTOR_COMMAND                                                                             \
     {                                                                                              \
@@ -139,26 +171,30 @@ static int become(ptrdiff_t command, char *const *argv, struct err *err)
     return start_program(programs[command], argv, err);
 }
 
-/* `gatehouse mcp --print-config`. */
-static int print_config(struct option_values *values, struct buf *out, struct err *err)
+/* Other programs serve sandboxes, and ask such a service. */
+static int become_for_service(const struct option_values *values, char *const *argv)
 {
-    const char *directory = options_argument(values, MCP_ARGUMENT_DIR);
-    char absolute[PATH_MAX];
-    char own[PATH_MAX];
-    int r;
+    bool serves = values->command == &sandbox_commands[SANDBOX_SERVE];
+    struct err err = ERR_INIT;
 
-    if (options_source(values, MCP_OPTION_HTTP) != OPTION_UNSET)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--print-config is for clients that start gatehouse themselves; for "
-                       "--http, give the client the address and the header that it prints");
-    /* What holds here by a variable would not hold where the client starts us. */
-    r = options_read_env(values, environ, err);
-    if (r < 0)
-        return r;
-    r = start_absolute(directory != NULL ? directory : ".", absolute, err);
-    if (r == 0)
-        r = start_own_path(own, err);
-    return r == 0 ? config_print(values, own, absolute, out, err) : r;
+    while (strcmp(*argv, commands[COMMAND_SANDBOX].name) != 0)
+        argv++;
+    (void)start_program(serves ? SANDBOXD_PROGRAM : SANDBOXCTL_PROGRAM, serves ? argv + 1 : argv,
+                        &err);
+    complain("gatehouse sandbox", err.message);
+    return EXIT_FAILURE;
+}
+
+/* The settings of a client name the program that the user called. */
+static int become_for_client(char **argv, struct err *err)
+{
+    static char own[PATH_MAX];
+    int r = start_own_path(own, err);
+
+    while (strcmp(*argv, commands[COMMAND_MCP].name) != 0)
+        argv++;
+    argv[0] = own;
+    return r == 0 ? start_program(programs[COMMAND_MCP], argv, err) : r;
 }
 
 /* Another program does it: this one uses no path that it was given. */
@@ -201,8 +237,30 @@ static const struct option_command *command_of(const struct option_values *value
     return values->command;
 }
 
+/* `gatehouse help sandbox run` is `gatehouse sandbox run --help`. */
+static int help(const struct option_values *values, struct buf *out, struct err *err)
+{
+    char option[] = "--help";
+    char *words[array_size(help_arguments) + 2] = {option};
+    struct option_values *asked;
+    int count = 1;
+    int r;
+
+    for (size_t i = 0; i < values->argument_count; i++) {
+        size_t bytes = strlen(values->arguments[i]) + 1;
+        char *word = arena_alloc(values->arena, bytes);
+
+        if (word == NULL)
+            return err_set_plain(err, values->arena->error);
+        words[count++] = memcpy(word, values->arguments[i], bytes);
+    }
+    words[count++] = option;
+    r = options_read_args(values->arena, &program, count, words, &asked, err);
+    return r == 0 ? options_help(asked, terminal_width(STDOUT_FILENO), out) : r;
+}
+
 /* The text that the command prints. */
-static int run(struct option_values *values, char *const *argv, struct buf *out, struct err *err)
+static int run(struct option_values *values, char **argv, struct buf *out, struct err *err)
 {
     const struct option_values *top = top_of(values);
     ptrdiff_t command = command_of(values) - commands;
@@ -210,11 +268,14 @@ static int run(struct option_values *values, char *const *argv, struct buf *out,
 
     if (options_is_on(top, PROGRAM_HELP)) {
         r = options_help(values, terminal_width(STDOUT_FILENO), out);
-    } else if (options_is_on(top, PROGRAM_VERSION)) {
+    } else if (command == COMMAND_HELP) {
+        return help(values, out, err);
+    } else if (options_is_on(top, PROGRAM_VERSION) || command == COMMAND_VERSION) {
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
     } else if (command == COMMAND_MCP &&
-               options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET) {
-        return print_config(values, out, err);
+               (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET ||
+                options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET)) {
+        return become_for_client(argv, err);
     } else if (programs[command] != NULL) {
         return become(command, argv, err);
     } else if (command == COMMAND_STATUS) {
@@ -291,7 +352,12 @@ int main(int argc, char **argv)
     if (values->command->command_count > 0 && !is_about_us)
         return ask_for_command(values);
     if (command_of(values) == &commands[COMMAND_SANDBOX] && !is_about_us)
-        return sandbox_run(values);
+        return values->command == &sandbox_commands[SANDBOX_RUN] ||
+                       values->command == &sandbox_commands[SANDBOX_CHECK]
+                   ? sandbox_run(values)
+                   : become_for_service(values, argv + 1);
+    if (command_of(values) == &commands[COMMAND_UP] && !is_about_us)
+        return up_run(values);
     if (run(values, argv + 1, &out, &err) < 0) {
         complain("gatehouse", err.message);
         return status_of_failure(command_of(values));

@@ -227,6 +227,7 @@ static int run(struct arena *arena, const struct option_values *values, struct e
     r = gather_places(values, places, &command.cwd, err);
     if (r == 0)
         r = hide_second_names(arena, places, &command, err);
+    places_drop_unseen(places);
     if (r == 0)
         r = make_plan(values, places, &plan, err);
     if (r == 0)

@@ -26,6 +26,7 @@ struct host_call {
     struct timer timer; /* of the step, or how long it waits prepared */
     int64_t timeout_ms;
     int64_t keep_ms;
+    bool may_list;
     bool is_prepared; /* the front decides */
     size_t held_bytes;
 };
@@ -156,6 +157,8 @@ static void on_end(void *data, const struct work_end *end)
     struct host_call *call = data;
     const struct calls *calls = call->calls;
 
+    if (end->change.len > 0 && end->change.len <= TOOLWIRE_MAX_CHANGE_BYTES)
+        answer(calls, call->id, TOOLWIRE_CHANGE, end->change);
     if (end->err != NULL)
         send_error(calls, call->id, end->err, end->has_begun);
     else
@@ -222,6 +225,7 @@ static int admit(struct calls *calls, uint32_t id, const struct call_input *inpu
                                .id = id,
                                .timeout_ms = request->timeout_ms,
                                .keep_ms = request->keep_ms,
+                               .may_list = request->may_list,
                                .held_bytes = input->arena.held};
     timer_init(&call->timer, calls->config.loop, on_timer, call);
     r = map_add(&calls->by_id, key_of(&call->id), call);
@@ -322,8 +326,11 @@ static int go_on(struct host_call *call, const struct toolwire_frame *frame,
         work->ops->preview(work, disclosure);
         return 0;
     }
-    /* The front does not say what decided: maybe the user, about this name and no other. */
-    work->decision.source = PERMISSION_BY_USER;
+    /*
+     * The front does not say what decided. If clients may not list everything, it may have been the
+     * user, about this name and no other.
+     */
+    work->decision.source = call->may_list ? PERMISSION_BY_MODE : PERMISSION_BY_USER;
     (void)work->ops->run(work); /* nothing is recorded here, so it cannot fail */
     return 0;
 }

@@ -154,6 +154,7 @@ static int on_frame(void *data, const struct toolwire_frame *frame, struct err *
     case TOOLWIRE_READY:
     case TOOLWIRE_PREPARED:
     case TOOLWIRE_PREVIEWED:
+    case TOOLWIRE_CHANGE:
     case TOOLWIRE_RESULT:
     case TOOLWIRE_ERROR:
     case TOOLWIRE_PROGRESS:

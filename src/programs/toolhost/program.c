@@ -89,12 +89,16 @@ static int open_session(struct program *program, const struct option_values *val
     const char *record = options_text(values, TOOLHOST_OPTION_RECORD_DIR);
     const char *const protected_dirs[] = {settings != NULL ? settings : record,
                                           settings != NULL ? record : NULL, NULL};
-    const struct session_config config = {
+    const struct session_folder_config folder = {
         .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
+        .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
+    };
+    const struct session_config config = {
+        .folders = &folder,
+        .folder_count = 1,
         .state_dir = options_text(values, TOOLHOST_OPTION_STATE_DIR),
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
-        .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
         .searches_sensitive = options_is_on(values, TOOLHOST_OPTION_SEARCH_SENSITIVE),
         .takes_rules = true,
         .protected_dirs = protected_dirs,
@@ -154,7 +158,7 @@ static int serve(struct program *program, const struct confine_report *walls,
 {
     cleanup_buf struct buf body = BUF_INIT(READY_BYTES);
     const struct answer_ready ready = {
-        .root = str_from(program->session->root_path),
+        .root = str_from(program->session->folders[0].root_path),
         .box = program->session->box,
         .walls = walls,
         .max_request_bytes = toolwire_max_request(max_file_bytes),

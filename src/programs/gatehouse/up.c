@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/up.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+#include "base/secret.h"
+#include "base/streams.h"
+#include "cli/programs.h"
+#include "cli/serve.h"
+#include "programs/gatehouse/complain.h"
+#include "programs/gatehouse/start.h"
+
+enum {
+    KEY_CHARS = 40,
+    MAX_WORDS = 24,
+    LINE_BYTES = 4096,
+    EXIT_FAILED = 1,
+};
+
+const struct option up_options[UP_OPTIONS] = {
+    [UP_OPTION_LISTEN] = {.name = "listen",
+                          .type = OPTION_TEXT,
+                          .placeholder = "ADDRESS",
+                          .fallback = "127.0.0.1:7654",
+                          .help = "address and port of the page and of /mcp; this machine only"},
+    [UP_OPTION_READ_ONLY] = {.name = "read-only",
+                             .help = "offer no tools that change files or run commands; without "
+                                     "this, each of their calls is asked about on the page"},
+    [UP_OPTION_STATE_DIR] = {.name = "state-dir",
+                             .type = OPTION_DIR,
+                             .help = "directory of keys, logins and the audit log (default: "
+                                     "~/.local/state/gatehouse)"},
+};
+
+const struct option_argument up_arguments[UP_ARGUMENTS] = {
+    [UP_ARGUMENT_DIR] = {.name = "DIR",
+                         .type = OPTION_DIR,
+                         .is_optional = true,
+                         .help = "the folder that agents may use (default: the current one)"},
+};
+
+/* Written by the handler only. */
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int signum)
+{
+    if (signum != SIGCHLD)
+        stopped_by = signum;
+}
+
+/* The child dies with us, however we end. */
+static pid_t start_child(const char *program, const char *const *words, int out_fd)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    char *own[MAX_WORDS] = {NULL}; /* execv() takes no constant words */
+    struct err err = ERR_INIT;
+    sigset_t none;
+
+    if (pid != 0)
+        return pid;
+    for (size_t i = 0; i < MAX_WORDS - 1 && words[i] != NULL; i++)
+        own[i] = strdup(words[i]);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent ||
+        (out_fd >= 0 && dup2(out_fd, STDOUT_FILENO) < 0))
+        _exit(EXIT_FAILED);
+    (void)start_program(program, own, &err);
+    complain("gatehouse up", err.message);
+    _exit(EXIT_FAILED);
+}
+
+/* ---- the server ---- */
+
+/* Passes on what it prints, up to its address: it serves when it has printed that. */
+static bool read_address(int fd, char out_url[LINE_BYTES])
+{
+    const char mark[] = "running at ";
+    char line[LINE_BYTES];
+    size_t len = 0;
+
+    while (len < sizeof(line) - 1 && read(fd, &line[len], 1) == 1) {
+        const char *found;
+
+        if (line[len++] != '\n')
+            continue;
+        line[len] = '\0';
+        fputs(line, stdout);
+        found = strstr(line, mark);
+        if (found != NULL) {
+            snprintf(out_url, LINE_BYTES, "%s", found + strlen(mark));
+            out_url[strcspn(out_url, " \n")] = '\0';
+            fflush(stdout);
+            return true;
+        }
+        len = 0;
+    }
+    return false;
+}
+
+/* False at its end. */
+static bool pass_on(int fd)
+{
+    char text[LINE_BYTES];
+    ssize_t len = read(fd, text, sizeof(text));
+
+    if (len <= 0)
+        return false;
+    fwrite(text, 1, (size_t)len, stdout);
+    fflush(stdout);
+    return true;
+}
+
+/* ---- both ---- */
+
+struct children {
+    pid_t server;
+    pid_t daemon;
+    int output; /* of the server */
+};
+
+static void end_child(pid_t pid)
+{
+    if (pid > 0)
+        kill(pid, SIGTERM);
+}
+
+/* The first to end takes the other with it. Its status is ours, unless we were stopped. */
+static int wait_for_both(const struct children *children, const sigset_t *before)
+{
+    struct pollfd output = {.fd = children->output, .events = POLLIN};
+    size_t left = (children->server > 0 ? 1U : 0U) + (children->daemon > 0 ? 1U : 0U);
+    int first = -1;
+    int status;
+
+    while (left > 0) {
+        pid_t ended = waitpid(-1, &status, WNOHANG);
+
+        if (ended > 0) {
+            left--;
+            if (first < 0)
+                first = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+            end_child(ended == children->server ? children->daemon : children->server);
+            continue;
+        }
+        if (stopped_by != 0) {
+            stopped_by = 0;
+            first = 0;
+            end_child(children->daemon);
+            end_child(children->server);
+        }
+        /* Signals arrive only in here, so none is missed. */
+        if (ppoll(&output, 1, NULL, before) > 0 && !pass_on(output.fd))
+            output.fd = -1;
+    }
+    return first < 0 ? EXIT_FAILED : first;
+}
+
+static int start_both(const struct option_values *values, struct children *children,
+                      struct err *err)
+{
+    const char *directory = options_argument(values, UP_ARGUMENT_DIR);
+    const char *state = options_text(values, UP_OPTION_STATE_DIR);
+    const char *listen = options_text(values, UP_OPTION_LISTEN);
+    char folder[PATH_MAX];
+    char state_path[PATH_MAX];
+    char url[LINE_BYTES];
+    const char *server[] = {"serve",    "--listen", listen, state != NULL ? "--state-dir" : NULL,
+                            state_path, NULL};
+    const char *daemon[MAX_WORDS] = {"connect",
+                                     url,
+                                     "--dir",
+                                     folder,
+                                     "--auto-confirm",
+                                     "--non-interactive",
+                                     "--permission-confirmation",
+                                     "instance",
+                                     "--log-level",
+                                     "warn",
+                                     "--port",
+                                     "0"};
+    size_t count = 12;
+    int pipe_fds[2];
+    int r = start_absolute(directory != NULL ? directory : ".", folder, err);
+
+    if (r == 0 && state != NULL)
+        r = start_absolute(state, state_path, err);
+    if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
+        r = err_set_plain(err, ERR_NO_MEMORY);
+    if (r < 0)
+        return r;
+    if (!options_is_on(values, UP_OPTION_READ_ONLY)) {
+        daemon[count++] = "--filesystem-write-access";
+        daemon[count++] = "--permission-shell";
+        daemon[count++] = "ask";
+    }
+    if (state != NULL) {
+        daemon[count++] = "--state-dir";
+        daemon[count++] = state_path;
+    }
+    children->server = start_child(SERVE_PROGRAM, server, pipe_fds[1]);
+    close(pipe_fds[1]);
+    children->output = pipe_fds[0];
+    if (children->server > 0 && read_address(pipe_fds[0], url))
+        children->daemon = start_child(CONNECT_PROGRAM, daemon, -1);
+    return 0;
+}
+
+static int run(const struct option_values *values, struct err *err)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    struct sigaction action = {.sa_handler = on_signal};
+    struct children children = {.output = -1};
+    char key[KEY_CHARS + 1];
+    sigset_t blocked;
+    sigset_t before;
+    int r;
+
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < array_size(caught); i++)
+        sigaddset(&blocked, caught[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    for (size_t i = 0; i < array_size(caught); i++)
+        sigaction(caught[i], &action, NULL);
+    rand_token(key, KEY_CHARS);
+    if (setenv(SERVE_STATIC_KEY_ENV, key, 1) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    secret_wipe(key, sizeof(key));
+    r = start_both(values, &children, err);
+    if (r < 0)
+        return r;
+    return wait_for_both(&children, &before);
+}
+
+int up_run(const struct option_values *values)
+{
+    struct err err = ERR_INIT;
+    int r = run(values, &err);
+
+    if (r >= 0)
+        return r;
+    complain("gatehouse up", err.message);
+    return EXIT_FAILED;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `gatehouse up`: the server and a daemon for one folder, together on this machine. They know each
+ * other by a key that lives in their environment and nowhere else. Both end with this process.
+ */
+#ifndef PROGRAMS_GATEHOUSE_UP_H
+#define PROGRAMS_GATEHOUSE_UP_H
+
+#include "base/options/options.h"
+
+enum { UP_OPTION_LISTEN, UP_OPTION_READ_ONLY, UP_OPTION_STATE_DIR, UP_OPTIONS };
+enum { UP_ARGUMENT_DIR, UP_ARGUMENTS };
+
+extern const struct option up_options[UP_OPTIONS];
+extern const struct option_argument up_arguments[UP_ARGUMENTS];
+
+#define UP_COMMAND                                                                                 \
+    {                                                                                              \
+        .name = "up", .summary = UP_SUMMARY, .options = up_options, .option_count = UP_OPTIONS,    \
+        .arguments = up_arguments, .argument_count = UP_ARGUMENTS                                  \
+    }
+
+/* Returns the exit status, when both have ended. */
+int up_run(const struct option_values *values);
+
+#endif
